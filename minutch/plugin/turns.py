@@ -1,4 +1,4 @@
-"""Defines how a protocol waits for its turn at another host than that of the URL that it fetches."""
+"""Defines how protocols wait for their turn at another host than that of the URL being fetched."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ class FetchItem:
     """One URL on its way. `listed` is its key in the fetch list, None for a followed link or a
     redirect's target.
 
-    `host` is the one that rests when it asks to, "" where that is the queue's name. `depth` counts
-    followed links, `redirects` those that led here.
+    `host` is the one that rests when it asks to: the queues know it. `depth` counts followed links,
+    `redirects` those that led here.
     """
 
     url: str

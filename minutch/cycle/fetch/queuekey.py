@@ -11,14 +11,16 @@ from hashlib import blake2b
 
 from minutch.cycle.fetch.settings import BY_DOMAIN, BY_HOST, BY_IP
 from minutch.errors import UrlError
-from minutch.urls.domains import domain_name
+from minutch.urls.domains import domain_of
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import parse
 
 Resolve = Callable[[str], str | None]
 """Host name to address; None if it has none."""
+HostKey = Callable[[str], str | None]
+"""Host to the name of its queue; None if it has none."""
 QueueKey = Callable[[str], str | None]
-"""URL to name of its queue; None if there is none, so that the URL can't be fetched."""
+"""URL to the name of its queue; None if it has none, so that the URL can't be fetched."""
 
 
 def queue_hash(name: str) -> int:
@@ -27,23 +29,31 @@ def queue_hash(name: str) -> int:
     return int.from_bytes(digest)
 
 
+def host_key(mode: str, resolve: Resolve) -> HostKey:
+    """Returns the function that names the queue of a host, by `fetcher.queue.mode`."""
+    return {
+        BY_HOST: canonical_host,
+        BY_DOMAIN: lambda host: domain_of(canonical_host(host)),
+        BY_IP: lambda host: resolve(canonical_host(host)),
+    }[mode]
+
+
 def queue_key(mode: str, resolve: Resolve) -> QueueKey:
     """Returns the function that names the queue of a URL, by `fetcher.queue.mode`."""
+    name = host_key(mode, resolve)
 
-    def by_host(url: str) -> str | None:
+    def key(url: str) -> str | None:
         try:
-            return canonical_host(parse(url).host)
+            return name(parse(url).host)
         except UrlError:
             return None
 
-    def by_domain(url: str) -> str | None:
-        try:
-            return domain_name(url)
-        except UrlError:
-            return None
+    return key
 
-    def by_address(url: str) -> str | None:
-        host = by_host(url)
-        return None if host is None else resolve(host)
 
-    return {BY_HOST: by_host, BY_DOMAIN: by_domain, BY_IP: by_address}[mode]
+def host_name(url: str) -> str:
+    """Returns the host of a URL as queues name it; "" where it has none."""
+    try:
+        return canonical_host(parse(url).host)
+    except UrlError:
+        return ""

@@ -45,8 +45,9 @@ from minutch.cycle.fetch.queueitems import (
     HostItems,
     NoList,
 )
+from minutch.cycle.fetch.queuekey import host_name
 from minutch.cycle.fetch.queuememory import QueueMemory
-from minutch.cycle.fetch.settings import NEVER, QueueSettings
+from minutch.cycle.fetch.settings import BY_HOST, NEVER, QueueSettings
 from minutch.hadoop.formats.writables import LongWritable, Text
 
 VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
@@ -54,7 +55,6 @@ VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
 here.
 """
 ROBOTS_DEFER: Final = "robots.txt defers visits"
-
 _MAX_DOUBLINGS: Final = 32
 
 
@@ -94,14 +94,15 @@ class FetchQueues:
         """Lets `item` wait in its queue, in front of the others (`first`) or behind what was added
         before. It is dropped if its queue or its host is given up, or the fetch is ending.
         """
-        host = item.host or item.queue_id
-        refusal = self._ended or self._memory.refusal(item.queue_id, host)
+        if not item.host:
+            item.host = item.queue_id if self.settings.mode == BY_HOST else host_name(item.url)
+        refusal = self._ended or self._memory.refusal(item.queue_id, item.host)
         if refusal is not None:
-            self._dropped.append((HostItems(host, 0, deque([item])), *refusal))
+            self._dropped.append((HostItems(item.host, 0, deque([item])), *refusal))
             return
         queue = self._queue(item.queue_id, now)
         self._take_own_delay(queue, item, now)
-        items = self._items(queue, host, now)
+        items = self._items(queue, item.host, now)
         if first:
             items.added.appendleft(item)
         else:
@@ -147,15 +148,14 @@ class FetchQueues:
             self._count(queue, failed, now)
         self._memory.asked(queue.id, queue.next_fetch)
         if busy_until is not None:
-            self.rest(item.queue_id, item.host or item.queue_id, busy_until, now)
+            self.rest(item.queue_id, item.host, busy_until, now)
         self._settle(queue, now)
 
     def open_at(self, item: FetchItem) -> float | None:
         """Returns when a visitor may `enter` (ms, infinity: not yet known); None for never."""
-        host = item.host or item.queue_id
-        if self._ended or self._memory.refusal(item.queue_id, host):
+        if self._ended or self._memory.refusal(item.queue_id, item.host):
             return None
-        rest = self._memory.rest_of(host)
+        rest = self._memory.rest_of(item.host)
         queue = self.queues.get(item.queue_id)
         if queue is None:
             return max(rest, self._memory.rest_of_queue(item.queue_id))
@@ -169,7 +169,7 @@ class FetchQueues:
         self._memory.asked(queue.id, now + queue.delay)
 
     def ask_again(self, item: FetchItem, now: int) -> None:
-        """Lets an item wait again that has to be asked for once more, after its queue's rest."""
+        """Lets an item wait again that has to be asked for once more."""
         self.add(item, now, first=True)
         self.finish(item, now)
 
@@ -181,9 +181,8 @@ class FetchQueues:
         `reason`.
         """
         queue = self._leave(item)
-        host = item.host or item.queue_id
         self.add(item, now, first=True)
-        items = queue.hosts.get(host)
+        items = queue.hosts.get(item.host)
         if items is not None and items.rest <= now:
             items.why = reason
             items.deferrals = item.deferrals = max(items.deferrals, item.deferrals) + 1
@@ -199,8 +198,9 @@ class FetchQueues:
     def set_crawl_delay(self, item: FetchItem, delay: int) -> None:
         """Takes over the Crawl-Delay (ms) that robots.txt of an item's host asks for."""
         queue = self.queues[item.queue_id]
-        queue.delays[item.host] = delay
-        queue.crawl_delay = max(queue.delays.values())
+        if queue.delays.get(item.host) != delay:
+            queue.delays[item.host] = delay
+            queue.crawl_delay = max(queue.delays.values())
 
     def rest(self, queue_id: str, host: str, until: int, now: int) -> None:
         """Lets `host` rest until then (ms); never shortens a rest. The host is given up if that is

@@ -203,7 +203,12 @@ class ChainRunner:
         item, now = chain.item, self.clock.now()
         chain.in_progress = False
         if failure is not None:
-            self.queues.finish(item, now, failed=True)
+            if item.host == item.queue_id:
+                self.queues.finish(item, now, failed=True)
+            else:  # which says nothing of the others at that address, or of that domain
+                self.queues.finish(item, now)
+                until = now + self.settings.robots.defer_delay
+                self.queues.rest(item.queue_id, item.host, until, now)
             self._unreachable(chain, failure, now)
             return
         self.queues.finish(item, now, asked=False)
@@ -243,7 +248,7 @@ class ChainRunner:
         chain.in_progress = False
         until = retry_after(wanted, now, robots.longest_retry_after) or now + robots.defer_delay
         self.queues.put_back(item, until - now, robots.defer_retries, now, reason=reason)
-        self.handover.busy_until(item.host or item.queue_id, until)
+        self.handover.busy_until(item.host, until)
         self.handover.wake()
 
     def _ask_again(self, chain: RedirectChain, why: ProtocolStatus) -> None:
@@ -319,7 +324,7 @@ class ChainRunner:
         self.queues.finish(item, now, failed=failed, busy_until=busy_until)
         chain.in_progress = False
         if busy_until is not None:
-            self.handover.busy_until(item.host or item.queue_id, busy_until)
+            self.handover.busy_until(item.host, busy_until)
 
     def _failed(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item

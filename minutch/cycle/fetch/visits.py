@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from minutch.clock import Clock
 from minutch.cycle.fetch.hostaddresses import nothing_to_learn
 from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import QueueKey
+from minutch.cycle.fetch.queuekey import QueueKey, host_name
 from minutch.cycle.fetch.queues import FetchQueues
 from minutch.plugin.turns import NoTurn, Visit
 from minutch.records.crawldatum import CrawlDatum
@@ -64,7 +64,7 @@ class Visits:
         if queue_id is None or queue_id == home:  # its own place is enough
             yield visit
             return
-        item = FetchItem(url, CrawlDatum(), queue_id)
+        item = FetchItem(url, CrawlDatum(), queue_id, host=host_name(url))
         await self._turn(item, home)
         try:
             yield visit

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.support.nameserver import NameServer
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
 from tests.support.timedserver import NOT_FOUND, TimedServer, moved, page
 
@@ -133,3 +135,67 @@ def test_files_that_lead_to_each_other_are_an_end(tmp_path: Path) -> None:
         )  # fmt: skip
     assert sorted(map(tuple, found.values())) != [] and time.monotonic() - began < 10
     assert shortest(server) > DELAY - EARLY
+
+
+NAMES = {name: (60, ["127.0.0.1"]) for name in ("a.example.com", "b.example.com", "c.example.com")}
+
+
+@pytest.mark.parametrize("mode", ["byDomain", "byIP"])
+def test_the_longest_crawl_delay_of_its_hosts_is_a_queues(tmp_path: Path, mode: str) -> None:
+    """Whatever the order in which their pages come; one without rules shortens nothing."""
+
+    def answer(host: str, path: str) -> bytes:
+        delay = {"a.example.com": "1", "b.example.com": "0.5"}.get(host)
+        if path != "/robots.txt":
+            return page()
+        return NOT_FOUND if delay is None else page(f"User-agent: *\nCrawl-delay: {delay}".encode())
+
+    with NameServer(NAMES) as names, TimedServer(answer) as server:
+        urls = [server.url(host, f"/{number}") for number in range(2) for host in NAMES]
+        found = crawl(tmp_path, urls, fetcher__queue__mode=mode, http__dns__servers=names.address)
+    assert set(map(tuple, found.values())) == {("fetch_success",)} and len(found) == 6
+    pages = [asked for asked in server.asked if asked.path != "/robots.txt"]
+    gaps = [after.time - before.time for before, after in pairwise(pages)]
+    asked_a = next(n for n, asked in enumerate(pages) if asked.host == "a.example.com")
+    assert min(gaps) > DELAY - EARLY
+    assert min(gaps[asked_a:]) > 1 - EARLY
+
+
+@pytest.mark.parametrize("mode", ["byDomain", "byIP"])
+@pytest.mark.parametrize("robots", [page(b"", status="503 Busy"), b""], ids=["503", "no answer"])
+def test_a_robots_txt_that_fails_rests_its_host_alone(
+    tmp_path: Path, mode: str, robots: bytes
+) -> None:
+    def answer(host: str, path: str) -> bytes:
+        return page() if path != "/robots.txt" else robots if host == "a.example.com" else NOT_FOUND
+
+    with NameServer(NAMES) as names, TimedServer(answer) as server:
+        urls = [server.url(host, f"/{number}") for number in range(3) for host in NAMES]
+        began = time.monotonic()
+        found = crawl(
+            tmp_path, urls, fetcher__queue__mode=mode, http__dns__servers=names.address,
+            fetcher__exceptions__per__queue__delay="5",
+            fetcher__max__exceptions__per__queue="1",
+            http__robots__503__defer__visits__delay="60000",
+        )  # fmt: skip
+        took = time.monotonic() - began
+    ended = Counter((url.split("/")[2][0], *statuses) for url, statuses in found.items())
+    assert ended["b", "fetch_success"] == ended["c", "fetch_success"] == 3
+    assert server.of("a.example.com") == ["/robots.txt"] and took < 8
+    assert shortest(server) > DELAY - EARLY
+
+
+@pytest.mark.parametrize("mode", ["byHost", "byDomain", "byIP"])
+def test_spellings_of_a_host_share_a_queue(tmp_path: Path, mode: str) -> None:
+    spellings = ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1"], ["localhost", "localhost."]
+    with TimedServer(lambda host, path: NOT_FOUND if "robots" in path else page()) as server:
+        for number, hosts in enumerate(spellings):
+            server.asked.clear()
+            found = crawl(
+                tmp_path / str(number), [server.url(host, "/x") for host in hosts],
+                fetcher__queue__mode=mode,
+            )  # fmt: skip
+            times = [asked.time for asked in server.asked if asked.path == "/x"]
+            assert set(map(tuple, found.values())) == {("fetch_success",)}, found
+            assert len(times) == len(hosts)
+            assert min(after - before for before, after in pairwise(times)) > DELAY - EARLY
