@@ -71,6 +71,8 @@ _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
 _LONGEST_HOST: Final = 255
 """Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
+_PHASES: Final = ("connect", "read", "write", "pool")
+"""What httpx's transports have a timeout for."""
 _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -120,6 +122,7 @@ class HttpBase(Protocol):
             self.names,
         )
         self._sends_targets = isinstance(self.transport, CurlTransport)
+        self._timeouts = dict.fromkeys(_PHASES, self.settings.timeout / 1000)
         self._fixed, self.credentials = self._fixed_headers(), Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
@@ -293,9 +296,7 @@ class HttpBase(Protocol):
                 "target": target.encode("utf-8", "surrogateescape"),
                 "content_limit": limit,
                 "proxy": settings.proxy.proxy_for(url.host),
-                "timeout": dict.fromkeys(
-                    ("connect", "read", "write", "pool"), settings.timeout / 1000
-                ),
+                "timeout": self._timeouts,
             },
         )
 

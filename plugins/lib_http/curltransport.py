@@ -81,7 +81,7 @@ class CurlRequest(httpx.Request):
     ) -> None:
         self._raw = raw
         self._parsed: httpx.Headers | None = None
-        super().__init__("GET", url, stream=_NOTHING, extensions=extensions)
+        self.method, self.url, self.extensions, self.stream = "GET", url, extensions, _NOTHING
 
     @property
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -101,17 +101,27 @@ class CurlRequest(httpx.Request):
 
 
 class CurlResponse(httpx.Response):
-    """A response that knows its reply; headers are parsed when they are first asked for."""
+    """A response that knows its reply. The rest of what httpx has of a response is made when it is
+    first asked for, which it is not for pages.
+    """
 
     def __init__(self, reply: Reply, request: httpx.Request) -> None:
-        self._parsed: httpx.Headers | None = None
         self.reply = reply
+        self.status_code = reply.code
+        self._sent = request
+        self._parsed: httpx.Headers | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if "extensions" in self.__dict__:  # it has been made
+            raise AttributeError(name)
+        reply = self.reply
         super().__init__(
             reply.code,
             stream=BodyStream(reply.body, reply.error),
             extensions={"http_version": reply.version},
-            request=request,
+            request=self._sent,
         )
+        return getattr(self, name)
 
     @property
     def headers(self) -> httpx.Headers:

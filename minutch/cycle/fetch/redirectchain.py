@@ -308,16 +308,17 @@ class ChainRunner:
 
     def _finish(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         """Lets the host rest after an answer, as long as it asks to."""
-        item = chain.item
+        item, content = chain.item, output.content
         failed = host_failed(
             output.status,
             in_row=self.settings.queues.failures_in_row,
-            too_slow=_header(output.content, TRUNCATED_REASON_KEY) == TOO_SLOW,
+            too_slow=content is not None
+            and content.metadata.first(TRUNCATED_REASON_KEY) == TOO_SLOW,
         )
         busy_until = None
         if ending(output.status.code).failed:
             busy_until = retry_after(
-                _header(output.content, "retry-after"),
+                _header(content, "retry-after"),
                 now,
                 self.settings.robots.longest_retry_after,
             )
