@@ -49,7 +49,7 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>5.0</value>
   </property>
 
-  <!-- A round ends when fewer than this share of its hosts have pages left, for long; the next round
+  <!-- A round ends when fewer than this share of its hosts have pages left, for long; the next one
        fetches them. -->
   <property>
     <name>fetcher.tail.share</name>

@@ -110,6 +110,7 @@ KINDS: Final[dict[str, Kind]] = {
     "http.filter.ipaddress.include": NETWORKS,
     "http.proxy.port": WHOLE,
     "http.proxy.type": one_of("HTTP", "HTTPS", "SOCKS", "SOCKS4", "SOCKS5", ignore_case=True),
+    "http.robots.cache.memory": SIZE,
     "http.robots.parser": one_of("minutch", "reppy", ignore_case=True),
     "index.arbitrary.function.count": WHOLE,
     "lang.extraction.policy": some_of("detect", "identify"),

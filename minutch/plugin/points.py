@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from minutch.plugin.columns import map_records, map_strings, map_updates, records
 from minutch.plugin.extension import ExtensionBase
 from minutch.plugin.results import Action, HTMLMetaTags, Parse, ParseResult, ProtocolOutput, Refused
+from minutch.plugin.turns import Turn, at_once
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,6 +132,8 @@ class Protocol(ExtensionBase):
     point_id = "org.apache.nutch.protocol.Protocol"
     twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     schemes: ClassVar[tuple[str, ...]] = ()
+    turn: Turn = staticmethod(at_once)
+    """For requests to other hosts than that of the URL, such as a redirect of its robots.txt."""
 
     @abstractmethod
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:

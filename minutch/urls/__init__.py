@@ -8,6 +8,7 @@ Begin with parts, Nutch's way of splitting a URL.
     `hostname`, `hostnumbers`             one form of a server's names; numbers for hosts of URLs
     `hostlookups`                         looks up the addresses of hosts
     `robots`, `robotsfile`, `robotsagent`    what robots.txt allows
+    `robotstable`                         keeps its rules in few bytes
     `plainurls`, `plainautomaton`         URLs that no filter or normalizer need be asked about
     `rulefiles`, `javaregex`              where rules are found; Java's regular expressions
 """

@@ -2,8 +2,8 @@
 
 The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*`
 stands for anything, `$` at the end for the end. Rules and URLs are compared after the same
-percent-encoding. Matching looks up plain rules by length and takes wildcards apart at their stars,
-so it is linear in the path whatever a file says.
+percent-encoding. How rules are kept and looked up is `robotstable`'s; it takes time linear in the
+path whatever a file says.
 
 Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons
 1.6, whose additions are kept: an Allow of …/index.html also allows the folder's page.
@@ -13,12 +13,16 @@ Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from minutch.errors import UrlError
 from minutch.urls.parts import parse
 from minutch.urls.robotsfile import MAX_BYTES, Group, RobotsFile, read_robots
+from minutch.urls.robotstable import PathRule, RuleTable
 from minutch.urls.uri import normalize_escapes, parse_uri
 
 _TOKEN = re.compile("[a-z_-]+")
@@ -26,45 +30,11 @@ _PLAIN_URL = re.compile(
     r"https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[A-Za-z0-9/._~?=&;,:+!()'@-]*)?(?:#.*)?"
 )
 _PLAIN_RULE = re.compile(r"[A-Za-z0-9/._~?=&;,:+!()'@*-]*\$?")
-_INDEX = re.compile(r"index\.html?$")
+
+NO_SIGNALS: Final[Mapping[str, str]] = MappingProxyType({})
+NO_RULES: Final = RuleTable(())
 
 
-@dataclass(frozen=True, slots=True)
-class PathRule:
-    """One rule with its path in normal form, and the line of the file that it stands on first (0:
-    none).
-    """
-
-    path: str
-    allow: bool
-    line: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wildcard:
-    length: int
-    rule: PathRule
-    pieces: tuple[str, ...]
-    to_end: bool
-
-    def matches(self, path: str) -> bool:
-        """Returns each piece at its first place behind the one before; one that has to end the
-        path, there.
-        """
-        first, *middle = self.pieces
-        if not path.startswith(first):
-            return False
-        at = len(first)
-        last = middle.pop() if self.to_end else ""
-        for piece in middle:
-            found = path.find(piece, at)
-            if found < 0:
-                return False
-            at = found + len(piece)
-        return not self.to_end or (path.endswith(last) and len(path) - len(last) >= at)
-
-
-@dataclass(eq=False)
 class RobotRules:
     """The rules for one crawler on one host.
 
@@ -73,35 +43,52 @@ class RobotRules:
     say.
     """
 
-    rules: tuple[PathRule, ...] = ()
-    crawl_delay: int | None = None
-    sitemaps: tuple[str, ...] = ()
-    content_signals: dict[str, str] = field(default_factory=dict)
-    allow_all: bool = False
-    allow_none: bool = False
-    defer_visits: bool = False
+    __slots__ = (
+        "_sitemaps",
+        "_table",
+        "allow_all",
+        "allow_none",
+        "content_signals",
+        "crawl_delay",
+        "defer_visits",
+    )
 
-    def __post_init__(self) -> None:
-        self._prefixes: dict[str, PathRule] = {}
-        self._exact: dict[str, PathRule] = {}
-        self._wildcards: list[_Wildcard] = []
-        for rule in self.rules:
-            self._index(rule.path, rule)
-            if rule.allow and _INDEX.search(rule.path) is not None:
-                self._index(rule.path[: rule.path.index("index.htm")] + "$", rule)
-        self._lengths = sorted({len(path) for path in self._prefixes}, reverse=True)
-        self._wildcards.sort(key=lambda wildcard: (-wildcard.length, not wildcard.rule.allow))
+    def __init__(
+        self,
+        rules: Iterable[PathRule] = (),
+        crawl_delay: int | None = None,
+        sitemaps: Iterable[str] = (),
+        content_signals: Mapping[str, str] = NO_SIGNALS,
+        *,
+        allow_all: bool = False,
+        allow_none: bool = False,
+        defer_visits: bool = False,
+    ) -> None:
+        self._table = RuleTable(rules) if rules else NO_RULES
+        self._sitemaps = "\n".join(sitemaps)
+        self.crawl_delay = crawl_delay
+        self.content_signals = content_signals or NO_SIGNALS
+        self.allow_all = allow_all
+        self.allow_none = allow_none
+        self.defer_visits = defer_visits
 
-    def _index(self, path: str, rule: PathRule) -> None:
-        to_end = path.endswith("$")
-        text = path[:-1] if to_end else path
-        if "*" in text:
-            pieces = tuple(re.sub(r"\*+", "*", text).split("*"))
-            self._wildcards.append(_Wildcard(len(path), rule, pieces, to_end))
-        else:
-            table = self._exact if to_end else self._prefixes
-            if text not in table or (rule.allow and not table[text].allow):
-                table[text] = rule
+    @property
+    def rules(self) -> tuple[PathRule, ...]:
+        """All rules, in no order that means anything."""
+        return tuple(self._table)
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The URLs of sitemaps that the file names."""
+        return tuple(self._sitemaps.split("\n")) if self._sitemaps else ()
+
+    @property
+    def cost(self) -> int:
+        """Bytes in memory, without what all hosts share."""
+        signals = self.content_signals
+        words = () if signals is NO_SIGNALS else (signals, *signals, *signals.values())
+        own = sum(map(sys.getsizeof, (self, self._sitemaps, *words)))
+        return own + (0 if self._table is NO_RULES else self._table.cost)
 
     def is_allowed(self, url: str) -> bool:
         """Returns whether the crawler may fetch `url`. A string that is not a URL counts as the
@@ -109,42 +96,20 @@ class RobotRules:
         """
         if self.allow_all or self.allow_none:
             return self.allow_all
-        return self.is_path_allowed(normal_path(url))
+        path = normal_path(url)
+        return path == "/robots.txt" or self._table.allows(path)
 
     def is_path_allowed(self, path: str) -> bool:
         """Returns the same for a path with its query, in normal form; robots.txt itself is always
         allowed.
         """
-        rule = self.deciding(path)
-        return rule is None or rule.allow
+        return path == "/robots.txt" or self._table.allows(path)
 
     def deciding(self, path: str) -> PathRule | None:
         """Returns the rule that decides about a path with its query, in normal form; None where
         none speaks of it.
         """
-        if path == "/robots.txt":
-            return None
-        length, found = self._longest_plain(path)
-        for wildcard in self._wildcards:
-            if wildcard.length < length or (
-                wildcard.length == length and (found is None or found.allow)
-            ):
-                break
-            if wildcard.matches(path):
-                return wildcard.rule if wildcard.length > length or wildcard.rule.allow else found
-        return found
-
-    def _longest_plain(self, path: str) -> tuple[int, PathRule | None]:
-        """Length and rule of the longest match without a wildcard; -1 if there is none."""
-        exact = self._exact.get(path)
-        if exact is not None:
-            return len(path) + 1, exact
-        for length in self._lengths:
-            if length <= len(path):
-                found = self._prefixes.get(path[:length])
-                if found is not None:
-                    return length, found
-        return -1, None
+        return None if path == "/robots.txt" else self._table.deciding(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +132,8 @@ class KnownRobots:
 
 ALLOW_ALL = RobotRules(allow_all=True)
 """No robots.txt: everything may be fetched."""
+UNSAID = RobotRules()
+"""A robots.txt that has nothing for this crawler."""
 ALLOW_NONE = RobotRules(allow_none=True)
 """Nothing may be fetched."""
 
@@ -210,21 +177,20 @@ def parse_robots(
     """
     robots = read_robots(content, content_type, limit)
     if robots is None:
-        return RobotRules(allow_all=True)
+        return ALLOW_ALL
     groups, delays = _choose(robots, agents)
     rules: dict[tuple[str, bool], int] = {}
     for group in groups:
         for written in group.rules:
             rules.setdefault((normal_rule(written.path), written.allow), written.line)
+    delay = min(delays, default=None)
+    sitemaps = tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url)))
+    signals = {name: answer for group in groups for name, answer in group.signals.items()}
+    if not (rules or sitemaps or signals) and delay is None:
+        return UNSAID
     ordered = sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1], rule[0]))
-    return RobotRules(
-        rules=tuple(PathRule(path, allow, rules[path, allow]) for path, allow in ordered),
-        crawl_delay=min(delays, default=None),
-        sitemaps=tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url))),
-        content_signals={
-            name: answer for group in groups for name, answer in group.signals.items()
-        },
-    )
+    found = [PathRule(path, allow, rules[path, allow]) for path, allow in ordered]
+    return RobotRules(found, delay, sitemaps, signals)
 
 
 def _choose(robots: RobotsFile, agents: Collection[str]) -> tuple[list[Group], list[int]]:

@@ -61,6 +61,8 @@ def own_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
     return parse_file
 
 
+_REPPY = 8
+"""Bytes in memory for each byte of a file: a rule of ten bytes is a string and an object."""
 _ROOT = "http://robots.invalid/robots.txt"
 
 
@@ -68,17 +70,24 @@ class ReppyRules(RobotRules):
     """Our record of a file, with reppy's verdicts and delay."""
 
     agent: Any
+    size: int
 
     @classmethod
-    def of(cls, own: RobotRules, robots: Any, names: list[str]) -> ReppyRules:
-        """`own` is our reading of the same file."""
+    def of(cls, own: RobotRules, robots: Any, names: list[str], size: int) -> ReppyRules:
+        """`own` is our reading of the same file, which has `size` bytes."""
         rules = cls(sitemaps=own.sitemaps, content_signals=own.content_signals)
+        rules.size = size
         star = robots.agent("*")
         found = (robots.agent(name) for name in names)
         rules.agent = next((agent for agent in found if str(agent) != str(star)), star)
         delay = rules.agent.delay
         rules.crawl_delay = None if delay is None else int(delay * 1000 + 0.5)
         return rules
+
+    @property
+    def cost(self) -> int:
+        """Bytes in memory, by the size of the file: reppy does not say what its rules take."""
+        return super().cost + _REPPY * self.size
 
     def is_allowed(self, url: str) -> bool:
         """Decides by path and query: reppy forbids URLs of another host than the file's."""
@@ -102,7 +111,9 @@ def reppy_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
         content = content if len(content) <= limit else whole_lines(content[:limit])
         own = parse_robots(content, content_type, names, url, limit)
         return (
-            own if own.allow_all else ReppyRules.of(own, Robots.parse(url or _ROOT, content), names)
+            own
+            if own.allow_all
+            else ReppyRules.of(own, Robots.parse(url or _ROOT, content), names, len(content))
         )
 
     return parse_file

@@ -13,6 +13,7 @@ import logging
 import re
 import time
 from collections.abc import Generator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
+from minutch.plugin.turns import Visit
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum, entitytag
@@ -51,7 +53,7 @@ from .curltransport import CurlRequest, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Answer, Reply, is_shorter, request_target
-from .failures import UNRESOLVED, NoNameServer, UnknownHost, java_text
+from .failures import PUT_OFF, NoNameServer, UnknownHost, java_text, put_off
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
 from .messages import Headers, origin, reply_of, whole_url
@@ -69,6 +71,8 @@ _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
 _LONGEST_HOST: Final = 255
 """Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
+_PHASES: Final = ("connect", "read", "write", "pool")
+"""What httpx's transports have a timeout for."""
 _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -118,11 +122,16 @@ class HttpBase(Protocol):
             self.names,
         )
         self._sends_targets = isinstance(self.transport, CurlTransport)
+        self._timeouts = dict.fromkeys(_PHASES, self.settings.timeout / 1000)
         self._fixed, self.credentials = self._fixed_headers(), Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
 
-        self.robots = RobotsStore.from_conf(conf, self.fetch)
+        self.robots = RobotsStore.from_conf(conf, self.fetch, self._turn_of)
+
+    def _turn_of(self, origin: str, target: str) -> AbstractAsyncContextManager[Visit]:
+        """Waits as `turn` says, which is set after this was made."""
+        return self.turn(origin, target)
 
     # -- the extension point -----------------------------------------------------------------------
 
@@ -137,8 +146,8 @@ class HttpBase(Protocol):
                     round((time.monotonic() - started) * 1000)
                 )
             return self.output_of(answer, parsed, url, datum)
-        except NoNameServer:
-            return ProtocolOutput(None, UNRESOLVED)
+        except PUT_OFF as exc:
+            return ProtocolOutput(None, put_off(exc))
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             text = _error_text(exc, url)
             short = text.partition(":")[0] in self.settings.suppressed
@@ -287,9 +296,7 @@ class HttpBase(Protocol):
                 "target": target.encode("utf-8", "surrogateescape"),
                 "content_limit": limit,
                 "proxy": settings.proxy.proxy_for(url.host),
-                "timeout": dict.fromkeys(
-                    ("connect", "read", "write", "pool"), settings.timeout / 1000
-                ),
+                "timeout": self._timeouts,
             },
         )
 

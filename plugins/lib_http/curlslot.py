@@ -79,6 +79,8 @@ class CurlSlot:
         self.accepts = accepts
         self.options: dict[int, object] = {}
         self.direct = True
+        self.most_requests = 1
+        """In one transfer."""
         self.reset(0)
         self._set_up(settings)
 
@@ -97,6 +99,8 @@ class CurlSlot:
         self.truncated: str | None = None
         self.head_too_large = False
         self.forbidden: str | None = None
+        self.requests = 0
+        self.repeated = False
         self.tls: tuple[str, str] | None = None
         self.started = self.last = time.monotonic()
 
@@ -122,6 +126,7 @@ class CurlSlot:
             (pycurl.HEADERFUNCTION, self._on_header),
             (pycurl.WRITEFUNCTION, self._on_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
+            (pycurl.PREREQFUNCTION, self._before_request),
         ):
             handle.setopt(option, value)
         if settings.ca_file:
@@ -195,6 +200,16 @@ class CurlSlot:
             self.forbidden = ip
             return pycurl.SOCKET_BAD
         return socket.socket(family, kind, protocol)
+
+    def _before_request(self, *addresses: object) -> int:
+        """libcurl sends a request once more by itself if the connection that it kept turns out to
+        be closed; the host may not want to be asked then.
+        """
+        self.requests += 1
+        if self.requests <= self.most_requests:
+            return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
+        self.repeated = True
+        return pycurl.PREREQFUNC_ABORT  # type: ignore[no-any-return]
 
     def _on_debug(self, kind: int, data: bytes) -> None:
         if kind == pycurl.INFOTYPE_TEXT and data.startswith(b"SSL connection using "):

@@ -6,7 +6,8 @@ A request may carry in its `extensions`
     proxy           `scheme://host:port` to go through
     auth            (user:password, set of libcurl's HTTPAUTH_* bits)
 A response is complete when it is returned; what came is its `reply` (exchange.py). What prevents an
-answer is raised as an httpx.TransportError (failures.py).
+answer is raised as an httpx.TransportError (failures.py): AskAgain, where a second request is
+needed, which is left to who knows when the host may be asked.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ import pycurl
 
 from minutch.records.metadata import TOO_SLOW
 
+from . import lenient
 from .curlloop import CurlLoop
 from .curlslot import CurlSettings, CurlSlot
 from .exchange import Order, Reply
 from .failures import (
+    AskAgain,
     ForbiddenAddress,
     MalformedHead,
     TlsFailure,
@@ -34,8 +37,9 @@ from .failures import (
     UnknownHost,
     connect_error,
 )
-from .lenient import ask_again, is_interim
+from .lenient import is_interim
 from .resolver import ResolverCache
+from .ways import Way, Ways
 
 MAX_PORT: Final = 65_535
 SWEEP: Final = 0.25
@@ -43,6 +47,7 @@ SWEEP: Final = 0.25
 _WEIRD: Final = 8
 _PARTIAL: Final = 18
 _EMPTY: Final = 52
+_MANY: Final = 100
 _LINE_END: Final = b"\r\n"
 _NOTHING: Final = httpx.ByteStream(b"")
 MOST_IDLE: Final = 256
@@ -76,7 +81,7 @@ class CurlRequest(httpx.Request):
     ) -> None:
         self._raw = raw
         self._parsed: httpx.Headers | None = None
-        super().__init__("GET", url, stream=_NOTHING, extensions=extensions)
+        self.method, self.url, self.extensions, self.stream = "GET", url, extensions, _NOTHING
 
     @property
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -96,17 +101,27 @@ class CurlRequest(httpx.Request):
 
 
 class CurlResponse(httpx.Response):
-    """A response that knows its reply; headers are parsed when they are first asked for."""
+    """A response that knows its reply. The rest of what httpx has of a response is made when it is
+    first asked for, which it is not for pages.
+    """
 
     def __init__(self, reply: Reply, request: httpx.Request) -> None:
-        self._parsed: httpx.Headers | None = None
         self.reply = reply
+        self.status_code = reply.code
+        self._sent = request
+        self._parsed: httpx.Headers | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if "extensions" in self.__dict__:  # it has been made
+            raise AttributeError(name)
+        reply = self.reply
         super().__init__(
             reply.code,
             stream=BodyStream(reply.body, reply.error),
             extensions={"http_version": reply.version},
-            request=request,
+            request=self._sent,
         )
+        return getattr(self, name)
 
     @property
     def headers(self) -> httpx.Headers:
@@ -145,25 +160,38 @@ class CurlTransport(httpx.AsyncBaseTransport):
         self._busy: dict[CurlSlot, asyncio.Future[Exception | None]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: dict[tuple[str, int, str], tuple[str, str]] = {}
+        self._ways = Ways()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Fetches one answer; redirects are left to the caller."""
         order = _order(request, self._limit)
         addresses = await self._addresses(order)
-        try:
-            reply = await self._transfer(order, addresses)
-        except MalformedHead as error:
-            reply = await ask_again(order, addresses, self._settings, self._accepts, error)
+        authority = _authority(order.host, order.port)
+        way = self._ways.of(authority) if self._ways else Way.USUAL
+        if way is Way.LENIENT and lenient.may_ask(order):
+            reply = await lenient.ask(order, addresses, self._settings, self._accepts)
+        else:
+            reply = await self._transfer(order, authority, addresses, way)
         return CurlResponse(reply, request)
 
-    async def _transfer(self, order: Order, addresses: list[str]) -> Reply:
+    async def _transfer(
+        self, order: Order, authority: str, addresses: list[str], way: Way
+    ) -> Reply:
+        """Asks by libcurl. Raises AskAgain where the server has to be asked in another way."""
         if self._curl is None:
             self._curl = CurlLoop(self._settings.max_connections)
-        authority = _authority(order.host, order.port)
         slot = self._slot(authority)
         try:
-            _prepare(slot, order, authority, addresses)
+            _prepare(slot, order, authority, addresses, way)
             return self._reply(slot, order, await self._perform(self._curl, slot, order))
+        except AskAgain:
+            self._ways.note(authority, Way.FRESH)
+            raise
+        except MalformedHead as error:
+            if not lenient.may_ask(order):
+                raise
+            self._ways.note(authority, Way.LENIENT)
+            raise AskAgain(f"{authority} is asked in another way: {error}") from error
         finally:
             self._rest(slot, authority)
 
@@ -330,7 +358,7 @@ def _authority(host: str, port: int | None) -> str:
     return (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}")
 
 
-def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str]) -> None:
+def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str], way: Way) -> None:
     slot.reset(order.limit)
     slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
     if (
@@ -344,6 +372,7 @@ def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str])
         target = f"http://{authority}".encode() + target
     slot.handle.setopt(pycurl.REQUEST_TARGET, target)
     slot.set(pycurl.HTTPHEADER, order.headers)
+    _set_connection(slot, order, way)
     _set_method(slot, order)
     _set_auth(slot, order.auth)
 
@@ -365,6 +394,17 @@ def _pin(order: Order, addresses: list[str]) -> str:
     """
     port = order.port or (443 if order.scheme == "https" else 80)
     return f"+{order.host}:{port}:{','.join(f'[{a}]' if ':' in a else a for a in addresses)}"
+
+
+def _set_connection(slot: CurlSlot, order: Order, way: Way) -> None:
+    """One request in a transfer, except in a dialogue about credentials, which needs more; by a
+    connection of its own none is sent again.
+    """
+    is_fresh = way is not Way.USUAL
+    slot.most_requests = 1 if order.auth is None and not is_fresh else _MANY
+    if is_fresh or pycurl.FRESH_CONNECT in slot.options:
+        slot.set(pycurl.FRESH_CONNECT, int(is_fresh))
+        slot.set(pycurl.FORBID_REUSE, int(is_fresh))
 
 
 def _set_method(slot: CurlSlot, order: Order) -> None:
@@ -408,6 +448,8 @@ def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
         return ForbiddenAddress(slot.forbidden)
     if slot.head_too_large:
         return TooLarge("headers without end")
+    if slot.repeated:
+        return AskAgain("no answer on a connection that was kept")
     if code in _COULDNT_RESOLVE:
         return UnknownHost(order.host)
     if code in _TLS_CODES:

@@ -12,6 +12,7 @@ from typing import Final
 import httpx
 
 from minutch.errors import UrlError
+from minutch.plugin.turns import NoTurn
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -48,17 +49,31 @@ class TooLarge(httpx.RemoteProtocolError):
     """Headers without end."""
 
 
+class AskAgain(httpx.TransportError):
+    """The request has to be sent once more, when its host may be asked again: no answer came on a
+    connection that was kept from the request before, or one that only another reader reads.
+    """
+
+
 NO_ANSWER: Final = "no name server answers for the host"
 UNRESOLVED: Final = ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER])
 """The status of a page that was not asked for since no name server could say where its host is."""
+PUT_OFF: Final = (NoNameServer, AskAgain, NoTurn)
+"""Failures that say nothing of a page: it is asked for later."""
+
+
+def put_off(error: Exception) -> ProtocolStatus:
+    """Returns the status for one of `PUT_OFF`."""
+    if isinstance(error, AskAgain):
+        return ProtocolStatus(codes.WOULDBLOCK, [str(error)])
+    if isinstance(error, NoTurn):
+        return ProtocolStatus(codes.NOTFETCHING, [str(error)])
+    return UNRESOLVED
+
+
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
 _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
     (UnknownHost, "java.net.UnknownHostException", None),
-    (
-        NoNameServer,
-        "java.net.UnknownHostException",
-        "{}: Temporary failure in name resolution",
-    ),
     (ForbiddenAddress, "java.io.IOException", "Forbidden connection to IP address {}"),
     (NoRoute, "java.net.NoRouteToHostException", "No route to host"),
     (TlsFailure, _HTTP, "SSL connect to {url} failed with: {}"),

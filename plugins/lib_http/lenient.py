@@ -1,12 +1,13 @@
-"""Reads answers whose head libcurl refuses, as browsers and Nutch do: header lines without a colon,
-lengths that are no number, a page that begins without the blank line before it.
+"""Asks servers whose heads libcurl refuses, and reads them as browsers and Nutch do: header lines
+without a colon, lengths that are no number, a page that begins without the blank line before it.
 
     answer  = status line, *header line, blank line, content
-    content begins at the blank line, or at a line that begins with `<html` or `<!doctype`
+    content begins at the blank line, or at a line that begins with `<html` or `<!doctype`, and ends
+            where its length or its last chunk says so, or the connection
 
-libcurl has no switch for it, so the page is asked for once more, by `Connection: close` on a
-connection of its own. What is malformed beyond that (NUL bytes, lengths that differ, no end of the
-head) stays an error. Source: HttpResponse.parseHeaders of protocol-http.
+libcurl has no switch for it, so such a server is asked by `Connection: close` on a connection of
+its own, once it is known. What is malformed beyond that (NUL bytes, lengths that differ, no end of
+the head) is an error. Source: HttpResponse.parseHeaders of protocol-http.
 """
 
 from __future__ import annotations
@@ -20,47 +21,39 @@ from typing import Final
 
 import httpx
 
+from minutch.records.metadata import TOO_SLOW
+
 from .curlslot import MAX_HEAD_BYTES, MAX_HEAD_LINES, CurlSettings
 from .exchange import Order, Reply
-from .failures import ForbiddenAddress, MalformedHead, UnknownHost
+from .failures import ForbiddenAddress, MalformedHead, TooLarge, UnknownHost
 from .headers import field_values
 
 _PIECE: Final = 1 << 16
-_STATUS: Final = re.compile(rb"(HTTP/[0-9.]+)[ \t]+([0-9]{3})(?![0-9])")
+_STATUS: Final = re.compile(rb"(HTTP/[0-2](?:\.[0-9])?)[ \t]+([0-9]{3})(?![0-9])")
+_VERSION: Final = b"HTTP/"
 _DOCUMENT: Final = re.compile(rb"[ \t]*<(?:html|!doctype)\b", re.IGNORECASE)
 _CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[^\n]*\n")
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
+_WITHOUT_CONTENT: Final = (b"204", b"304")
+_LINE_END: Final = b"\r\n"
+_UNKNOWN: Final = -1
 _NO_LIMIT: Final = 1 << 40
+_CUT_OFF: Final = "Connection closed before the end of the content"
 
 
-async def ask_again(
-    order: Order,
-    addresses: list[str],
-    settings: CurlSettings,
-    accepts: Callable[[str], bool],
-    refused: MalformedHead,
-) -> Reply:
-    """Returns the answer to `order`. Raises `refused` if it can't be read either, or an error of
-    the connection.
-    """
-    if order.proxy or order.auth is not None or order.method != "GET":
-        raise refused
-    data, address, error = await _receive(order, addresses, settings, accepts)
-    return read_answer(data, order.limit, address, error, refused)
+def may_ask(order: Order) -> bool:
+    """Returns whether a request can be sent from here."""
+    return not order.proxy and order.auth is None and order.method == "GET"
 
 
-async def _receive(
+async def ask(
     order: Order, addresses: list[str], settings: CurlSettings, accepts: Callable[[str], bool]
-) -> tuple[bytes, tuple[str, int], Exception | None]:
-    """Returns all that the server sends, up to the limits; its address; what ended it other than
-    its end.
+) -> Reply:
+    """Returns the answer to `order`. Raises MalformedHead if it can't be read from here either, or
+    an error of the connection.
     """
     reader, writer, address = await _connect(order, addresses, settings, accepts)
-    pieces: list[bytes] = []
-    most = MAX_HEAD_BYTES + (_NO_LIMIT if order.limit < 0 else 2 * order.limit)
-    end = time.monotonic() + (
-        settings.total_timeout / 1000 if settings.total_timeout >= 0 else _NO_LIMIT
-    )
+    incoming = Incoming(order.limit)
     try:
         headers = [
             line for line in order.headers if not line.endswith(b":")
@@ -70,20 +63,31 @@ async def _receive(
                 [b"GET %s HTTP/1.1" % order.target, *headers, b"Connection: close", b"", b""]
             )
         )
-        while most > 0:
+        await _receive(reader, incoming, settings)
+    finally:
+        writer.close()
+    return incoming.reply(address)
+
+
+async def _receive(
+    reader: asyncio.StreamReader, incoming: Incoming, settings: CurlSettings
+) -> None:
+    """Reads up to the end of an answer, or to a limit."""
+    end = time.monotonic() + (
+        settings.total_timeout / 1000 if settings.total_timeout >= 0 else _NO_LIMIT
+    )
+    try:
+        while not incoming.is_whole:
             wait = min(settings.read_timeout / 1000, end - time.monotonic())
             piece = await asyncio.wait_for(reader.read(_PIECE), max(wait, 0))
             if not piece:
-                break
-            pieces.append(piece)
-            most -= len(piece)
+                return
+            incoming.add(piece)
     except TimeoutError:
-        return b"".join(pieces), address, httpx.ReadTimeout("Read timed out")
+        incoming.is_slow = time.monotonic() >= end
+        incoming.error = httpx.ReadTimeout("Read timed out")
     except OSError as exc:
-        return b"".join(pieces), address, httpx.ReadError(str(exc))
-    finally:
-        writer.close()
-    return b"".join(pieces), address, None
+        incoming.error = httpx.ReadError(str(exc))
 
 
 async def _connect(
@@ -121,78 +125,144 @@ async def _look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def read_answer(
-    data: bytes,
-    limit: int,
-    address: tuple[str, int],
-    error: Exception | None,
-    refused: MalformedHead,
-) -> Reply:
-    """Returns the answer in `data`, which `error` may have cut off. Raises `refused` where there is
-    none.
-    """
-    lines, body = _split(data, refused)
-    status = _STATUS.match(lines[0])
-    lengths = {text for text in field_values(lines, "content-length") if _LENGTH.fullmatch(text)}
-    if status is None or len(lengths) > 1 or any(b"\0" in line for line in lines):
-        raise refused
-    if "chunked" in ",".join(field_values(lines, "transfer-encoding")).lower():
-        body, error = _unchunked(body, error)
-    elif lengths:
-        length = int(lengths.pop())
-        if len(body) >= length:
-            body, error = body[:length], None
+class Incoming:
+    """An answer as it comes, piece by piece."""
+
+    def __init__(self, limit: int) -> None:
+        """At most `limit` bytes of content are kept; all, if it is negative."""
+        self._limit = limit
+        self._data = bytearray()
+        self._at = 0
+        """Where the next line of the head begins, or the next chunk."""
+        self._count = 0
+        """Lines so far, those of interim answers included."""
+        self._lines: list[bytes] = []
+        self._body_at = _UNKNOWN
+        self._length = _UNKNOWN
+        self._chunks: list[bytes] | None = None
+        self._has_end = False
+        self.error: Exception | None = None
+        """What ended the answer before it was whole."""
+        self.is_slow = False
+        """The error is that it took too long altogether."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing more has to be read."""
+        if self._body_at < 0:
+            return len(self._data) > MAX_HEAD_BYTES or self._count >= MAX_HEAD_LINES
+        size = len(self._data) - self._body_at
+        most = self._limit if self._chunks is None else MAX_HEAD_BYTES + 2 * self._limit
+        return self._has_end or 0 <= self._length <= size or 0 <= self._limit <= most < size
+
+    def add(self, piece: bytes) -> None:
+        """Takes what has come."""
+        self._data += piece
+        if self._body_at < 0:
+            self._read_head()
+        if self._chunks is not None:
+            self._read_chunks(self._chunks)
+
+    def _read_head(self) -> None:
+        """Reads header lines of the last answer; interim ones (1xx) come before it."""
+        data = self._data
+        if not self._count and not data.startswith(_VERSION[: len(data)]):
+            self._body_at = 0  # HTTP/0.9 has no head
+        while self._body_at < 0 and self._count < MAX_HEAD_LINES:
+            if self._lines and _DOCUMENT.match(data, self._at):
+                self._begin_content()
+                return
+            end = data.find(b"\n", self._at)
+            if end < 0:
+                return
+            line = bytes(data[self._at : end]).removesuffix(b"\r")
+            self._at = end + 1
+            self._count += 1
+            if line:
+                self._lines.append(line)
+            elif self._lines and not is_interim(self._lines[0]):
+                self._begin_content()
+            else:
+                self._lines = []
+
+    def _begin_content(self) -> None:
+        """Finds out how the content ends."""
+        self._body_at = self._at
+        status = _STATUS.match(self._lines[0])
+        if status is not None and status[2] in _WITHOUT_CONTENT:
+            self._has_end = True
+        elif "chunked" in ",".join(field_values(self._lines, "transfer-encoding")).lower():
+            self._chunks = []
         else:
-            error = error or httpx.RemoteProtocolError(
-                "Connection closed before the end of the content"
-            )
-    truncated = None
-    if 0 <= limit < len(body):
-        body, error, truncated = body[:limit], None, "length"
-    return Reply(int(status[2]), lines, body, [], status[1], error, truncated, address)
+            self._length = min(map(int, self._lengths()), default=_UNKNOWN)
+
+    def _lengths(self) -> set[str]:
+        values = field_values(self._lines, "content-length")
+        return {text for text in values if _LENGTH.fullmatch(text)}
+
+    def _read_chunks(self, chunks: list[bytes]) -> None:
+        """Takes the chunks that are there with what follows each."""
+        data = self._data
+        while not self._has_end and (head := _CHUNK.match(data, self._at)) is not None:
+            size = int(head[1], 16)
+            end = head.end() + size
+            self._has_end = not size
+            if self._has_end or len(data) < end + len(_LINE_END):
+                return
+            chunks.append(bytes(data[head.end() : end]))
+            ends = data[end : end + len(_LINE_END)]
+            self._at = end + (len(ends) if ends == _LINE_END else ends.startswith(b"\n"))
+
+    def reply(self, address: tuple[str, int]) -> Reply:
+        """Returns the answer. Raises MalformedHead if it is none, or the error that cut it off."""
+        if self._body_at < 0 or not self._data:
+            raise self._no_answer()
+        lines = self._lines
+        status = _STATUS.match(lines[0]) if lines else None
+        is_odd = lines and status is None
+        if is_odd or len(self._lengths()) > 1 or any(b"\0" in line for line in lines):
+            raise MalformedHead("Malformed head")
+        code, version = (200, b"HTTP/0.9") if status is None else (int(status[2]), status[1])
+        body, error = self._content()
+        truncated = None
+        if 0 <= self._limit < len(body):
+            body, error, truncated = body[: self._limit], None, "length"
+        elif error is not None and self.is_slow:
+            error, truncated = None, TOO_SLOW
+        return Reply(code, lines, body, [], version, error, truncated, address)
+
+    def _no_answer(self) -> Exception:
+        if self.is_whole:
+            return TooLarge("headers without end")
+        if self.error is not None:
+            return self.error
+        if self._data:
+            return MalformedHead("Connection closed in the headers")
+        return httpx.ReadError("Connection closed without an answer")
+
+    def _content(self) -> tuple[bytes, Exception | None]:
+        """Returns the content, and what keeps it from being whole."""
+        cut_off = self.error or httpx.RemoteProtocolError(_CUT_OFF)
+        if self._chunks is not None:
+            body = b"".join(self._chunks)
+            head = None if self._has_end else _CHUNK.match(self._data, self._at)
+            if head is not None:
+                body += self._data[head.end() : head.end() + int(head[1], 16)]
+            return body, None if self._has_end else cut_off
+        body = b"" if self._has_end else bytes(self._data[self._body_at :])
+        if self._length < 0:
+            return body, self.error
+        return body[: self._length], cut_off if len(body) < self._length else None
 
 
-def _split(data: bytes, refused: MalformedHead) -> tuple[list[bytes], bytes]:
-    """Header lines of the last answer (interim ones, 1xx, come before it) and what follows them."""
-    lines: list[bytes] = []
-    at = 0
-    for _ in range(MAX_HEAD_LINES):
-        end = data.find(b"\n", at)
-        if lines and _DOCUMENT.match(data, at):
-            return lines, data[at:]
-        if end < 0:
-            break
-        line = data[at:end].removesuffix(b"\r")
-        at = end + 1
-        if line:
-            lines.append(line)
-        elif lines and not is_interim(lines[0]):
-            return lines, data[at:]
-        else:
-            lines = []
-    raise refused
+def read_answer(data: bytes, limit: int, address: tuple[str, int]) -> Reply:
+    """Returns the answer in `data`. Raises MalformedHead where there is none."""
+    incoming = Incoming(limit)
+    incoming.add(data)
+    return incoming.reply(address)
 
 
 def is_interim(status_line: bytes) -> bool:
     """Returns True if an answer only announces another one (100 to 199)."""
     status = _STATUS.match(status_line)
     return status is not None and status[2].startswith(b"1")
-
-
-def _unchunked(data: bytes, error: Exception | None) -> tuple[bytes, Exception | None]:
-    """Returns the content of chunks, and what keeps it from being whole."""
-    pieces: list[bytes] = []
-    at = 0
-    while (head := _CHUNK.match(data, at)) is not None:
-        size = int(head[1], 16)
-        if not size:
-            return b"".join(pieces), None
-        piece = data[head.end() : head.end() + size]
-        pieces.append(piece)
-        if len(piece) < size:
-            break
-        at = head.end() + size
-        at += 2 if data.startswith(b"\r\n", at) else data.startswith(b"\n", at)
-    return b"".join(pieces), error or httpx.RemoteProtocolError(
-        "Connection closed before the end of the content"
-    )

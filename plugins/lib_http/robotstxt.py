@@ -6,12 +6,13 @@
     429, 5xx                visits deferred (http.robots.503.defer.visits), else nothing allowed
     no answer               nothing allowed
     too many redirects      everything allowed (http.robots.redirect.max)
+    redirect to other host  its rules, asked for when that host may be asked
 
 `http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed"
-stands for a host that fails. Rules are kept in memory and, for http.robots.cache.seconds, on disk,
-so that the next round does not ask again; failures are not kept. Hosts of
-http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and uses
-(Content-Signal) is kept beside the rules and in the metadata of the Content that
+stands for a host that fails. Rules are kept in memory (`robotsmemory`) and, for
+http.robots.cache.seconds, on disk, so that the next round does not ask again; failures are not
+kept. Hosts of http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and
+uses (Content-Signal) is kept beside the rules and in the metadata of the Content that
 fetcher.store.robotstxt stores. Source: HttpRobotRulesParser and RobotRulesParser.
 """
 
@@ -20,7 +21,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,6 +31,7 @@ import httpx
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.plugin.turns import Turn, at_once
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -41,12 +42,12 @@ from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
-from .failures import UNRESOLVED, NoNameServer, java_text
+from .failures import PUT_OFF, java_text, put_off
 from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
+from .robotsmemory import BUDGET, RobotsMemory
 
 log = logging.getLogger(__name__)
 
-MAX_IN_MEMORY: Final = 50_000
 SITEMAP_KEY: Final = "robotstxt.sitemap"
 """In the metadata of a robots.txt that is stored: the URL of each sitemap that it names, made
 absolute.
@@ -121,6 +122,8 @@ class RobotsSettings:
     """Ends of names of hosts that are not asked."""
     life: float = 86_400
     """Seconds for which rules are kept."""
+    memory: int = BUDGET
+    """Bytes that rules may take in memory."""
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> RobotsSettings:
@@ -134,6 +137,7 @@ class RobotsSettings:
             limit=robots_limit(conf),
             allow_list=tuple(host for host in hosts if host),
             life=conf.get_int("http.robots.cache.seconds", 86_400),
+            memory=conf.get_size("http.robots.cache.memory", BUDGET),
         )
 
 
@@ -146,22 +150,26 @@ class RobotsStore:
         parse_rules: RobotsParser,
         settings: RobotsSettings = RobotsSettings(),
         *,
+        turn: Turn = at_once,
         disk: RobotsDisk | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`now` in seconds since the epoch."""
+        """`turn` waits until the target of a redirect may be asked; `now` in seconds since the
+        epoch.
+        """
         self._fetch = fetch
         self._parse = parse_rules
         self._settings = settings
+        self._turn = turn
         self._disk = disk
         self._now = now
-        self._known: OrderedDict[str, tuple[float, RobotRules]] = OrderedDict()
+        self.memory = RobotsMemory(settings.memory)
         self._asked: dict[str, asyncio.Future[RobotRules]] = {}
         if disk is not None:
             disk.forget_old(now() - settings.life)
 
     @classmethod
-    def from_conf(cls, conf: Configuration, fetch: Fetch) -> RobotsStore:
+    def from_conf(cls, conf: Configuration, fetch: Fetch, turn: Turn = at_once) -> RobotsStore:
         """Reads the settings; the cache on disk is in `minutch.fetch.state`, if that is set."""
         folder = conf.get("minutch.fetch.state")
         settings = RobotsSettings.from_conf(conf)
@@ -169,6 +177,7 @@ class RobotsStore:
             fetch,
             robots_parser(conf),
             settings,
+            turn=turn,
             disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and settings.life > 0 else None,
             now=lambda: conf.clock.now() / 1000,
         )
@@ -180,9 +189,9 @@ class RobotsStore:
         key = _key_of(
             url[: url.find("/", _AFTER_SCHEME) + 1] or url if url.startswith(_HTTP) else url
         )
-        known = self._known.get(key)
-        if known is not None and self._now() - known[0] < self._settings.life:
-            return known[1]
+        known = self._known(key)
+        if known is not None:
+            return known
         parsed = parse(url)
         if self._settings.allow_list and parsed.host.endswith(self._settings.allow_list):
             return self._keep(key, ALLOW_ALL)
@@ -230,9 +239,7 @@ class RobotsStore:
             self._disk.close()
 
     def _keep(self, key: str, rules: RobotRules, since: float | None = None) -> RobotRules:
-        self._known[key] = (self._now() if since is None else since, rules)
-        if len(self._known) > MAX_IN_MEMORY:
-            self._known.popitem(last=False)
+        self.memory.keep(key, rules, self._now() if since is None else since)
         return rules
 
     def _from_disk(self, key: str, url: Url) -> RobotRules | None:
@@ -247,14 +254,14 @@ class RobotsStore:
     async def _from_host(self, key: str, url: Url, contents: list[Content] | None) -> RobotRules:
         try:
             answer, location, keys = await self._get(url, contents)
-        except NoNameServer:
-            return Unreachable.of(UNRESOLVED, defer=True)
+        except PUT_OFF as exc:
+            return Unreachable.of(put_off(exc), defer=True)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             log.info("can't get robots.txt for %s: %s", url, exc)
             text = java_text(exc, str(url))
             return self._failed(ProtocolStatus(codes.EXCEPTION, [text]))
-        if answer is None:
-            return self._known[keys[0]][1]
+        if isinstance(answer, RobotRules):
+            return self._keep(key, answer)
         if answer.code >= _SERVER_ERROR or answer.code == _TOO_MANY:
             if self._settings.defer:
                 return Unreachable.of(None, defer=True, retry_after=answer.header("Retry-After"))
@@ -294,12 +301,9 @@ class RobotsStore:
 
     async def _get(
         self, url: Url, contents: list[Content] | None
-    ) -> tuple[HttpAnswer | None, str, list[str]]:
+    ) -> tuple[HttpAnswer | RobotRules, str, list[str]]:
         """Returns the answer after redirects, where it came from, and the keys of other hosts that
-        it is the robots.txt of.
-
-        None if a redirect led to another host's robots.txt whose rules are known: under the one key
-        returned.
+        it is the robots.txt of; the rules themselves where they are known from there.
         """
         location = parse("/robots.txt", url)
         keys: list[str] = []
@@ -313,15 +317,33 @@ class RobotsStore:
             except UrlError as exc:
                 log.info("robots.txt of %s redirects to what is no URL: %s", url.host, exc)
                 break
-            if location.file == "/robots.txt":
-                key = cache_key(location)
-                known = self._known.get(key)
-                if known is not None and self._now() - known[0] < self._settings.life:
-                    self._keep(cache_key(url), known[1], known[0])
-                    return None, str(location), [key]
-                keys.append(key)
-            answer = await self._one(location, contents)
+            found = await self._redirected(url, location, keys, contents)
+            if isinstance(found, RobotRules):
+                return found, str(location), keys
+            answer = found
         return answer, str(location), keys
+
+    async def _redirected(
+        self, origin: Url, url: Url, keys: list[str], contents: list[Content] | None
+    ) -> HttpAnswer | RobotRules:
+        """Returns the answer to a redirect's target, when its host may be asked; the rules where
+        they are known by then. Adds to `keys` if it is a robots.txt.
+        """
+        key = cache_key(url) if url.file == "/robots.txt" else None
+        known = self._known(key)
+        if known is not None:
+            return known
+        async with self._turn(str(origin), str(url)) as visit:
+            known = self._known(key)
+            if known is not None:
+                visit.asked = False
+                return known
+            if key is not None:
+                keys.append(key)
+            return await self._one(url, contents)
+
+    def _known(self, key: str | None) -> RobotRules | None:
+        return None if key is None else self.memory.get(key, self._now() - self._settings.life)
 
     async def _one(self, url: Url, contents: list[Content] | None) -> HttpAnswer:
         answer = await self._fetch(url, CrawlDatum(), self._settings.limit)

@@ -40,6 +40,7 @@ OWN = {
     "http.dns.servers",
     "http.retry.after.max.seconds",
     "http.robots.503.defer.visits.wait",
+    "http.robots.cache.memory",
     "http.robots.cache.seconds",
     "http.robots.content.limit",
     "http.robots.parser",
@@ -160,6 +161,14 @@ async def test_http_robots_unreachable_allow(value: str, allowed: bool) -> None:
         [503], http__robots__unreachable__allow=value, http__robots__503__defer__visits="false"
     )
     assert (await store.rules("http://a/x")).is_allowed("http://a/x") is allowed
+
+
+@pytest.mark.parametrize(("value", "kept"), [("1k", 2), ("64m", 5)])
+async def test_http_robots_cache_memory(value: str, kept: int) -> None:
+    store = robots_store([404] * 5, http__robots__cache__memory=value)
+    for name in "abcde":
+        await store.rules(f"http://{name}/x")
+    assert len(store.memory) == kept
 
 
 async def test_http_robots_cache_seconds(tmp_path: Path) -> None:

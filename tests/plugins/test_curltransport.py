@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 
@@ -12,13 +13,14 @@ import pytest
 
 from plugins.lib_http.curlslot import CurlSettings, CurlSlot
 from plugins.lib_http.curltransport import BodyStream, CurlResponse, CurlTransport
+from plugins.lib_http.failures import AskAgain
 from tests.support.curlrequests import reply_to, request_to
 
 CHUNKED = (
-    b"HTTP/1.1 200 Fine\r\nX-A: 1\r\nx-a: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
-    b"5\r\nfirst\r\n6\r\nsecond\r\n0\r\nX-Last: yes\r\n\r\n"
+    b"HTTP/1.1 200 Fine\r\nX-A: 1\r\nx-a: 2\r\nTransfer-Encoding: chunked\r\n"
+    b"Connection: close\r\n\r\n5\r\nfirst\r\n6\r\nsecond\r\n0\r\nX-Last: yes\r\n\r\n"
 )
-PLAIN = b"HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nabc"
+PLAIN = b"HTTP/1.1 404 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
 SHORT = b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc"
 
 
@@ -191,3 +193,39 @@ async def test_more_servers_than_idle_slots(monkeypatch: pytest.MonkeyPatch) -> 
     assert [request.split()[1] for request in to_first] == [b"/0", b"/2", b"/3"]
     assert [request.split()[1] for request in to_second] == [b"/1", b"/4"]
     assert all(b"Host: %d\r\n" % first in request for request in to_first)
+
+
+class Closing:
+    """A server that closes the connection when a second request comes on it."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[float, str]] = []
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(2):
+            try:
+                request = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                break
+            self.requests.append((time.monotonic(), request.split()[1].decode()))
+            if _ == 0:
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
+                await writer.drain()
+        writer.close()
+
+
+async def test_a_request_is_not_sent_again_by_itself() -> None:
+    """libcurl would, at once, where a connection that it kept is closed in place of an answer."""
+    closing = Closing()
+    server = await asyncio.start_server(closing.handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    transport = CurlTransport(CurlSettings(), lambda address: True)
+    assert (await reply_to(transport, request_to(port, b"/1"))).body == b"abc"
+    with pytest.raises(AskAgain):
+        await reply_to(transport, request_to(port, b"/2"))
+    assert [target for _, target in closing.requests] == ["/1", "/2"]
+    for target in (b"/2", b"/3", b"/4"):  # the server is known now
+        assert (await reply_to(transport, request_to(port, target))).body == b"abc"
+    await transport.aclose()
+    server.close()
+    assert [target for _, target in closing.requests] == ["/1", "/2", "/2", "/3", "/4"]

@@ -20,6 +20,7 @@ from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.plugin.repeats import output_of
 from minutch.records.crawldatum import CrawlDatum, entitytag
 from minutch.records.truncation import is_truncated
 from minutch.urls.parts import parse
@@ -321,7 +322,9 @@ async def test_connections_are_kept(server: MisbehavingServer) -> None:
 
 async def test_a_kept_connection_that_was_closed_costs_no_page(server: MisbehavingServer) -> None:
     protocol = Http(conf_for(), {})
-    outputs = [await get(protocol, server.url("kept")) for _ in range(5)]
+    outputs = [
+        await output_of(protocol, server.url("kept"), CrawlDatum(), rest=0) for _ in range(5)
+    ]
     await protocol.close()
     assert all(output.status.is_success for output in outputs)
     assert server.connections >= 5

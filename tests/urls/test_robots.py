@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.urls import robots
+from minutch.urls import robotstable
 from minutch.urls.robots import (
     ALLOW_ALL,
     ALLOW_NONE,
-    PathRule,
     RobotRules,
     normal_path,
     normal_rule,
@@ -20,6 +22,7 @@ from minutch.urls.robots import (
 )
 from minutch.urls.robotsagent import agent_names, robots_parser
 from minutch.urls.robotsfile import line_of, read_robots
+from minutch.urls.robotstable import PathRule
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 from tests.urls.strategies import any_text, urls
 
@@ -249,31 +252,70 @@ def test_matching_is_linear_in_the_stars(monkeypatch: pytest.MonkeyPatch) -> Non
     assert CountingPath.searches <= 501
 
 
-def test_many_rules_are_looked_up_not_walked() -> None:
+def test_many_rules_are_looked_up_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    path = robotstable._Plain.path
+
+    def look_at(self: robotstable._Plain, number: int) -> str:
+        looked_at.append(number)
+        return path(self, number)
+
+    monkeypatch.setattr(robotstable._Plain, "path", look_at)
     body = "User-agent: *\n" + "".join(
         f"Disallow: /{number}/\nAllow: /{number}/x\n" for number in range(10_000)
     )
     rules = parse_robots(body.encode(), "", ["a"])
-    assert len(rules._lengths) <= 10
     assert not rules.is_allowed("http://a/9999/y")
     assert rules.is_allowed("http://a/9999/x")
+    assert rules.is_allowed("http://a/x")
+    assert len(looked_at) <= 3
 
 
 def test_only_longer_wildcards_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    matches = robots._Wildcard.matches
-    monkeypatch.setattr(
-        robots._Wildcard, "matches", lambda self, path: tried.append(path) or matches(self, path)
-    )
+    matches = robotstable._matches
+
+    def try_one(first: str, rest: str, path: str) -> bool:
+        tried.append(rest)
+        return matches(first, rest, path)
+
+    monkeypatch.setattr(robotstable, "_matches", try_one)
     rules = RobotRules(
         (
-            PathRule("/*b", allow=True),
+            PathRule("/*b*c", allow=True),
             PathRule("/abcdef", allow=False),
-            PathRule("/*cdefgh", allow=True),
+            PathRule("/*cde*fgh", allow=True),
         )
     )
     assert not rules.is_path_allowed("/abcdef")
-    assert len(tried) == 1
+    assert tried == ["cde*fgh"]
+
+
+@pytest.mark.parametrize(
+    ("count", "line", "most"),
+    [(20, "Disallow: /folder-%d/", 1_600), (30_000, "Disallow: /%x", 600_000)],
+)
+def test_rules_say_what_they_cost_in_memory(count: int, line: str, most: int) -> None:
+    body = "\n".join(["User-agent: *", *(line % n for n in range(count))])
+    parse_robots(body.encode(), "", ["a"])
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        kept = [parse_robots(body.encode(), "", ["a"]) for _ in range(3)]
+        gc.collect()
+        each = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
+    finally:
+        tracemalloc.stop()
+    assert kept[0].cost == pytest.approx(each, rel=0.1, abs=100)
+    assert kept[0].cost < most
+    assert not kept[0].is_allowed(f"http://a{(line % 7).partition(' ')[2]}x")
+
+
+def test_files_that_say_nothing_share_their_rules() -> None:
+    nothing = [b"User-agent: *\nDisallow:\n", b"User-agent: other\nDisallow: /\n", b"# no\n"]
+    assert len({parse_robots(body, "", ["a"]) for body in nothing}) == 1
+    assert {parse_robots(body, "text/html", ["a"]) for body in (b"", b"<html>")} == {ALLOW_ALL}
 
 
 @given(st.binary(max_size=200) | any_text.map(str.encode), urls)

@@ -12,6 +12,7 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `places`                             bounds what is in flight
     `queues`, `queuekey`                 say which URL may be asked for now; name their queues
     `queueitems`, `queuememory`          what queues hold, and remember
+    `visits`                             gives requests to hosts of other queues their turn
     `hostaddresses`                      looks up the addresses of hosts
     `hoststate`, `restlog`               remember from fetch to fetch when hosts may be asked
     `recorder`, `fetchparser`, `captures`    make a page's records; parse it; decide on archiving

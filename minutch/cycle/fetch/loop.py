@@ -34,6 +34,7 @@ from minutch.cycle.fetch.redirectchain import (
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, details_of
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.visits import Visitor, Visits
 from minutch.errors import StoreError
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
@@ -83,6 +84,7 @@ class FetchLoop:
     archive: PageArchive | None = None
     """Where answers are archived (fetcher.warc)."""
     runner: ChainRunner = field(init=False)
+    visits: Visits = field(init=False)
     _places: int = field(init=False, default=1)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
     _stopping: Outcome | None = field(init=False, default=None)
@@ -93,6 +95,9 @@ class FetchLoop:
     _timer_due: int = field(init=False, default=0)
     _started: float = field(init=False, default=0.0)
     _last_start: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.visits = Visits(self.queues, self.clock, self.wake)
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -135,6 +140,7 @@ class FetchLoop:
         after a kill.
         """
         self._leaving = True
+        self.visits.refuse("the fetch is stopped")
         self.hold(False)
         self.wake()
 
@@ -232,7 +238,7 @@ class FetchLoop:
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
-        return len(self._running) - self.recorder.parsing
+        return len(self._running) - self.recorder.parsing - len(self.visits)
 
     def _open_places(self) -> int:
         """Places that are open: one more every fetcher.threads.start.delay ms at the beginning."""
@@ -245,9 +251,15 @@ class FetchLoop:
     def _give_up_dropped(self) -> None:
         """Records what will not be asked for, a slice at a time."""
         for dropped in self.queues.dropped(SLICE):
+            if isinstance(dropped.item, Visitor):
+                dropped.item.refuse(dropped.reason)
+                continue
             self._skip(dropped.item, dropped.outcome, dropped.reason)
 
     def _start(self, item: FetchItem, now: int) -> None:
+        if isinstance(item, Visitor):
+            self.visits.begin(item, now)
+            return
         chain = RedirectChain.of(item)
         self._last_start = now
         task = asyncio.get_running_loop().create_task(self._run(chain))
@@ -418,6 +430,8 @@ class FetchLoop:
     def _look_for_hung(self, now: int) -> None:
         limit = self.settings.hung_after
         for task, running in list(self._running.items()):
+            if self.visits.waits(task):
+                running.since = now
             if now - running.since > limit and not (running.hung or running.chain.parsing):
                 running.hung = True
                 self.stats.events["hung_threads_total"] += 1

@@ -9,6 +9,7 @@ from minutch.conf import Configuration
 from minutch.errors import ProtocolError, UrlError
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.plugin.turns import Turn, at_once
 from minutch.urls.idn import to_ascii_2008
 
 
@@ -18,6 +19,8 @@ class ProtocolLookup:
     def __init__(self, conf: Configuration) -> None:
         self._factory = ProtocolFactory(conf)
         self._by_scheme: dict[str, Protocol] = {}
+        self.turn: Turn = at_once
+        """Gives requests to hosts of other queues their turn."""
 
     def protocol_of(self, url: str) -> Protocol:
         """Returns the protocol of a URL. Raises ProtocolError if none takes it."""
@@ -26,6 +29,7 @@ class ProtocolLookup:
         if known is not None:
             return known
         protocol = self._factory.get_protocol(url)
+        protocol.turn = self.turn
         if not self._factory.mapping.hosts:
             self._by_scheme[scheme] = protocol
         return protocol

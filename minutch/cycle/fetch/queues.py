@@ -6,7 +6,7 @@ the epoch).
     fetch list ─ begin ─┐
     add ────────────────┴> waiting ──take──> in progress ──finish──> gone; the queue rests
                               │                   │
-                              │                   └─ put_back: to the front again; its host rests
+                              │                   └─ put_back, ask_again: to the front again
                               └─ dropped: time limit, too many failures, a host that is too busy
 
 A queue may yield an item when it has rested and fewer than `max_threads` of its items are in
@@ -55,7 +55,6 @@ VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
 here.
 """
 ROBOTS_DEFER: Final = "robots.txt defers visits"
-
 _MAX_DOUBLINGS: Final = 32
 
 
@@ -152,6 +151,11 @@ class FetchQueues:
             self.rest(item.host, busy_until, now)
         self._settle(queue, now)
 
+    def ask_again(self, item: FetchItem, now: int) -> None:
+        """Lets an item wait again that has to be asked for once more."""
+        self.add(item, now, first=True)
+        self.finish(item, now)
+
     def put_back(
         self, item: FetchItem, delay: int, retries: int, now: int, *, reason: str = ROBOTS_DEFER
     ) -> None:
@@ -179,8 +183,9 @@ class FetchQueues:
         queue = self.queues[item.queue_id]
         if queue.delays is None:
             queue.delays = {}
-        queue.delays[item.host] = delay
-        queue.crawl_delay = max(queue.delays.values())
+        if queue.delays.get(item.host) != delay:
+            queue.delays[item.host] = delay
+            queue.crawl_delay = max(queue.delays.values())
 
     def rest(self, host: str, until: int, now: int) -> None:
         """Lets `host` rest until then (ms); never shortens a rest. The host is given up if that is

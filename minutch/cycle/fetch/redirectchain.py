@@ -188,7 +188,9 @@ class ChainRunner:
             if decision.crawl_delay is not None:
                 self.queues.set_crawl_delay(item, decision.crawl_delay)
             return True
-        if decision.verdict is Verdict.DEFER:
+        if failure is not None and failure.code == protocolstatus.WOULDBLOCK:
+            self._ask_again(chain, failure)
+        elif decision.verdict is Verdict.DEFER:
             reason = ROBOTS_DEFER if failure is None else failure.message
             self._defer(chain, reason, getattr(rules, "retry_after", None))
         else:
@@ -201,7 +203,12 @@ class ChainRunner:
         item, now = chain.item, self.clock.now()
         chain.in_progress = False
         if failure is not None:
-            self.queues.finish(item, now, failed=True)
+            if item.host == item.queue_id:
+                self.queues.finish(item, now, failed=True)
+            else:  # which says nothing of the others at that address, or of that domain
+                self.queues.finish(item, now)
+                until = now + self.settings.robots.defer_delay
+                self.queues.rest(item.host, until, now)
             self._unreachable(chain, failure, now)
             return
         self.queues.finish(item, now, asked=False)
@@ -241,7 +248,17 @@ class ChainRunner:
         chain.in_progress = False
         until = retry_after(wanted, now, robots.longest_retry_after) or now + robots.defer_delay
         self.queues.put_back(item, until - now, robots.defer_retries, now, reason=reason)
-        self.handover.busy_until(item.host or item.queue_id, until)
+        self.handover.busy_until(item.host, until)
+        self.handover.wake()
+
+    def _ask_again(self, chain: RedirectChain, why: ProtocolStatus) -> None:
+        """Puts the item back: a second request is needed, which is sent when its queue has rested,
+        as any other.
+        """
+        log.debug("%s is asked for once more: %s", chain.item.url, why.message)
+        chain.put_back = True
+        chain.in_progress = False
+        self.queues.ask_again(chain.item, self.clock.now())
         self.handover.wake()
 
     # -- request -----------------------------------------------------------------------------------
@@ -254,6 +271,9 @@ class ChainRunner:
         output = await protocol.get_protocol_output(item.url, item.datum)
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
+        if output.status.code == protocolstatus.WOULDBLOCK:
+            self._ask_again(chain, output.status)
+            return
         if output.status.code == protocolstatus.NOTFETCHING:
             self._defer(chain, output.status.message)
             return
@@ -288,23 +308,24 @@ class ChainRunner:
 
     def _finish(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         """Lets the host rest after an answer, as long as it asks to."""
-        item = chain.item
+        item, content = chain.item, output.content
         failed = host_failed(
             output.status,
             in_row=self.settings.queues.failures_in_row,
-            too_slow=_header(output.content, TRUNCATED_REASON_KEY) == TOO_SLOW,
+            too_slow=content is not None
+            and content.metadata.first(TRUNCATED_REASON_KEY) == TOO_SLOW,
         )
         busy_until = None
         if ending(output.status.code).failed:
             busy_until = retry_after(
-                _header(output.content, "retry-after"),
+                _header(content, "retry-after"),
                 now,
                 self.settings.robots.longest_retry_after,
             )
         self.queues.finish(item, now, failed=failed, busy_until=busy_until)
         chain.in_progress = False
         if busy_until is not None:
-            self.handover.busy_until(item.host or item.queue_id, busy_until)
+            self.handover.busy_until(item.host, busy_until)
 
     def _failed(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item

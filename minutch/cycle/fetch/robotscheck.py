@@ -17,6 +17,7 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
 from minutch.job import JobContext
 from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.plugin.repeats import rules_of
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import parse
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 ALLOWED: Final = "allowed"
 NOT_ALLOWED: Final = "not allowed"
 ALLOWLISTED: Final = "allowlisted"
+_REST: Final = 1.0
+"""Seconds before a second request, should one be needed."""
 _IS_URL: Final = re.compile(r"(?:https?|ftp|file)://?")
 
 
@@ -110,7 +113,7 @@ def _rules(source: str, conf: Configuration) -> RobotRules:
 async def _fetched_rules(url: str, protocols: ProtocolFactory, *, keeps: bool) -> RobotRules:
     fetched: list[Content] | None = [] if keeps else None
     try:
-        rules = await protocols.get_protocol(url).get_robot_rules(url, CrawlDatum(), fetched)
+        rules = await rules_of(protocols.get_protocol(url), url, CrawlDatum(), fetched, _REST)
     finally:
         await protocols.close()
     for content in fetched or ():

@@ -199,6 +199,8 @@ def open_session(
         lambda: loop.stopping,
         nothing_to_learn if addresses is None else addresses.learn,
     )
+    loop.visits.key, loop.visits.learn = key, loop.runner.learn
+    protocols.turn = loop.visits.of
     if addresses is not None:
         addresses.heard = loop.wake
     rests: RestLog | None = None

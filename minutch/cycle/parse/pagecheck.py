@@ -27,6 +27,7 @@ from minutch.hadoop.formats.writables import MapWritable, Text, Writable
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.plugin.repeats import output_of, rules_of
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
@@ -95,6 +96,7 @@ class PageChecker(ABC):
         self._mime = MimeUtil(conf)
         self._follows = options.follow_redirects
         self._most_redirects = conf.get_int("http.redirect.max", _MOST_REDIRECTS)
+        self._rest = conf.get_float("fetcher.server.delay", 1.0)
         if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
         settings = replace(PoolSettings.from_conf(conf), workers=1)
@@ -180,10 +182,10 @@ class PageChecker(ABC):
         log.info("fetching: %s", url)
         protocol = self._protocols.get_protocol(url)
         if self._options.check_robots:
-            rules = await protocol.get_robot_rules(url, datum, None)
+            rules = await rules_of(protocol, url, datum, None, self._rest)
             if not rules.is_allowed(url):
                 raise CheckFailed(f"Denied by robots.txt: {url}\nFetch disallowed by robots.txt")
-        return await protocol.get_protocol_output(url, datum)
+        return await output_of(protocol, url, datum, self._rest)
 
     def _settle_type(self, content: Content, datum: CrawlDatum) -> None:
         """Detects the type that the page is parsed as, and stores it in content and datum."""

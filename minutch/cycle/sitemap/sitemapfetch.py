@@ -33,6 +33,7 @@ from minutch.errors import MinutchError, ParseError, UrlError
 from minutch.job import Counters
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.plugin.repeats import output_of, rules_of
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import host_of
@@ -161,7 +162,7 @@ class SitemapFetcher:
         else:
             return None
         await self._go_ahead()
-        rules = await self._protocols.get_protocol(url).get_robot_rules(url, CrawlDatum(), None)
+        rules = await self._rules(url, self._protocols.get_protocol(url))
         usual = [f"{url}sitemap.xml"] if self._settings.default_sitemap else []
         return list(rules.sitemaps) or usual
 
@@ -201,9 +202,8 @@ class SitemapFetcher:
                 return None
             async with self._turns.of(url, delay):
                 await self._go_ahead()
-                output = await protocol.get_protocol_output(
-                    url, CrawlDatum(fetch_time=self._clock.now())
-                )
+                datum = CrawlDatum(fetch_time=self._clock.now())
+                output = await output_of(protocol, url, datum, delay / 1000)
             status = output.status
             if status.is_success and output.content is not None:
                 return url, output.content
@@ -215,12 +215,15 @@ class SitemapFetcher:
         log.error("Error while fetching the sitemap. Status code: %d for %s", status.code, url)
         return None
 
+    async def _rules(self, url: str, protocol: Protocol) -> RobotRules:
+        return await rules_of(protocol, url, CrawlDatum(), None, self._settings.delay / 1000)
+
     async def _delay(self, url: str, protocol: Protocol) -> int | None:
         """Returns the pause after this request, in ms; None if robots.txt, or its absence, forbids
         the request.
         """
         await self._go_ahead()
-        rules = await protocol.get_robot_rules(url, CrawlDatum(), None)
+        rules = await self._rules(url, protocol)
         failure = getattr(rules, "failure", None)
         decision = decide(
             failure is not None or url in rules.sitemaps or rules.is_allowed(url),
