@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from minutch.cycle.fetch.fetchlog import Frame
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.records.crawldatum import CrawlDatum
 
@@ -30,6 +31,8 @@ class FetchItem:
     host: str = ""
     deferrals: int = 0
     """How often it was put back."""
+    frame: Frame | None = None
+    """The records of its robots.txt, where its page has to be asked for once more."""
 
 
 class Supply(Protocol):
