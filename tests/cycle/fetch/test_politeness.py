@@ -194,7 +194,8 @@ def test_a_robots_txt_that_fails_rests_its_host_alone(
         took = time.monotonic() - began
     ended = Counter((url.split("/")[2][0], *statuses) for url, statuses in found.items())
     assert ended["b", "fetch_success"] == ended["c", "fetch_success"] == 3
-    assert server.of("a.example.com") == ["/robots.txt"] and took < 8
+    asked = server.of("a.example.com")
+    assert set(asked) == {"/robots.txt"} and len(asked) <= 2 and took < 8
     assert shortest(server) > DELAY - EARLY
 
 
