@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from minutch.cycle.fetch.fetchlog import Frame
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.records.crawldatum import CrawlDatum
 
@@ -32,6 +33,8 @@ class FetchItem:
     host: str = ""
     deferrals: int = 0
     """How often it was put back."""
+    frame: Frame | None = None
+    """The records of its robots.txt, where its page has to be asked for once more."""
 
 
 class Items(Protocol):

@@ -78,14 +78,14 @@ class RedirectChain:
 
     @classmethod
     def of(cls, item: FetchItem) -> RedirectChain:
-        """Returns a chain that has recorded nothing yet."""
+        """Returns a chain that has recorded nothing yet of its page."""
         listed = [] if item.listed is None else [item.listed]
         known = item.datum.metadata.get(REPR_KEY)
         unlisted = Outcome.REDIRECTED if item.redirects else Outcome.FOLLOWED
         outcome = Outcome.RETRY if listed else unlisted
         return cls(
             item,
-            Frame(outcome, listed),
+            item.frame or Frame(outcome, listed),
             item.url if known is None else str(known),
         )
 
@@ -272,6 +272,7 @@ class ChainRunner:
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
         if output.status.code == protocolstatus.WOULDBLOCK:
+            item.frame = chain.frame
             self._ask_again(chain, output.status)
             return
         if output.status.code == protocolstatus.NOTFETCHING:
