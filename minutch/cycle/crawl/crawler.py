@@ -26,6 +26,7 @@ from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, Steps
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
 from minutch.cycle.index.writers import keep_documents
 from minutch.cycle.segment.store import Segment
@@ -225,10 +226,21 @@ class Crawler:
                 self._one(Round(""), "updatehostdb")
             if (self.directory / "hostdb").is_dir():
                 self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
-        made = self._step("generate", self.calls.generate()).segments
+        made = self._step("generate", self.calls.generate(self._busy_hosts())).segments
         for segment in sorted(made):
             self._finish(Round(segment.name, ["generate"]), self.steps)
         return bool(made)
+
+    def _busy_hosts(self) -> dict[str, int]:
+        """Returns the hosts that asked not to be called yet, and until when (ms)."""
+        from minutch.cycle.fetch.components import STATE_PROPERTY
+
+        if not is_local(self.directory):
+            return {}
+        named = self.context.conf.get(STATE_PROPERTY)
+        folder = Path(named) if named else state_folder(self.calls.segments / "any")
+        with FetchState(folder, read_only=True) as state:
+            return state.busy_hosts(self.context.clock.now())
 
     def _finish(self, current: Round, left: Sequence[str]) -> None:
         begun = self._logged()

@@ -99,8 +99,8 @@ class Steps:
         options = SitemapOptions(hostdb=hostdb, urls=urls, threads=threads)
         return partial(sitemap, self.crawldb, options)
 
-    def generate(self) -> partial[Generated]:
-        """Makes the segment of a round."""
+    def generate(self, busy_hosts: Mapping[str, int]) -> partial[Generated]:
+        """Makes the segment of a round, without the pages of busy hosts."""
         from minutch.cycle.fetchlist.generate import generate
         from minutch.cycle.fetchlist.selector import GenerateOptions
 
@@ -110,6 +110,7 @@ class Steps:
             fetchers=self.options.fetchers,
             filtering=False,
             add_days=self.options.add_days,
+            busy_hosts=busy_hosts,
             hostdb=self.hostdb if uses_own else self.named_hostdb,
         )
         return partial(generate, self.crawldb, self.segments, options)

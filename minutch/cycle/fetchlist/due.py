@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +30,8 @@ from minutch.records.crawldatum import rows, status_by_name
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.metadata.rawmap import text_key, values_of
+from minutch.urls.hostcolumns import hosts_of, map_distinct
+from minutch.urls.hostname import canonical_host
 from minutch.work.tables.frame import decode_keys
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ EXPRESSION: Final = "expr_rejected_total"
 STATUS: Final = "status_rejected_total"
 LOW_SCORE: Final = "score_too_low_total"
 INTERVAL: Final = "interval_rejected_total"
+BUSY: Final = "host_busy_total"
 
 REASONS: Final = {
     FILTERED: "rejected by the URL filters",
@@ -52,6 +56,7 @@ REASONS: Final = {
     STATUS: "with another status than generate.restrict.status",
     LOW_SCORE: "with a score below generate.min.score",
     INTERVAL: "with a fetch interval above generate.min.interval",
+    BUSY: "of hosts that asked not to be called yet (Retry-After)",
 }
 """Counter of entries that were left out -> its meaning."""
 
@@ -73,9 +78,17 @@ class Conditions:
     min_interval: int
     status: int
     expression: Expression | None
+    busy_hosts: Mapping[str, int] = field(default_factory=dict)
+    """Hosts that asked not to be called, as queues name them, and until when."""
 
     @classmethod
-    def from_conf(cls, conf: Configuration, now: int, expression: Expression | None) -> Conditions:
+    def from_conf(
+        cls,
+        conf: Configuration,
+        now: int,
+        expression: Expression | None,
+        busy_hosts: Mapping[str, int],
+    ) -> Conditions:
         """Reads `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not
         exist.
         """
@@ -92,6 +105,7 @@ class Conditions:
             min_interval=conf.get_int("generate.min.interval", -1),
             status=code,
             expression=expression,
+            busy_hosts=busy_hosts,
         )
 
 
@@ -142,7 +156,18 @@ def due(
         frame = keep(frame, ~(frame["sort"] < conditions.min_score).fill_null(False), LOW_SCORE)
     if conditions.min_interval != -1:
         frame = keep(frame, frame["fetch_interval"] <= conditions.min_interval, INTERVAL)
+    if conditions.busy_hosts:
+        until = _busy_until(frame, conditions.busy_hosts)
+        frame = keep(frame, until <= conditions.now, BUSY)
+        later = later.append(until.filter(until > conditions.now))
     return Due(frame, counters, int(later.min()) if len(later) else None, left_out)  # type: ignore[arg-type]
+
+
+def _busy_until(frame: pl.DataFrame, busy_hosts: Mapping[str, int]) -> pl.Series:
+    """Returns the time until which the host of each entry asked not to be called; 0 for most."""
+    hosts = hosts_of(decode_keys(frame["key"]))
+    until = map_distinct(hosts, lambda host: busy_hosts.get(canonical_host(host), 0), pl.Int64())
+    return until.fill_null(0)
 
 
 def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:

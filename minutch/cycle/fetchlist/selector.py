@@ -11,8 +11,8 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -73,6 +73,8 @@ class GenerateOptions:
     """The HostDb for generate.max.count.expr and generate.fetch.delay.expr."""
     force: bool = False
     """Whether another process's lock is passed over."""
+    busy_hosts: Mapping[str, int] = field(default_factory=dict)
+    """Hosts whose pages are left out, since they asked not to be called before so many ms."""
     fetchers: int | None = None
     """Parts of a fetch list, where it is not one process that fetches."""
 
@@ -102,7 +104,8 @@ class Selector:
         """
         now = conf.get_long(CURRENT_TIME_PROPERTY, now)
         at = now + options.add_days * _MS_PER_DAY
-        conditions = due.Conditions.from_conf(conf, at, _compiled(options.expression))
+        expression = _compiled(options.expression)
+        conditions = due.Conditions.from_conf(conf, at, expression, options.busy_hosts)
         hostdb = None if options.hostdb is None else HostDb(options.hostdb)
         if hostdb is not None:
             hostdb.require_parts()

@@ -22,6 +22,7 @@ from minutch.cycle.crawldb.dedup import DedupOptions
 from minutch.cycle.crawldb.inject import InjectOptions
 from minutch.cycle.crawldb.updatedb import UpdateOptions
 from minutch.cycle.fetch.fetcher import FetchOptions
+from minutch.cycle.fetch.hoststate import FetchState
 from minutch.cycle.fetch.outcomes import Outcomes
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.selector import GenerateOptions
@@ -111,6 +112,16 @@ def crawl(jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", **more: Any)
 def printed(run: Crawler) -> str:
     assert isinstance(run.context.out, io.StringIO)
     return run.context.out.getvalue()
+
+
+def test_hosts_that_asked_for_a_rest_are_left_out(jobs: Jobs) -> None:
+    run = crawl(jobs, rounds=1)
+    with FetchState(jobs.root / "crawl" / ".fetchstate") as state:
+        state.remember_busy("a.example", run.context.clock.now() + 60_000)
+        state.remember_busy("b.example", run.context.clock.now() - 1)
+    run.run()
+    options = next(call[-1] for call in jobs.calls if call[0] == "generate")
+    assert set(options.busy_hosts) == {"a.example"}
 
 
 ROUND = ["generate", "fetch", "parse", "updatedb", "invertlinks", "dedup"]

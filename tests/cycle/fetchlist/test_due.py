@@ -31,11 +31,15 @@ def entries(*data: CrawlDatum) -> pl.DataFrame:
 
 
 def find(
-    frame: pl.DataFrame, expression: str | None = None, filters: bool = False, **properties: str
+    frame: pl.DataFrame,
+    expression: str | None = None,
+    filters: bool = False,
+    busy: dict[str, int] | None = None,
+    **properties: str,
 ) -> Due:
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     compiled = None if expression is None else compile_expression(expression)
-    conditions = Conditions.from_conf(conf, NOW, compiled)
+    conditions = Conditions.from_conf(conf, NOW, compiled, busy or {})
     return due(
         frame,
         conditions,
@@ -43,6 +47,15 @@ def find(
         ScoringFilters(conf),
         URLFilters(conf) if filters else None,
     )
+
+
+def test_busy_hosts_wait_for_their_time() -> None:
+    """In whatever spelling; the first of them to be free says when something is due."""
+    urls = ["http://h0.org/1", "http://H1.org./", "http://h2.org/", "http://h0.org/2", "file:/x"]
+    frame = to_frame((url, page()) for url in urls)
+    found = find(frame, busy={"h0.org": NOW + 9000, "h1.org": NOW + 5000, "h2.org": NOW})
+    assert found.entries["key"].to_list() == [b"http://h2.org/", b"file:/x"]
+    assert found.counters["host_busy_total"] == 3 and found.next_due == NOW + 5000
 
 
 def page(**fields: object) -> CrawlDatum:
@@ -143,6 +156,6 @@ def test_a_scoring_filter_that_fails_leaves_the_first_value() -> None:
                 raise PluginError("not this one")
             return 7.0
 
-    conditions = Conditions.from_conf(CONF, NOW, None)
+    conditions = Conditions.from_conf(CONF, NOW, None, {})
     found = due(entries(page(), page()), conditions, DefaultFetchSchedule(CONF), Moody(), None)  # type: ignore[arg-type]
     assert found.entries["sort"].to_list() == [1.0, 7.0]
