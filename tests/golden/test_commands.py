@@ -167,6 +167,8 @@ def test_showproperties_prints_nutchs_lines(tmp_path: Path) -> None:
     common = [name for name in ours if name in theirs]
     assert len(common) > 250
     assert {name for name in common if ours[name] != theirs[name]} == {
+        "fetcher.queue.depth.multiplier",  # the whole list is known
+        "fetcher.threads.fetch",  # a place for each host
         "http.tls.certificates.check",  # on by default
         "selenium.driver",  # Chromium, not Firefox
         "selenium.grid.driver",

@@ -35,7 +35,7 @@ from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, details_of
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.visits import Visitor, Visits
-from minutch.errors import StoreError
+from minutch.errors import ConfigError, StoreError
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -284,7 +284,7 @@ class FetchLoop:
             if running is None or not running.hung:
                 raise
             self.runner.fail(chain, _timeout(self.settings.hung_after), hung=True)
-        except StoreError:
+        except (StoreError, ConfigError):
             raise
         except Exception as exc:
             log.exception("fetch of %s failed with: %s", chain.item.url, exc)

@@ -42,7 +42,7 @@ from minutch.cycle.fetch.queues import ROBOTS_DEFER, FetchQueues
 from minutch.cycle.fetch.recorder import ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.errors import ProtocolError
+from minutch.errors import ConfigError, PluginError, ProtocolError
 from minutch.plugin import points
 from minutch.records import crawldatum as status
 from minutch.records import parsestatus, protocolstatus
@@ -165,6 +165,8 @@ class ChainRunner:
             log.info("fetch of %s failed with: %s", chain.item.url, exc)
             self.fail(chain, FAILED)
             return None
+        except PluginError as exc:  # it can't be made, for any page
+            raise ConfigError(str(exc)) from exc
 
     # -- robots.txt --------------------------------------------------------------------------------
 
