@@ -153,9 +153,6 @@ class Protocol(ExtensionBase):
         """Returns the rule that forbids connecting to an address (in digits), or empty."""
         return ""
 
-    def look_ahead(self, url: str) -> None:
-        """Prepares for fetches from this URL's host, without waiting. May do nothing."""
-
     async def addresses_of(self, host: str) -> list[str]:
         """Returns the addresses of a host (in ASCII) that requests use; empty if none."""
         import asyncio

@@ -189,17 +189,6 @@ class HttpBase(Protocol):
         """Applies http.filter.ipaddress.include and .exclude."""
         return self.addresses.refusal(address)
 
-    def look_ahead(self, url: str) -> None:
-        """Looks up the addresses of the URL's host in advance."""
-        if self.names is None:
-            return
-        try:
-            host = parse(url).host
-        except UrlError:
-            return
-        if host and host.isascii() and not self.settings.proxy.proxy_for(host):
-            self.names.look_ahead(host)
-
     async def addresses_of(self, host: str) -> list[str]:
         """Returns the addresses of a host, by the resolver that requests use."""
         if self.names is None:

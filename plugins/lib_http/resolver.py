@@ -33,8 +33,6 @@ log = logging.getLogger(__name__)
 
 MOST_KEPT: Final = 50_000
 """Hosts in memory; of more, those that were asked for longest ago go."""
-MOST_AHEAD: Final = 100
-"""Lookups under way beyond which none is begun ahead."""
 _LITERAL: Final = re.compile(r"(?:^|\.)(?:[0-9]+|0[xX][0-9a-fA-F]*)\.?$|[:\[]")
 _NOWHERE: Final = (".invalid", ".onion", ".alt")
 """Names that are in no DNS (RFC 6761, RFC 7686, RFC 9476): nobody is asked for them."""
@@ -127,16 +125,6 @@ class ResolverCache:
         UnknownHost or NoNameServer.
         """
         return self.known(host) or _addresses(host, await asyncio.shield(self._begin(host)))
-
-    def look_ahead(self, host: str) -> None:
-        """Starts to look up a host that will be needed soon, unless many look-ups are pending."""
-        found = self._known.get(host)
-        if (
-            (found is None or found[0] <= self._now())
-            and len(self._asked) < MOST_AHEAD
-            and not _LITERAL.search(host)
-        ):
-            self._begin(host)
 
     def _begin(self, host: str) -> asyncio.Task[_Found]:
         task = self._asked.get(host)

@@ -80,9 +80,7 @@ async def test_that_there_is_no_answer_is_kept_for_a_short_time() -> None:
 async def test_a_host_is_asked_for_once_however_many_want_it() -> None:
     asked = Asked(a=(["192.0.2.1"], 60))
     names = asked.names()
-    names.look_ahead("a")
     found = await asyncio.gather(*(names.find("a") for _ in range(20)))
-    names.look_ahead("a")
     assert found == [["192.0.2.1"]] * 20
     assert asked.questions == ["a"]
 
@@ -93,7 +91,6 @@ async def test_a_host_is_asked_for_once_however_many_want_it() -> None:
 def test_an_address_is_not_looked_up(host: str) -> None:
     names = Asked().names()
     assert names.known(host) == []
-    names.look_ahead(host)  # there is no loop here that a task could run on
 
 
 async def test_names_outside_of_the_dns_are_not_asked_for() -> None:
@@ -107,18 +104,12 @@ async def test_names_outside_of_the_dns_are_not_asked_for() -> None:
 
 async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names_module, "MOST_KEPT", 3)
-    monkeypatch.setattr(names_module, "MOST_AHEAD", 2)
     asked = Asked(**{name: (["192.0.2.1"], 60.0) for name in "abcde"})
     names = asked.names()
     for name in "abcde":
         await names.find(name)
     assert [names.known(name) is None for name in "abcde"] == [True, True, False, False, False]
-    for name in ("v", "w", "x", "y"):
-        names.look_ahead(name)
-    for name in ("v", "w"):
-        with pytest.raises(UnknownHost):
-            await names.find(name)
-    assert asked.questions == ["a", "b", "c", "d", "e", "v", "w"]
+    assert asked.questions == ["a", "b", "c", "d", "e"]
 
 
 # -- the servers -----------------------------------------------------------------------------------
@@ -293,7 +284,6 @@ async def test_the_guard_judges_the_address_and_not_the_name(dns: NameServer) ->
 async def test_a_host_that_can_not_be_is_a_failed_fetch(dns: NameServer, host: str) -> None:
     protocol = Http(over(dns), {})
     try:
-        protocol.look_ahead(f"http://{host}/")
         output = await protocol.get_protocol_output(f"http://{host}/", CrawlDatum())
     finally:
         await protocol.close()
@@ -330,19 +320,6 @@ def test_each_host_of_a_fetch_list_is_asked_for_once_and_ahead(
     assert fetch_segment(segment, over(dns), threads=2)["fetched"] == 24
     assert dns.questions == dict.fromkeys(names, 1)
     assert len(fetched(segment)) == 24
-
-
-async def test_looking_ahead(dns: NameServer) -> None:
-    dns.names["a.test"] = (300, ["127.0.0.1"])
-    protocol = Http(over(dns), {})
-    try:
-        for url in ("http://a.test/", "http://127.0.0.1/", "http:///", "nonsense"):
-            protocol.look_ahead(url)
-        assert protocol.names is not None
-        assert await protocol.names.find("a.test") == ["127.0.0.1"]
-    finally:
-        await protocol.close()
-    assert dns.questions == {"a.test": 1}
 
 
 # -- settings --------------------------------------------------------------------------------------

@@ -48,13 +48,6 @@ class ProtocolLookup:
                 host
             ]  # which names a queue too; why the URL can't be fetched is said when it is its turn
 
-    def look_ahead(self, url: str) -> None:
-        """Lets the protocol of a URL prepare for its host."""
-        try:
-            self.protocol_of(url).look_ahead(url)
-        except ProtocolError:
-            return  # reported when the URL is fetched
-
     async def close(self) -> None:
         """Closes the protocols that were used."""
         await self._factory.close()
