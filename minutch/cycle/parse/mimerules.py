@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import NamedTuple
 
 from minutch.errors import ConfigError
 
@@ -25,10 +27,17 @@ _REACH = 2048
 over.
 """
 
+_FOLDED = 2048
+"""First bytes of a page whose lower case is kept."""
+_last: tuple[bytes, bytes] = b"", b""
+"""The last page, and its first bytes in lower case."""
+
 Test = Callable[[bytes], bool]
 """A question about the first bytes of a page."""
 
 _PART = re.compile(r"(\(\?i\))?(?:(\d+)(?:-(\d+))?:)?(.+)", re.DOTALL)
+_FIRST = re.compile(r"(?:\\x[0-9a-fA-F]{2}|[A-Za-z0-9<%])(?![?*+{])")
+"""A byte that a regular expression begins with."""
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": b"\n", "r": b"\r", "t": b"\t", "s": b" ", "&": b"&", "\\": b"\\"}
 _NAME = re.compile(
@@ -36,20 +45,31 @@ _NAME = re.compile(
     re.DOTALL,
 )
 
-Need = tuple[int, frozenset[int]]
-"""An offset, and the bytes of which one must stand there."""
+Need = tuple[int, Sequence[frozenset[int]]]
+"""An offset; the bytes of which one must stand there, and those of which one must follow, if
+known.
+"""
 
 
 @dataclass(slots=True)
 class Magic:
-    """The bytes at the start of files of one type; `needs`, if known, tells most other files by one
-    byte.
+    """The bytes at the start of files of one type; `needs`, if known, tells most other files by two
+    bytes.
     """
 
     priority: int
     name: str
     test: Test
     needs: Need | None = None
+
+
+class _ByBeginning(NamedTuple):
+    """Numbers of magic rules for files that begin with a byte: by the byte that follows, for others
+    and for files of one byte.
+    """
+
+    second: dict[int, list[int]]
+    others: list[int]
 
 
 @dataclass
@@ -66,26 +86,42 @@ class TypeRegistry:
     """Namespace and local name of a root element (either may be empty) → type."""
     interpreted: set[str] = field(default_factory=set)
     magics: list[Magic] = field(default_factory=list)
-    _by_first: list[list[int]] = field(default_factory=list)
+    _by_first: list[_ByBeginning] = field(default_factory=list)
     _by_later: list[tuple[int, list[list[int]]]] = field(default_factory=list)
-    """Numbers of magic rules: by the first byte, those that need it or no byte at all; by a later
-    one, the others.
+    """Numbers of magic rules: by the first two bytes, those that need them or no byte at all; by a
+    later one, the others.
     """
 
     def prepare(self) -> TypeRegistry:
-        """Sorts the magic rules by priority (the order within one stays), and by the byte that they
-        need.
+        """Sorts the magic rules by priority (the order within one stays), and by the bytes that
+        they need.
         """
         self.magics.sort(key=lambda magic: -magic.priority)
         bound: dict[int, list[list[int]]] = {0: [[] for _ in range(256)]}
         for number, magic in enumerate(self.magics):
-            at, values = magic.needs or (0, range(256))
+            at, (values, *_) = magic.needs or (0, (range(256),))
             numbers = bound.setdefault(at, [[] for _ in range(256)])
             for value in values:
                 numbers[value].append(number)
-        self._by_first = bound.pop(0)
+        self._by_first = [self._by_second(numbers) for numbers in bound.pop(0)]
         self._by_later = list(bound.items())
         return self
+
+    def _by_second(self, numbers: Sequence[int]) -> _ByBeginning:
+        needed = {number: self._second(number) for number in numbers}
+        values = {value for needs in needed.values() if needs is not None for value in needs}
+        return _ByBeginning(
+            {
+                value: [n for n, needs in needed.items() if needs is None or value in needs]
+                for value in values
+            },
+            [number for number, needs in needed.items() if needs is None],
+        )
+
+    def _second(self, number: int) -> frozenset[int] | None:
+        """The bytes of which one must be the second of a file; None if any may."""
+        needs = self.magics[number].needs
+        return needs[1][1] if needs is not None and needs[0] == 0 and len(needs[1]) > 1 else None
 
     def canonical(self, name: str) -> str | None:
         """Returns the type's name without parameters, aliases resolved; None if it is not a media
@@ -141,8 +177,9 @@ class TypeRegistry:
 
     def by_magic(self, data: bytes) -> list[str]:
         """The types whose magic holds, of the highest priority that any has; empty if none."""
-        numbers = self._by_first[data[0]]
         length = len(data)
+        rules = self._by_first[data[0]]
+        numbers = rules.second.get(data[1], rules.others) if length > 1 else rules.others
         more = [number for at, rules in self._by_later if at < length for number in rules[data[at]]]
         if more:
             numbers = sorted(numbers + more)
@@ -221,10 +258,10 @@ def _add_magic(registry: TypeRegistry, words: Sequence[str]) -> None:
     priority, name, *rules = words
     name = type_name(name)
     for rule in rules:
-        tests, needs = zip(*(_part(part) for part in re.split(r"(?<!\\)&", rule)), strict=True)
-        registry.magics.append(
-            Magic(int(priority), name, all_of(tests), min(filter(None, needs), default=None))
-        )
+        parts = [_part(part) for part in re.split(r"(?<!\\)&", rule)]
+        tests, needs = zip(*parts, strict=True)
+        need = min(filter(None, needs), key=lambda need: need[0], default=None)
+        registry.magics.append(Magic(int(priority), name, all_of(tests), need))
 
 
 def _part(text: str) -> tuple[Test, Need | None]:
@@ -234,12 +271,14 @@ def _part(text: str) -> tuple[Test, Need | None]:
     start = int(match[2] or 0)
     end = int(match[3] or start)
     if match[4].startswith("~"):
-        flags = re.IGNORECASE if match[1] else re.NOFLAG
-        return regex_test(match[4][1:].encode("latin-1"), start, end, flags=flags), None
-    pattern = _unescape(match[4])
-    return bytes_test(pattern, start, end, ignore_case=bool(match[1])), needed_byte(
-        pattern, start, end, ignore_case=bool(match[1])
-    )
+        source, flags = match[4][1:], re.IGNORECASE if match[1] else re.NOFLAG
+        first = _FIRST.match(source)
+        known = None if first is None or "|" in source else _unescape(first[0])[:1]
+        need = needed_bytes(known or [], start, end, ignore_case=bool(match[1]))
+        return regex_test(source.encode("latin-1"), start, end, flags=flags), need
+    pattern, ignore_case = _unescape(match[4]), bool(match[1])
+    test = bytes_test(pattern, start, end, ignore_case=ignore_case)
+    return test, needed_bytes(pattern, start, end, ignore_case=ignore_case)
 
 
 def _unescape(text: str) -> list[int | None]:
@@ -258,16 +297,20 @@ def _unescape(text: str) -> list[int | None]:
     return [*result, *text[at:].encode("latin-1")]
 
 
-def needed_byte(
+def needed_bytes(
     pattern: Sequence[int | None], start: int, end: int, *, ignore_case: bool = False
 ) -> Need | None:
-    """Returns the byte that a page must have where the pattern begins; None if that may be in
-    several places or any byte.
+    """Returns the first two bytes of a pattern, which a page must have; None if they may be in
+    several places or are any bytes.
     """
     if start != end or not pattern or pattern[0] is None:
         return None
-    letter = bytes([pattern[0]])
-    return start, frozenset(letter.lower() + letter.upper()) if ignore_case else frozenset(letter)
+    known = takewhile(lambda byte: byte is not None, pattern[:2])
+    letters = [bytes([byte]) for byte in known if byte is not None]
+    return start, [
+        frozenset(letter.lower() + letter.upper()) if ignore_case else frozenset(letter)
+        for letter in letters
+    ]
 
 
 def bytes_test(
@@ -283,10 +326,22 @@ def bytes_test(
     stop = end + len(literal)
     if ignore_case:
         lower = literal.lower()
-        return lambda data: lower in data[start:stop].lower()
+        if stop > _FOLDED:
+            return lambda data: lower in data[start:stop].lower()
+        return lambda data: folded(data).find(lower, start, stop) >= 0
     if start == end:
         return lambda data: data.startswith(literal, start)
     return lambda data: data.find(literal, start, stop) >= 0
+
+
+def folded(data: bytes) -> bytes:
+    """The first bytes of a page in lower case, made once for all rules that look at them."""
+    global _last  # noqa: PLW0603 - a page is put to hundreds of tests, one after the other
+    page, lower = _last
+    if page is not data:
+        lower = data[:_FOLDED].lower()
+        _last = data, lower
+    return lower
 
 
 def regex_test(

@@ -30,7 +30,7 @@ from minutch.cycle.parse.mimerules import (
     all_of,
     any_of,
     bytes_test,
-    needed_byte,
+    needed_bytes,
     regex_test,
     type_name,
 )
@@ -143,7 +143,7 @@ def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
         None if index < len(mask) and not mask[index] else byte for index, byte in enumerate(value)
     ]
     ignore_case = kind == "stringignorecase"
-    need = needed_byte(pattern, start, end, ignore_case=ignore_case)
+    need = needed_bytes(pattern, start, end, ignore_case=ignore_case)
     return bytes_test(pattern, start, end, ignore_case=ignore_case), need, len(value)
 
 
