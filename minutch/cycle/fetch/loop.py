@@ -32,7 +32,7 @@ from minutch.cycle.fetch.redirectchain import (
     pack_follow,
 )
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
-from minutch.cycle.fetch.snapshot import Snapshot, details_of
+from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot, details_of
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.visits import Visitor, Visits
 from minutch.errors import ConfigError, StoreError
@@ -95,6 +95,7 @@ class FetchLoop:
     _timer_due: int = field(init=False, default=0)
     _started: float = field(init=False, default=0.0)
     _last_start: int = field(init=False, default=0)
+    _longest: LongestWaits = field(init=False, default_factory=LongestWaits)
 
     def __post_init__(self) -> None:
         self.visits = Visits(self.queues, self.clock, self.wake)
@@ -460,6 +461,7 @@ class FetchLoop:
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.stats, self.clock.now()
+        longest_rest, longest_queue = self._longest.of(queues, now)
         return Snapshot(
             active=self._in_flight(),
             threads=self._places,
@@ -472,11 +474,11 @@ class FetchLoop:
             pages_last_second=pages,
             bytes_last_second=size,
             seconds=self.clock.monotonic() - self._started - self.pause.lasting(now) / 1000,
-            longest_rest=queues.longest_rest(now) / 1000,
+            longest_rest=longest_rest / 1000,
             done=self.ledger.settled,
             total=self.total,
             events=stats.events,
-            longest_queue=queues.longest_queue() / 1000,
+            longest_queue=longest_queue / 1000,
             oldest_wait=(
                 now - min((running.since for running in self._running.values()), default=now)
             )

@@ -304,7 +304,7 @@ class FetchQueues:
 
     def longest_rest(self, now: int) -> int:
         """Returns the ms until the last queue that has items may yield one; 0 if all may now."""
-        return max((queue.yields_at - now for queue in self._with_items()), default=0)
+        return max((max(0, queue.yields_at - now) for queue in self._with_items()), default=0)
 
     def longest_queue(self) -> int:
         """Returns the ms that the longest queue takes for its rests alone."""

@@ -14,6 +14,8 @@ from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
 
 ROWS: Final = 10
 """Hosts, queues and failures that details have."""
+QUEUES_A_SECOND: Final = 10_000
+"""Queues that are looked through in a second at most."""
 
 
 @dataclass(slots=True)
@@ -108,6 +110,22 @@ def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int)
         ],
         list(stats.failures)[: -ROWS - 1 : -1],
     )
+
+
+class LongestWaits:
+    """The longest rest and the longest queue of a fetch."""
+
+    def __init__(self) -> None:
+        self._due = 0
+        self._found = 0, 0
+
+    def of(self, queues: FetchQueues, now: int) -> tuple[int, int]:
+        """Returns both in ms; of many queues, as they were when they were looked through last."""
+        count = len(queues.queues)
+        if count < QUEUES_A_SECOND or now >= self._due:
+            self._due = now + 1000 * count // QUEUES_A_SECOND
+            self._found = queues.longest_rest(now), queues.longest_queue()
+        return self._found
 
 
 def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:

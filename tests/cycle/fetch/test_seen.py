@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from minutch.cycle.fetch import hoststate as state_module
+from minutch.cycle.fetch import snapshot as snapshot_module
 from minutch.cycle.fetch.display import (
     Display,
     host_table,
@@ -23,8 +24,12 @@ from minutch.cycle.fetch.display import (
 )
 from minutch.cycle.fetch.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.queueitems import FetchItem
+from minutch.cycle.fetch.queues import FetchQueues
+from minutch.cycle.fetch.settings import QueueSettings
+from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot
 from minutch.cycle.fetch.stats import MAX_HOSTS, FetchStats
+from minutch.records.crawldatum import CrawlDatum
 
 NOW = Snapshot(
     active=7,
@@ -178,3 +183,19 @@ def test_state_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.Monkey
         assert set(state.busy_hosts(0)) == {"h3", "h4"}
         state.forget_old(2000)
         assert state.busy_hosts(0) == {}
+
+
+def test_many_queues_are_looked_through_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_module, "QUEUES_A_SECOND", 2)
+    queues, longest = FetchQueues(QueueSettings(crawl_delay=1000)), LongestWaits()
+    queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 0)
+    assert longest.of(queues, 0) == (0, 1000)
+    for _ in range(4):
+        queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 0)
+    assert longest.of(queues, 0) == (0, 5000)
+    for host in "bcd":
+        queues.add(FetchItem(f"http://{host}/", CrawlDatum(), host), 0)
+    assert longest.of(queues, 600) == (0, 5000)
+    for _ in range(4):
+        queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 600)
+    assert longest.of(queues, 2599) == (0, 5000) and longest.of(queues, 2600) == (0, 9000)
