@@ -273,15 +273,3 @@ def string_places(views: Views, addresses: U64, at: I64, length: I32) -> None:
     for i in range(len(views)):
         at[i] = string_at(views, addresses, i)
         length[i] = views[i, 0]
-
-
-@kernel
-def out_of_order(views: Views, addresses: U64) -> Int:
-    """The first string of a column that is less than the one before it, byte by byte; -1 if they
-    ascend.
-    """
-    for i in range(1, len(views)):
-        a, b = string_at(views, addresses, i - 1), string_at(views, addresses, i)
-        if compare(a, int64(views[i - 1, 0]), b, int64(views[i, 0])) > 0:
-            return i
-    return -1

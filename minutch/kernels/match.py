@@ -59,18 +59,6 @@ def meet(
     return count
 
 
-@kernel
-def first_repeat(views: Views, addresses: U64) -> Int:
-    """The first row of a column whose string is that of the row before; -1 if there is none."""
-    for i in range(1, len(views)):
-        if views[i, 0] == views[i - 1, 0]:
-            here, before = string_at(views, addresses, i), string_at(views, addresses, i - 1)
-            size = int64(views[i, 0])
-            if compare(before, size, here, size) == 0:
-                return i
-    return -1
-
-
 def sort_runs(group: I64, values: F32, order: I64) -> None:
     """Fill `order` with the rows by group (which ascends), and within a group by descending value,
     stably.

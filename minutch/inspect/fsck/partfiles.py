@@ -23,8 +23,6 @@ from minutch.hadoop.formats.mapfile import DATA, INDEX, MapFileReader
 from minutch.hadoop.formats.registry import Writable, lookup
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.inspect.fsck.problems import Problem, Remedy
-from minutch.kernels import find
-from minutch.kernels.arrow import from_series
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.hostdatum import HostDatum
@@ -35,6 +33,7 @@ from minutch.records.webgraph import LinkDatum, Node
 from minutch.records.webgraph import columns as webgraph_columns
 from minutch.work.tables import spans
 from minutch.work.tables.database import part_paths
+from minutch.work.tables.merge import first_out_of_order
 from minutch.work.tables.shuffle import partition_of
 
 Check = Callable[[Batch], object]
@@ -70,10 +69,9 @@ class _Order:
     def _order(self, keys: pl.Series) -> Iterator[Problem]:
         if self.last is not None:
             keys = pl.concat([pl.Series([self.last], dtype=pl.Binary), keys])
-        strings = from_series(keys)
-        row = int(find.out_of_order(strings.views, strings.addresses))
+        row = first_out_of_order(keys)
         if row >= 0:
-            yield self._problem("keys out of order", keys[min(row, len(keys) - 1)], Remedy.REWRITE)
+            yield self._problem("keys out of order", keys[row], Remedy.REWRITE)
         elif self.distinct:
             again = (keys == keys.shift()).fill_null(False).arg_true()
             if len(again):

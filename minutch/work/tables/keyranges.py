@@ -29,8 +29,8 @@ from minutch.hadoop.formats.mapfile import INDEX, MapFileReader
 from minutch.hadoop.formats.sequencefile import BLOCK
 from minutch.hadoop.formats.writables import LongWritable
 from minutch.kernels import find
-from minutch.kernels.arrow import from_series
 from minutch.kernels.clibrary import memmem
+from minutch.work.tables.merge import first_out_of_order
 from minutch.work.tables.spans import Span, SpannedFile, opened
 
 Mask = npt.NDArray[np.bool_]
@@ -171,8 +171,7 @@ def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
                 np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).astype(np.int64)
             )
     every = pl.concat(keys).rechunk()
-    strings = from_series(every)
-    wrong = find.out_of_order(strings.views, strings.addresses)
+    wrong = first_out_of_order(every)
     if wrong >= 0:
         raise FormatError(
             "index out of order",

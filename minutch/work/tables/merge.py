@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.kernels import find, match, sort
+from minutch.kernels import sort
 from minutch.kernels.arrow import MAX_BUFFER, from_series, to_series
 
 Rows = npt.NDArray[np.uint32]
@@ -22,8 +22,7 @@ Rows = npt.NDArray[np.uint32]
 def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` in ascending order of key bytes; rows of one key keep their order."""
     frame = frame.rechunk()  # rows are gathered from one chunk several times faster than from many
-    keys = from_series(frame["key"])
-    if find.out_of_order(keys.views, keys.addresses) < 0:
+    if frame["key"].is_sorted():
         return frame
     return sorted_rows(frame, np.arange(len(frame), dtype=np.uint32))
 
@@ -59,8 +58,14 @@ def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
 
 def has_repeats(keys: pl.Series) -> bool:
     """Returns True if a key occurs more than once in a sorted column."""
-    strings = from_series(keys)
-    return bool(match.first_repeat(strings.views, strings.addresses) >= 0)
+    return bool((keys == keys.shift()).any())
+
+
+def first_out_of_order(keys: pl.Series) -> int:
+    """Returns the first row whose key is less than the one before it; -1 if they ascend."""
+    if keys.is_sorted():
+        return -1
+    return int((keys < keys.shift()).fill_null(False).arg_max() or 0)
 
 
 def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ...]]:

@@ -20,7 +20,7 @@ from minutch.plugin.distincturls import by_distinct, numbered
 from minutch.plugin.urlshortcut import UrlShortcut
 from minutch.records.metadata import columns as metadata
 from minutch.urls.hostcolumns import hosts_of
-from minutch.work.tables.merge import has_repeats, sort_by_key
+from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from plugins.urlfilter_regex.segment_loop import SegmentLoop
 from tests.benchmarks.kernels.made import Made
@@ -51,14 +51,6 @@ def copy_strings_of_a_column(made: Made) -> Ways:
         lambda: own_column(column),
         lambda: pl.Series(pl.from_arrow(column.to_arrow(compat_level=oldest))),
     )
-
-
-@row("find.out_of_order", by="Polars: is_sorted")
-def is_a_column_sorted(made: Made) -> Ways:
-    # is_sorted of a column that was sorted only looks at a flag
-    column = strings_at("key", joined(made.ordered)[0], *_places(made.ordered))
-    strings = from_series(column)
-    return Ways(lambda: find.out_of_order(*strings.column) < 0, column.is_sorted)
 
 
 def _places(column: pl.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -104,12 +96,6 @@ def look_keys_up_in_a_table(made: Made) -> Ways:
         )
 
     return Ways(lambda: tuple(match(some, ordered)), by_polars)
-
-
-@row("match.first_repeat", by="Polars: ==, shift")
-def has_a_sorted_column_repeats(made: Made) -> Ways:
-    ordered = made.ordered
-    return Ways(lambda: has_repeats(ordered), lambda: bool((ordered == ordered.shift()).any()))
 
 
 @row("match.sort_runs_in", by="NumPy: lexsort")
