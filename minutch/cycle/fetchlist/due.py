@@ -87,7 +87,7 @@ class Conditions:
         conf: Configuration,
         now: int,
         expression: Expression | None,
-        busy_hosts: Mapping[str, int],
+        busy_hosts: Mapping[str, int] | None = None,
     ) -> Conditions:
         """Reads `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not
         exist.
@@ -105,7 +105,7 @@ class Conditions:
             min_interval=conf.get_int("generate.min.interval", -1),
             status=code,
             expression=expression,
-            busy_hosts=busy_hosts,
+            busy_hosts=busy_hosts or {},
         )
 
 

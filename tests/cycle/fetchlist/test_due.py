@@ -39,7 +39,7 @@ def find(
 ) -> Due:
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     compiled = None if expression is None else compile_expression(expression)
-    conditions = Conditions.from_conf(conf, NOW, compiled, busy or {})
+    conditions = Conditions.from_conf(conf, NOW, compiled, busy)
     return due(
         frame,
         conditions,
@@ -156,6 +156,6 @@ def test_a_scoring_filter_that_fails_leaves_the_first_value() -> None:
                 raise PluginError("not this one")
             return 7.0
 
-    conditions = Conditions.from_conf(CONF, NOW, None, {})
+    conditions = Conditions.from_conf(CONF, NOW, None)
     found = due(entries(page(), page()), conditions, DefaultFetchSchedule(CONF), Moody(), None)  # type: ignore[arg-type]
     assert found.entries["sort"].to_list() == [1.0, 7.0]
