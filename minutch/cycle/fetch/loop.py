@@ -131,7 +131,9 @@ class FetchLoop:
         if self._stopping is None and not self._leaving:
             self._stopping = outcome
             waiting = self.queues.waiting
-            if waiting:
+            if outcome is Outcome.SKIPPED_TAIL:
+                log.info("%d URLs are %s (fetcher.tail.share)", waiting, outcome.reason)
+            elif waiting:
                 log.warning("%s: dropping %d queued URLs", outcome.reason, waiting)
             self.queues.end(outcome, self.clock.now())
             self.wake()
