@@ -16,7 +16,7 @@ from typing import Final
 
 from minutch.cycle.fetch.decisions import Verdict, decide
 from minutch.cycle.fetch.hoststate import FILE_NAME, FetchState
-from minutch.cycle.fetch.queuekey import queue_key
+from minutch.cycle.fetch.queuekey import host_name, queue_key
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, ProtocolError, UrlError
 from minutch.inspect.explain.facts import FetchVerdict, HostFacts, RobotsFacts
@@ -71,7 +71,7 @@ class Access:
         return robots, host, self._verdict(robots, host, missing)
 
     def _fetched_as(self, url: str) -> str | None:
-        """Returns the URL that the fetcher's feeder would queue; None if it would leave it out."""
+        """Returns the URL that a fetch would ask for; None if it would leave it out."""
         normal: str | None = url
         try:
             if self._settings.normalize_urls:
@@ -154,7 +154,7 @@ class Access:
                 else asked_for or settings.crawl_delay
             ),
             threads=settings.max_threads,
-            busy_until=self._busy_until(queue),
+            busy_until=self._busy_until(host_name(url)),
             back_off=settings.exceptions_delay,
             max_exceptions=settings.max_exceptions,
             addresses=tuple(addresses),
@@ -174,11 +174,11 @@ class Access:
         except ValueError:
             return self._resolve(host) if self._resolve is not None and host else ()
 
-    def _busy_until(self, queue: str | None) -> int | None:
-        if queue is None or not (self._state / FILE_NAME).is_file():
+    def _busy_until(self, host: str) -> int | None:
+        if not (self._state / FILE_NAME).is_file():
             return None
         with FetchState(self._state, read_only=True) as state:
-            return state.busy_hosts(self._now).get(queue)
+            return state.busy_hosts(self._now).get(host)
 
     def _known_host(self, url: str) -> str:
         if self._hostdb is None or not self._hostdb.exists():

@@ -71,6 +71,11 @@ def test_several_threads_for_a_host(made: Made) -> None:
     )
 
 
+def test_a_host_rests_whatever_its_queue_is_called(made: Made) -> None:
+    found = made.explain("http://BUSY.example.:8080/", {"fetcher.queue.mode": "byIP"})
+    assert found.fetch.reason == "host_busy"
+
+
 def test_without_a_name_nobody_asks(made: Made) -> None:
     found = made.explain("http://10.1.2.3/", {"http.agent.name": ""})
     assert (found.fetch.asks, found.fetch.remedy) == (False, "mend the configuration")
