@@ -160,16 +160,18 @@ class FetchQueues:
         self, item: FetchItem, delay: int, retries: int, now: int, *, reason: str = ROBOTS_DEFER
     ) -> None:
         """Lets an item wait again whose robots.txt or address can't be had now; its host rests for
-        `delay` ms. After `retries` rests, or beyond the time limit, the host is given up for
+        `delay` ms, its queue as after any request. After `retries` rests, or beyond the time limit, the host is given up for
         `reason`.
         """
         queue = self._leave(item)
+        until = max(now, queue.next_fetch) + delay
+        queue.next_fetch = max(queue.next_fetch, now + queue.delay)
+        self._memory.asked(queue.id, queue.next_fetch)
         self.add(item, now, first=True)
         items = self._hosts.get(item.host)
         if items is not None and items.rest <= now:
             items.why = reason
             items.deferrals = item.deferrals = max(items.deferrals, item.deferrals) + 1
-            until = max(now, queue.next_fetch) + delay
             if items.deferrals > retries or self._is_late(until):
                 self._give_up_host(items, (Outcome.DEFERRED, reason))
             else:

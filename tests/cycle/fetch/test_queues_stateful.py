@@ -170,6 +170,7 @@ class Queues(RuleBasedStateMachine):
     def put_back(self, data: st.DataObject) -> None:
         item = self.land(data)
         rested = self.not_before.get(item.host, 0) <= self.now
+        self.rests(item.queue_id, self.now + self.delay(item))
         self.queues.put_back(item, 5000, 2, self.now)
         if rested:
             self.rests(item.host, self.now + 5000)
