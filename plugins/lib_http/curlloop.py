@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import resource
 import select
 from collections.abc import Callable
 from typing import Any, Final
@@ -29,7 +30,10 @@ class CurlLoop:
     """
 
     def __init__(self, max_connections: int) -> None:
-        """`max_connections` idle ones are kept open."""
+        """`max_connections` idle ones are kept; fewer where this process may open few files."""
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if files != resource.RLIM_INFINITY:
+            max_connections = min(max_connections, files // 2)
         self._loop = asyncio.get_running_loop()
         self._epoll = select.epoll()
         self._masks: dict[int, int] = {}

@@ -160,8 +160,8 @@ class FetchQueues:
         self, item: FetchItem, delay: int, retries: int, now: int, *, reason: str = ROBOTS_DEFER
     ) -> None:
         """Lets an item wait again whose robots.txt or address can't be had now; its host rests for
-        `delay` ms, its queue as after any request. After `retries` rests, or beyond the time limit, the host is given up for
-        `reason`.
+        `delay` ms, its queue as after any request. After `retries` rests, or beyond the time limit,
+        the host is given up for `reason`.
         """
         queue = self._leave(item)
         until = max(now, queue.next_fetch) + delay
