@@ -29,9 +29,6 @@ over.
 
 _FOLDED = 2048
 """First bytes of a page whose lower case is kept."""
-_last: tuple[bytes, bytes] = b"", b""
-"""The last page, and its first bytes in lower case."""
-
 Test = Callable[[bytes], bool]
 """A question about the first bytes of a page."""
 
@@ -328,20 +325,27 @@ def bytes_test(
         lower = literal.lower()
         if stop > _FOLDED:
             return lambda data: lower in data[start:stop].lower()
-        return lambda data: folded(data).find(lower, start, stop) >= 0
+        return lambda data: _folded.of(data).find(lower, start, stop) >= 0
     if start == end:
         return lambda data: data.startswith(literal, start)
     return lambda data: data.find(literal, start, stop) >= 0
 
 
-def folded(data: bytes) -> bytes:
+class _Folded:
     """The first bytes of a page in lower case, made once for all rules that look at them."""
-    global _last  # noqa: PLW0603 - a page is put to hundreds of tests, one after the other
-    page, lower = _last
-    if page is not data:
-        lower = data[:_FOLDED].lower()
-        _last = data, lower
-    return lower
+
+    def __init__(self) -> None:
+        self._last = b"", b""
+
+    def of(self, data: bytes) -> bytes:
+        page, lower = self._last
+        if page is not data:
+            lower = data[:_FOLDED].lower()
+            self._last = data, lower
+        return lower
+
+
+_folded = _Folded()
 
 
 def regex_test(
