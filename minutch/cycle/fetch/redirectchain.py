@@ -50,6 +50,7 @@ from minutch.records.content import Content
 from minutch.records.metadata import TOO_SLOW, TRUNCATED_REASON_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import choose_representative
+from minutch.urls.robots import RobotRules
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ _DENIALS: Final = {
     Verdict.DELAY_TOO_LONG: "robots_denied_maxcrawldelay_total",
 }
 _FOLLOW: Final = struct.Struct(">II")
+UNASKED: Final = 30_000
+"""Milliseconds until a host is tried again that could not be asked; twice as many each time."""
 ROBOTS_DENIED: Final = ProtocolStatus(protocolstatus.ROBOTS_DENIED)
 FAILED: Final = ProtocolStatus(protocolstatus.FAILED)
 
@@ -193,8 +196,10 @@ class ChainRunner:
         if failure is not None and failure.code == protocolstatus.WOULDBLOCK:
             self._ask_again(chain, failure)
         elif decision.verdict is Verdict.DEFER:
-            reason = ROBOTS_DEFER if failure is None else failure.message
-            self._defer(chain, reason, getattr(rules, "retry_after", None))
+            if failure is None:
+                self._defer(chain, ROBOTS_DEFER, self._asked_for(rules))
+            else:
+                self._defer(chain, failure.message, self._later(item))
         else:
             self._refuse(chain, decision, failure)
         return False
@@ -239,17 +244,31 @@ class ChainRunner:
             Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
         )
 
-    def _defer(self, chain: RedirectChain, reason: str | None, wanted: str | None = None) -> None:
-        """Puts the item back: its host rests until the time `wanted` (Retry-After), or a while, and
-        is asked again then, by this fetch or a later one.
+    def _asked_for(self, rules: RobotRules) -> int:
+        """Returns until when (ms) a host rests whose robots.txt defers visits: Retry-After, or a
+        while.
         """
-        item, robots, now = chain.item, self.settings.robots, self.clock.now()
+        now, robots = self.clock.now(), self.settings.robots
+        wanted = getattr(rules, "retry_after", None)
+        return retry_after(wanted, now, robots.longest_retry_after) or now + robots.defer_delay
+
+    def _later(self, item: FetchItem) -> int:
+        """Returns when (ms) a host is tried again that could not be asked, as no name server
+        answered, say: later each time.
+        """
+        return self.clock.now() + min(UNASKED << item.deferrals, self.settings.robots.defer_delay)
+
+    def _defer(self, chain: RedirectChain, reason: str | None, until: int) -> None:
+        """Puts the item back: its host rests until then, and is asked again by this fetch or a
+        later one.
+        """
+        item, now = chain.item, self.clock.now()
         reason = reason or Outcome.DEFERRED.reason
         log.info("%s is deferred: %s", item.url, reason)
         chain.put_back = True
         chain.in_progress = False
-        until = retry_after(wanted, now, robots.longest_retry_after) or now + robots.defer_delay
-        self.queues.put_back(item, until - now, robots.defer_retries, now, reason=reason)
+        retries = self.settings.robots.defer_retries
+        self.queues.put_back(item, until - now, retries, now, reason=reason)
         self.handover.busy_until(item.host, until)
         self.handover.wake()
 
@@ -278,7 +297,7 @@ class ChainRunner:
             self._ask_again(chain, output.status)
             return
         if output.status.code == protocolstatus.NOTFETCHING:
-            self._defer(chain, output.status.message)
+            self._defer(chain, output.status.message, self._later(item))
             return
         end = ending(output.status.code)
         self._finish(chain, output, now)

@@ -30,6 +30,7 @@ from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.protocolstatus import ProtocolStatus
 from plugins.protocol_http.http import Http
 from tests.cycle.fetch.test_loop import Bench, Rules, Web
 from tests.support.golden import PROJECT, SHARED
@@ -252,6 +253,30 @@ def test_fetcher_queue_depth_multiplier(fetch: Fetch) -> None:
     assert max(snapshot.queues for snapshot in found.snapshots) == 20
     found = fetch(urls, values | {"fetcher.queue.depth.multiplier": "3"}, threads=2)
     assert max(snapshot.queues for snapshot in found.snapshots) < 6
+
+
+class Unresolved(Timed):
+    """No name server answers for the host the first two times."""
+
+    async def get_robot_rules(
+        self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
+    ) -> Rules:
+        rules = await super().get_robot_rules(url, datum, robots_content)
+        if self.robots_asked[url] > 2:
+            return rules
+        return Rules(defer_visits=True, failure=ProtocolStatus(codes.NOTFETCHING, ["no answer"]))
+
+
+@pytest.mark.parametrize(("delay", "times"), [("300000", [90]), ("10000", [20])])
+def test_a_host_that_could_not_be_asked_is_tried_soon(
+    fetch: Fetch, delay: str, times: list[int]
+) -> None:
+    """After half a minute, then a minute; not later than one whose robots.txt defers visits."""
+    values = {
+        "http.robots.503.defer.visits.delay": delay,
+        "http.robots.503.defer.visits.wait": "-1",
+    }
+    assert fetch("a/", values, Unresolved()).times == times
 
 
 # -- limits ----------------------------------------------------------------------------------------
