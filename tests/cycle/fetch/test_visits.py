@@ -69,7 +69,7 @@ def bench() -> Bench:
 
 
 async def test_one_after_the_other(bench: Bench) -> None:
-    tasks = [bench.visit(home, "c") for home in "abd"]
+    tasks = [bench.visit(home, "c") for home in ("a", "b", "d")]
     assert await bench.at(0) == ["a"]
     assert bench.queues.take(bench.clock.now()) is None
     assert bench.queues.next_ready(bench.clock.now()) == 10_000 + DELAY
