@@ -13,7 +13,7 @@ import polars as pl
 from minutch.hadoop.formats.batch import Lengths, Offsets, places
 from minutch.kernels.arrow import Bytes, from_series, to_series
 from minutch.urls.domains import domain_of
-from minutch.urls.hostnumbers import Numbers, host_of, plain_hosts
+from minutch.urls.hostnumbers import Numbers, plain_hosts, spelled_host
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
@@ -23,7 +23,7 @@ def hosts_of(urls: pl.Series) -> pl.Series:
     strings = from_series(urls)
     hosts, others = _plain_hosts(0, *places(strings))
     return (
-        hosts.scatter(others, map_distinct(urls.gather(others), host_of, pl.String()))
+        hosts.scatter(others, map_distinct(urls.gather(others), spelled_host, pl.String()))
         if len(others)
         else hosts
     )
@@ -37,7 +37,7 @@ def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
     strange = [
         keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace") for row in others
     ]
-    return hosts.scatter(others, pl.Series([host_of(url) for url in strange], dtype=pl.String))
+    return hosts.scatter(others, pl.Series([spelled_host(url) for url in strange], dtype=pl.String))
 
 
 def _plain_hosts(base: int, at: Offsets, length: Lengths) -> tuple[pl.Series, Numbers]:

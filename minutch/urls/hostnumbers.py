@@ -68,7 +68,7 @@ class HostNumbers:
         numbers = self._numbers[places[known:]]
         for row in others.tolist():
             url = keys[at[row] : at[row] + length[row]].tobytes().decode("utf-8", "replace")
-            host = host_of(url)
+            host = spelled_host(url)
             numbers[row] = self._missing if host is None else self._number(host)
         return numbers
 
@@ -88,7 +88,7 @@ class HostNumbers:
         self._text = np.concatenate(pieces)
 
 
-def host_of(url: str) -> str | None:
+def spelled_host(url: str) -> str | None:
     """Returns the host of a URL as it is spelled there; None for what is no URL."""
     try:
         return parse(url).host

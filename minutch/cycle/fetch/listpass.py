@@ -27,7 +27,8 @@ from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.stores import is_local
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.hostname import canonical_host
-from minutch.urls.hostnumbers import HostNumbers, Numbers, host_of
+from minutch.urls.hostnumbers import HostNumbers, Numbers
+from minutch.urls.parts import host_of
 from minutch.work.tables.recordfinders import find_plain
 from minutch.work.tables.spans import TEXT, SpannedFile, opened
 
