@@ -39,6 +39,12 @@ _SAYS_NOTHING: Final = {
     pycares.errno.ARES_ECANCELLED,
 }
 """Errors of servers and of this machine. Others say that a name has no address, or is none."""
+AT_ONCE: Final = 1000
+"""Questions that are waited for at the same time; others have their turn, and their time, later."""
+MOST_OPEN: Final = 20_000
+"""Questions that c-ares may have open, those among them that nobody waits for any more. A question
+takes two of its 65,536 numbers, and it looks for a free one for ever.
+"""
 _LONGEST_NAP: Final = 1.0
 _NO_SOCKET: Final = pycares.ARES_SOCKET_BAD
 _Answer = tuple[list[str], float]
@@ -58,11 +64,18 @@ class DnsQuery:
         self._watched: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._open = 0
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(self, host: str) -> tuple[list[str], float]:
+    async def ask(self, host: str) -> _Answer:
         """Returns the addresses of a host, and their lifetime in seconds. Raises UnknownHost if it
         has none, NoNameServer if no server could say.
         """
+        async with self._turns:
+            return await self._ask(host)
+
+    async def _ask(self, host: str) -> _Answer:
+        if self._open >= MOST_OPEN:
+            raise NoNameServer(host)
         channel = self._channel or self._begin()
         future: asyncio.Future[_Answer] = self._loop.create_future()
 

@@ -14,6 +14,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
+from plugins.lib_http import dnsquery
 from plugins.lib_http import resolver as names_module
 from plugins.lib_http.dnsquery import DnsQuery
 from plugins.lib_http.failures import NO_ANSWER, NoNameServer, UnknownHost
@@ -180,6 +181,39 @@ async def test_a_server_that_fails_says_nothing_of_the_name(dns: NameServer, cod
     try:
         with pytest.raises(NoNameServer):
             await query.ask("a.test")
+    finally:
+        query.close()
+
+
+async def test_many_questions_wait_for_their_turn(
+    dns: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than c-ares has numbers for, it would look for a free one without an end."""
+    monkeypatch.setattr(dnsquery, "AT_ONCE", 50)
+    dns.silent = True
+    query = DnsQuery([dns.address], timeout=0.1)
+    asked = [asyncio.ensure_future(query.ask(f"host{number}.test")) for number in range(120)]
+    try:
+        await asyncio.sleep(0.05)
+        assert len(dns.questions) <= 50
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(answer) for answer in answers} == {NoNameServer}
+        assert len(dns.questions) == 120
+    finally:
+        query.close()
+
+
+async def test_questions_that_nobody_waits_for_are_bounded(
+    dns: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dnsquery, "MOST_OPEN", 3)
+    dns.silent = True
+    query = DnsQuery([dns.address], timeout=0.1)
+    try:
+        for number in range(5):
+            with pytest.raises(NoNameServer):
+                await query.ask(f"host{number}.test")
+        assert len(dns.questions) == 3
     finally:
         query.close()
 
