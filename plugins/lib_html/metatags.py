@@ -1,8 +1,8 @@
 """Reads the meta and base elements of a head: robots, refresh, base, and everything by name.
 
-Source: org.apache.nutch.parse.html.HTMLMetaProcessor, quirks included: directives are found
-anywhere in the value (`noindexed` counts); but a refresh is read as the HTML standard says (Nutch
-leaves quotes in its URL).
+Source: org.apache.nutch.parse.html.HTMLMetaProcessor; but directives are whole words
+(`robotsdirectives`), and a refresh is read as the HTML standard says (Nutch leaves quotes in its
+URL).
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from minutch.cycle.parse.robotsdirectives import Directives, words_for
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags
+from minutch.records.metadata import ROBOTS_KEY
 from minutch.urls.parts import Url, parse
 
 _REFRESH: Final = re.compile(
@@ -23,20 +25,20 @@ _REFRESH: Final = re.compile(
 _REFRESH_URL: Final = re.compile(
     r"url[ \t\n\f\r]*=[ \t\n\f\r]*(?P<url>.*)", re.IGNORECASE | re.DOTALL
 )
-_AGENT: Final = re.compile(r"\s*([A-Za-z_-]+)\s*:")
-_WITH_VALUE: Final = frozenset(
-    ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
-)
 _MAX_INT: Final = (1 << 31) - 1
 _MOST_DIGITS: Final = 11
 _QUOTES: Final = ("'", '"')
+_BLANKS: Final = " \t\n\f\r"
 
 
 def read_metatags(
-    metas: Iterable[Mapping[str, str]], bases: Iterable[Mapping[str, str]], context: Url
+    metas: Iterable[Mapping[str, str]],
+    bases: Iterable[Mapping[str, str]],
+    context: Url,
+    agents: frozenset[str] = frozenset(),
 ) -> HTMLMetaTags:
     """Returns the tags of a page from the attributes of its meta and base elements; `context` is
-    the page's base URL.
+    the page's base URL. Directives for one of the `agents` hold like those for all robots.
     """
     tags = HTMLMetaTags()
     for attributes in metas:
@@ -44,7 +46,7 @@ def read_metatags(
             continue
         content = attributes["content"]
         if "name" in attributes:
-            _named(tags, attributes["name"].lower(), content)
+            _named(tags, attributes["name"].lower(), content, agents)
         if "http-equiv" in attributes:
             _equivalent(tags, attributes["http-equiv"].lower(), content, context)
     for attributes in bases:
@@ -53,30 +55,16 @@ def read_metatags(
     return tags
 
 
-def _named(tags: HTMLMetaTags, name: str, content: str) -> None:
+def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str]) -> None:
     tags.general_tags.add(name, content)
-    if name == "robots":
-        apply_robots(tags, content)
-
-
-def apply_robots_header(tags: HTMLMetaTags, value: str, agent: str) -> None:
-    """Applies an X-Robots-Tag header (Nutch does not); ignores one that begins with another agent's
-    name.
-    """
-    match = _AGENT.match(value)
-    if match and match[1].lower() not in _WITH_VALUE:
-        if match[1].lower() != agent:
-            return
-        value = value[match.end() :]
-    apply_robots(tags, value)
-
-
-def apply_robots(tags: HTMLMetaTags, value: str) -> None:
-    """Applies the directives in the value of a robots meta element."""
-    value = value.lower()
-    tags.no_index |= "none" in value or "noindex" in value
-    tags.no_follow |= "none" in value or "nofollow" in value
-    tags.no_cache |= "noarchive" in value
+    called = name.strip(_BLANKS)
+    if called == ROBOTS_KEY or called in agents:
+        forbidden = Directives.of(words_for(content, agents))
+        tags.no_index |= forbidden.index
+        tags.no_follow |= forbidden.follow
+        tags.no_cache |= forbidden.cache
+        if forbidden.index and called != ROBOTS_KEY:
+            tags.general_tags.setdefault(ROBOTS_KEY, []).insert(0, "noindex")
 
 
 def _equivalent(tags: HTMLMetaTags, name: str, content: str, context: Url) -> None:

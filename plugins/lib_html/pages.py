@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
+from minutch.cycle.parse.robotsdirectives import agents_of
 from minutch.errors import UrlError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
@@ -39,7 +40,7 @@ from minutch.urls.resolve import Resolver, WhatwgResolver
 from .browserlinks import BrowserLinks
 from .extract import Extractor
 from .headerlinks import header_links
-from .metatags import apply_robots_header, read_metatags
+from .metatags import read_metatags
 from .walk import ParsedMarkup
 
 
@@ -54,8 +55,7 @@ class HtmlPages:
         self._caching_policy = conf.get(
             "parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT
         )
-        self._agent = (conf.get("http.agent.name") or "").lower()
-        self._obeys_header = conf.get_boolean("parser.x.robots.tag", True)
+        self._agents = agents_of(conf)
         self._resolver = (
             WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg", False) else Resolver
         )
@@ -80,11 +80,7 @@ class HtmlPages:
         marked = content.content.startswith(BOM_UTF8)
         markup = charset.to_utf8(content.content)
         document, page = self._extractor.read(markup, marked=marked)
-        tags = read_metatags(page.metas, page.bases, base)
-        if self._obeys_header:
-            for value in content.metadata.get("X-Robots-Tag", ()):
-                apply_robots_header(tags, value, self._agent)
-
+        tags = read_metatags(page.metas, page.bases, base, self._agents)
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
         metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)

@@ -353,11 +353,9 @@ class HttpBase(Protocol):
 
     def read_reply(self, reply: Reply, metadata: SpellCheckedMetadata, limit: int) -> Answer:
         """Returns a reply as Nutch's records keep it: headers as metadata, content decoded, at most
-        `limit` bytes of it.
+        `limit` bytes of it. Trailers are no headers (RFC 9110, 6.5.1; Nutch merges them).
         """
         metadata.put_lines(reply.head, start=1)
-        if reply.trailers:
-            metadata.put_lines(reply.trailers)
         settings = self.settings
         if settings.store_address and reply.address is not None:
             metadata.set(IP_ADDRESS_KEY, reply.address[0])

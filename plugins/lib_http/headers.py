@@ -1,5 +1,5 @@
 """Keeps response headers as Nutch does: names are case-insensitive, well-known names are corrected,
-the last value wins.
+the last value wins, but for lists.
 
 Source: org.apache.nutch.metadata.SpellCheckedMetadata, and the header loop of protocol-http's
 HttpResponse.
@@ -30,6 +30,9 @@ WELL_KNOWN: Final = (
     "User-Agent",
 )
 """org.apache.nutch.metadata.HttpHeaders: the names that misspelled ones are corrected to."""
+
+LISTS: Final = frozenset(("cache-control", "link", "pragma", "vary", "x-robots-tag"))
+"""Fields whose lines add up (RFC 9110, 5.3): each may tell something of its own."""
 
 LONGEST_KEPT: Final = 512
 """Bytes of a line, and of all names of an answer, that are kept for the next answer; longer ones
@@ -70,7 +73,10 @@ class SpellCheckedMetadata(Metadata):
         self[self._new(name)] = [value]
 
     def put_lines(self, lines: Sequence[bytes], start: int = 0) -> None:
-        """Sets the values of header lines from number `start` on; skips one without a colon."""
+        """Sets the values of header lines from number `start` on; skips one without a colon.
+
+        Of a field in several lines the last one counts, as in Nutch, but all count of `LISTS`.
+        """
         if any(line[:1] in (b" ", b"\t") for line in lines):
             lines = [line.encode("latin-1") for line in unfold(lines)]
         known = self._names.setdefault
@@ -78,7 +84,11 @@ class SpellCheckedMetadata(Metadata):
             field = _kept_field(line) if len(line) <= LONGEST_KEPT else _field(line)
             if field is not None:
                 spelled, folded, value = field
-                self[known(folded, spelled)] = [value]
+                name = known(folded, spelled)
+                if folded in LISTS and name in self:
+                    self[name].append(value)
+                else:
+                    self[name] = [value]
 
     def java_names(self) -> Iterator[str]:
         """Nutch's TreeMap orders names without case; after one more copy they stand in a

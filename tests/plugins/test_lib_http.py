@@ -58,7 +58,7 @@ def test_well_known_names_are_spelled_right(name: str, expected: str) -> None:
     assert spell_check(name) == expected
 
 
-def test_names_are_looked_up_without_case_and_the_last_value_wins() -> None:
+def test_names_are_looked_up_without_case_and_the_last_value_wins_but_for_lists() -> None:
     metadata = SpellCheckedMetadata()
     lines = [
         "HTTP/1.1 200 a: b",
@@ -73,6 +73,9 @@ def test_names_are_looked_up_without_case_and_the_last_value_wins() -> None:
     assert metadata.first("CONTENT-TYPE") == "text/html"
     assert metadata["X-A"] == ["two"] and metadata.first("x-A") == "two"
     assert metadata["Empty"] == [""] and "no colon here" not in str(metadata)
+    metadata.put_lines([b"link: <a>", b"Link: <b>", b"X-ROBOTS-TAG: noindex", b"x-robots-tag: all"])
+    assert metadata["link"] == ["<a>", "<b>"]
+    assert metadata.field_values("X-Robots-Tag") == ["noindex", "all"]
     metadata.add("X-a", "three")
     assert metadata["X-A"] == ["two", "three"]
     assert metadata.first("nothing", "else") == "else"

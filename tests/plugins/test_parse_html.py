@@ -180,6 +180,11 @@ def test_a_base_in_the_body_does_not_count() -> None:
         ("none", False, False, None),
         ("noarchive", True, True, "content"),
         ("index,follow,all", True, True, None),
+        ("max-snippet:-1, max-image-preview:none", True, True, None),
+        ("max-image-preview: none; noarchive", True, True, "content"),
+        ("noindexed, nofollowing", True, True, None),
+        ("max-snippet:20 noindex nofollow", False, False, None),
+        ("unavailable_after: 25 Jun 2030, nofollow", True, False, None),
     ],
 )
 def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | None) -> None:
@@ -195,12 +200,42 @@ def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | Non
 
 @pytest.mark.parametrize(
     ("header", "has_text"),
-    [("noindex", False), ("otherbot: noindex", True), ("unavailable_after: 1 Jan 2030", True)],
+    [
+        (["noindex"], False),
+        (["otherbot: noindex"], True),
+        (["*: noindex"], False),
+        (["googlebot: nofollow, ours: noindex"], False),
+        (["ours: nofollow, googlebot: noindex"], True),
+        (["other name: x", "Ours: none"], False),
+        (["unavailable_after: Sat, 25 Jun 2030 15:00:00 PST, noindex"], False),
+        (["unavailable_after: 1 Jan 2030"], True),
+        (["noindex", "otherbot: nofollow"], False),
+        (["max-image-preview: none"], True),
+    ],
 )
-def test_x_robots_tag(header: str, has_text: bool) -> None:
-    page = content("<body>text</body>", X_Robots_Tag=header)
-    assert bool(parse_all(page, CONF)[URL].text) == has_text
-    assert parse_all(page, configuration(parser_x_robots_tag="false"))[URL].text
+@pytest.mark.parametrize("name", ["X-Robots-Tag", "x-robots-tag"])
+@pytest.mark.parametrize(("plugins", "kind"), [("parse-html", "html"), ("parse-text", "plain")])
+def test_x_robots_tag(
+    header: list[str], has_text: bool, name: str, plugins: str, kind: str
+) -> None:
+    """Names of fields have no case (RFC 9110, 5.1), lines add up (5.3); an agent's name holds up to
+    the next one (developers.google.com, "Robots meta tag … specifications", X-Robots-Tag).
+    """
+    page = content("<body>text</body>", f"text/{kind}")
+    page.metadata[name] = header
+    conf = configuration(plugins, http_agent_name="Ours")
+    parsed = parse_all(page, conf)[URL]
+    assert bool(parsed.text) == has_text
+    assert (parsed.data.parse_meta.first("robots") is None) == has_text
+    assert parse_all(page, configuration(plugins, parser_x_robots_tag="false"))[URL].text
+
+
+def test_a_robots_element_may_name_this_crawler() -> None:
+    page = '<meta name="OURS" content="noindex"><meta name=other content=nofollow><a href=a>x</a>'
+    found = parse(page, configuration(http_agent_name="ours"))
+    assert not found.text and found.data.outlinks
+    assert found.data.parse_meta["robots"] == ["noindex"]
+    assert parse(page, CONF).text
 
 
 def test_pragma_no_cache_and_the_policy() -> None:

@@ -29,11 +29,13 @@ from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.links.columns import decode_inlinks
 from minutch.records.links.table import INLINKS_SCHEMA
+from minutch.records.metadata import ROBOTS_KEY
 from minutch.records.parsedata.columns import ParseTable, decode, decode_texts
 from minutch.work.tables.frame import concat, decode_keys
 
-ROBOTS_KEY: Final = "robots"
 ROW: Final = "row"
+_NOINDEX: Final = r"(?:^|[\s,;])noindex(?:$|[\s,;])"
+"""The directive, as a whole word. `none` is not it: Nutch does not delete such a page."""
 
 
 class RangeRecords:
@@ -185,7 +187,7 @@ class RangeRecords:
         return (
             decode_keys(robots)
             .str.to_lowercase()
-            .str.contains("noindex", literal=True)
+            .str.contains(_NOINDEX)
             .fill_null(False)
         )
 

@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.mime import clean_type
+from minutch.cycle.parse.robotsdirectives import RobotsHeader
 from minutch.errors import ConfigError, MinutchError, ParseError, PluginError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import Parse, Parser, ParseResult
@@ -164,6 +165,7 @@ class ParseUtil:
         its own pages.
         """
         self.factory = ParserFactory(conf)
+        self._robots = RobotsHeader(conf)
         HtmlParseFilters(conf)
         for extension in PluginRepository.of(conf).extensions(Parser.point_id):
             with suppress(PluginError):
@@ -173,7 +175,9 @@ class ParseUtil:
         """Returns the result of the first parser that succeeds. Raises ParserNotFound; all else is
         a failed status.
         """
-        return run_parsers(self.factory.parsers(content.content_type), content)
+        result = run_parsers(self.factory.parsers(content.content_type), content)
+        self._robots.apply(content, result)
+        return result
 
 
 def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:

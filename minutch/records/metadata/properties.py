@@ -42,6 +42,8 @@ key.
 """
 
 # Keys in the metadata of Content and ParseData
+ROBOTS_KEY: Final = "robots"
+"""The directives of robots meta elements; `noindex` before them where a header says so."""
 ORIGINAL_CHAR_ENCODING_KEY: Final = "OriginalCharEncoding"
 CHAR_ENCODING_FOR_CONVERSION_KEY: Final = "CharEncodingForConversion"
 SIGNATURE_KEY: Final = "nutch.content.digest"
@@ -87,6 +89,11 @@ class Metadata(dict[str, list[str]], Writable):
         """Returns the first value of `name` (Metadata.get in Nutch)."""
         values = self.get(name)
         return values[0] if values else default
+
+    def field_values(self, name: str) -> list[str]:
+        """Returns all values of a header field, whatever the case of its name (RFC 9110, 5.1)."""
+        folded = name.lower()
+        return [value for key, values in self.items() if key.lower() == folded for value in values]
 
     def add(self, name: str, value: str) -> None:
         """Adds a value to `name`."""
