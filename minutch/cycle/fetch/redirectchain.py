@@ -396,17 +396,15 @@ class ChainRunner:
         if queue_id is None:
             self.stats.events["redirect_not_created_total"] += 1
             return
-        self._go_to(chain, target, queue_id, location, now)
+        self._go_to(chain, target, queue_id, now)
 
-    def _go_to(
-        self, chain: RedirectChain, target: str, queue_id: str, location: str, now: int
-    ) -> None:
+    def _go_to(self, chain: RedirectChain, target: str, queue_id: str, now: int) -> None:
         settings = self.settings.redirects
         origin = chain.item
         if origin.redirects >= settings.max_redirects:
             self.stats.events["redirect_count_exceeded_total"] += 1
             if not settings.exceeded_skip:
-                self._link(chain, origin, location, now)
+                self._link(chain, origin, target, now)
             return
         datum = redirect_datum(
             origin.datum, status.STATUS_DB_UNFETCHED, chain.representative, origin.url, target
