@@ -79,6 +79,7 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """Characters that are removed from header values; a line break would begin another header."""
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
+_NOT_MODIFIED: Final = 304
 _FIRST_REDIRECT: Final = 300
 _LAST_REDIRECT: Final = 399
 
@@ -167,6 +168,9 @@ class HttpBase(Protocol):
             answer.header("Content-Type") or "",
             answer.metadata,
         )
+        if answer.code == _NOT_MODIFIED and not self._is_conditional(datum):
+            failure = _OTHER[1].format(code=answer.code, url=parsed)  # RFC 9110, 15.4.5
+            return ProtocolOutput(content, ProtocolStatus(codes.EXCEPTION, [failure]))
         return ProtocolOutput(content, _status(answer, parsed, url))
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
@@ -236,7 +240,7 @@ class HttpBase(Protocol):
             )
             if text is not None:
                 headers.append((b"Cookie", _CONTROLS.sub("", text).encode()))
-        if settings.if_modified_since and datum.modified_time > 0:
+        if self._is_conditional(datum):
             headers.append((b"If-Modified-Since", format_date(datum.modified_time).encode()))
             etag = entitytag.known_tag(str(url), datum) if settings.store_etag else None
             if etag is not None:
@@ -244,6 +248,10 @@ class HttpBase(Protocol):
                     (b"If-None-Match", _CONTROLS.sub("", etag).encode("latin-1", "replace"))
                 )
         return headers
+
+    def _is_conditional(self, datum: CrawlDatum) -> bool:
+        """Tells whether a request says what is known of its page, so that 304 may answer it."""
+        return self.settings.if_modified_since and datum.modified_time > 0
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
         """Sends one request; a host in another script is asked for in ASCII. Raises

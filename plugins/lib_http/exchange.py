@@ -78,13 +78,13 @@ class Answer:
     def location(self) -> str:
         """The target of a redirect; of several Location headers the last counts, as in Nutch.
 
-        Raw UTF-8 in it is read as such, as browsers do.
+        Raw UTF-8 in it is read as such, as browsers do; other bytes are escaped one by one.
         """
         text = self.header("Location") or ""
         try:
             return text.encode("latin-1").decode("utf-8")
         except UnicodeError:
-            return text
+            return "".join(c if c.isascii() else f"%{ord(c):02X}" for c in text)
 
 
 def is_shorter(body: bytes, length: str | None) -> bool:

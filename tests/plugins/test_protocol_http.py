@@ -69,7 +69,7 @@ def answer(
         (301, {"Location": "http://b.example/"}, "moved(12), lastModified=0: http://b.example/"),
         (302, {"location": "y?z"}, "temp_moved(13), lastModified=0: http://a.example/y?z"),
         (303, {"Location": "//c.example"}, "temp_moved(13), lastModified=0: http://c.example"),
-        (304, {}, "notmodified(21), lastModified=0: http://a.example/x"),
+        (304, {}, "exception(16), lastModified=0: Http code=304, url=http://a.example/x"),
         (305, {"Location": "/y"}, "moved(12), lastModified=0: http://a.example/y"),
         (307, {"Location": "/y"}, "temp_moved(13), lastModified=0: http://a.example/y"),
         (308, {"Location": "/y"}, "moved(12), lastModified=0: http://a.example/y"),
@@ -90,6 +90,20 @@ def answer(
 )
 async def test_codes(code: int, headers: dict[str, str], text: str) -> None:
     assert await status(answer(code, headers)) == text
+
+
+async def test_304_answers_a_request_that_has_a_validator() -> None:
+    """RFC 9110, 15.4.5: the server has been told what the client knows; else it is a failure."""
+    protocol = made(answer(304, {}))
+    output = await get(protocol, "http://a.example/x", CrawlDatum(modified_time=1735726830000))
+    assert str(output.status) == "notmodified(21), lastModified=0: http://a.example/x"
+    without = Http(
+        conf_for().with_values({"http.enable.if.modified.since.header": "false"}),
+        {},
+        httpx.MockTransport(answer(304, {})),
+    )
+    output = await get(without, "http://a.example/x", CrawlDatum(modified_time=1735726830000))
+    assert output.status.name == "exception"
 
 
 async def test_a_page_and_its_metadata() -> None:
@@ -370,14 +384,14 @@ async def test_target_bytes_reach_the_server(server: MisbehavingServer) -> None:
     ("location", "target"),
     [
         ("/caf\u00e9/\u65e5".encode(), "/caf\u00e9/\u65e5"),
-        (b"/caf\xe9", "/caf\u00e9"),
+        (b"/jos\xe9", "/jos%E9"),
         (b"/caf%C3%A9", "/caf%C3%A9"),
     ],
 )
 async def test_raw_bytes_in_a_redirect(
     server: MisbehavingServer, location: bytes, target: str
 ) -> None:
-    """UTF-8, as browsers read it; what is none is taken byte by byte."""
+    """UTF-8, as browsers read it; bytes that are none are escaped one by one (RFC 3986, 2.1)."""
     server.pages["/from"] = (
         b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
     )
