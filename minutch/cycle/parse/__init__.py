@@ -9,7 +9,7 @@ parsesegment, then pageparser, which takes one page through all steps.
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers
-    `charset`, `charsetlabels`                    the charset of a page, and its names
+    `charset`, `prescan`, `charsetlabels`         the charset of a page, and its names
     `robotsdirectives`                            what a page forbids, and its header
     `mime`, `mimerules`, `mimexml`                its media type
     `outlinks`, `linkverdicts`, `textlinks`       which links are kept

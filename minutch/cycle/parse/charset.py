@@ -4,9 +4,10 @@ The first that says something wins:
 
     1. a byte order mark
     2. `charset=` in the Content-Type header
-    3. a meta element within the first 8192 bytes: http-equiv=content-type, else charset=
+    3. the XML declaration of a page of XHTML; a meta element within the first 8192 bytes, by
+       `prescan`
     4. the content itself: an ISO-2022-JP escape, UTF-16 without a mark, an XML declaration, strict
-       UTF-8, chardetng; for these there must be something that is not ASCII
+       UTF-8 or nearly so, chardetng; for these there must be something that is not ASCII
     5. parser.character.encoding.default (windows-1252)
 
 Labels are read as `charsetlabels` says. Source: org.apache.nutch.util.EncodingDetector and
@@ -29,14 +30,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from minutch.cycle.parse.charsetlabels import Charset, lookup
+from minutch.cycle.parse.prescan import BYTES as PRESCAN_BYTES
+from minutch.cycle.parse.prescan import declared_charset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from minutch.conf import Configuration
 
-PRESCAN: Final = 8192
-"""Bytes of a page that are searched for meta elements (NUTCH-2042)."""
 _LONGEST_KEPT: Final = 128
 """Characters of a header up to which it is remembered what it says."""
 GUESS_LIMIT: Final = 1 << 18
@@ -75,13 +74,13 @@ _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\
 _UTF16: Final = re.compile(rb"(?:(<\0[!?a-zA-Z]\0)|(\0<\0[!?a-zA-Z]))")
 
 _HEADER: Final = re.compile(r"charset=\s*([^;]*)", re.IGNORECASE)
-_META: Final = re.compile(rb"<meta[\s/]([^>]*)>", re.IGNORECASE)
-_HTTP_EQUIV: Final = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECASE)
-_IN_CONTENT: Final = re.compile(rb"charset\s*=\s*[\"']?\s*([^\s\"'/>;,]+)", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(rb"([^\s\"'/=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
 _XML: Final = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']\s*([A-Za-z][\w.:-]*)")
 _ESCAPE: Final = re.compile(rb"\x1b(?:\$[@B]|\([JI]|\$\(D)")
 _MULTI_BYTE: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_VALID: Final = re.compile("[^\\x00-\\x7f\\ufffd]")
+_VALID_PER_BAD: Final = 8
+"""Characters of UTF-8 that make up for a byte that is none."""
+_XHTML: Final = "application/xhtml+xml"
 _NON_ASCII: Final = re.compile(rb"[\x80-\xff]")
 
 
@@ -118,7 +117,10 @@ class CharsetDetector:
                 return guess[0], _clue(guess[1])
         if header and (declared := from_header(header)):
             return declared, Clue.HEADER
-        if declared := from_meta(data):
+        is_open = media_type == _XHTML and _NON_ASCII.search(data)
+        if is_open and (declared := _of_xml(data)):
+            return declared, Clue.META
+        if declared := declared_charset(data):
             return declared, Clue.META
         found = guess_content(data, tld) if self._detects else None
         return (found[0], _clue(found[1])) if found else (self.default, Clue.DEFAULT)
@@ -150,32 +152,6 @@ def _from_header(value: str) -> Charset | None:
 _kept_from_header = lru_cache(maxsize=512)(_from_header)
 
 
-def from_meta(data: bytes) -> Charset | None:
-    """Returns the charset that a meta element names; a page that can be read so far is not in
-    UTF-16, so that means UTF-8.
-    """
-    head = data[:PRESCAN]
-    tags = [match[1] for match in _META.finditer(head)] if b"<" in head else []
-    label = next(_labels(tags), None)
-    found = lookup(label) if label else None
-    return (
-        lookup("utf-8")
-        if found and found.codec.startswith(("utf_16", "utf-16", "utf_32", "utf-32"))
-        else found
-    )
-
-
-def _labels(tags: list[bytes]) -> Iterator[str]:
-    """Yields the charsets that meta tags name, those with http-equiv first."""
-    for tag in tags:
-        if _HTTP_EQUIV.search(tag) and (match := _IN_CONTENT.search(tag)):
-            yield match[1].decode("latin-1")
-    for tag in tags:
-        for name, *values in _ATTRIBUTE.findall(tag):
-            if name.lower() == b"charset":
-                yield b"".join(values).strip().decode("latin-1")
-
-
 def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
     """Guesses the charset by the bytes themselves, with a confidence from 0 to 100; None for plain
     ASCII.
@@ -189,12 +165,27 @@ def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
         return _named("utf-16le" if utf16[1] else "utf-16be", SURE)
     if not _NON_ASCII.search(data):
         return None
-    xml = _XML.match(data[:PRESCAN])
-    if xml and (declared := lookup(xml[1].decode("ascii"))):
+    if declared := _of_xml(data):
         return declared, SURE
     if _decodes(data, "utf-8") and (count := len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT))):
         return _named("utf-8", SURE if count > 3 else LIKELY)
-    return _guess(data[:GUESS_LIMIT], tld)
+    head = data[:GUESS_LIMIT]
+    return _named("utf-8", LIKELY) if _is_nearly_utf8(head) else _guess(head, tld)
+
+
+def _of_xml(data: bytes) -> Charset | None:
+    """Returns the charset that an XML declaration names."""
+    xml = _XML.match(data[:PRESCAN_BYTES])
+    return lookup(xml[1].decode("ascii")) if xml else None
+
+
+def _is_nearly_utf8(data: bytes) -> bool:
+    """Tells whether far more characters are valid UTF-8 than bytes are not: by chance they hardly
+    are.
+    """
+    text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd")
+    return bad * _VALID_PER_BAD <= len(_VALID.findall(text))
 
 
 def _named(name: str, confidence: int) -> tuple[Charset, int] | None:

@@ -42,9 +42,9 @@ _UNTIL: Final = "unavailable_after"
 class Directives(NamedTuple):
     """What is forbidden."""
 
-    index: bool = False
-    follow: bool = False
-    cache: bool = False
+    no_index: bool = False
+    no_follow: bool = False
+    no_cache: bool = False
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Directives:
@@ -66,13 +66,14 @@ def words_for(value: str, agents: frozenset[str]) -> Iterator[str]:
     """
     is_ours = True
     for item in _ITEM.split(value.lower()):
+        words = item
         name, colon, rest = item.partition(":")
         if colon and name.strip() in agents:
-            is_ours, item = True, rest
+            is_ours, words = True, rest
         elif (match := _AGENT.match(item)) is not None and match[1] not in _WITH_VALUE:
-            is_ours, item = match[1] == "*", item[match.end() :]
+            is_ours, words = match[1] == "*", item[match.end() :]
         if is_ours:
-            yield from _words(item)
+            yield from _words(words)
 
 
 def _words(item: str) -> Iterator[str]:
@@ -106,10 +107,10 @@ class RobotsHeader:
         words = (word for value in values for word in words_for(value, self._agents))
         forbidden = Directives.of(words)
         data = parse.data
-        if forbidden.index:
+        if forbidden.no_index:
             parse.text, data.title = "", ""
             data.parse_meta.setdefault(ROBOTS_KEY, []).insert(0, "noindex")
-        if forbidden.follow:
+        if forbidden.no_follow:
             data.outlinks = []
-        if forbidden.cache:
+        if forbidden.no_cache:
             data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)

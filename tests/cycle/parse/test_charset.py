@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, from_header, from_meta
+from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, from_header
 from minutch.cycle.parse.charsetlabels import LABELS, lookup
+from minutch.cycle.parse.prescan import declared_charset
 from minutch.errors import ConfigError
 from tests.support.charset_texts import TEXTS
 from tests.support.pages import configuration
@@ -136,12 +137,38 @@ def test_the_top_level_domain_is_a_hint() -> None:
             None,
             "shift_jis",
         ),
-        (b"<meta http-equiv='content-type content='text/html; charset=koi8-r'>", None, "koi8-r"),
+        (
+            b"<meta http-equiv='content-type content='text/html; charset=koi8-r'>",
+            None,
+            "windows-1252",
+        ),
         (b"<meta http-equiv=content-type charset=koi8-r>", "text/html; charset='big5'", "koi8-r"),
         (b"<!--" + b"x" * 4000 + b"--><meta charset=utf8>", None, "utf-8"),
         (b"<!--" + b"x" * 8190 + b"--><meta charset=utf8>", None, "windows-1252"),
         (b"<meta charset=utf-16>", None, "utf-8"),
         (b"<meta charset=nonsense>\xc3\xa9", None, "utf-8"),
+        (b"<!-- <meta charset=gbk> --><meta charset=utf-8>", None, "utf-8"),
+        (b"<!--><meta charset=koi8-r>", None, "koi8-r"),
+        (
+            b"<!-- saved from url=(0014)about:<meta charset=gbk> --><meta charset=big5>",
+            None,
+            "big5",
+        ),
+        (b"<meta name=d content='<meta charset=gbk>'><meta charset=koi8-r>", None, "koi8-r"),
+        (b"<p title='> <meta charset=gbk>'><meta charset=koi8-r>", None, "koi8-r"),
+        (b"<meta content='a > b'><META/CHARSET = 'koi8-r' >", None, "koi8-r"),
+        (b"<? <meta charset=gbk> ?><! <meta charset=big5><meta charset=koi8-r>", None, "koi8-r"),
+        (
+            b"<meta charset=utf-8><meta http-equiv=content-type content='text/html;charset=gbk'>",
+            None,
+            "utf-8",
+        ),
+        (b"<meta charset=none><meta charset=koi8-r>", None, "koi8-r"),
+        (b"<meta content='charset=gbk'><meta charset=koi8-r>", None, "koi8-r"),
+        (b"<meta http-equiv=content-type content='charset; charset = koi8-r;x'>", None, "koi8-r"),
+        (b"<meta data-charset=gbk charset=koi8-r charset=gbk>", None, "koi8-r"),
+        (b"<metacharset=gbk><meta charset=koi8-r", None, "koi8-r"),
+        ("déjà vu, à l'été, où êtes-vous".encode() * 3 + b"\xff", None, "utf-8"),
         (b"plain ascii", None, "windows-1252"),
         (b"", None, "windows-1252"),
         (b"caf\xe9 au lait", None, "windows-1252"),
@@ -154,6 +181,7 @@ def test_the_top_level_domain_is_a_hint() -> None:
     ],
 )
 def test_order(data: bytes, header: str | None, name: str) -> None:
+    """Of declarations: HTML Standard, 13.2.3.2 (prescan)."""
     assert DETECTOR.detect(data, header).name == name
 
 
@@ -247,7 +275,7 @@ def test_header(header: str, found: bool) -> None:
 
 
 def test_meta_beyond_the_first_8192_bytes_does_not_count() -> None:
-    assert from_meta(b" " * 8200 + b"<meta charset=koi8-r>") is None
+    assert declared_charset(b" " * 8200 + b"<meta charset=koi8-r>") is None
 
 
 @given(st.binary(max_size=300), st.one_of(st.none(), st.text(max_size=40)))
