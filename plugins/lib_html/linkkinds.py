@@ -1,7 +1,8 @@
 """Lists the kinds of links that Nutch does not take, and the elements and attributes that have
 them.
 
-Properties: parser.html.outlinks.browser turns all kinds on; parser.html.outlinks.kinds names some
+Properties: parser.html.outlinks.browser turns all kinds but `text` on, which no browser follows;
+parser.html.outlinks.kinds names some
 of them, or takes some away (`-ping`). Nutch's own links are those of `elements`.
 """
 
@@ -78,7 +79,7 @@ def kinds_of(conf: Configuration) -> frozenset[str]:
     """Returns the kinds that a configuration asks for. Raises ConfigError for one that does not
     exist.
     """
-    kinds = set(KINDS) if conf.get_boolean(BROWSER_PROPERTY, False) else set()
+    kinds = set(KINDS - {"text"}) if conf.get_boolean(BROWSER_PROPERTY, False) else set()
     for name in conf.get_trimmed_strings(KINDS_PROPERTY):
         kind = name.removeprefix("-")
         if kind not in KINDS:

@@ -28,9 +28,6 @@ _IN_LINK_HEADER: Final = re.compile(
     rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
 )
 _LIKELY: Final = re.compile(r"(?:https?://|//?|\.\.?/)[\w~%-][^\s<>\"']*+", re.IGNORECASE)
-_PATH: Final = re.compile(
-    r"\.(?<!\S\.)\.?/[\w~-][\w./~%-]{1,250}+(?:\?[\w.~%=&;+-]{0,250}+)?(?!\S)", re.ASCII
-)
 
 
 def in_srcset(value: str) -> Iterator[str]:
@@ -89,14 +86,7 @@ def in_policy(policy: str) -> Iterator[str]:
 
 
 def in_text(text: str) -> Iterator[str]:
-    """URLs of the web in running text, and paths that begin with a dot.
-
-    Such a path may begin at the page's folder or at the host's root: both are taken.
-    """
+    """URLs of the web in running text; a path without a scheme is hardly ever meant as one."""
     for link in text_outlinks(text):
         if link.to_url.lower().startswith(("http://", "https://")):
             yield link.to_url.rstrip(".,;:!?")
-    for match in _PATH.finditer(text):
-        path = match[0].rstrip(".,;:!?")
-        yield path
-        yield "/" + path.lstrip("./")

@@ -60,10 +60,10 @@ def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str]) 
     called = name.strip(_BLANKS)
     if called == ROBOTS_KEY or called in agents:
         forbidden = Directives.of(words_for(content, agents))
-        tags.no_index |= forbidden.index
-        tags.no_follow |= forbidden.follow
-        tags.no_cache |= forbidden.cache
-        if forbidden.index and called != ROBOTS_KEY:
+        tags.no_index |= forbidden.no_index
+        tags.no_follow |= forbidden.no_follow
+        tags.no_cache |= forbidden.no_cache
+        if forbidden.no_index and called != ROBOTS_KEY:
             tags.general_tags.setdefault(ROBOTS_KEY, []).insert(0, "noindex")
 
 

@@ -41,7 +41,8 @@ from .browserlinks import BrowserLinks
 from .extract import Extractor
 from .headerlinks import header_links
 from .metatags import read_metatags
-from .walk import ParsedMarkup
+from .walk import ParsedMarkup, title_in_body
+from .xhtml import as_html, is_xhtml
 
 
 class HtmlPages:
@@ -79,6 +80,8 @@ class HtmlPages:
         charset = self._charsets.detect(content.content, header, content.content_type, tld)
         marked = content.content.startswith(BOM_UTF8)
         markup = charset.to_utf8(content.content)
+        if is_xhtml(header, content.content_type):
+            markup = as_html(markup)
         document, page = self._extractor.read(markup, marked=marked)
         tags = read_metatags(page.metas, page.bases, base, self._agents)
         metadata = Metadata()
@@ -87,7 +90,7 @@ class HtmlPages:
         metadata.add_all(tags.general_tags)
         data = ParseData(
             status=_status(tags),
-            title="" if tags.no_index else page.title,
+            title="" if tags.no_index else page.title or title_in_body(document),
             outlinks=[] if tags.no_follow else self._outlinks(content, markup, document, page),
             content_meta=content.metadata,
             parse_meta=metadata,

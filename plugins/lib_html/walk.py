@@ -180,6 +180,19 @@ def first_base(bases: Sequence[Mapping[str, str]]) -> str | None:
     return next((base["href"] for base in bases if "href" in base), None)
 
 
+def title_in_body(document: LexborHTMLParser) -> str:
+    """Returns the title of a page without one in its head: that of the first title element, of
+    HTML, in the page (HTML Standard, 3.1.5).
+    """
+    for node in document.css("title"):
+        parent = node.parent
+        while parent is not None and parent.tag not in ("math", "svg"):
+            parent = parent.parent
+        if parent is None:
+            return fold([node.text()]).strip(TRIMMED)
+    return ""
+
+
 def _head_attributes(node: LexborNode) -> dict[str, str]:
     return {name: value or "" for name, value in node.attributes.items() if name in HEAD_ATTRIBUTES}
 

@@ -51,8 +51,43 @@ def test_the_title_is_part_of_the_text_and_folded_for_itself() -> None:
     assert found.text == "A title b"
 
 
-def test_a_title_in_the_body_is_none() -> None:
-    assert parse("<body>x<title>late</title>", CONF).data.title == ""
+def test_a_title_in_the_body_counts_where_the_head_has_none() -> None:
+    """HTML Standard, 3.1.5: the title element is the first one in the document, of HTML."""
+    assert parse("<body>x<title>late</title>", CONF).data.title == "late"
+    assert parse("<body><svg><title>s</title></svg>x<title>late</title>", CONF).data.title == "late"
+    assert parse("<body><svg><title>s</title></svg>", CONF).data.title == ""
+    assert parse("<title>first</title><body><title>late</title>", CONF).data.title == "first"
+
+
+@pytest.mark.parametrize(
+    ("markup", "title", "text", "expected"),
+    [
+        ('<head><title>T</title><script src="s.js"/></head><body>b</body>', "T", "T b", ["s.js"]),
+        ("<head><title/></head><body>b</body>", "", "b", []),
+        ("<head><title>T</title><style/></head><body>b</body>", "T", "T b", []),
+        ("<body><textarea/>b <i/>c</body>", "", "b c", []),
+        ("<body><![CDATA[1 < 2 & <i>]]> x</body>", "", "1 < 2 & <i> x", []),
+        ("<body>a<?php echo '<b>' ?>b</body>", "", "ab", []),
+        ('<body><a name="x"/>b <a href="c">d</a><br/>e</body>', "", "b d e", ["c"]),
+        ("<body><svg><g/><text>t</text></svg>b</body>", "", "t b", []),
+        ("<body><!-- <script/> -->b & c < d</p></body>", "", "b & c < d\n", []),
+    ],
+)
+def test_xhtml(markup: str, title: str, text: str, expected: list[str]) -> None:
+    """XML 1.0, 2.6 (instructions), 2.7 (CDATA), 3.1 (empty elements); what is not well-formed is
+    read as far as it makes sense.
+    """
+    start = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">'
+    found = parse(f"{start}{markup}</html>", CONF, "application/xhtml+xml")
+    assert (found.data.title, " ".join(found.text.split(" "))) == (title, text)
+    assert [url for url, _ in links(found)] == [f"http://example.org/dir/{x}" for x in expected]
+
+
+def test_a_prefix_that_stands_for_xhtml() -> None:
+    """Namespaces in XML 1.0, 3."""
+    page = '<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:body><h:a href="x">y</h:a></h:body>'
+    found = parse(page + "</h:html>", CONF, "application/xhtml+xml")
+    assert links(found) == [("http://example.org/dir/x", "y")]
 
 
 def test_line_separators_are_configured() -> None:

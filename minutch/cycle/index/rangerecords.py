@@ -184,12 +184,7 @@ class RangeRecords:
         """Returns for each parse whether its robots directives have noindex."""
         own = self.parse.first_values(ROBOTS_KEY, "parse")
         robots = own.zip_with(own.is_not_null(), self.parse.first_values(ROBOTS_KEY, "content"))
-        return (
-            decode_keys(robots)
-            .str.to_lowercase()
-            .str.contains(_NOINDEX)
-            .fill_null(False)
-        )
+        return decode_keys(robots).str.to_lowercase().str.contains(_NOINDEX).fill_null(False)
 
 
 def _is_fetch(code: pl.Expr) -> pl.Expr:
