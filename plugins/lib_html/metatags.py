@@ -28,7 +28,6 @@ _REFRESH_URL: Final = re.compile(
 _MAX_INT: Final = (1 << 31) - 1
 _MOST_DIGITS: Final = 11
 _QUOTES: Final = ("'", '"')
-_BLANKS: Final = " \t\n\f\r"
 
 
 def read_metatags(
@@ -57,13 +56,12 @@ def read_metatags(
 
 def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str]) -> None:
     tags.general_tags.add(name, content)
-    called = name.strip(_BLANKS)
-    if called == ROBOTS_KEY or called in agents:
+    if name == ROBOTS_KEY or name in agents:
         forbidden = Directives.of(words_for(content, agents))
         tags.no_index |= forbidden.no_index
         tags.no_follow |= forbidden.no_follow
         tags.no_cache |= forbidden.no_cache
-        if forbidden.no_index and called != ROBOTS_KEY:
+        if forbidden.no_index and name != ROBOTS_KEY:
             tags.general_tags.setdefault(ROBOTS_KEY, []).insert(0, "noindex")
 
 

@@ -33,7 +33,7 @@ _PREFIX: Final = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/19
 
 def is_xhtml(header: str | None, media_type: str) -> bool:
     """Returns True for a page that is served as XHTML or, where nobody says, looks like it."""
-    return (header or media_type).partition(";")[0].strip().lower() == TYPE
+    return (header or media_type).lstrip().lower().startswith(TYPE)
 
 
 def as_html(data: bytes) -> bytes:

@@ -43,6 +43,8 @@ def declared_charset(data: bytes) -> Charset | None:
     UTF-16, so that means UTF-8.
     """
     head, at = data[:BYTES], 0
+    if b"charset" not in head.lower():
+        return None
     while (tag := _TAG.search(head, at)) is not None:
         at = tag.end()
         if tag[1] is None:

@@ -116,7 +116,7 @@ def test_the_top_level_domain_is_a_hint() -> None:
                 b" charset=big5'>"
             ),
             None,
-            "big5",
+            "koi8-r",
         ),
         (
             b"<META  HTTP-EQUIV='Content-Type' content=\"text/html;charset = EUC-JP\">",
@@ -183,6 +183,13 @@ def test_the_top_level_domain_is_a_hint() -> None:
 def test_order(data: bytes, header: str | None, name: str) -> None:
     """Of declarations: HTML Standard, 13.2.3.2 (prescan)."""
     assert DETECTOR.detect(data, header).name == name
+
+
+def test_xhtml_declares_its_charset_as_xml_does() -> None:
+    """XML 1.0, 4.3.3; of a page of HTML the meta element counts."""
+    page = b"<?xml version='1.0' encoding='koi8-r'?><meta charset=windows-1251>\xf0"
+    assert DETECTOR.detect(page, None, "application/xhtml+xml").name == "koi8-r"
+    assert DETECTOR.detect(page, None, "text/html").name == "windows-1251"
 
 
 def test_nutchs_way_is_the_default_for_what_is_not_declared() -> None:
