@@ -82,7 +82,8 @@ def _is_typing_only(node: ast.AST) -> bool:
     )
 
 
-def imports(tree: ast.AST, package: str = "") -> set[str]:
+@cache
+def imports(tree: ast.AST, package: str = "") -> frozenset[str]:
     """Absolute names of all modules imported at run time, anywhere in the tree; relative ones below
     `package`.
     """
@@ -102,7 +103,7 @@ def imports(tree: ast.AST, package: str = "") -> set[str]:
             base = ".".join([*parent, *([node.module] if node.module else [])])
             found |= {_module(f"{base}.{alias.name}", base) for alias in node.names}
         stack.extend(ast.iter_child_nodes(node))
-    return found
+    return frozenset(found)
 
 
 def _module(name: str, base: str) -> str:
@@ -184,15 +185,23 @@ def test_plugins_import_what_they_may(module: str) -> None:
     manifest = ElementTree.parse(PROJECT / "plugins" / folder / "plugin.xml").getroot()
     required = {element.get("plugin", "").replace("-", "_") for element in manifest.iter("import")}
     package = module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
-    for other in imports(source(files("plugins")[module]), package):
+    tree = source(files("plugins")[module])
+    assert not any(_is_plugin(other) for other in imports(tree)), (
+        f"{module} imports a module by the name that it has in a checkout alone"
+    )
+    for other in imports(tree, package):
         if other.startswith("minutch"):
             more = {one for one, folders in PLUGIN_MAY_TOO.items() if folder in folders}
             assert _is_in(other, PLUGIN_MAY | more), f"{module} imports {other}"
-        elif other.startswith("plugins"):
+        elif _is_plugin(other):
             target = [*other.split("."), folder][1]
             assert target == folder or target in required, (
                 f"{module} imports {other}, not in plugin.xml's requires"
             )
+
+
+def _is_plugin(module: str) -> bool:
+    return module.partition(".")[0] == "plugins"
 
 
 def test_plugins_need_what_they_may_import() -> None:

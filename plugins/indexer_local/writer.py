@@ -29,7 +29,8 @@ from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
-from plugins.indexer_local.encoding import encoded
+
+from .encoding import encoded
 
 CRAWL_PROPERTY = "minutch.index.crawl"
 """The folder of the crawl that is indexed; jobs set it."""

@@ -240,6 +240,25 @@ def test_a_plugin_may_import_from_what_it_requires(tmp_path: Path) -> None:
     assert made.filter("") == "from the library"
 
 
+def test_a_plugin_may_import_its_other_modules(tmp_path: Path) -> None:
+    """Wherever its folder is: on no path that Python searches."""
+    folder = write_plugin(
+        tmp_path,
+        "user",
+        "from minutch.plugin.points import URLFilter\nfrom .words import WORD\n"
+        "from .deep.more import MORE\n"
+        "class X(URLFilter):\n    def filter(self, url): return WORD + MORE\n",
+        classes={"X": "code:X"},
+    )
+    (folder / "words.py").write_text("WORD = 'beside'")
+    (folder / "deep").mkdir()
+    (folder / "deep" / "more.py").write_text("from ..words import WORD\nMORE = WORD.upper()")
+    (made,) = PluginRepository(configuration(tmp_path, "user")).ordered(
+        URLFilter, "urlfilter.order"
+    )
+    assert made.filter("") == "besideBESIDE"
+
+
 @pytest.mark.parametrize(
     ("code", "path", "message"),
     [
