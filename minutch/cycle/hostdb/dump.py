@@ -95,9 +95,8 @@ class DumpSettings:
     def selected(self, hosts: pl.DataFrame) -> pl.DataFrame:
         """Selects the hosts that are written."""
         if self.expression is not None:
-            hosts = hosts.filter(
-                pl.Series([value is True for value in evaluate(hosts, self.expression)])
-            )
+            found = [value is True for value in evaluate(hosts, self.expression)]
+            hosts = hosts.filter(pl.Series(found, dtype=pl.Boolean))
         return hosts.filter(pl.col("homepage_url") != b"") if self.homepages else hosts
 
     def text(self, hosts: pl.DataFrame) -> str:

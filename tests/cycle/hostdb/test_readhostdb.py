@@ -106,6 +106,13 @@ def test_an_expression_by_property(db: HostDb) -> None:
     assert job.reports["ReadHostDb"] == {"hosts written": 1, "hosts left out": 2}
 
 
+def test_an_expression_on_a_hostdb_without_hosts(tmp_path: Path) -> None:
+    write_hostdb(tmp_path / "hostdb", {})
+    args = [str(tmp_path / "hostdb"), str(tmp_path / "out"), "-expr", "unfetched > 0"]
+    assert readhostdb.run(args, context()) == 0
+    assert (tmp_path / "out").is_dir()
+
+
 def test_one_host(db: HostDb) -> None:
     job = context()
     assert readhostdb.run([str(db.path), "-get", "a"], job) == 0
