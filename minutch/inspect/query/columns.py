@@ -1,7 +1,8 @@
 """Makes typed columns of tables from the fields of records. Pure: no I/O.
 
 STATUS      Nutch's names of statuses, an enumeration; `unknown` for a code that has none
-TIME        milliseconds, UTC; a time of 0 stands for none where Nutch uses it so
+TIME        milliseconds, UTC; a time of 0 stands for none where Nutch uses it so, and one before
+            year 1 or after 9999, where calendars end (ISO/IEC 9075-2, 4.6.2), is the first or last
 METADATA    a list of key and value, in the order of the record; values as Nutch shows them
 """
 
@@ -18,6 +19,8 @@ from minutch.records.crawldatum import STATUS_NAMES
 from minutch.records.metadata.columns import FLOAT, INT, LONG, TEXT, entries, shown
 from minutch.work.tables.frame import decode_keys
 
+_FIRST: Final = -62_135_596_800_000
+_LAST: Final = 253_402_300_799_999
 UNKNOWN: Final = "unknown"
 STATUS: Final = pl.Enum([*STATUS_NAMES.values(), UNKNOWN])
 TIME: Final = pl.Datetime("ms", "UTC")
@@ -47,7 +50,7 @@ def statuses(codes: pl.Series) -> pl.Series:
 
 def times(ms: pl.Series) -> pl.Series:
     """Returns times from milliseconds since the epoch."""
-    return ms.cast(TIME)
+    return ms.clip(_FIRST, _LAST).cast(TIME)
 
 
 def known_times(ms: pl.Series) -> pl.Series:

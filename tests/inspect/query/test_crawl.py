@@ -68,6 +68,20 @@ def test_the_entries_of_a_crawldb_have_typed_columns(tmp_path: Path) -> None:
     assert third["host"] is None
 
 
+def test_times_beyond_the_calendar_are_its_ends(tmp_path: Path) -> None:
+    """ISO/IEC 9075-2, 4.6.2: the years are 0001 to 9999. A comparison still finds them."""
+    times = {"a": -(2**63), "b": 0, "c": 9_007_199_254_740_992, "d": 2**63 - 1}
+    entries = [(f"http://{name}/", CrawlDatum(1, fetch_time=ms)) for name, ms in times.items()]
+    write_db(tmp_path / "crawldb", entries)
+    found = minutch.open(tmp_path).crawldb.scan().collect()
+    assert [time.year for time in found["fetch_time"]] == [1, 1970, 9999, 9999]
+    assert found["fetch_time"].dt.strftime("%Y").to_list() == ["0001", "1970", "9999", "9999"]
+    late = found.filter(
+        pl.col("fetch_time") > pl.lit("2100-01-01").str.to_datetime(time_zone="UTC")
+    )
+    assert late["url"].to_list() == ["http://c/", "http://d/"]
+
+
 def test_rows_are_found_by_their_url(tmp_path: Path) -> None:
     entries = [(f"http://a.org/{name}", CrawlDatum(1, retries=3)) for name in ("a", "é", "z")]
     write_db(tmp_path / "crawldb", entries)
