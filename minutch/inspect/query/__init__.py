@@ -7,6 +7,6 @@ Begin with crawl, which opens one, then table.
     `segments`, `pages`, `parses`, `ranges`         tables of segments
     `graph`, `graphexport`, `parquetexport`         links as a graph; exports
     `predicates`, `skipping`                        reads only where rows may be
-    `session`, `statements`, `prompt`               SQL, and a prompt for it
+    `session`, `statements`, `integers`, `prompt`   SQL, and a prompt for it
     `results`, `parquet`                            rows for people and programs
 """

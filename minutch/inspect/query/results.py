@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 import polars as pl
+import polars.selectors as cs
 
 from minutch.terminal import visible_line
 
@@ -119,8 +120,12 @@ def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[s
 
 
 def json_lines(frames: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Yields each row as an object of JSON on a line."""
-    for frame in _slices(frames):
+    """Yields each row as an object of JSON on a line; NaN and infinity, which JSON has not (RFC
+    8259, section 6), are null.
+    """
+    for part in _slices(frames):
+        finite = pl.when(cs.float().is_finite()).then(cs.float())
+        frame = part.with_columns(finite)
         for row in frame.iter_rows(named=True):
             yield json.dumps(row, ensure_ascii=False, default=_json) + "\n"
 

@@ -1,10 +1,10 @@
 """Answers SQL over the tables of a crawl by Polars, reading no more of the files than a statement
 needs.
 
-In SQL a status is a text, so that LIKE and functions of texts work on it, and a time has no zone:
-it is in UTC. Polars was chosen over DuckDB by measurement: both wait for the files to be decoded,
-but Polars takes the rows as they come, where DuckDB holds all of them first, and minutch needs
-Polars anyway.
+In SQL a status is a text, so that LIKE and functions of texts work on it, a time has no zone: it is
+in UTC, and numbers have 64 bits (see `integers`). Polars was chosen over DuckDB by measurement:
+both wait for the files to be decoded, but Polars takes the rows as they come, where DuckDB holds
+all of them first, and minutch needs Polars anyway.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import polars.selectors as cs
 
 from minutch.errors import QueryError
 from minutch.inspect.query.crawl import Crawl, open_crawl
+from minutch.inspect.query.integers import answered, tabled, widened
 from minutch.inspect.query.statements import allowed
 from minutch.inspect.query.table import Table
 from minutch.job import JobContext
@@ -55,12 +56,19 @@ class Session:
         described = _DESCRIBE.fullmatch(statement)
         if described:
             return self._columns(described[1])
+        asked = allowed(statement, self._now)
         try:
-            found = self._context.execute(allowed(statement, self._now))
-            found.collect_schema()
+            return answered(self._context.execute(widened(asked)))
         except pl.exceptions.PolarsError as exc:
-            raise self.error(exc) from exc
-        return found
+            raise self.error(self._told_of(asked) or exc) from exc
+
+    def _told_of(self, statement: str) -> Exception | None:
+        """Returns what is wrong with a statement as it was written; None if nothing is."""
+        try:
+            self._context.execute(statement).collect_schema()
+        except pl.exceptions.PolarsError as exc:
+            return exc
+        return None
 
     def _columns(self, name: str) -> pl.LazyFrame:
         """Returns the columns of a table, and their types."""
@@ -68,7 +76,7 @@ class Session:
             raise QueryError(
                 f"there is no table {name}", hint=_meant(name, list(self.tables), "tables")
             )
-        schema = plain(self.tables[name].scan()).collect_schema()
+        schema = answered(plain(self.tables[name].scan())).collect_schema()
         return pl.LazyFrame(
             {"column": schema.names(), "type": [str(dtype) for dtype in schema.dtypes()]}
         )
@@ -91,10 +99,14 @@ class Session:
 
 
 def plain(table: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns the table as SQL has it: enumerations as texts, times without a zone, in UTC."""
+    """Returns the table as SQL has it: enumerations as texts, times without a zone, in UTC, wide
+    numbers.
+    """
     schema = table.collect_schema()
     times = [name for name, dtype in schema.items() if isinstance(dtype, pl.Datetime)]
-    return table.with_columns(cs.enum().cast(pl.String), pl.col(times).dt.replace_time_zone(None))
+    return tabled(
+        table.with_columns(cs.enum().cast(pl.String), pl.col(times).dt.replace_time_zone(None))
+    )
 
 
 def in_utc(rows: pl.LazyFrame) -> pl.LazyFrame:

@@ -24,14 +24,18 @@ from minutch.errors import QueryError
 
 QUESTIONS: Final = ("select", "with", "from", "values", "show", "explain", "describe", "(")
 """First words of the statements that are allowed."""
+_EXPLAINING: Final = ("explain", "analyze", "verbose")
+"""Words before a statement, which the engine runs nevertheless if it changes something."""
 
-_WORD: Final = re.compile(r"[^\W\d]\w*|\(")
+_WORD: Final = re.compile(r"(?<!\w)[^\W\d]\w*|\(")
 _READER: Final = re.compile(r"(?<!\w)(?:read|scan)_\w+", re.IGNORECASE)
 """Names of functions that read files."""
 _CLOCK: Final = re.compile(
     r"(?<!\w)(?:(current_timestamp|localtimestamp|now)|(current_date|today))(?!\w)", re.IGNORECASE
 )
 """Functions of the clock: a moment, or a day."""
+_BEGINNING: Final = re.compile(r"[(),;]")
+"""Signs behind which a text is tokenized anew, so that long statements take no square of time."""
 
 
 class _Place(Enum):
@@ -55,7 +59,7 @@ def _place(text: str, at: int) -> _Place:
     return _Place.OTHER  # the quote has ended a string, or is a comment's
 
 
-def _is_blank(text: str) -> bool:
+def is_blank(text: str) -> bool:
     """True if a text has nothing but white space and comments."""
     try:
         return bool(pl.sql_expr(f"1 {text}").meta.eq(pl.lit(1)))
@@ -63,27 +67,38 @@ def _is_blank(text: str) -> bool:
         return False
 
 
+def _placed(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], _Place]]:
+    """Yields where a pattern is found, and in which place that is."""
+    start = 0
+    for sign in re.finditer(f"{_BEGINNING.pattern}|(?={pattern.pattern})", text, pattern.flags):
+        place = _place(text[start:], sign.start() - start)
+        if found := pattern.match(text, sign.start()):
+            yield found, place
+        if sign[0] and place is _Place.CODE:
+            start = sign.end()
+
+
+def in_code(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Yields where a pattern is found outside of strings, comments and quoted names."""
+    return (match for match, place in _placed(text, pattern) if place is _Place.CODE)
+
+
 def _pieces(text: str) -> list[str]:
     """Returns what lies between the semicolons that end statements."""
-    pieces, start = [], 0
-    for semicolon in re.finditer(";", text):
-        end = semicolon.start() - start
-        if _place(text[start:], end) is _Place.CODE:
-            pieces.append(text[start : start + end])
-            start = semicolon.end()
-    return [*pieces, text[start:]]
+    ends = [match.start() for match in in_code(text, re.compile(";"))]
+    return [text[a + 1 : b] for a, b in zip([-1, *ends], [*ends, len(text)], strict=True)]
 
 
 def statements(text: str) -> Iterator[str]:
     """Yields the statements of a text, which end in semicolons, without those that are blank."""
     for piece in _pieces(text):
-        if not _is_blank(piece):
+        if not is_blank(piece):
             yield piece.strip()
 
 
 def is_complete(text: str) -> bool:
     """True if the last statement of a text has ended."""
-    return _is_blank(_pieces(text)[-1])
+    return is_blank(_pieces(text)[-1])
 
 
 def allowed(statement: str, now: int) -> str:
@@ -91,10 +106,10 @@ def allowed(statement: str, now: int) -> str:
 
     Raises QueryError if it is no question, or reads a file.
     """
-    if _is_blank(statement):
+    if is_blank(statement):
         raise QueryError("there is no statement")
-    words = (match for match in _WORD.finditer(statement) if _is_code(statement, match))
-    first = next((match[0].lower() for match in words), "")
+    words = (match[0].lower() for match in in_code(statement, _WORD))
+    first = next((word for word in words if word not in _EXPLAINING), "")
     if first and first not in QUESTIONS:
         meant = get_close_matches(first, QUESTIONS, 1) or ["select"]
         raise QueryError(
@@ -102,10 +117,9 @@ def allowed(statement: str, now: int) -> str:
             " files of the crawl",
             hint=f"did you mean {meant[0].upper()}?",
         )
-    for match in _READER.finditer(statement):
-        place = _place(statement, match.start())
+    for match, place in _placed(statement, _READER):
         end = match.end() + (place is _Place.NAME)  # behind the quotation mark
-        if place is not _Place.OTHER and _opening(statement, end):
+        if place is not _Place.OTHER and opening(statement, end):
             raise QueryError(
                 f"{match[0].lower()} is not possible: a query reads the tables of the crawl and no"
                 " other files"
@@ -117,34 +131,33 @@ def _with_time(statement: str, time: datetime) -> str:
     """Returns the statement with literals instead of the clock's functions."""
     moment, day = f"timestamp '{time:%Y-%m-%d %H:%M:%S.%f}'", f"date '{time:%Y-%m-%d}'"
     pieces, start = [], 0
-    for match in _CLOCK.finditer(statement):
-        opening = _opening(statement, match.end())
+    for match in in_code(statement, _CLOCK):
+        opened = opening(statement, match.end())
         needs_call = match[0].lower() in ("now", "today")
-        if (needs_call and not opening) or not _is_code(statement, match):
+        if needs_call and not opened:
             continue
-        closing = _next_code(statement, ")", opening) if opening else 0
-        has_arguments = closing and not _is_blank(statement[opening : closing - 1])
-        if opening and (not closing or has_arguments):
+        closed = closing(statement, opened) if opened else 0
+        has_arguments = closed and not is_blank(statement[opened : closed - 1])
+        if opened and (not closed or has_arguments):
             continue
         pieces += [statement[start : match.start()], moment if match[1] else day]
-        start = closing or match.end()
+        start = closed or match.end()
     return "".join([*pieces, statement[start:]])
 
 
-def _is_code(statement: str, match: re.Match[str]) -> bool:
-    return _place(statement, match.start()) is _Place.CODE
+def opening(statement: str, at: int) -> int:
+    """Returns the place behind the `(` that comes next after a token, or 0 if something else
+    does.
+    """
+    found = next(in_code(statement[at:], re.compile(r"\(")), None)
+    return at + found.end() if found and is_blank(statement[at : at + found.start()]) else 0
 
 
-def _opening(statement: str, at: int) -> int:
-    """Returns the place behind the `(` that comes next, or 0 if something else does."""
-    end = _next_code(statement, "(", at)
-    return end if end and _is_blank(statement[at : end - 1]) else 0
-
-
-def _next_code(statement: str, sign: str, at: int) -> int:
-    """Returns the place behind the next sign that is in no string, name or comment; 0: none."""
-    while (at := statement.find(sign, at)) >= 0:
-        if _place(statement, at) is _Place.CODE:
-            return at + 1
-        at += 1
+def closing(statement: str, at: int) -> int:
+    """Returns the place behind the `)` of the parenthesis that has begun before `at`; 0: none."""
+    depth = 1
+    for sign in in_code(statement[at:], re.compile(r"[()]")):
+        depth += 1 if sign[0] == "(" else -1
+        if not depth:
+            return at + sign.end()
     return 0

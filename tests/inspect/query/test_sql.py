@@ -84,6 +84,56 @@ def test_csv_and_json_are_read_back(crawl: Path) -> None:
     assert objects[5]["fetch_time"] == "2027-01-15T08:00:00.000+00:00"
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("sum(fetch_interval)", 829 * 2_592_000),
+        ("max(retries + 1)", 128),
+        ("min(length(url) - 20)", -5),
+        ("min(length(url) - length(url) * 2)", -15),
+        ("sum(case when retries = 127 then 2000000000 else 0 end)", 829 * 2_000_000_000),
+        ("max(cast(retries as tinyint) * cast(retries as tinyint))", 127 * 127),
+        ("max(retries::tinyint * retries::tinyint)", 127 * 127),
+        ("max(extract(year from fetch_time) * 1000000000)", 2027 * 10**9),
+    ],
+)
+def test_integers_do_not_wrap(expression: str, value: int, tmp_path: Path) -> None:
+    """ISO/IEC 9075-2, 6.32: what is out of range is an exception; so no other value is given."""
+    entries = [
+        (f"http://a.org/{n:03}"[:15], CrawlDatum(1, 2_592_000, 1.0, NOW, retries=127))
+        for n in range(829)
+    ]
+    write_db(tmp_path / "crawldb", entries)
+    found = Session(minutch.open(tmp_path), NOW).query(f"select {expression} as n from crawldb")
+    assert found.collect_schema() == {"n": pl.Int64}
+    assert found.collect().item() == value
+
+
+def test_an_integer_beyond_64_bits_is_an_error(crawl: Path) -> None:
+    for statement in (
+        "select sum(fetch_interval * 9223372036854775807) as n from crawldb",
+        "select 9223372036854775807 + 1 as n",
+    ):
+        with pytest.raises(QueryError, match=r"conversion .* to `i64` failed"):
+            answer(crawl, statement)
+
+
+def test_long_statements_take_no_square_of_time() -> None:
+    urls = ", ".join(f"'http://a.org/2020-01-{number}; now()'" for number in range(20_000))
+    statement = f"select 1 from crawldb where url in ({urls})"
+    assert list(statements(statement)) == [statement] and allowed(statement, NOW) == statement
+
+
+def test_json_is_json_where_a_score_is_no_number(tmp_path: Path) -> None:
+    """RFC 8259, section 6: infinity and NaN are not permitted."""
+    scores = (float("nan"), float("inf"), float("-inf"), 1.5)
+    write_db(tmp_path / "crawldb", [(f"http://{n}/", CrawlDatum(score=n)) for n in scores])
+    lines = answer(tmp_path, "select score from crawldb order by url", "-json").splitlines()
+    refuse = pytest.fail
+    found = [json.loads(line, parse_constant=refuse)["score"] for line in lines]
+    assert sorted(found, key=str) == [1.5, None, None, None]
+
+
 def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Path) -> None:
     file = tmp_path / "new" / "rows.parquet"
     assert (
@@ -109,6 +159,8 @@ def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Pat
         ("select 1 # from read_csv('/etc/passwd')", "read_csv is not possible", ""),
         ("select * from read_csv /* /* */ ( */ ('/etc/passwd')", "read_csv is not possible", ""),
         ("drop table crawldb", "DROP is not possible", "did you mean SELECT?"),
+        ("explain drop table crawldb", "DROP is not possible", ""),
+        ("explain /* */ create table x as select 1", "CREATE is not possible", ""),
         ("delete from crawldb", "DELETE is not possible", ""),
         ("/* select */ copy crawldb to 'x'", "COPY is not possible", ""),
         ("selct 1", "SELCT is not possible", "did you mean SELECT?"),
