@@ -78,6 +78,7 @@ _AGENT: Final = 2
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """Characters that are removed from header values; a line break would begin another header."""
 _OK: Final = 200
+_SUCCESSES: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
 _NOT_MODIFIED: Final = 304
 _FIRST_REDIRECT: Final = 300
@@ -408,7 +409,7 @@ class HttpBase(Protocol):
         """
         if self.settings.partial_as_truncated and body:
             return body, TOO_SLOW if isinstance(error, httpx.TimeoutException) else "disconnect"
-        if code != _OK:
+        if code not in _SUCCESSES:
             return b"", None
         chunked = "chunked" in (metadata.first("Transfer-Encoding") or "").lower()
         if isinstance(error, httpx.RemoteProtocolError) and not chunked:

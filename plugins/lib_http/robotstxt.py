@@ -58,7 +58,7 @@ _HTTP: Final = ("http://", "https://")
 _AFTER_SCHEME: Final = 8
 """Index after the slashes before the authority in an http or https URL."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_OK: Final = 200
+_SUCCESSES: Final = range(200, 300)
 _FORBIDDEN: Final = 403
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
@@ -293,7 +293,7 @@ class RobotsStore:
 
     def _judge(self, code: int, body: bytes, content_type: str, location: str) -> RobotRules:
         """Returns the rules in an answer that came from `location`."""
-        if code == _OK:
+        if code in _SUCCESSES:
             return self._parse(body, content_type, location)
         return (
             ALLOW_NONE if code == _FORBIDDEN and not self._settings.allow_forbidden else ALLOW_ALL

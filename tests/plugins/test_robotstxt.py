@@ -76,6 +76,13 @@ async def test_rules_of_a_host() -> None:
     assert found.crawl_delay == 2000
 
 
+@pytest.mark.parametrize("code", [200, 203, 206, 226, 299])
+async def test_every_success_has_rules(code: int) -> None:
+    """RFC 9309, section 2.3.1.1, with RFC 9110, section 15: 2xx is a successful response."""
+    found = await rules(Hosts(a=(code, NO)))
+    assert found.is_allowed("http://a/yes") and not found.is_allowed("http://a/no")
+
+
 @pytest.mark.parametrize(
     ("code", "options", "allowed", "deferred"),
     [
@@ -90,6 +97,7 @@ async def test_rules_of_a_host() -> None:
         (503, {"defer": False}, False, False),
         (503, {"defer": False, "allow_unreachable": True}, True, False),
         (304, {}, True, False),
+        (204, {}, True, False),
     ],
 )
 async def test_what_a_code_means(

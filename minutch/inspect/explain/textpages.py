@@ -27,7 +27,7 @@ from minutch.terminal import counted, visible_line
 
 _LABEL: Final = 14
 _ALL: Final = "all scopes"
-_OK: Final = 200
+_SUCCESSES: Final = range(200, 300)
 Lines = Iterator[str]
 
 
@@ -186,7 +186,7 @@ def _robots(robots: RobotsFacts, now: int) -> Lines:
     yield _say("robots.txt", f"{where} (HTTP {robots.code}, {age} old): {robots.verdict}")
     if robots.line:
         yield _say("", f"line {robots.line}: {robots.rule}")
-    elif robots.code == _OK:
+    elif robots.code in _SUCCESSES:
         yield _say("", f"no line of it speaks of this URL to {', '.join(robots.agents)}")
     if robots.crawl_delay is not None:
         yield _say("", f"Crawl-delay {robots.crawl_delay / 1000:g} s")
