@@ -46,6 +46,7 @@ PLUGIN_MAY_TOO = {
         "feed",
         "index_more",
         "lib_html",
+        "lib_xml",
         "mimetype_filter",
         "parse_ext",
         "parse_text",

@@ -145,7 +145,7 @@ def _comments(document: LexborHTMLParser) -> Iterator[str]:
 def _look_at_rdf(comment: str, found: LicenceClaims) -> None:
     """Reads licence and type of work from an RDF document, if the comment is one."""
     try:
-        root = parse_xml(comment.strip().encode("utf-8", "replace"), "utf-8")
+        root = parse_xml(comment.strip().encode("utf-8", "replace"))
     except ParseError:
         return
     documents = list(root.iter(f"{{{_RDF}}}RDF"))

@@ -1,7 +1,8 @@
 """feed: parses RSS and Atom; each entry whose link passes normalizers and filters becomes a
 document.
 
-An entry's text is parsed by the parser for its type, links included; author, tag, published,
+An entry's text is parsed by the parser for its type, its links relative to what the feed says
+(`xml:base`), and the place of content that is elsewhere is a link; author, tag, published,
 updated and feed go into its metadata. The feed itself has its description for text and no links.
 Unlike in Nutch, the content metadata of the feed and of the other entries stay as they are. Source:
 org.apache.nutch.parse.feed.FeedParser.
@@ -9,7 +10,6 @@ org.apache.nutch.parse.feed.FeedParser.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from minutch.errors import MinutchError, ParseError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.content import Content
+from minutch.records.links import Outlink
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import FAILED, FAILED_EXCEPTION, SUCCESS, ParseStatus
@@ -27,7 +28,6 @@ from minutch.records.parsestatus import FAILED, FAILED_EXCEPTION, SUCCESS, Parse
 from ..lib_xml.feeds import Feed, FeedEntry, read_feed
 
 FEED, AUTHOR, TAG, PUBLISHED, UPDATED = "feed", "author", "tag", "published", "updated"
-_TAGS = re.compile(r"<[^>]*>")
 
 
 class FeedParser(Parser):
@@ -46,7 +46,7 @@ class FeedParser(Parser):
         """Returns the feed's document and one for each entry."""
         declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
         try:
-            feed = read_feed(content.content, declared.codec if declared else None)
+            feed = read_feed(content.content, declared, content.base)
         except ParseError as error:
             status = ParseStatus.failed(FAILED_EXCEPTION, str(error))
             return ParseResult.of(content.url, Parse("", ParseData(status)))
@@ -56,7 +56,7 @@ class FeedParser(Parser):
             link = self._accepted(entry.link)
             if link is not None and link != content.url:
                 result[link] = self._entry(link, entry, feed_link, content)
-        result[content.url] = Parse(_untagged(feed.description), _data(feed, content))
+        result[content.url] = Parse(feed.description, _data(feed, content))
         return result
 
     def _accepted(self, link: str) -> str | None:
@@ -72,15 +72,17 @@ class FeedParser(Parser):
         )
         parsed = self._parsed(link, entry, content_metadata)
         content_metadata.pop(CONTENT_TYPE_KEY, None)
-        title = _untagged(entry.title)
         if parsed is None:
-            data = ParseData(ParseStatus(FAILED), title, [], content_metadata, metadata)
+            data = ParseData(ParseStatus(FAILED), entry.title, [], content_metadata, metadata)
             return Parse(entry.content, data, is_original=False)
         parsed.data.parse_meta.add_all(metadata)
+        outlinks = list(parsed.data.outlinks)
+        if entry.source and entry.source != link:
+            outlinks.insert(0, Outlink(entry.source, ""))
         data = ParseData(
             ParseStatus(SUCCESS),
-            title,
-            parsed.data.outlinks,
+            entry.title,
+            outlinks,
             content_metadata,
             parsed.data.parse_meta,
         )
@@ -92,7 +94,8 @@ class FeedParser(Parser):
         """
         content_type = f"{entry.content_type}; charset=UTF-8"
         metadata.set(CONTENT_TYPE_KEY, content_type)
-        page = Content(link, link, entry.content.encode("utf-8", "replace"), content_type, metadata)
+        base = entry.base or link
+        page = Content(link, base, entry.content.encode("utf-8", "replace"), content_type, metadata)
         try:
             return self._parsers.parsers(content_type)[0].get_parse(page).get(link)
         except ParserNotFound:
@@ -100,7 +103,7 @@ class FeedParser(Parser):
 
 
 def _data(feed: Feed, content: Content) -> ParseData:
-    return ParseData(ParseStatus(SUCCESS), _untagged(feed.title), [], content.metadata, Metadata())
+    return ParseData(ParseStatus(SUCCESS), feed.title, [], content.metadata, Metadata())
 
 
 def _entry_metadata(entry: FeedEntry, feed_link: str | None) -> Metadata:
@@ -116,7 +119,3 @@ def _entry_metadata(entry: FeedEntry, feed_link: str | None) -> Metadata:
     if entry.updated is not None:
         metadata.set(UPDATED, str(entry.updated))
     return metadata
-
-
-def _untagged(text: str) -> str:
-    return _TAGS.sub("", text).strip()

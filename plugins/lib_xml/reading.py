@@ -1,26 +1,32 @@
-"""Parses XML from the web safely: no network, no entities but XML's own; broken XML is parsed as
-far as possible.
+"""Parses XML from the web safely: no network, no entities but XML's own and the characters of HTML;
+broken XML is parsed as far as possible.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from lxml import etree
 
+from minutch.cycle.parse.charsetlabels import Charset
+from minutch.cycle.parse.xmltext import xml_text
 from minutch.errors import ParseError
 
+ATOM: Final = "http://www.w3.org/2005/Atom"
+CONTENT: Final = "http://purl.org/rss/1.0/modules/content/"
+DUBLIN_CORE: Final = "http://purl.org/dc/elements/1.1/"
+_USUAL: Final = {"atom": ATOM, "content": CONTENT, "dc": DUBLIN_CORE}
 _BLANKS = " \t\n\x0b\f\r"
 
 
-def parse_xml(data: bytes, charset: str | None = None) -> etree._Element:
-    """Returns the root element. `charset` overrides the XML declaration. Raises ParseError if there
-    is no element at all.
+def parse_xml(data: bytes, declared: Charset | None = None) -> etree._Element:
+    """Returns the root element; `declared` is the charset of its Content-Type header. Raises
+    ParseError if there is no element at all.
     """
-    if charset is not None:
-        data = data.decode(charset, "replace").encode("utf-8")
     parser = etree.XMLParser(
-        encoding="utf-8" if charset is not None else None,
+        encoding="utf-8",
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
@@ -30,7 +36,7 @@ def parse_xml(data: bytes, charset: str | None = None) -> etree._Element:
         remove_comments=True,
     )
     try:
-        root = etree.fromstring(data, parser)
+        root = etree.fromstring(xml_text(data, declared).encode("utf-8", "replace"), parser)
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
         raise ParseError(f"not XML: {error}") from error
     if root is None:
@@ -41,23 +47,36 @@ def parse_xml(data: bytes, charset: str | None = None) -> etree._Element:
 def local_name(element: etree._Element) -> str:
     """Returns the element's name without its namespace; empty for a comment or an instruction."""
     tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+    return re.split("[}:]", tag)[-1] if isinstance(tag, str) else ""
 
 
 def namespace(element: etree._Element) -> str:
-    """Returns the element's namespace, empty if it has none."""
+    """Returns the element's namespace, empty if it has none; of a prefix that is not declared the
+    one that it usually stands for.
+    """
     tag = element.tag
-    return tag[1:].partition("}")[0] if isinstance(tag, str) and tag.startswith("{") else ""
+    if not isinstance(tag, str):
+        return ""
+    if tag.startswith("{"):
+        return tag[1:].partition("}")[0]
+    prefix = tag.rpartition(":")[0]
+    return _USUAL.get(prefix, prefix)
 
 
-def children(element: etree._Element, name: str) -> Iterator[etree._Element]:
-    """Returns the child elements of a local name."""
-    return (child for child in element if local_name(child) == name)
+def children(
+    element: etree._Element, name: str, within: str | None = None
+) -> Iterator[etree._Element]:
+    """Returns the child elements of a local name, in the namespace `within` if it is given."""
+    return (
+        child
+        for child in element
+        if local_name(child) == name and (within is None or namespace(child) == within)
+    )
 
 
-def child(element: etree._Element, name: str) -> etree._Element | None:
-    """Returns the first child element of a local name."""
-    return next(children(element, name), None)
+def child(element: etree._Element, name: str, within: str | None = None) -> etree._Element | None:
+    """Returns the first child element of a local name, in the namespace `within` if it is given."""
+    return next(children(element, name, within), None)
 
 
 def text_of(element: etree._Element | None) -> str:

@@ -45,7 +45,7 @@ from ..lib_html.linkkinds import kinds_of
 from ..lib_html.linkvalues import in_css
 from ..lib_html.pages import HtmlPages
 from ..lib_xml.feeds import Feed, feed_of, is_feed
-from ..lib_xml.reading import all_text, child, local_name, parse_xml, text_of
+from ..lib_xml.reading import all_text, child, local_name, namespace, parse_xml, text_of
 from .embedded import embedded_texts
 from .maintext import MainText
 from .office import read_office
@@ -163,11 +163,11 @@ class TikaParser(Parser):
 
     def _xml(self, content: Content) -> ReadDocument:
         declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
-        root = parse_xml(content.content, declared.codec if declared else None)
+        root = parse_xml(content.content, declared)
         if is_feed(root):
-            return _feed(feed_of(root))
+            return _feed(feed_of(root, content.base))
         if local_name(root) in ("urlset", "sitemapindex"):
-            locations = [text_of(child(entry, "loc")) for entry in root]
+            locations = [text_of(child(entry, "loc", namespace(entry))) for entry in root]
             return ReadDocument(
                 all_text(root), links=[(location, "") for location in locations if location]
             )
@@ -183,9 +183,14 @@ def _page(document: ReadDocument) -> LexborHTMLParser:
 def _feed(feed: Feed) -> ReadDocument:
     parts = [feed.title, feed.description]
     for entry in feed.entries:
-        parts += [entry.title, entry.content]
+        parts += [entry.title, entry.text]
     text = "\n".join(folded for part in parts if (folded := " ".join(part.split())))
-    links = [(entry.link, entry.title) for entry in feed.entries if entry.link]
+    links = [
+        (link, entry.title)
+        for entry in feed.entries
+        for link in dict.fromkeys((entry.link, entry.source))
+        if link
+    ]
     return ReadDocument(text, feed.title, links)
 
 

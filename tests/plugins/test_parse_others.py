@@ -155,7 +155,7 @@ class TestTika:
             '<!DOCTYPE d [<!ENTITY a "xx"><!ENTITY b "&a;&a;"><!ENTITY f SYSTEM'
             ' "file:///etc/passwd">]><d>t&b;&f;</d>'
         )
-        assert parse(bomb, TIKA, "text/xml").text == "t &b; &f;"
+        assert parse(bomb, TIKA, "text/xml").text == "t&b;&f;"
 
     def test_without_it_there_is_no_parser(self) -> None:
         with pytest.raises(ParserNotFound, match="text/plain"):
@@ -230,6 +230,94 @@ class TestFeed:
         assert doc is not None
         assert doc.first("author") == "a@example.org"
         assert doc.first("publishedDate") == 1795255200000
+
+
+A = 'xmlns="http://www.w3.org/2005/Atom"'
+
+
+def rss(item: str, more: str = "") -> str:
+    return f'<rss version="2.0" {more}><channel><title>F</title>{item}</channel></rss>'
+
+
+class TestFeedsOfTheWeb:
+    """What feeds say is read alike by both parsers: as one page with links, and entry by entry."""
+
+    CONF = TestFeed.CONF.with_values({"urlfilter.regex.rules": "+."})
+
+    @pytest.mark.parametrize(
+        ("feed", "target"),
+        [
+            # XML Base, section 4: outer bases first, each relative to the one around it
+            (f'<feed {A} xml:base="/b/"><entry><link href="e"/></entry></feed>', "/b/e"),
+            (
+                f'<feed {A} xml:base="/b/"><entry xml:base="c/"><link href="e"/></entry></feed>',
+                "/b/c/e",
+            ),
+            (f'<feed {A}><entry><link xml:base="/l/" href="e"/></entry></feed>', "/l/e"),
+            # RFC 3986, section 5.1.3: without one the document's own URL
+            (f'<feed {A}><entry><link href="e"/></entry></feed>', "/dir/e"),
+            # RFC 4287, section 4.1.3.2: content that is elsewhere
+            (f'<feed {A} xml:base="/b/"><entry><content src="s"/></entry></feed>', "/b/s"),
+            # Namespaces in XML 1.0, section 6: a name is a namespace and a local name
+            (
+                rss(
+                    '<item><atom:link rel="replies" href="/no"/><link>/yes</link></item>',
+                    'xmlns:atom="http://www.w3.org/2005/Atom"',
+                ),
+                "/yes",
+            ),
+            (rss('<item><atom:link rel="replies" href="/no"/><link>/yes</link></item>'), "/yes"),
+            # XML 1.0, section 4.1: no reference without its semicolon
+            (rss("<item><link>/p?a=1&b=2&copy=3</link></item>"), "/p?a=1&b=2&copy=3"),
+            (rss("<item><link>/p?a=1&amp;b=2</link></item>"), "/p?a=1&b=2"),
+            (rss("<item><link><![CDATA[/p?a=1&b=2]]></link></item>"), "/p?a=1&b=2"),
+            ('\n\n<?xml version="1.0"?>' + rss("<item><link>/p</link></item>"), "/p"),
+            ('\ufeff\n<?xml version="1.0"?>' + rss("<item><link>/p</link></item>"), "/p"),
+        ],
+    )
+    def test_links(self, feed: str, target: str) -> None:
+        kind = "application/atom+xml" if "<feed" in feed else "application/rss+xml"
+        url = f"http://example.org{target}"
+        assert links(parse(feed, TIKA, kind))[0][0] == url
+        assert url in parse_all(content(feed, kind), self.CONF)
+
+    def test_links_in_an_entrys_markup(self) -> None:
+        """RFC 4287, section 2: `xml:base` holds for the references in its content, too."""
+        feed = (
+            f'<feed {A} xml:base="/b/"><entry><link href="e"/>'
+            '<content type="html">&lt;a href="x"&gt;x&lt;/a&gt;</content></entry>'
+            '<entry><link href="f"/><content type="xhtml"><h:div xml:base="c/"'
+            ' xmlns:h="http://www.w3.org/1999/xhtml"><h:a href="y">y</h:a></h:div></content>'
+            "</entry></feed>"
+        )
+        found = parse_all(content(feed, "application/atom+xml"), self.CONF)
+        assert links(found["http://example.org/b/e"]) == [("http://example.org/b/x", "x")]
+        assert links(found["http://example.org/b/f"]) == [("http://example.org/b/c/y", "y")]
+
+    @pytest.mark.parametrize(
+        ("title", "text"),
+        [
+            ("A&nbsp;B caf&eacute;", "A B caf\u00e9"),  # the names of the HTML standard
+            ("&lt;b&gt;A&lt;/b&gt; &amp;amp; B", "A & B"),
+            ("1 < 2 &lt; 3", "1 < 2 < 3"),  # HTML, section 13.2.5.6: no tag without a letter
+            ("AT&T", "AT&T"),
+        ],
+    )
+    def test_titles(self, title: str, text: str) -> None:
+        feed = rss("").replace("<title>F", f"<title>{title}")
+        assert parse(feed, TIKA, "application/rss+xml").data.title == text
+
+    def test_a_title_of_atom_that_is_text_has_no_markup(self) -> None:
+        """RFC 4287, section 3.1.1.1."""
+        feed = f"<feed {A}><title>Use &lt;b&gt;</title></feed>"
+        assert parse(feed, TIKA, "application/atom+xml").data.title == "Use <b>"
+
+    @pytest.mark.parametrize("charset", ["iso-8859-1", "utf-16", "utf-8"])
+    def test_charsets(self, charset: str) -> None:
+        """XML 1.0, section 4.3.3, and appendix F."""
+        feed = f'<?xml version="1.0" encoding="{charset}"?>' + rss("").replace(">F<", ">\u00e9<")
+        page = content(feed.encode(charset), "application/rss+xml")
+        assert parse_all(page, TIKA)[URL].data.title == "\u00e9"
 
 
 class TestScripts:

@@ -11,6 +11,7 @@ parsesegment, then pageparser, which takes one page through all steps.
     `pagecheck`                                   fetches and parses one page, for the checkers
     `charset`, `prescan`, `charsetlabels`         the charset of a page, and its names
     `robotsdirectives`                            what a page forbids, and its header
+    `xmltext`                                     the text of XML, its references mended
     `mime`, `mimerules`, `mimexml`                its media type
     `outlinks`, `linkverdicts`, `textlinks`       which links are kept
     `signature`, `simhash`                        which pages are the same, or nearly

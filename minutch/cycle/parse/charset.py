@@ -108,7 +108,7 @@ class CharsetDetector:
         self, data: bytes, header: str | None = None, media_type: str = "", tld: str = ""
     ) -> tuple[Charset, Clue]:
         """The same, and what has told it."""
-        marked = _byte_order_mark(data)
+        marked = byte_order_mark(data)
         if marked:
             return marked, Clue.MARK
         if self._confidence >= 0 and media_type in _DETECTABLE and len(data) > 4:
@@ -130,7 +130,8 @@ def _clue(confidence: int) -> Clue:
     return Clue.GUESS if confidence == GUESSED else Clue.CONTENT
 
 
-def _byte_order_mark(data: bytes) -> Charset | None:
+def byte_order_mark(data: bytes) -> Charset | None:
+    """Returns the charset that the first bytes of a document name; None if they do not."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return lookup(name)

@@ -8,7 +8,8 @@ Source: org.apache.nutch.util.MimeUtil.autoResolveContentType over Tika's MimeTy
     2. with mime.type.magic (the default): what the content's first bytes say, made more special by
        the suffix and then by the header where these name a special case of it; unless that is
        application/octet-stream, it wins
-    3. XML is distinguished by its root element; content without magic is text if it looks like text
+    3. XML is distinguished by its root element, also behind blank lines; content without magic is
+       text if it looks like text
 
 `mime.types.file` may name a rule file in Tika's XML format; without it conf/mime-types.txt has the
 rules.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from codecs import BOM_UTF8
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -135,6 +137,9 @@ class MimeUtil:
         if not data:
             return [OCTET_STREAM]
         head = data[:HEAD]
+        begins = head.removeprefix(BOM_UTF8).lstrip()
+        if begins.startswith(b"<?xml"):
+            head = begins
         found = self.registry.by_magic(head)
         if not found:
             return [TEXT_PLAIN if looks_like_text(head) else OCTET_STREAM]
