@@ -2,8 +2,10 @@
 
 Polars reckons in the type of a column, function or literal, and wraps without a word where a result
 does not fit. So the integers of tables have 128 bits here, as do literals that something is
-reckoned with, integers that functions return, and what is cast to an integer: no product of four
-columns wraps. The integers of a result have 64 bits; one that does not fit is an error.
+reckoned with, integers that functions return, and what is cast to an integer. The integers of a
+result have 64 bits; one that does not fit is an error. What this can't see: a step beyond 128 bits
+(a product of three integers of 62 bits), and literals that meet only each other by the name of a
+subquery's column, which keep 32 bits.
 """
 
 from __future__ import annotations
