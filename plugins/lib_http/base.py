@@ -147,7 +147,11 @@ class HttpBase(Protocol):
                 datum.metadata[_RESPONSE_TIME] = IntWritable(
                     round((time.monotonic() - started) * 1000)
                 )
-            return self.output_of(answer, parsed, url, datum)
+            output = self.output_of(answer, parsed, url, datum)
+            if answer.code == _NOT_MODIFIED and not self._is_conditional(datum):
+                failure = _OTHER[1].format(code=answer.code, url=parsed)  # RFC 9110, 15.4.5
+                return ProtocolOutput(output.content, ProtocolStatus(codes.EXCEPTION, [failure]))
+            return output
         except PUT_OFF as exc:
             return ProtocolOutput(None, put_off(exc))
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
@@ -169,9 +173,6 @@ class HttpBase(Protocol):
             answer.header("Content-Type") or "",
             answer.metadata,
         )
-        if answer.code == _NOT_MODIFIED and not self._is_conditional(datum):
-            failure = _OTHER[1].format(code=answer.code, url=parsed)  # RFC 9110, 15.4.5
-            return ProtocolOutput(content, ProtocolStatus(codes.EXCEPTION, [failure]))
         return ProtocolOutput(content, _status(answer, parsed, url))
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
