@@ -1,7 +1,7 @@
 """Decides once a second if a fetch is too slow to go on, or has only few hosts left, and how many
 requests it may have in flight. Pure.
 
-Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run; the tail is our own.
+Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run; tail and load are our own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ LONGEST_TAIL: Final = 20_000
 """Milliseconds that the last hosts of a fetch may take in any case: about what a round costs
 beside its fetch.
 """
+FIRST_LOAD: Final = 1000
+LEAST_LOAD: Final = 50
+"""Requests in flight that a machine is trusted with at first, and in any case."""
+LATE: Final = 0.2
+"""Seconds by which the event loop of a machine that has enough to do may be late."""
 
 
 class ThroughputGuard:
@@ -97,6 +102,25 @@ class BandwidthGovernor:
             )
         excess = (rate - settings.bits_per_second) // per_thread
         return -excess if excess < threads else 0
+
+
+class LoadGuard:
+    """Bounds what is in flight by what this machine can take: where its own event loop is late,
+    requests time out at hosts that are not slow.
+    """
+
+    def __init__(self) -> None:
+        self.bearable = FIRST_LOAD
+        """Requests that may be in flight."""
+
+    def adjust(self, late: float, active: int) -> None:
+        """The loop was `late` by so many seconds, with `active` requests in flight; called once a
+        second.
+        """
+        if late > LATE:
+            self.bearable = max(LEAST_LOAD, min(self.bearable, active) * 3 // 4)
+        elif active >= self.bearable * 3 // 4:
+            self.bearable += self.bearable // 2
 
 
 class Guards(NamedTuple):

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
 from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
-from minutch.cycle.fetch.guards import Guards
+from minutch.cycle.fetch.guards import Guards, LoadGuard
 from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.pagearchive import PageArchive
@@ -86,6 +87,7 @@ class FetchLoop:
     runner: ChainRunner = field(init=False)
     visits: Visits = field(init=False)
     _places: int = field(init=False, default=1)
+    _load: LoadGuard = field(init=False, default_factory=LoadGuard)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
     _stopping: Outcome | None = field(init=False, default=None)
     _leaving: bool = field(init=False, default=False)
@@ -226,16 +228,17 @@ class FetchLoop:
             self._end.set_exception(error)
 
     def _is_done(self) -> bool:
-        if self._leaving:
+        if self._running or self._leaving:
             return not self._running
-        return self.queues.is_empty and not self._running and self.hooks.nothing_to_do()
+        return self.queues.is_empty and self.hooks.nothing_to_do()
 
     def _free_at(self, now: int) -> int | None:
         """Returns the time from which one more chain may start: `now`, later while places are
         being opened, None if all are taken.
         """
         running = self._in_flight()
-        if running >= self._places or self._leaving or self.pause.is_on:
+        is_full = running >= min(self._places, self._load.bearable)
+        if is_full or self._leaving or self.pause.is_on:
             return None
         return now if running < self._open_places() else now + self.settings.start_delay
 
@@ -265,14 +268,13 @@ class FetchLoop:
             return
         chain = RedirectChain.of(item)
         self._last_start = now
-        task = asyncio.get_running_loop().create_task(self._run(chain))
+        task = asyncio.create_task(self._run(chain))
         self._running[task] = _Running(chain, now)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.pop(task, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._abort(error)
+        self._helper_ended(task)
         self.wake()
 
     def _helper_ended(self, task: asyncio.Task[None]) -> None:
@@ -387,7 +389,9 @@ class FetchLoop:
         guards = Guards.of(self.settings.pressure)
         pages, size = 0, 0
         for number in count():
+            due = time.monotonic() + TICK
             await asyncio.sleep(TICK)
+            self._load.adjust(time.monotonic() - due, self._in_flight())
             stats = self.stats
             details = self.hooks.watched and number % DETAILS_EVERY == 0
             snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
@@ -438,11 +442,8 @@ class FetchLoop:
             if now - running.since > limit and not (running.hung or running.chain.parsing):
                 running.hung = True
                 self.stats.events["hung_threads_total"] += 1
-                log.warning(
-                    "fetch of %s hangs for %d ms: given up",
-                    running.chain.item.url,
-                    now - running.since,
-                )
+                url, lasted = running.chain.item.url, now - running.since
+                log.warning("fetch of %s hangs for %d ms: given up", url, lasted)
                 task.cancel()
         idle = not self._running and self.queues.waiting and now - self._last_start > limit
         if idle and not self.queues.rests_on_request():
@@ -464,6 +465,7 @@ class FetchLoop:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.stats, self.clock.now()
         longest_rest, longest_queue = self._longest.of(queues, now)
+        oldest = min((running.since for running in self._running.values()), default=now)
         return Snapshot(
             active=self._in_flight(),
             threads=self._places,
@@ -481,10 +483,7 @@ class FetchLoop:
             total=self.total,
             events=stats.events,
             longest_queue=longest_queue / 1000,
-            oldest_wait=(
-                now - min((running.since for running in self._running.values()), default=now)
-            )
-            / 1000,
+            oldest_wait=(now - oldest) / 1000,
             requests=stats.requests,
             request_ms=stats.request_ms,
             paused=self.pause.is_on,

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from minutch.cycle.fetch.decisions import Decision, Verdict, decide, host_failed, retry_after
-from minutch.cycle.fetch.guards import BandwidthGovernor, TailGuard, ThroughputGuard
+from minutch.cycle.fetch.guards import (
+    FIRST_LOAD,
+    LEAST_LOAD,
+    BandwidthGovernor,
+    LoadGuard,
+    TailGuard,
+    ThroughputGuard,
+)
 from minutch.cycle.fetch.settings import PressureSettings, RobotsSettings
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
@@ -163,3 +170,19 @@ def test_hosts_fail_by_what_speaks_of_them(
 def test_a_page_that_did_not_end_in_time_is_a_failure_of_its_host() -> None:
     assert host_failed(answered(codes.SUCCESS), in_row=True, too_slow=True) is True
     assert host_failed(answered(codes.SUCCESS), in_row=False, too_slow=True) is False
+
+
+def test_a_machine_that_is_late_has_less_in_flight() -> None:
+    guard = LoadGuard()
+    guard.adjust(0.01, 10)
+    assert guard.bearable == FIRST_LOAD  # it was not tried
+    guard.adjust(0.01, FIRST_LOAD)
+    assert guard.bearable == FIRST_LOAD * 3 // 2
+    guard.adjust(1.0, 800)
+    assert guard.bearable == 600
+    for _ in range(20):
+        guard.adjust(1.0, 800)
+    assert guard.bearable == LEAST_LOAD
+    for _ in range(20):
+        guard.adjust(0.0, guard.bearable)
+    assert guard.bearable > 10_000
