@@ -89,7 +89,6 @@ class CurlSlot:
         negative.
         """
         self.lines: list[bytes] = []
-        self.trailers: list[bytes] = []
         self.chunks: list[bytes] = []
         self.size = 0
         self.limit = limit
@@ -174,7 +173,7 @@ class CurlSlot:
             self.lines = [line]
             self.head_done = False
         elif self.head_done:
-            self.trailers.append(line)
+            return None  # a trailer is no header (RFC 9110, 6.5.1)
         elif line in (b"\r\n", b"\n"):
             self.head_done = True
         else:

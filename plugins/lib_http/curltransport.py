@@ -312,7 +312,6 @@ class CurlTransport(httpx.AsyncBaseTransport):
             handle.getinfo(pycurl.RESPONSE_CODE) if slot.lines else 200,
             slot.lines,
             slot.body,
-            slot.trailers,
             slot.lines[0].split(b" ", 1)[0] if slot.lines else b"HTTP/0.9",
             error if slot.truncated is None else None,
             slot.truncated,

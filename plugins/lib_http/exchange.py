@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from minutch.records.metadata import Metadata
@@ -40,7 +40,6 @@ class Reply:
     code: int
     head: list[bytes]
     body: bytes
-    trailers: list[bytes] = field(default_factory=list)
     version: bytes = b"HTTP/1.1"
     error: Exception | None = None
     """The httpx exception that ended the content early."""

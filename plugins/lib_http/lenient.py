@@ -229,7 +229,7 @@ class Incoming:
             body, error, truncated = body[: self._limit], None, "length"
         elif error is not None and self.is_slow:
             error, truncated = None, TOO_SLOW
-        return Reply(code, lines, body, [], version, error, truncated, address)
+        return Reply(code, lines, body, version, error, truncated, address)
 
     def _no_answer(self) -> Exception:
         if self.is_whole:

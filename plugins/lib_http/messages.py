@@ -61,7 +61,6 @@ async def reply_of(response: httpx.Response, limit: int) -> Reply:
         response.status_code,
         response.extensions.get("head") or _head_of(response, version),
         body,
-        response.extensions.get("trailers", []),
         version,
         error,
         truncated,
