@@ -22,6 +22,7 @@ from typing import Final
 from minutch.archives.replay.newsegments import NewSegments
 from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.conf import Configuration
+from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.fetchlog import Frame
 from minutch.cycle.fetch.recorder import Recorder
@@ -238,7 +239,8 @@ class Replayer:
         if content is not None and self._describe is not None:
             self._describe(visit, content)
         segment.recorder.page(
-            frame, visit.url, datum, content, output.status, end.fetch_status, visit.time
+            frame,
+            Answer(visit.url, datum, end.fetch_status, visit.time, output.status, content),
         )
         if output.status.is_redirect:
             self._link(frame, visit, datum, output.status, segment.recorder)

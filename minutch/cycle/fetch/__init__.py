@@ -15,7 +15,8 @@ may be asked) and `fetchlog` (what a kill leaves behind).
     `visits`                             gives requests to hosts of other queues their turn
     `hostaddresses`                      looks up the addresses of hosts
     `hoststate`, `restlog`               remember from fetch to fetch when hosts may be asked
-    `recorder`, `fetchparser`, `captures`    make a page's records; parse it; decide on archiving
+    `answer`, `recorder`                 what came of a URL; make its records
+    `fetchparser`, `captures`            parse a page; decide on its archiving
     `fetchlog`, `pagearchive`            write records at once: the log and WARC files
     `closing`, `remotesegment`           sort the log into the segment; copy it to another store
     `fetchprocesses`, `tasks`            share a fetch among processes, or machines

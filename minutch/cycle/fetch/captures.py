@@ -17,13 +17,13 @@ from hashlib import blake2b
 from typing import Final
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.fetchlog import Capture
 from minutch.hadoop.formats.writables import Text
 from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, Metadata
-from minutch.records.protocolstatus import ProtocolStatus
 from minutch.warc.pagetimes import fetch_time, http_time
 from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.warcfile import sha1_digest
@@ -38,29 +38,22 @@ IMPLIED: Final = (
 KEY: Final = Text(CAPTURE)
 
 
-def capture_of(
-    url: str, datum: CrawlDatum, content: Content | None, status: ProtocolStatus, now: int
-) -> Capture | None:
-    """Returns the capture of an answer, None if nothing came. Notes in `datum` what a later revisit
-    may refer to.
+def capture_of(answer: Answer) -> Capture | None:
+    """Returns the capture of an answer, None if nothing came. Notes in its datum what a later
+    revisit may refer to.
     """
+    url, time, datum, content = answer.url, answer.time, answer.datum, answer.content
     if content is None:
         return None
     known = remembered(url, datum)
-    if status.code == protocolstatus.NOTMODIFIED:
-        return Capture(
-            url,
-            now,
-            datum,
-            content,
-            NOT_MODIFIED,
-            known if _is_of(known, content.metadata) else None,
-        )
+    if answer.status is not None and answer.status.code == protocolstatus.NOTMODIFIED:
+        original = known if _is_of(known, content.metadata) else None
+        return Capture(url, time, datum, content, NOT_MODIFIED, original)
     digest = sha1_digest(content.content)
     if known is not None and known.digest == digest and content.content:
-        return Capture(url, now, datum, content, IDENTICAL, known)
-    datum.metadata[KEY] = Text(f"{_hash(url)} {now} {digest}")
-    return Capture(url, now, datum, content, "", Original(now, digest))
+        return Capture(url, time, datum, content, IDENTICAL, known)
+    datum.metadata[KEY] = Text(f"{_hash(url)} {time} {digest}")
+    return Capture(url, time, datum, content, "", Original(time, digest))
 
 
 def remembered(url: str, datum: CrawlDatum) -> Original | None:

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.captures import capture_of, robots_captures
-from minutch.cycle.fetch.decisions import skipped_status
+from minutch.cycle.fetch.decisions import ending, skipped_status
 from minutch.cycle.fetch.fetchlog import Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.packing import PackedDocument
@@ -35,7 +36,6 @@ from minutch.records.metadata import (
     SEGMENT_NAME_KEY,
 )
 from minutch.records.parsestatus import ParseStatus
-from minutch.records.protocolstatus import ProtocolStatus
 
 log = logging.getLogger(__name__)
 
@@ -120,91 +120,58 @@ class Recorder:
         self._signature = signature
         self._parser = parser
 
-    def page(
-        self,
-        frame: Frame,
-        url: str,
-        datum: CrawlDatum,
-        content: Content | None,
-        protocol_status: ProtocolStatus | None,
-        fetch_status: int,
-        now: int,
-    ) -> None:
-        """Records one URL that is not parsed; changes `datum` as Nutch does."""
-        self._begin(url, datum, content, protocol_status, fetch_status, now)
+    def page(self, frame: Frame, answer: Answer) -> None:
+        """Records one URL that is not parsed; changes its datum as Nutch does."""
+        self._begin(answer)
+        datum, content = answer.datum, answer.content
         if (
             content is not None
-            and fetch_status == status.STATUS_FETCH_SUCCESS
+            and answer.fetch_status == status.STATUS_FETCH_SUCCESS
             and self._settings.signature
         ):
             datum.signature = self._signature(content)
-        self._end(
-            frame, url, datum, None if content is None else self._stored(content, datum.status)
-        )
+        self._end(frame, answer, None if content is None else self._stored(content, datum.status))
 
-    def visited(
-        self,
-        frame: Frame,
-        url: str,
-        datum: CrawlDatum,
-        content: Content | None,
-        status: ProtocolStatus,
-        now: int,
-    ) -> None:
-        """Keeps an answer for the WARC files, whatever it is (fetcher.warc); before `fetched`,
-        which writes `datum`.
+    async def fetched(self, frame: Frame, answer: Answer) -> ParsedPage | None:
+        """Records what a request gave, and keeps it for the WARC files, whatever it is. Returns
+        what parsing found, if pages are parsed and this is one.
         """
         if self._settings.warc is not None:
-            answer = capture_of(url, datum, content, status, now)
-            if answer is not None:
-                frame.captures.append(answer)
-
-    async def fetched(
-        self,
-        frame: Frame,
-        url: str,
-        datum: CrawlDatum,
-        content: Content | None,
-        protocol_status: ProtocolStatus,
-        fetch_status: int,
-        now: int,
-    ) -> ParsedPage | None:
-        """Records what a request gave. Returns what parsing found, if pages are parsed and this is
-        one.
-        """
-        if self._parser is None or content is None or fetch_status != status.STATUS_FETCH_SUCCESS:
-            self.page(frame, url, datum, content, protocol_status, fetch_status, now)
+            capture = capture_of(answer)
+            if capture is not None:
+                frame.captures.append(capture)
+        if answer.status is not None and not ending(answer.status.code).keeps_content:
+            answer.content = None
+        datum, content = answer.datum, answer.content
+        if (
+            self._parser is None
+            or content is None
+            or answer.fetch_status != status.STATUS_FETCH_SUCCESS
+        ):
+            self.page(frame, answer)
             return None
-        self._begin(url, datum, content, protocol_status, fetch_status, now)
-        stored = self._stored(content, fetch_status)
-        parsed = await self._parser.parse(stored, now)
+        self._begin(answer)
+        stored = self._stored(content, answer.fetch_status)
+        parsed = await self._parser.parse(stored, answer.time)
         if parsed.signature is not None:
             datum.signature = parsed.signature
         if parsed.failed:
             datum.status = status.STATUS_PARSE_FAILED
             content.metadata[FETCH_STATUS_KEY].pop()
             stored = self._stored(content, datum.status)
-        self._end(frame, url, datum, stored)
+        self._end(frame, answer, stored)
         for document in parsed.documents:
             frame.add_document(document)
         for _, data in parsed.events:
             data["score"] = datum.score
         return parsed
 
-    def _begin(
-        self,
-        url: str,
-        datum: CrawlDatum,
-        content: Content | None,
-        protocol_status: ProtocolStatus | None,
-        fetch_status: int,
-        now: int,
-    ) -> None:
+    def _begin(self, answer: Answer) -> None:
         """Prepares datum and content for a parse."""
-        datum.status = fetch_status
-        datum.fetch_time = now
-        if protocol_status is not None:
-            datum.metadata[PROTO_STATUS] = protocol_status
+        datum, content = answer.datum, answer.content
+        datum.status, datum.fetch_time = answer.fetch_status, answer.time
+        if answer.status is not None:
+            datum.metadata[PROTO_STATUS] = answer.status
         if content is None:
             return
         content_type = self._content_type(content.content_type, content.url, content.content)
@@ -213,9 +180,9 @@ class Recorder:
             datum.metadata[CONTENT_TYPE] = Text(content_type)
         content.metadata.set(SEGMENT_NAME_KEY, self._segment_name)
         try:
-            self._scoring.pass_score_before_parsing(url, datum, content)
+            self._scoring.pass_score_before_parsing(answer.url, datum, content)
         except MinutchError as exc:
-            log.warning("can't pass the score of %s on: %s", url, exc)
+            log.warning("can't pass the score of %s on: %s", answer.url, exc)
 
     @property
     def parses(self) -> bool:
@@ -238,19 +205,16 @@ class Recorder:
         content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
         return content.to_bytes()
 
-    def _end(self, frame: Frame, url: str, datum: CrawlDatum, stored: bytes | None) -> None:
+    def _end(self, frame: Frame, answer: Answer, stored: bytes | None) -> None:
         """Writes datum and content down."""
-        frame.add(Part.FETCH, url, datum.to_bytes())
+        frame.add(Part.FETCH, answer.url, answer.datum.to_bytes())
         if stored is not None and self._settings.store_content:
-            frame.add(Part.CONTENT, url, stored)
+            frame.add(Part.CONTENT, answer.url, stored)
 
     def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
         """Records a redirect's target that is left for a later round."""
-        try:
-            self._scoring.initial_score(url, datum)
-        except MinutchError as exc:
-            log.error("can't score %s: %s", url, exc)
-        self.page(frame, url, datum, None, None, status.STATUS_LINKED, now)
+        self.initial_score(url, datum)
+        self.page(frame, Answer(url, datum, status.STATUS_LINKED, now))
 
     def initial_score(self, url: str, datum: CrawlDatum) -> None:
         """Score a redirect's target that is fetched now."""
@@ -263,7 +227,8 @@ class Recorder:
         """Records a URL that was not asked for, so that updatedb leaves it as it is."""
         if self._settings.record_skipped:
             datum.score = 0.0
-            self.page(frame, url, datum, None, skipped_status(reason), status.STATUS_LINKED, now)
+            why = skipped_status(reason)
+            self.page(frame, Answer(url, datum, status.STATUS_LINKED, now, why))
 
     def robots_txt(self, frame: Frame, contents: list[Content], now: int) -> None:
         """Stores robots.txt files that were fetched (fetcher.store.robotstxt)."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from minutch.clock import Clock
+from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.decisions import (
     PERMANENT_REFRESH_SECONDS,
     REPR_KEY,
@@ -224,9 +225,8 @@ class ChainRunner:
         if decision.crawl_delay is not None:
             seconds = decision.crawl_delay / 1000
             log.warning("%s: Crawl-Delay of %g s, above fetcher.max.crawl.delay", item.url, seconds)
-        self.recorder.page(
-            chain.frame, item.url, item.datum, None, ROBOTS_DENIED, status.STATUS_FETCH_GONE, now
-        )
+        answer = Answer(item.url, item.datum, status.STATUS_FETCH_GONE, now, ROBOTS_DENIED)
+        self.recorder.page(chain.frame, answer)
         chain.conclude(Outcome.DENIED)
 
     def _unreachable(self, chain: RedirectChain, failure: ProtocolStatus, now: int) -> None:
@@ -237,9 +237,8 @@ class ChainRunner:
         log.info("fetch of %s failed with: robots.txt can't be had: %s", item.url, failure.message)
         self.stats.errors += 1
         self.stats.failed(now, item.url, f"robots.txt can't be had: {failure.message}")
-        self.recorder.page(
-            chain.frame, item.url, item.datum, None, failure, status.STATUS_FETCH_RETRY, now
-        )
+        answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, failure)
+        self.recorder.page(chain.frame, answer)
         chain.conclude(
             Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
         )
@@ -308,14 +307,13 @@ class ChainRunner:
         chain.conclude(end.outcome)
         if self.settings.publish:
             self.handover.publish("END", item.url, {"status": output.status.name})
-        self.recorder.visited(chain.frame, item.url, item.datum, output.content, output.status, now)
-        content = output.content if end.keeps_content else None
         chain.parsing = True
         if self.recorder.parses:
             self.handover.wake()
         page = await self.recorder.fetched(
-            chain.frame, item.url, item.datum, content, output.status, end.fetch_status, now
-        )  # fmt: skip
+            chain.frame,
+            Answer(item.url, item.datum, end.fetch_status, now, output.status, output.content),
+        )
         chain.parsing = False
         if end.failed:
             self._failed(chain, output, now)
@@ -366,9 +364,8 @@ class ChainRunner:
             chain.in_progress = False
         self.stats.errors += 1
         self.stats.failed(now, item.url, str(protocol_status.message))
-        self.recorder.page(
-            chain.frame, item.url, item.datum, None, protocol_status, status.STATUS_FETCH_RETRY, now
-        )
+        answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, protocol_status)
+        self.recorder.page(chain.frame, answer)
         chain.conclude(Outcome.RETRY)
 
     # -- redirects ---------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.captures import KEY, capture_of, remembered, robots_captures
 from minutch.cycle.fetch.decisions import redirect_datum
+from minutch.cycle.fetch.fetchlog import Capture
 from minutch.hadoop.formats.writables import Text
 from minutch.records.content import Content
-from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import GONE, NOTMODIFIED, SUCCESS, ProtocolStatus
 from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
@@ -24,49 +26,55 @@ def page(body: bytes = b"page", **headers: str) -> Content:
     )
 
 
+def captured(
+    datum: CrawlDatum, content: Content | None, status: ProtocolStatus, time: int
+) -> Capture | None:
+    return capture_of(Answer(URL, datum, STATUS_FETCH_SUCCESS, time, status, content))
+
+
 def test_a_page_is_remembered() -> None:
     datum = CrawlDatum()
-    first = capture_of(URL, datum, page(), OK, 1000)
+    first = captured(datum, page(), OK, 1000)
     assert first is not None and not first.profile
     assert remembered(URL, datum) == first.original == Original(1000, sha1_digest(b"page"))
-    again = capture_of(URL, datum, page(), OK, 2000)
+    again = captured(datum, page(), OK, 2000)
     assert again is not None and (again.profile, again.original) == (IDENTICAL, first.original)
     assert remembered(URL, datum) == first.original
-    changed = capture_of(URL, datum, page(b"other"), OK, 3000)
+    changed = captured(datum, page(b"other"), OK, 3000)
     assert changed is not None and not changed.profile
     assert remembered(URL, datum) == Original(3000, sha1_digest(b"other"))
 
 
 def test_errors_are_archived_and_what_brought_no_answer_is_not() -> None:
     datum = CrawlDatum()
-    gone = capture_of(URL, datum, page(b"gone"), ProtocolStatus(GONE), 1000)
+    gone = captured(datum, page(b"gone"), ProtocolStatus(GONE), 1000)
     assert gone is not None and not gone.profile
-    assert capture_of(URL, datum, None, ProtocolStatus(GONE), 1000) is None
+    assert captured(datum, None, ProtocolStatus(GONE), 1000) is None
 
 
 def test_a_page_without_content_is_not_the_same_as_another() -> None:
     datum = CrawlDatum()
     for now in (1000, 2000):
-        empty = capture_of(URL, datum, page(b""), OK, now)
+        empty = captured(datum, page(b""), OK, now)
         assert empty is not None and not empty.profile
 
 
 def test_not_modified() -> None:
     datum = CrawlDatum()
-    unknown = capture_of(URL, datum, page(b""), UNCHANGED, 1000)
+    unknown = captured(datum, page(b""), UNCHANGED, 1000)
     assert unknown is not None and (unknown.profile, unknown.original) == (NOT_MODIFIED, None)
-    first = capture_of(URL, datum, page(), OK, 1_700_000_000_000)
+    first = captured(datum, page(), OK, 1_700_000_000_000)
     assert first is not None
-    same = capture_of(URL, datum, page(b""), UNCHANGED, 1_700_000_100_000)
+    same = captured(datum, page(b""), UNCHANGED, 1_700_000_100_000)
     assert same is not None and (same.profile, same.original) == (NOT_MODIFIED, first.original)
     newer = page(b"", Last_Modified="Thu, 16 Nov 2023 00:00:00 GMT")
-    somebody_elses = capture_of(URL, datum, newer, UNCHANGED, 1_700_200_000_000)
+    somebody_elses = captured(datum, newer, UNCHANGED, 1_700_200_000_000)
     assert somebody_elses is not None and somebody_elses.original is None
 
 
 def test_another_pages_memory_is_none() -> None:
     datum = CrawlDatum(STATUS_DB_UNFETCHED)
-    capture_of(URL, datum, page(), OK, 1000)
+    captured(datum, page(), OK, 1000)
     assert remembered("http://b.example/", datum) is None
     assert (
         KEY

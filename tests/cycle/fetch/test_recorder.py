@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.decisions import REPR_KEY, RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.fetchlog import Frame, Part
 from minutch.cycle.fetch.ledger import Outcome
@@ -187,7 +188,7 @@ async def record(
     frame = Frame(Outcome.FETCHED)
     success = ProtocolStatus(codes.SUCCESS)
     await made.fetched(
-        frame, "http://a/", CrawlDatum(score=1.5), content, success, fetch_status, NOW
+        frame, Answer("http://a/", CrawlDatum(score=1.5), fetch_status, NOW, success, content)
     )
     values = {entry.part: entry.value for entry in frame.entries}
     stored = Content.from_bytes(values[Part.CONTENT]) if Part.CONTENT in values else None
@@ -244,12 +245,14 @@ async def test_parsed_pages_have_their_own_records() -> None:
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
         frame,
-        "http://a/",
-        datum,
-        html(),
-        ProtocolStatus(codes.SUCCESS),
-        status.STATUS_FETCH_SUCCESS,
-        NOW,
+        Answer(
+            "http://a/",
+            datum,
+            status.STATUS_FETCH_SUCCESS,
+            NOW,
+            ProtocolStatus(codes.SUCCESS),
+            html(),
+        ),
     )
     assert found is page and datum.signature is None
     assert Content.from_bytes(frame.entries[1].value).metadata["_fst_"] == [
