@@ -16,7 +16,7 @@ from pathlib import Path
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.hoststate import FetchState
+from minutch.cycle.fetch.frontier.hoststate import FetchState
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer

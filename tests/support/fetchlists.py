@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from minutch.cycle.fetch.listindex import ListIndex
-from minutch.cycle.fetch.listpass import DATUM
-from minutch.cycle.fetch.queuekey import host_key
+from minutch.cycle.fetch.frontier.listindex import ListIndex
+from minutch.cycle.fetch.frontier.listpass import DATUM
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
 from minutch.cycle.fetch.settings import BY_HOST
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import Text
@@ -33,4 +33,4 @@ def index_of(
 ) -> ListIndex:
     """Returns the index of a fetch list of one part."""
     path = write_list(folder / "crawl_generate" / "part-r-00000", entries)
-    return ListIndex([path], folder / "list", host_key(mode, str), **options)
+    return ListIndex([path], folder / "list", QueueNames(mode, str).of_host, **options)

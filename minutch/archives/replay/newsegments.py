@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.closing import close_segment, stored_codec
 from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
-from minutch.cycle.fetch.recorder import Recorder
+from minutch.cycle.fetch.results.closing import close_segment, stored_codec
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.results.recorder import Recorder
 from minutch.cycle.fetch.session import make_recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.segment.segmentnames import place_together, segment_name

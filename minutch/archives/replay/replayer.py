@@ -22,10 +22,10 @@ from typing import Final
 from minutch.archives.replay.newsegments import NewSegments
 from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.conf import Configuration
-from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
-from minutch.cycle.fetch.fetchlog import Frame
-from minutch.cycle.fetch.recorder import Recorder
+from minutch.cycle.fetch.results.answer import Answer
+from minutch.cycle.fetch.results.fetchlog import Frame
+from minutch.cycle.fetch.results.recorder import Recorder
 from minutch.cycle.fetch.settings import RedirectSettings
 from minutch.errors import UrlError
 from minutch.job import Counters, Progress

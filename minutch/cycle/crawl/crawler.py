@@ -26,7 +26,7 @@ from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, Steps
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
 from minutch.cycle.index.writers import keep_documents
 from minutch.cycle.segment.store import Segment

@@ -12,7 +12,6 @@ from typing import Final
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.protocols import ProtocolLookup
 from minutch.cycle.fetch.publishers import Publishers
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.pageparser import PageParser
@@ -25,6 +24,7 @@ from minutch.plugin.chains import (
     URLFilters,
     URLNormalizers,
 )
+from minutch.plugin.protocolfactory import ProtocolFactory
 
 STATE_PROPERTY: Final = "minutch.fetch.state"
 
@@ -60,9 +60,9 @@ class FetchComponents:
         return ScoringFilters(self._conf)
 
     @cached_property
-    def protocols(self) -> ProtocolLookup:
+    def protocol_factory(self) -> ProtocolFactory:
         """The protocols."""
-        return ProtocolLookup(self._conf)
+        return ProtocolFactory(self._conf)
 
     @cached_property
     def mime(self) -> MimeUtil:

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Final
 
 from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.captures import archiving
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.display import host_table, result_table
-from minutch.cycle.fetch.hoststate import state_folder
+from minutch.cycle.fetch.frontier.hoststate import state_folder
+from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import (
     Interrupted,
     ListFetch,
     cycles_seldom_sought,
 )
-from minutch.cycle.fetch.listindex import generate_files
 from minutch.cycle.fetch.remotesegment import fetched_here
+from minutch.cycle.fetch.results.captures import archiving
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.watch import Watch
@@ -42,7 +42,7 @@ from minutch.work.tables.success import mark_success
 from minutch.work.tables.workfolders import remove
 
 if TYPE_CHECKING:
-    from minutch.cycle.fetch.tasks import TaskFetch
+    from minutch.cycle.fetch.tasks.taskfetch import TaskFetch
 
 log = logging.getLogger(__name__)
 LEFT: Final = (
@@ -145,7 +145,7 @@ def _job(
                 watched=watched,
             )
         return
-    from minutch.cycle.fetch.tasks import TaskFetch, one_attempt
+    from minutch.cycle.fetch.tasks.taskfetch import TaskFetch, one_attempt
 
     segment, files = Segment(path.absolute()), generate_files(path)
     with _working(segment) as work:

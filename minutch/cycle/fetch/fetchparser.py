@@ -1,5 +1,4 @@
-"""Parsing while fetching (fetcher.parse=true), in a process of its own, and the links to follow at
-once.
+"""Parses pages while they are fetched (fetcher.parse=true), in a process of its own.
 
 A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes
 together afterwards, so batches are as large as the load. Meanwhile a page takes no place among the
@@ -8,9 +7,6 @@ parser.worker.memory, a crash) ends as a failed parse with the reason; a fresh w
 others. As long as a worker does not get on, a second one, third one … works beside it.
 
     item = long fetch time (ms), serialized Content, as it is stored      what a worker is given
-
-Links are followed as by fetcher.follow.outlinks.* of org.apache.nutch.fetcher.FetcherThread.output:
-the first few of a page (in the order of Java's HashSet), each once a host.
 """
 
 from __future__ import annotations
@@ -19,29 +15,23 @@ import asyncio
 import logging
 import struct
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.recorder import ParsedPage
-from minutch.cycle.fetch.redirectchain import RedirectChain
-from minutch.cycle.fetch.settings import FetchSettings, FollowSettings
-from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.results.recorder import ParsedPage
+from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
 from minutch.cycle.parse.pagerecords import PageRecords
 from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
 from minutch.errors import FormatError, ParseError
-from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
-from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
+from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY
 from minutch.records.parsestatus import ParseStatus
-from minutch.urls.parts import host_of
 
 log = logging.getLogger(__name__)
 
@@ -197,65 +187,6 @@ def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> No
     for future in futures:
         if not future.done():
             future.set_exception(ParseError(f"no parse: {type(error).__name__}: {error}"))
-
-
-class LinkFollower:
-    """Picks the links of a parsed page that are fetched in the same run."""
-
-    def __init__(
-        self, settings: FollowSettings, key: QueueKey, stats: FetchStats, listed: Iterable[str] = ()
-    ) -> None:
-        """`listed` are the URLs of the fetch list, which nobody has to follow a link to."""
-        self._settings = settings
-        self._key = key
-        self._stats = stats
-        self._seen = {hash(url) for url in listed}
-
-    def is_new(self, url: str) -> bool:
-        """Returns True if a link to a URL may be followed: once, and not if the URL is listed."""
-        size = len(self._seen)
-        self._seen.add(hash(url))
-        return len(self._seen) > size
-
-    def follow(self, chain: RedirectChain, page: ParsedPage) -> list[FetchItem]:
-        """Items for the links to fetch; empty if the page lies too deep."""
-        depth = chain.item.depth
-        if depth >= self._settings.depth:
-            return []
-        return [item for url, links in page.outlinks for item in self._of(url, links, depth + 1)]
-
-    def _of(self, url: str, links: Sequence[str], depth: int) -> list[FetchItem]:
-        self.is_new(url)
-        distinct = list(dict.fromkeys(links))
-        self._stats.events["outlinks_detected_total"] += len(distinct)
-        host = host_of(url)
-        items: list[FetchItem] = []
-        for link in _java_order(distinct, len(links)):
-            if len(items) >= self._settings.per_page:
-                break
-            if self._settings.ignore_external and host_of(link) != host:
-                continue
-            target = self._key(link)
-            if target is not None and self.is_new(link):
-                items.append(
-                    FetchItem(
-                        link,
-                        CrawlDatum(STATUS_LINKED, self._settings.interval),
-                        target,
-                        None,
-                        depth,
-                    )
-                )
-        self._stats.events["outlinks_following_total"] += len(items)
-        return items
-
-
-def _java_order(urls: list[str], capacity: int) -> list[str]:
-    """Returns the order in which a java.util.HashSet made for `capacity` entries gives them."""
-    size = 1
-    while size < max(capacity, 1):
-        size *= 2
-    return [urls[i] for i in hash_map_order([string_hash(url) for url in urls], size)]
 
 
 _HEAD: Final = struct.Struct(">q")

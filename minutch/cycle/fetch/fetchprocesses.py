@@ -3,7 +3,7 @@ and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
            <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ─
-           <─ ("done", outcomes, stats, URLs of the list) ("failed", error) ─
+           <─ ("done", ledger, stats) ("failed", error) ─
 
 A redirect or followed link to a host of another process goes to that process through the parent, so
 no host is ever asked by two. A child that has nothing left says how many items it has received;
@@ -25,11 +25,10 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any, Final
 
-from minutch.cycle.fetch.hooks import Hooks
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow, unpack_follow
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.redirectchain import pack_follow, unpack_follow
-from minutch.cycle.fetch.session import FetchSession, Share, outcome_counts
+from minutch.cycle.fetch.neighbours import Neighbours, Share
+from minutch.cycle.fetch.session import FetchSession
 from minutch.cycle.fetch.snapshot import Snapshot, together
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import MinutchError, StoreError
@@ -40,7 +39,7 @@ log = logging.getLogger(__name__)
 POLL: Final = 0.5
 """Seconds that the parent waits for a message before it looks around."""
 
-MakeSession = Callable[[Share, Hooks], FetchSession]
+MakeSession = Callable[[Callable[[Snapshot], None], Neighbours], FetchSession]
 
 
 # -- in a child ------------------------------------------------------------------------------------
@@ -48,72 +47,65 @@ MakeSession = Callable[[Share, Hooks], FetchSession]
 
 @dataclass
 class _Child:
-    """The child's end of the pipe."""
+    """The child's end of the pipe: its `Neighbours`."""
 
     pipe: Connection
     share: Share
     received: int = 0
     finishing: bool = False
     said: int = -1
-    session: FetchSession = field(init=False)
 
-    def hooks(self) -> Hooks:
-        return Hooks(tick=self._tick, hand_over=self._hand_over, nothing_to_do=self._nothing_to_do)
-
-    def _tick(self, snapshot: Snapshot) -> None:
+    def tick(self, snapshot: Snapshot) -> None:
         self.pipe.send(("tick", snapshot))
 
-    def _hand_over(self, item: FetchItem) -> bool:
+    def hand_over(self, item: FetchItem) -> bool:
         owner = self.share.owner(item.queue_id)
         if owner == self.share.index:
             return False
         self.pipe.send(("hand", owner, item.url, pack_follow(item), item.queue_id))
         return True
 
-    def _nothing_to_do(self) -> bool:
+    def nothing_to_come(self) -> bool:
         if not self.finishing and self.said != self.received:
             self.said = self.received
             self.pipe.send(("idle", self.received))
         return self.finishing
 
-    def on_message(self) -> None:
-        """A message from the parent; without a parent there is nothing to live for."""
+    def obey(self, session: FetchSession) -> None:
+        """Takes a message from the parent; without a parent there is nothing to live for."""
         try:
             kind, *values = self.pipe.recv()
         except (EOFError, OSError):
             os._exit(1)
         if kind == "item":
             self.received += 1
-            item = unpack_follow(*values)
-            if item.redirects or self.session.loop.hooks.is_new(item.url):
-                self.session.loop.add(item)
+            session.receive(unpack_follow(*values))
         elif kind == "stop":
-            self.session.loop.leave()
+            session.loop.leave()
         elif kind == "hold":
-            self.session.loop.hold(*values)
+            session.loop.hold(*values)
         else:
             self.finishing = True
-        self.session.loop.wake()
+        session.loop.wakeup()
 
-    async def run(self) -> None:
-        asyncio.get_running_loop().add_reader(self.pipe.fileno(), self.on_message)
-        await self.session.run()
+    async def run(self, session: FetchSession) -> None:
+        asyncio.get_running_loop().add_reader(self.pipe.fileno(), self.obey, session)
+        await session.run()
 
 
 def _child_main(pipe: Connection, share: Share, make: MakeSession) -> None:
     """Life of a child."""
     child = _Child(pipe, share)
     try:
-        child.session = make(share, child.hooks())
-        asyncio.run(child.run())
+        session = make(child.tick, child)
+        asyncio.run(child.run(session))
     except MinutchError as exc:
         pipe.send(("failed", str(exc)))
     except Exception as exc:
         log.exception("fetch process %d", share.index)
         pipe.send(("failed", f"{type(exc).__name__}: {exc}"))
     else:
-        loop = child.session.loop
-        pipe.send(("done", outcome_counts(loop.ledger), loop.stats, loop.ledger.generated))
+        pipe.send(("done", session.results.ledger, session.results.stats))
     pipe.close()
     os._exit(0)
 
@@ -250,12 +242,10 @@ class FetchProcesses:
         if worker is self._workers[0] or self._workers[0].done:
             self.tick(together(known, snapshot.total))  # that of the list, which all know
 
-    def _on_done(
-        self, worker: _Worker, outcomes: dict[int, int], stats: FetchStats, generated: int
-    ) -> None:
+    def _on_done(self, worker: _Worker, ledger: Ledger, stats: FetchStats) -> None:
         worker.done = True
-        self.ledger.generated = generated
-        self.ledger.merge(outcomes)
+        self.ledger.generated = ledger.generated
+        self.ledger.merge(ledger.outcomes)
         self.stats.merge(stats)
 
     def _on_failed(self, worker: _Worker, reason: str) -> None:

@@ -7,15 +7,14 @@ Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run; tail and lo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from minutch.cycle.fetch.settings import NEVER, PressureSettings
 
 log = logging.getLogger(__name__)
 
-LONGEST_TAIL: Final = 20_000
-"""Milliseconds that the last hosts of a fetch may take in any case: about what a round costs
+LONGEST_TAIL: Final = 20
+"""Seconds that the last hosts of a fetch may take in any case: about what a round costs
 beside its fetch.
 """
 FIRST_LOAD: Final = 1000
@@ -60,10 +59,10 @@ class TailGuard:
         self._share = settings.tail_share
         self._most = 0
 
-    def is_over(self, hosts: int, time_left: Callable[[], int]) -> bool:
-        """Says whether to end, asked now and then; `hosts` have URLs left, for so many ms."""
+    def is_over(self, hosts: int, time_left: float) -> bool:
+        """Says whether to end, asked now and then; `hosts` have URLs left, for so many seconds."""
         self._most = max(self._most, hosts)
-        return 0 < hosts < self._share * self._most and time_left() > LONGEST_TAIL
+        return 0 < hosts < self._share * self._most and time_left > LONGEST_TAIL
 
 
 class BandwidthGovernor:

@@ -116,7 +116,7 @@ class Ledger:
                 result[outcome.label] = count
         return result
 
-    def merge(self, outcomes: Mapping[int, int]) -> None:
+    def merge(self, outcomes: Mapping[Outcome, int]) -> None:
         """Adds the counts of another process."""
         for outcome, count in outcomes.items():
-            self.settle(OUTCOMES[outcome], count)
+            self.settle(outcome, count)

@@ -22,17 +22,19 @@ from types import FrameType
 from typing import Final, Protocol, TextIO
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.closing import close_segment
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
-from minutch.cycle.fetch.fetchlog import Part
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
-from minutch.cycle.fetch.hooks import Hooks
-from minutch.cycle.fetch.hoststate import FetchState
+from minutch.cycle.fetch.frontier.hostmemory import HostMemory
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.pagearchive import finish, recover
+from minutch.cycle.fetch.listener import ProcessListener
+from minutch.cycle.fetch.neighbours import Alone, Neighbours
 from minutch.cycle.fetch.places import places_here
-from minutch.cycle.fetch.session import FetchSession, Resumed, RunState, Share, open_session, resume
+from minutch.cycle.fetch.results.closing import close_segment
+from minutch.cycle.fetch.results.fetchlog import Part
+from minutch.cycle.fetch.results.pagearchive import finish, recover
+from minutch.cycle.fetch.results.resume import Resumed, resume
+from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
@@ -120,7 +122,7 @@ class ListFetch:
                 self.settings if self.as_begun else _as_begun(self.settings, self.resumed)
             )
         ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
-        ledger.merge({int(k): v for k, v in self.resumed.ledger.outcomes.items()})
+        ledger.merge(self.resumed.ledger.outcomes)
         return ledger, stats
 
     def close(self, listed: int) -> None:
@@ -140,32 +142,23 @@ class ListFetch:
             parts += [Part.PARSE_TEXT, Part.PARSE_DATA, Part.CRAWL_PARSE]
         return parts
 
-    def share_session(self, share: Share, hooks: Hooks) -> FetchSession:
-        """One of several processes' share of the fetch."""
-        return self.session(share, hooks, self.state())
-
-    def session(self, share: Share, hooks: Hooks, state: FetchState) -> FetchSession:
-        """One process's share of the fetch."""
-        hooks.busy_until = state.remember_busy
-        hooks.watched = self.watched
-        if self.settings.publish:
-            publishers = self.components.publishers(self.clock)
-            hooks.publish, hooks.ended = publishers.publish, publishers.close
+    def session(self, tick: Tick, neighbours: Neighbours) -> FetchSession:
+        """Returns one process's share of the fetch."""
+        share = neighbours.share
         settings = share_of(self.settings, share.index, share.count)
-        return open_session(
-            self.segment,
-            self.files,
-            self.work / f"log-{self.number + share.index}",
+        memory = HostMemory(self.state_folder, share.index, self.clock)
+        publishers = self.components.publishers(self.clock) if settings.publish else None
+        session = open_session(
+            SessionFiles(self.segment, self.files, self.work / f"log-{self.number + share.index}"),
             self.components,
             replace(settings, places=places_here(settings.places)),
             self.clock,
-            RunState(share, self.resumed, state),
-            hooks,
+            ProcessListener(tick, memory, publishers, self.watched),
+            neighbours,
+            self.resumed,
         )
-
-    def state(self) -> FetchState:
-        """Opens the file in which hosts are remembered."""
-        return FetchState(self.state_folder)
+        memory.let_rest(session.frontier.queues, share.owns)
+        return session
 
     def _fetch(
         self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None]
@@ -193,17 +186,16 @@ def logs_in(work: Path) -> list[Path]:
 def _run_alone(
     job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
 ) -> tuple[Ledger, FetchStats]:
-    with job.state() as state:
-        session = job.session(Share(), Hooks(tick=tick), state)
-        with serving:  # a thread: after the parse worker, which is a fork
-            asyncio.run(_run_with_signals(job, session, watcher))
-    return session.loop.ledger, session.loop.stats
+    session = job.session(tick, Alone())
+    with serving:  # a thread: after the parse worker, which is a fork
+        asyncio.run(_run_with_signals(job, session, watcher))
+    return session.results.ledger, session.results.stats
 
 
 def _run_together(
     job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
 ) -> tuple[Ledger, FetchStats]:
-    processes = FetchProcesses(job.settings.processes, job.share_session, tick)
+    processes = FetchProcesses(job.settings.processes, job.session, tick)
 
     def stop() -> None:
         job.interrupted = True

@@ -12,30 +12,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.guards import Guards, LoadGuard
-from minutch.cycle.fetch.hooks import Hooks
-from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.pagearchive import PageArchive
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.listener import FetchListener
+from minutch.cycle.fetch.neighbours import Neighbours
 from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queues import ROBOTS_DEFER, FetchQueues
-from minutch.cycle.fetch.recorder import ParsedPage, Recorder
-from minutch.cycle.fetch.redirectchain import (
-    FAILED,
-    ChainRunner,
-    RedirectChain,
-    pack_follow,
-)
+from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain
+from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot, details_of
-from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.visits import Visitor, Visits
+from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ConfigError, StoreError
 from minutch.records import protocolstatus
 from minutch.records.protocolstatus import ProtocolStatus
@@ -74,53 +69,48 @@ class FetchLoop:
     settings: FetchSettings
     clock: Clock
     queues: FetchQueues
-    recorder: Recorder
-    log: FetchLog
-    ledger: Ledger
-    stats: FetchStats
-    hooks: Hooks = field(default_factory=Hooks)
+    runner: ChainRunner
+    visits: Visits
+    results: FetchResults
+    listener: FetchListener
+    neighbours: Neighbours
+    pause: Pause
+    wakeup: Wakeup
     total: int | None = None
     """Listed URLs altogether, if known; for the time left."""
-    pause: Pause = field(default_factory=Pause)
-    archive: PageArchive | None = None
-    """Where answers are archived (fetcher.warc)."""
-    runner: ChainRunner = field(init=False)
-    visits: Visits = field(init=False)
     _places: int = field(init=False, default=1)
     _load: LoadGuard = field(init=False, default_factory=LoadGuard)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
-    _stopping: Outcome | None = field(init=False, default=None)
     _leaving: bool = field(init=False, default=False)
     _end: asyncio.Future[None] = field(init=False)
-    _woken: bool = field(init=False, default=False)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
     _timer_due: int = field(init=False, default=0)
     _started: float = field(init=False, default=0.0)
     _last_start: int = field(init=False, default=0)
     _longest: LongestWaits = field(init=False, default_factory=LongestWaits)
 
-    def __post_init__(self) -> None:
-        self.visits = Visits(self.queues, self.clock, self.wake)
-
     # -- running -----------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Fetches everything. Raises StoreError if the log can't be written; what is logged
-        stays.
+    async def run(self, begin: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Fetches everything; `begin` is awaited before the first page. Raises StoreError if the
+        log can't be written; what is logged stays.
         """
         loop = asyncio.get_running_loop()
         self._end = loop.create_future()
         self._started = self.clock.monotonic()
         self._last_start = self.clock.now()
         self._places = self.settings.places
+        self.wakeup.hear(self._pump)
         helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
         for helper in helpers:
             helper.add_done_callback(self._helper_ended)
         try:
-            await self.hooks.begun()
+            if begin is not None:
+                await begin()
             self._pump()
             await self._end
         finally:
+            self.wakeup.hear(None)
             if self._timer is not None:
                 self._timer.cancel()
             for task in [*helpers, *self._running]:
@@ -130,15 +120,14 @@ class FetchLoop:
 
     def stop(self, outcome: Outcome) -> None:
         """Begins nothing new; what is in flight is finished, the rest ends with `outcome`."""
-        if self._stopping is None and not self._leaving:
-            self._stopping = outcome
+        if not (self.queues.ended or self._leaving):
             waiting = self.queues.waiting
             if outcome is Outcome.SKIPPED_TAIL:
                 log.info("%d URLs are %s (fetcher.tail.share)", waiting, outcome.reason)
             elif waiting:
                 log.warning("%s: dropping %d queued URLs", outcome.reason, waiting)
             self.queues.end(outcome, self.clock.now())
-            self.wake()
+            self.wakeup()
 
     def leave(self) -> None:
         """Begins nothing new; what is in flight is finished, the rest is left to the next run, as
@@ -147,7 +136,7 @@ class FetchLoop:
         self._leaving = True
         self.visits.refuse("the fetch is stopped")
         self.hold(False)
-        self.wake()
+        self.wakeup()
 
     def hold(self, wanted: bool) -> None:
         """Begins no request until this is called with False; limits of time move by as long as that
@@ -171,18 +160,12 @@ class FetchLoop:
             self._last_start = now
             self._pump()
 
-    @property
-    def stopping(self) -> bool:
-        """No new chains are begun, and what waits is given up."""
-        return self._stopping is not None
-
     def _pump(self) -> None:
-        self._woken = False
         if self._end.done():
             return
         try:
             now = self.clock.now()
-            if self._stopping is None and self.queues.is_late(now):
+            if self.queues.is_late(now):
                 self.stop(Outcome.SKIPPED_TIMELIMIT)
             self._give_up_dropped()
             starts = 0
@@ -197,7 +180,7 @@ class FetchLoop:
             if self._is_done():
                 self._end.set_result(None)
             elif starts == STARTS or (self.queues.has_dropped and not self._leaving):
-                self.wake()
+                self.wakeup()
             else:
                 self._set_timer(now)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the fetch ends with it
@@ -207,7 +190,7 @@ class FetchLoop:
         """Passes on which queues were asked; before the tasks just started send anything."""
         rests = self.queues.news(now)
         if rests:
-            self.hooks.rested(rests)
+            self.listener.rested(rests)
 
     def add(self, item: FetchItem) -> None:
         """Queues an item that comes from elsewhere (a followed link, another process); both have it
@@ -215,13 +198,7 @@ class FetchLoop:
         """
         if not self._leaving:
             self.queues.add(item, self.clock.now(), first=item.redirects > 0)
-            self.wake()
-
-    def wake(self) -> None:
-        """Checks again for something to do, once for all that happens meanwhile."""
-        if not self._woken:
-            self._woken = True
-            asyncio.get_running_loop().call_soon(self._pump)
+            self.wakeup()
 
     def _abort(self, error: BaseException) -> None:
         if not self._end.done():
@@ -230,7 +207,7 @@ class FetchLoop:
     def _is_done(self) -> bool:
         if self._running or self._leaving:
             return not self._running
-        return self.queues.is_empty and self.hooks.nothing_to_do()
+        return self.queues.is_empty and self.neighbours.nothing_to_come()
 
     def _free_at(self, now: int) -> int | None:
         """Returns the time from which one more chain may start: `now`, later while places are
@@ -244,7 +221,7 @@ class FetchLoop:
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
-        return len(self._running) - self.recorder.parsing - len(self.visits)
+        return len(self._running) - self.results.recorder.parsing - len(self.visits)
 
     def _open_places(self) -> int:
         """Places that are open: one more every fetcher.threads.start.delay ms at the beginning."""
@@ -259,8 +236,8 @@ class FetchLoop:
         for dropped in self.queues.dropped(SLICE):
             if isinstance(dropped.item, Visitor):
                 dropped.item.refuse(dropped.reason)
-                continue
-            self._skip(dropped.item, dropped.outcome, dropped.reason)
+            else:
+                self.results.skip(dropped, self.clock.now())
 
     def _start(self, item: FetchItem, now: int) -> None:
         if isinstance(item, Visitor):
@@ -275,7 +252,7 @@ class FetchLoop:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.pop(task, None)
         self._helper_ended(task)
-        self.wake()
+        self.wakeup()
 
     def _helper_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -297,60 +274,15 @@ class FetchLoop:
         self._settle(chain)
 
     def _settle(self, chain: RedirectChain) -> None:
+        """Writes what a chain has found, then queues what it leads to: here, in the process that
+        has its host, or in the next run.
+        """
         if chain.put_back:
             return
-        self._write(chain.frame)
-
-    def _write(self, frame: Frame) -> None:
-        if self.archive is not None:
-            self.archive.keep(frame)
-        self.log.append(frame)
-        if frame.listed:
-            self.ledger.settle(frame.outcome, len(frame.listed))
-        elif frame.outcome is Outcome.FOLLOWED:
-            self.ledger.settle(Outcome.FOLLOWED)
-        self.hooks.settled(frame)
-
-    # -- what chains ask for (Handover) ------------------------------------------------------------
-
-    def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
-        """Publishes a parsed page, and queues its links that are to be followed now."""
-        if self.settings.publish:
-            for url, data in page.events:
-                self.hooks.publish("REPORT", url, data)
-        if self.stopping or self.queues.is_late(self.clock.now()):
-            return
-        for item in self.hooks.parsed(chain, page):
-            chain.frame.add(Part.FOLLOW, item.url, pack_follow(item))
-            if not (self._leaving or self.hooks.hand_over(item)):
+        self.results.write(chain.frame)
+        for item in chain.targets:
+            if not (self._leaving or self.neighbours.hand_over(item)):
                 self.add(item)
-
-    def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Passes an event on."""
-        self.hooks.publish(kind, url, data)
-
-    def redirected(self, chain: RedirectChain, target: FetchItem) -> None:
-        """Queues a redirect's target, here or in the process that owns its host; else it is for the
-        next run.
-        """
-        chain.frame.add(Part.FOLLOW, target.url, pack_follow(target))
-        if not (self._leaving or self.hooks.hand_over(target)):
-            self.add(target)
-
-    def busy_until(self, host: str, time: int) -> None:
-        """Remembers that a host asked not to be called before `time`."""
-        self.hooks.busy_until(host, time)
-
-    def _skip(self, item: FetchItem, outcome: Outcome, reason: str | None = None) -> None:
-        frame = Frame(outcome, [] if item.listed is None else [item.listed])
-        if item.listed is None:
-            frame.outcome = Outcome.FOLLOWED
-        url = item.url if item.listed is None else item.listed
-        self.recorder.skipped(frame, url, item.datum, reason or outcome.reason, self.clock.now())
-        event = "robots_defer_visits_dropped_total" if reason == ROBOTS_DEFER else outcome.event
-        if event:
-            self.stats.events[event] += 1
-        self._write(frame)
 
     # -- time --------------------------------------------------------------------------------------
 
@@ -373,17 +305,9 @@ class FetchLoop:
         self._pump()
 
     async def _sync(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(SYNC_EVERY)
-            try:
-                if self.archive is not None:
-                    await loop.run_in_executor(None, self.archive.sync)
-                await loop.run_in_executor(None, self.log.sync)
-            except OSError as exc:
-                raise StoreError(
-                    f"{self.log.path}: can't sync the fetch log: {exc.strerror}"
-                ) from exc
+            await asyncio.to_thread(self.results.sync)
 
     async def _watch(self) -> None:
         guards = Guards.of(self.settings.pressure)
@@ -392,8 +316,8 @@ class FetchLoop:
             due = time.monotonic() + TICK
             await asyncio.sleep(TICK)
             self._load.adjust(time.monotonic() - due, self._in_flight())
-            stats = self.stats
-            details = self.hooks.watched and number % DETAILS_EVERY == 0
+            stats = self.results.stats
+            details = self.listener.wants_details and number % DETAILS_EVERY == 0
             snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
             pages, size = stats.pages, stats.bytes
             self.tick(snapshot, guards)
@@ -401,7 +325,7 @@ class FetchLoop:
     def tick(self, snapshot: Snapshot, guards: Guards) -> None:
         """The once-a-second look at all limits."""
         now = self.clock.now()
-        self.hooks.tick(snapshot)
+        self.listener.tick(snapshot)
         if self.pause.is_on:
             return
         if guards.throughput.too_slow(snapshot.pages_last_second, now):
@@ -409,30 +333,18 @@ class FetchLoop:
         if self.queues.is_late(now):
             self.stop(Outcome.SKIPPED_TIMELIMIT)
         hosts = len(self.queues.queues)
-        if not self.queues.listed.left and guards.tail.is_over(hosts, self._time_left):
+        if not self.queues.listed.left and guards.tail.is_over(hosts, snapshot.longest_queue):
             self.stop(Outcome.SKIPPED_TAIL)
         places = hosts * self.settings.queues.max_threads
-        change = guards.bandwidth.adjust(self.stats.bytes, self._in_flight(), self._places, places)
+        change = guards.bandwidth.adjust(
+            self.results.stats.bytes, self._in_flight(), self._places, places
+        )
         if change:
             self._places = max(1, self._places + change)
             log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._places)
         self._look_for_hung(now)
         self._give_up_deferred(now)
         self._pump()
-
-    def _time_left(self) -> int:
-        """Returns the ms that the slowest host takes for what waits in its queue, at its pace until
-        now.
-        """
-        times = self.stats.hosts
-        return max(
-            (
-                queue.waiting * (queue.delay + int(times[queue.id].mean_ms))
-                for queue in self.queues.queues.values()
-                if queue.id in times
-            ),
-            default=0,
-        )
 
     def _look_for_hung(self, now: int) -> None:
         limit = self.settings.hung_after
@@ -441,7 +353,7 @@ class FetchLoop:
                 running.since = now
             if now - running.since > limit and not (running.hung or running.chain.parsing):
                 running.hung = True
-                self.stats.events["hung_threads_total"] += 1
+                self.results.stats.events["hung_threads_total"] += 1
                 url, lasted = running.chain.item.url, now - running.since
                 log.warning("fetch of %s hangs for %d ms: given up", url, lasted)
                 task.cancel()
@@ -463,8 +375,8 @@ class FetchLoop:
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""
-        queues, stats, now = self.queues, self.stats, self.clock.now()
-        longest_rest, longest_queue = self._longest.of(queues, now)
+        queues, stats, now = self.queues, self.results.stats, self.clock.now()
+        longest_rest, longest_queue = self._longest.of(queues, stats, now)
         oldest = min((running.since for running in self._running.values()), default=now)
         return Snapshot(
             active=self._in_flight(),
@@ -479,7 +391,7 @@ class FetchLoop:
             bytes_last_second=size,
             seconds=self.clock.monotonic() - self._started - self.pause.lasting(now) / 1000,
             longest_rest=longest_rest / 1000,
-            done=self.ledger.settled,
+            done=self.results.ledger.settled,
             total=self.total,
             events=stats.events,
             longest_queue=longest_queue / 1000,
@@ -487,7 +399,7 @@ class FetchLoop:
             requests=stats.requests,
             request_ms=stats.request_ms,
             paused=self.pause.is_on,
-            details=details_of(self.ledger, stats, queues, now) if details else None,
+            details=details_of(self.results.ledger, stats, queues, now) if details else None,
         )
 
 

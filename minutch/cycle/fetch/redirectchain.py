@@ -5,7 +5,8 @@
             └─ denied, deferred, unreachable
 
 At most http.redirect.max redirects are followed, each when the host of its target may be asked: a
-target counts in the log as a URL to follow. `decisions` makes the decisions (`decide`, `ending`,
+target counts in the log as a URL to follow, as links do that are fetched in the same run. The loop
+queues both when the chain has ended. `decisions` makes the decisions (`decide`, `ending`,
 `RedirectRules`).
 Source: the inner loop of org.apache.nutch.fetcher.FetcherThread.run.
 """
@@ -13,13 +14,11 @@ Source: the inner loop of org.apache.nutch.fetcher.FetcherThread.run.
 from __future__ import annotations
 
 import logging
-import struct
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.answer import Answer
 from minutch.cycle.fetch.decisions import (
     PERMANENT_REFRESH_SECONDS,
     REPR_KEY,
@@ -33,16 +32,19 @@ from minutch.cycle.fetch.decisions import (
     redirect_datum,
     retry_after,
 )
-from minutch.cycle.fetch.fetchlog import Frame
-from minutch.cycle.fetch.hostaddresses import nothing_to_learn
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.queues import ROBOTS_DEFER, FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.linkfollower import LinkFollower
+from minutch.cycle.fetch.listener import FetchListener
 from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.queues import ROBOTS_DEFER, FetchQueues
-from minutch.cycle.fetch.recorder import ParsedPage, Recorder
+from minutch.cycle.fetch.results.answer import Answer
+from minutch.cycle.fetch.results.fetchlog import Frame, Part
+from minutch.cycle.fetch.results.recorder import ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ConfigError, PluginError, ProtocolError
 from minutch.plugin import points
 from minutch.records import crawldatum as status
@@ -59,7 +61,6 @@ _DENIALS: Final = {
     Verdict.DENIED: "robots_denied_total",
     Verdict.DELAY_TOO_LONG: "robots_denied_maxcrawldelay_total",
 }
-_FOLLOW: Final = struct.Struct(">II")
 UNASKED: Final = 30_000
 """Milliseconds until a host is tried again that could not be asked; twice as many each time."""
 ROBOTS_DENIED: Final = ProtocolStatus(protocolstatus.ROBOTS_DENIED)
@@ -79,6 +80,8 @@ class RedirectChain:
     """`item` waits in its queue again (robots.txt deferral)."""
     parsing: bool = False
     """The answer is there and being recorded; a parse has a time limit of its own."""
+    targets: list[FetchItem] = field(default_factory=list)
+    """What the URL leads to that is to be fetched in this run."""
 
     @classmethod
     def of(cls, item: FetchItem) -> RedirectChain:
@@ -98,31 +101,10 @@ class RedirectChain:
         if self.frame.listed:
             self.frame.outcome = outcome
 
-
-class Handover(Protocol):
-    """The callbacks through which a chain asks the loop that runs it."""
-
-    pause: Pause
-
-    def parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
-        """A page was parsed: follow its links if asked to, publish the event."""
-        ...
-
-    def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """Passes an event to the publishers."""
-        ...
-
-    def redirected(self, chain: RedirectChain, target: FetchItem) -> None:
-        """The target of a redirect is to be fetched when its host may be asked."""
-        ...
-
-    def busy_until(self, host: str, time: int) -> None:
-        """The host asked not to be called before `time`."""
-        ...
-
-    def wake(self) -> None:
-        """A place may be free."""
-        ...
+    def lead_to(self, target: FetchItem) -> None:
+        """The URL leads to another one that is to be fetched in this run, or in the next one."""
+        self.targets.append(target)
+        self.frame.add(Part.FOLLOW, target.url, pack_follow(target))
 
 
 @dataclass(slots=True)
@@ -132,15 +114,16 @@ class ChainRunner:
     settings: FetchSettings
     clock: Clock
     queues: FetchQueues
-    queue_key: QueueKey
+    names: QueueNames
     protocol_of: Callable[[str], points.Protocol]
     rules: RedirectRules
     recorder: Recorder
     stats: FetchStats
-    handover: Handover
-    stopping: Callable[[], bool] = lambda: False
-    learn: Callable[[Iterable[str]], Awaitable[None]] = nothing_to_learn
-    """Waits until `queue_key` can name the queues of these URLs."""
+    listener: FetchListener
+    pause: Pause
+    wakeup: Wakeup
+    follower: LinkFollower | None = None
+    """Chooses the links that are fetched in the same run; None: none are."""
     lately: RedirectMemory = field(init=False)
 
     def __post_init__(self) -> None:
@@ -153,14 +136,14 @@ class ChainRunner:
             return
         await self._go_ahead()
         if self.settings.publish:
-            self.handover.publish("START", chain.item.url, {})
+            self.listener.publish("START", chain.item.url, {})
         if await self._may_fetch(chain, protocol):
             await self._fetch(chain, protocol)
 
     async def _go_ahead(self) -> None:
         """Before a request: not while the fetch is paused."""
-        if self.handover.pause.is_on:
-            await self.handover.pause.over()
+        if self.pause.is_on:
+            await self.pause.over()
 
     def _protocol(self, chain: RedirectChain) -> points.Protocol | None:
         try:
@@ -268,8 +251,8 @@ class ChainRunner:
         chain.in_progress = False
         retries = self.settings.robots.defer_retries
         self.queues.put_back(item, until - now, retries, now, reason=reason)
-        self.handover.busy_until(item.host, until)
-        self.handover.wake()
+        self.listener.busy_until(item.host, until)
+        self.wakeup()
 
     def _ask_again(self, chain: RedirectChain, why: ProtocolStatus) -> None:
         """Puts the item back: a second request is needed, which is sent when its queue has rested,
@@ -279,7 +262,7 @@ class ChainRunner:
         chain.put_back = True
         chain.in_progress = False
         self.queues.ask_again(chain.item, self.clock.now())
-        self.handover.wake()
+        self.wakeup()
 
     # -- request -----------------------------------------------------------------------------------
 
@@ -306,10 +289,10 @@ class ChainRunner:
         self.stats.events[output.status.name or "unknown"] += 1
         chain.conclude(end.outcome)
         if self.settings.publish:
-            self.handover.publish("END", item.url, {"status": output.status.name})
+            self.listener.publish("END", item.url, {"status": output.status.name})
         chain.parsing = True
         if self.recorder.parses:
-            self.handover.wake()
+            self.wakeup()
         page = await self.recorder.fetched(
             chain.frame,
             Answer(item.url, item.datum, end.fetch_status, now, output.status, output.content),
@@ -319,9 +302,7 @@ class ChainRunner:
             self._failed(chain, output, now)
             return
         if page is not None:
-            if self.settings.follow.depth > 0:
-                await self.learn(link for _, links in page.outlinks for link in links)
-            self.handover.parsed(chain, page)
+            await self._parsed(chain, page)
         location = _location(output.status, page)
         if location is not None:
             await self._redirect(chain, *location, now)
@@ -345,12 +326,24 @@ class ChainRunner:
         self.queues.finish(item, now, failed=failed, busy_until=busy_until)
         chain.in_progress = False
         if busy_until is not None:
-            self.handover.busy_until(item.host, busy_until)
+            self.listener.busy_until(item.host, busy_until)
 
     def _failed(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         item = chain.item
         log.info("fetch of %s failed with: %s", item.url, output.status.message)
         self.stats.failed(now, item.url, str(output.status.message))
+
+    async def _parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
+        """Publishes a parsed page, and takes its links that are to be followed now."""
+        if self.settings.publish:
+            for url, data in page.events:
+                self.listener.publish("REPORT", url, data)
+        if self.follower is None:
+            return
+        await self.names.learn(link for _, links in page.outlinks for link in links)
+        if not self.queues.is_over(self.clock.now()):
+            for item in self.follower.follow(page, chain.item.depth):
+                chain.lead_to(item)
 
     def fail(
         self, chain: RedirectChain, protocol_status: ProtocolStatus, *, hung: bool = False
@@ -384,12 +377,12 @@ class ChainRunner:
         if self.lately.met(target, now):
             self.stats.events["redirect_deduplicated_total"] += 1
             return
-        if self.queues.is_late(now) or self.stopping():
+        if self.queues.is_over(now):
             self.stats.events["hit_by_timelimit_total"] += 1
             self._link(chain, item, target, now)
             return
-        await self.learn([target])
-        queue_id = self.queue_key(target)
+        await self.names.learn([target])
+        queue_id = self.names.of(target)
         if queue_id is None:
             self.stats.events["redirect_not_created_total"] += 1
             return
@@ -407,9 +400,7 @@ class ChainRunner:
             origin.datum, status.STATUS_DB_UNFETCHED, chain.representative, origin.url, target
         )
         self.recorder.initial_score(target, datum)
-        self.handover.redirected(
-            chain, FetchItem(target, datum, queue_id, None, origin.depth, origin.redirects + 1)
-        )
+        chain.lead_to(FetchItem(target, datum, queue_id, None, origin.depth, origin.redirects + 1))
 
     def _link(self, chain: RedirectChain, origin: FetchItem, target: str, now: int) -> None:
         datum = redirect_datum(
@@ -445,17 +436,3 @@ def _header(content: Content | None, name: str) -> str | None:
         (values[0] for key, values in content.metadata.items() if key.lower() == name and values),
         None,
     )
-
-
-def pack_follow(item: FetchItem) -> bytes:
-    """Returns the value of a FOLLOW entry: depth, redirects so far and datum of an item that is
-    still to be fetched.
-    """
-    return _FOLLOW.pack(item.depth, item.redirects) + item.datum.to_bytes()
-
-
-def unpack_follow(url: str, value: bytes, queue_id: str) -> FetchItem:
-    """Returns the item of a FOLLOW entry."""
-    depth, redirects = _FOLLOW.unpack_from(value)
-    datum = status.CrawlDatum.from_bytes(value[_FOLLOW.size :])
-    return FetchItem(url, datum, queue_id, None, depth, redirects)

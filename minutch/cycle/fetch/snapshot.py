@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
 
 ROWS: Final = 10
@@ -66,7 +66,7 @@ class Snapshot:
     oldest_wait: float = 0.0
     """Seconds for which the oldest chain in flight has been under way."""
     longest_queue: float = 0.0
-    """Seconds that the longest queue takes for its rests alone."""
+    """Seconds that the longest queue takes for its rests and requests."""
     requests: int = 0
     request_ms: int = 0
     """What all requests took together."""
@@ -119,12 +119,12 @@ class LongestWaits:
         self._due = 0
         self._found = 0, 0
 
-    def of(self, queues: FetchQueues, now: int) -> tuple[int, int]:
+    def of(self, queues: FetchQueues, stats: FetchStats, now: int) -> tuple[int, int]:
         """Returns both in ms; of many queues, as they were when they were looked through last."""
         count = len(queues.queues)
         if count < QUEUES_A_SECOND or now >= self._due:
             self._due = now + 1000 * count // QUEUES_A_SECOND
-            self._found = queues.longest_rest(now), queues.longest_queue()
+            self._found = queues.longest_rest(now), queues.longest_queue(stats.mean_ms)
         return self._found
 
 

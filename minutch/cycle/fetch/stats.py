@@ -67,6 +67,11 @@ class FetchStats:
         times.longest_ms = max(times.longest_ms, milliseconds)
         times.errors += failed
 
+    def mean_ms(self, queue_id: str) -> float:
+        """Returns how long requests to a queue have taken; 0 if nothing is known."""
+        times = self.hosts.get(queue_id)
+        return 0.0 if times is None else times.mean_ms
+
     def failed(self, now: int, url: str, text: str) -> None:
         """Remembers a request that failed."""
         self.failures.append(Failure(now, url[:_LONGEST], text[:_LONGEST]))

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.hostaddresses import nothing_to_learn
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import QueueKey
-from minutch.cycle.fetch.queues import FetchQueues
+from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.queues import FetchQueues
+from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.plugin.turns import NoTurn, Visit
 from minutch.records.crawldatum import CrawlDatum
 
@@ -51,11 +51,9 @@ class Visits:
 
     queues: FetchQueues
     clock: Clock
-    wake: Callable[[], None]
+    names: QueueNames
+    wakeup: Wakeup
     """Called when a chain begins to wait, and when a place may be free."""
-    key: QueueKey = lambda url: None
-    learn: Callable[[Iterable[str]], Awaitable[None]] = nothing_to_learn
-    """Waits until `key` can name the queues of these URLs."""
     _waiting: dict[asyncio.Task[None] | None, Visitor] = field(default_factory=dict)
     _awaited: Counter[str] = field(default_factory=Counter)
     """How many wait for each queue."""
@@ -66,8 +64,8 @@ class Visits:
         """Waits until the host of `url` may be asked by a chain that fetches `origin`. Raises
         NoTurn.
         """
-        await self.learn([url])
-        home, queue_id = self.key(origin) or "", self.key(url)
+        await self.names.learn([url])
+        home, queue_id = self.names.of(origin) or "", self.names.of(url)
         visit = Visit()
         if queue_id is None or queue_id == home:  # its own place is enough
             yield visit
@@ -78,7 +76,7 @@ class Visits:
             yield visit
         finally:
             self.queues.finish(visitor, self.clock.now(), asked=visit.asked)
-            self.wake()
+            self.wakeup()
 
     async def _turn(self, visitor: Visitor) -> None:
         if self._refused:
@@ -88,7 +86,7 @@ class Visits:
         self._waiting[visitor.task] = visitor
         self._awaited[visitor.queue_id] += 1
         self.queues.add(visitor, self.clock.now())
-        self.wake()
+        self.wakeup()
         try:
             await visitor.turn
         except asyncio.CancelledError:

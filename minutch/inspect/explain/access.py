@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from minutch.cycle.fetch.decisions import Verdict, decide
-from minutch.cycle.fetch.hoststate import FILE_NAME, FetchState
-from minutch.cycle.fetch.queuekey import host_name, queue_key
+from minutch.cycle.fetch.frontier.hoststate import FILE_NAME, FetchState
+from minutch.cycle.fetch.frontier.queuekey import QueueNames, host_name
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, ProtocolError, UrlError
 from minutch.inspect.explain.facts import FetchVerdict, HostFacts, RobotsFacts
@@ -140,7 +140,7 @@ class Access:
             else None
         )
         addresses = self._addresses(url)
-        queue = queue_key(settings.mode, lambda host: next(iter(addresses), None))(url)
+        queue = QueueNames(settings.mode, lambda host: next(iter(addresses), None)).of(url)
         refusals = (
             [] if protocol is None else [protocol.address_refusal(address) for address in addresses]
         )

@@ -22,7 +22,7 @@ from minutch.cycle.crawldb.dedup import DedupOptions
 from minutch.cycle.crawldb.inject import InjectOptions
 from minutch.cycle.crawldb.updatedb import UpdateOptions
 from minutch.cycle.fetch.fetcher import FetchOptions
-from minutch.cycle.fetch.hoststate import FetchState
+from minutch.cycle.fetch.frontier.hoststate import FetchState
 from minutch.cycle.fetch.outcomes import Outcomes
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.selector import GenerateOptions

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from minutch.cycle.fetch.answer import Answer
-from minutch.cycle.fetch.captures import KEY, capture_of, remembered, robots_captures
 from minutch.cycle.fetch.decisions import redirect_datum
-from minutch.cycle.fetch.fetchlog import Capture
+from minutch.cycle.fetch.results.answer import Answer
+from minutch.cycle.fetch.results.captures import KEY, capture_of, remembered, robots_captures
+from minutch.cycle.fetch.results.fetchlog import Capture
 from minutch.hadoop.formats.writables import Text
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS, CrawlDatum

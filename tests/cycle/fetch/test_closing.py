@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch import closing
-from minutch.cycle.fetch.closing import close_segment, stored_codec
-from minutch.cycle.fetch.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.results import closing
+from minutch.cycle.fetch.results.closing import close_segment, stored_codec
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.parse.packing import DocumentPacker
 from minutch.cycle.segment.store import Segment
 from minutch.errors import FormatError, StoreError

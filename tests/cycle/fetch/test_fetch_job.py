@@ -18,7 +18,7 @@ import pytest
 
 from minutch.commands.fetch import run
 from minutch.cycle.fetch.fetcher import LEFT, fetch
-from minutch.cycle.fetch.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text

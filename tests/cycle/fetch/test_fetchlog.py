@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch.fetchlog import (
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.results.fetchlog import (
     FetchLog,
     Frame,
     LogEntry,
@@ -18,8 +19,7 @@ from minutch.cycle.fetch.fetchlog import (
     log_codec,
     positions,
 )
-from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.session import resume
+from minutch.cycle.fetch.results.resume import resume
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 

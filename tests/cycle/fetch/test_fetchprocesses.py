@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Worker
-from minutch.cycle.fetch.session import Share
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.neighbours import Share
 from minutch.cycle.fetch.stats import FetchStats
 from tests.cycle.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
 from tests.support.misbehaving import MisbehavingServer, page
@@ -121,6 +122,8 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
     """Both children send all they have before they read anything."""
     count = 3000
     received: list[int] = []
+    ledger = Ledger()
+    ledger.settle(Outcome.FETCHED)
 
     def child(number: int, pipe: Connection) -> None:
         for _ in range(count):
@@ -128,10 +131,10 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
         received.append(sum(pipe.recv()[0] == "item" for _ in range(count)))
         pipe.send(("idle", count))
         assert pipe.recv() == ("finish",)
-        pipe.send(("done", {1: 1}, FetchStats(), 2))
+        pipe.send(("done", ledger, FetchStats()))
 
     processes = FetchProcesses(
-        2, lambda share, hooks: pytest.fail("no session"), lambda snapshot: None
+        2, lambda tick, neighbours: pytest.fail("no session"), lambda snapshot: None
     )
     for number in range(2):
         ours, theirs = Pipe()

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.fetchparser import LinkFollower
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import queue_key
-from minutch.cycle.fetch.recorder import ParsedPage
-from minutch.cycle.fetch.redirectchain import RedirectChain, pack_follow, unpack_follow
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow, unpack_follow
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.linkfollower import LinkFollower
+from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.hadoop.formats.writables import Text
@@ -37,10 +36,10 @@ from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
     ],
 )
 def test_queue_names(mode: str, url: str, key: str | None) -> None:
-    assert queue_key(mode, {"known.example": "10.0.0.9"}.get)(url) == key
+    assert QueueNames(mode, {"known.example": "10.0.0.9"}.get).of(url) == key
 
 
-KEY = queue_key("byHost", lambda host: None)
+NAMES = QueueNames("byHost")
 
 
 def test_follow_entries_come_back() -> None:
@@ -59,9 +58,8 @@ def follow(
     depth: int = 0,
     listed: Sequence[str] = ("http://a/",),
 ) -> list[FetchItem]:
-    follower = LinkFollower(settings, KEY, FetchStats(), listed)
-    chain = RedirectChain.of(FetchItem("http://a/", CrawlDatum(), "a", "http://a/", depth))
-    return follower.follow(chain, ParsedPage(outlinks=[("http://a/", links)]))
+    follower = LinkFollower(settings, NAMES, FetchStats(), listed)
+    return follower.follow(ParsedPage(outlinks=[("http://a/", links)]), depth)
 
 
 def test_links_of_the_same_host_are_followed() -> None:
@@ -83,11 +81,10 @@ def test_number_and_depth_are_bounded() -> None:
 
 def test_no_link_is_followed_twice() -> None:
     everywhere = replace(SETTINGS, ignore_external=False)
-    follower = LinkFollower(everywhere, KEY, FetchStats())
+    follower = LinkFollower(everywhere, NAMES, FetchStats())
     for host in "ab":
-        chain = RedirectChain.of(FetchItem(f"http://{host}/", CrawlDatum(), host))
         page = ParsedPage(outlinks=[(f"http://{host}/", ["http://c/1"])])
-        found = [item.url for item in follower.follow(chain, page)]
+        found = [item.url for item in follower.follow(page, 0)]
         assert found == (["http://c/1"] if host == "a" else [])
 
 

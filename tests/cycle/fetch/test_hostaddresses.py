@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch import hostaddresses as module
-from minutch.cycle.fetch.hostaddresses import AHEAD, AddressedList, HostAddresses
+from minutch.cycle.fetch.frontier import hostaddresses as module
+from minutch.cycle.fetch.frontier.hostaddresses import AHEAD, AddressedList, HostAddresses
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.protocols import ProtocolLookup
-from minutch.cycle.fetch.queuekey import queue_key
+from minutch.cycle.fetch.protocols import addresses_of
+from minutch.plugin.protocolfactory import ProtocolFactory
 from tests.support.fetchlists import index_of
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, contents, fetch_segment, make_segment
@@ -37,7 +38,7 @@ class Names:
 async def test_addresses_are_asked_for_once() -> None:
     names = Names(("a", ["::1", "10.0.0.1", "10.0.0.2"]), ("six", ["::2", "::3"]), ("none", []))
     names.may_answer.set()
-    addresses = HostAddresses(names.ask)
+    addresses = HostAddresses(names.ask, lambda: None)
     urls = [
         "http://a/",
         "http://A:80/x",
@@ -50,8 +51,8 @@ async def test_addresses_are_asked_for_once() -> None:
     await asyncio.gather(addresses.learn(urls), addresses.learn(urls))
     await addresses.learn(urls)
     assert sorted(names.asked) == ["a", "broken", "none", "six"]
-    key = queue_key("byIP", addresses.known)
-    assert [key(url) for url in urls] == [
+    queues = QueueNames("byIP", addresses.known)
+    assert [queues.of(url) for url in urls] == [
         "10.0.0.1",
         "10.0.0.1",
         "::2",
@@ -66,7 +67,7 @@ async def test_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REMEMBERED", 2)
     names = Names(("a", ["1"]), ("b", ["2"]), ("c", ["3"]))
     names.may_answer.set()
-    addresses = HostAddresses(names.ask)
+    addresses = HostAddresses(names.ask, lambda: None)
     for host in "abc":
         await addresses.learn([f"http://{host}/"])
     assert [addresses.known(host) for host in "abc"] == [None, "2", "3"]
@@ -77,9 +78,8 @@ async def test_the_fetch_list_waits_for_nobody(tmp_path: Path) -> None:
     all in order.
     """
     names = Names(*((f"h{number}", [f"10.0.0.{number % 7}"]) for number in range(150)))
-    addresses = HostAddresses(names.ask)
     woken = asyncio.Event()
-    addresses.heard = woken.set
+    addresses = HostAddresses(names.ask, woken.set)
     urls = [f"http://h{number}/" for number in range(150)]
     listed = AddressedList(index_of(tmp_path, urls), addresses, lambda queue_id: True)
     assert (listed.most(), listed.left) == (0, 150)
@@ -102,7 +102,7 @@ async def test_hosts_without_an_address_or_of_others(tmp_path: Path) -> None:
     """Of those without an address, the process that a URL hashes to gives it up."""
     names = Names(("a", ["10.0.0.1"]), ("b", []), ("c", ["10.0.0.3"]))
     names.may_answer.set()
-    addresses = HostAddresses(names.ask)
+    addresses = HostAddresses(names.ask, lambda: None)
     urls = ["http://a/", "http://b/1", "http://b/2", "http://c/"]
     mine = {"10.0.0.1", "http://b/2"}
     listed = AddressedList(index_of(tmp_path, urls), addresses, mine.__contains__)
@@ -117,11 +117,11 @@ async def test_hosts_without_an_address_or_of_others(tmp_path: Path) -> None:
 
 
 async def test_hosts_as_protocols_find_them() -> None:
-    lookup = ProtocolLookup(conf_for())
+    factory = ProtocolFactory(conf_for())
     hosts = ("127.0.0.1", "[::1]", "no-such-host.invalid", "x" * 300, "b\u00fccher.invalid")
-    found = {host: await lookup.addresses_of(f"http://{host}/", host) for host in hosts}
-    assert await lookup.addresses_of("gopher://a/", "a") == ["a"]
-    await lookup.close()
+    found = {host: await addresses_of(factory, f"http://{host}/", host) for host in hosts}
+    assert await addresses_of(factory, "gopher://a/", "a") == ["a"]
+    await factory.close()
     assert found == {"127.0.0.1": ["127.0.0.1"], "[::1]": ["::1"]} | {
         host: [] for host in hosts[2:]
     }

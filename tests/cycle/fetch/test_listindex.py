@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from minutch.cycle.fetch.frontier.listindex import ListIndex, generate_files, listed_urls
+from minutch.cycle.fetch.frontier.listpass import Change
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.listindex import ListIndex, generate_files, listed_urls
-from minutch.cycle.fetch.listpass import Change
-from minutch.cycle.fetch.queuekey import host_key
 from minutch.cycle.fetch.settings import BY_DOMAIN, BY_HOST
 from minutch.errors import FormatError, StoreError, UrlError
 from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD
@@ -44,7 +44,7 @@ def refused(index: ListIndex) -> list[tuple[str, Outcome]]:
 def test_the_files_of_a_segment(tmp_path: Path) -> None:
     files = generate_files(make_segment(tmp_path, ["http://b/", "http://a/"], ["http://c/"]).path)
     assert list(listed_urls(files)) == ["http://b/", "http://a/", "http://c/"]
-    assert ListIndex(files, tmp_path / "list", host_key(BY_HOST, str)).records == 3
+    assert ListIndex(files, tmp_path / "list", QueueNames(BY_HOST).of_host).records == 3
     with pytest.raises(StoreError, match="no fetch list"):
         generate_files(tmp_path)
 
@@ -126,7 +126,7 @@ def test_every_form_of_a_part_is_read(tmp_path: Path, compression: str) -> None:
         write_list(tmp_path / f"part-r-0000{n}", data[n::2], compression=compression)
         for n in range(2)
     ]
-    index = ListIndex(files, tmp_path / "list", host_key(BY_HOST, str))
+    index = ListIndex(files, tmp_path / "list", QueueNames(BY_HOST).of_host)
     found = {}
     while index.most():
         supply = index.begin()
@@ -151,7 +151,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     data[len(data) // 2] ^= 0xFF
     path.write_bytes(data)
     with pytest.raises(FormatError, match="part-r-00000"):
-        ListIndex([path], tmp_path / "list", host_key(BY_HOST, str))
+        ListIndex([path], tmp_path / "list", QueueNames(BY_HOST).of_host)
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:

@@ -16,25 +16,33 @@ from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch import loop as loop_module
 from minutch.cycle.fetch.decisions import RedirectRules
-from minutch.cycle.fetch.fetchlog import FetchLog, Part, frames
+from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.queues import FetchQueues
+from minutch.cycle.fetch.frontier.restlog import Rest
 from minutch.cycle.fetch.guards import Guards
-from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.linkfollower import LinkFollower
 from minutch.cycle.fetch.loop import FetchLoop
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queuekey import queue_key
-from minutch.cycle.fetch.queues import FetchQueues
-from minutch.cycle.fetch.recorder import NoScoring, PageParser, ParsedPage, Recorder
+from minutch.cycle.fetch.neighbours import Alone
+from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.redirectchain import ChainRunner
-from minutch.cycle.fetch.session import resume
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Part, frames
+from minutch.cycle.fetch.results.fetchresults import FetchResults
+from minutch.cycle.fetch.results.recorder import NoScoring, PageParser, ParsedPage, Recorder
+from minutch.cycle.fetch.results.resume import resume
 from minutch.cycle.fetch.settings import (
     FetchSettings,
+    FollowSettings,
     PressureSettings,
     QueueSettings,
     RedirectSettings,
     RobotsSettings,
 )
+from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.visits import Visits
+from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ProtocolError, StoreError
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
@@ -111,6 +119,45 @@ class Result:
         return dict(self.ledger.outcomes)
 
 
+class Listener:
+    """Notes what it hears."""
+
+    wants_details = False
+
+    def __init__(self) -> None:
+        self.ticks: list[Snapshot] = []
+        self.published: list[tuple[str, str, dict[str, object]]] = []
+        self.busy: list[tuple[str, int]] = []
+
+    def tick(self, snapshot: Snapshot) -> None:
+        self.ticks.append(snapshot)
+
+    def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
+        self.published.append((kind, url, data))
+
+    def busy_until(self, host: str, time: int) -> None:
+        self.busy.append((host, time))
+
+    def rested(self, rests: list[Rest]) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+Follow = Callable[[QueueNames, FetchStats], LinkFollower]
+
+
+def following(links: Callable[[int], list[FetchItem]]) -> Follow:
+    """Every page has these links, by its depth."""
+
+    class Follower(LinkFollower):
+        def follow(self, page: ParsedPage, depth: int) -> list[FetchItem]:
+            return links(depth)
+
+    return lambda names, stats: Follower(FollowSettings(), names, stats)
+
+
 class Bench:
     """Builds a loop over a Web."""
 
@@ -124,13 +171,15 @@ class Bench:
         urls: Iterable[str],
         settings: FetchSettings = QUICK,
         *,
-        hooks: Hooks | None = None,
+        listener: Listener | None = None,
+        follow: Follow | None = None,
         parser: PageParser | None = None,
         settled: Counter[str] | None = None,
         clock: FakeClock | SystemClock | None = None,
     ) -> FetchLoop:
         clock = clock or SystemClock()
-        key = queue_key(settings.queues.mode, lambda host: host)
+        listener = listener or Listener()
+        names = QueueNames(settings.queues.mode, lambda host: host)
         entries = [(url, CrawlDatum(1, 100, 1.0)) for url in urls]
         self.lists += 1
         folder = self.path.parent / f"list-{self.lists}"
@@ -144,34 +193,37 @@ class Bench:
             signature=lambda content: b"",
             parser=parser,
         )
-        log = FetchLog(self.path, "")
-        ledger = Ledger()
+        ledger, stats = Ledger(), FetchStats()
         ledger.generated = len(entries)
-        loop = FetchLoop(
-            settings, clock, queues, recorder, log, ledger, FetchStats(), hooks or Hooks()
-        )
+        results = FetchResults(recorder, FetchLog(self.path, ""), ledger, stats)
+        wakeup, pause = Wakeup(), Pause()
 
         def protocol_of(url: str) -> Protocol:
             if url.startswith("ftp:"):
                 raise ProtocolError("none", codes.PROTO_NOT_FOUND)
             return web
 
-        loop.runner = ChainRunner(
+        runner = ChainRunner(
             settings,
             clock,
             queues,
-            key,
+            names,
             protocol_of,
             RedirectRules(settings.redirects, lambda url: url, lambda url: url),
             recorder,
-            loop.stats,
-            loop,
-            lambda: loop.stopping,
+            stats,
+            listener,
+            pause,
+            wakeup,
+            None if follow is None else follow(names, stats),
         )
-        return loop
+        visits = Visits(queues, clock, names, wakeup)
+        return FetchLoop(
+            settings, clock, queues, runner, visits, results, listener, Alone(), pause, wakeup
+        )
 
     def result(self, loop: FetchLoop, web: Web) -> Result:
-        loop.log.close()
+        loop.results.log.close()
         records: dict[str, list[CrawlDatum]] = {}
         for frame in frames(self.path):
             for entry in frame.entries:
@@ -179,7 +231,7 @@ class Bench:
                     records.setdefault(entry.key.decode(), []).append(
                         CrawlDatum.from_bytes(entry.value)
                     )
-        return Result(loop, web, records, loop.ledger)
+        return Result(loop, web, records, loop.results.ledger)
 
     async def fetch(
         self, web: Web, urls: Iterable[str], settings: FetchSettings = QUICK, **more: object
@@ -206,7 +258,7 @@ async def test_every_page_is_fetched_once(bench: Bench) -> None:
     found = await bench.fetch(web, wanted)
     assert sorted(web.asked) == sorted(wanted) == sorted(found.records)
     assert found.outcomes == {Outcome.FETCHED: 90}
-    assert found.loop.stats.pages == 90
+    assert found.loop.results.stats.pages == 90
 
 
 async def test_each_status_has_its_outcome(bench: Bench) -> None:
@@ -228,7 +280,7 @@ async def test_each_status_has_its_outcome(bench: Bench) -> None:
         Outcome.FETCHED: 1,
     }
     assert found.status("ftp://a/") == [("fetch_retry", "failed(2), lastModified=0")]
-    assert found.loop.stats.errors == 2
+    assert found.loop.results.stats.errors == 2
 
 
 async def test_redirects_are_written_down_for_later(bench: Bench) -> None:
@@ -256,7 +308,7 @@ async def test_redirects_are_followed_up_to_the_limit(bench: Bench) -> None:
         "linked",
     ]
     assert found.outcomes == {Outcome.REDIRECTED: 1}
-    assert found.loop.stats.events["redirect_count_exceeded_total"] == 1
+    assert found.loop.results.stats.events["redirect_count_exceeded_total"] == 1
 
 
 async def test_exceeding_redirects_can_be_dropped(bench: Bench) -> None:
@@ -278,7 +330,7 @@ async def test_redirect_targets_met_lately_are_not_fetched_twice(bench: Bench) -
     pages = {f"http://{host}/": (codes.MOVED, "http://z/") for host in "abc"}
     found = await bench.fetch(Web(dict(pages)), pages, settings)
     assert found.web.asked.count("http://z/") == 1
-    assert found.loop.stats.events["redirect_deduplicated_total"] == 2
+    assert found.loop.results.stats.events["redirect_deduplicated_total"] == 2
 
 
 async def test_robots_txt_denies(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -289,7 +341,7 @@ async def test_robots_txt_denies(bench: Bench, caplog: pytest.LogCaptureFixture)
     assert found.status(urls(1)[0]) == found.status(urls(2)[1]) == [("fetch_gone", denied)]
     assert "http://a/1: Crawl-Delay of 40 s, above fetcher.max.crawl.delay" in caplog.messages
     assert found.outcomes == {Outcome.DENIED: 2, Outcome.FETCHED: 1}
-    assert found.loop.stats.events["robots_denied_maxcrawldelay_total"] == 1
+    assert found.loop.results.stats.events["robots_denied_maxcrawldelay_total"] == 1
 
 
 async def test_robots_txt_out_of_reach(bench: Bench) -> None:
@@ -305,7 +357,7 @@ async def test_robots_txt_out_of_reach(bench: Bench) -> None:
 async def test_robots_txt_is_stored_if_asked_for(bench: Bench) -> None:
     loop = bench.loop(Web(), urls(1), replace(QUICK, store_robots=True))
     await loop.run()
-    loop.log.close()
+    loop.results.log.close()
     keys = [
         entry.key
         for frame in frames(bench.path)
@@ -404,7 +456,7 @@ async def test_bandwidth_target_changes_the_threads(bench: Bench) -> None:
     async def wide() -> ProtocolOutput:
         loop.queues.settings = replace(loop.queues.settings, max_threads=100)
         loop.settings = replace(loop.settings, queues=loop.queues.settings)
-        loop.stats.bytes = 10
+        loop.results.stats.bytes = 10
         for _ in range(2):
             loop.tick(loop.snapshot(), guards)
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
@@ -412,7 +464,7 @@ async def test_bandwidth_target_changes_the_threads(bench: Bench) -> None:
     web.pages["http://a/0"] = wide
     await loop.run()
     assert loop.snapshot().threads == 8 + 11
-    loop.log.close()
+    loop.results.log.close()
 
 
 async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
@@ -434,7 +486,7 @@ async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
     assert loop.snapshot().oldest_wait == 0.0
     assert found.outcomes == {Outcome.RETRY: 1, Outcome.FETCHED: 1}
     assert "java.net.SocketTimeoutException" in str(found.status("http://a/0"))
-    assert found.loop.stats.events["hung_threads_total"] == 1
+    assert found.loop.results.stats.events["hung_threads_total"] == 1
 
 
 async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
@@ -443,7 +495,7 @@ async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
     web = Web()
     loop = bench.loop(web, urls(3), settings, clock=clock)
     task = asyncio.create_task(loop.run())
-    while loop.ledger.settled < 1:
+    while loop.results.ledger.settled < 1:
         await asyncio.sleep(0)
     clock.advance(2)
     loop.tick(loop.snapshot(), Guards.of(PressureSettings()))
@@ -473,12 +525,12 @@ async def test_who_leaves_finishes_what_is_in_flight_and_settles_nothing_else(be
 async def test_redirects_and_links_are_left_to_the_next_run(bench: Bench) -> None:
     """Neither followed nor recorded as links: the log says that they are to be fetched."""
 
-    def links(chain: object, page: ParsedPage) -> list[FetchItem]:
+    def links(depth: int) -> list[FetchItem]:
         return [FetchItem("http://a/link", CrawlDatum(), "a", None, 1)]
 
     web = Web()
     loop = bench.loop(
-        web, ["http://a/0", "http://b/0"], FOLLOWING, parser=Parsing(), hooks=Hooks(parsed=links)
+        web, ["http://a/0", "http://b/0"], FOLLOWING, parser=Parsing(), follow=following(links)
     )
 
     async def redirects() -> ProtocolOutput:
@@ -513,7 +565,7 @@ async def test_what_an_earlier_run_settled_is_left_out(bench: Bench) -> None:
     web = Web()
     loop = bench.loop(web, urls(5), settled=Counter({"http://a/1": 1, "http://a/3": 1}))
     await loop.run()
-    loop.log.close()
+    loop.results.log.close()
     assert sorted(web.asked) == ["http://a/0", "http://a/2", "http://a/4"]
 
 
@@ -525,20 +577,18 @@ async def test_a_log_that_can_not_be_written_ends_the_fetch(
     def full(frame: object) -> None:
         raise StoreError("disk full")
 
-    monkeypatch.setattr(loop.log, "append", full)
+    monkeypatch.setattr(loop.results.log, "append", full)
     with pytest.raises(StoreError, match="disk full"):
         await loop.run()
 
 
 async def test_retry_after_is_kept_and_told(bench: Bench) -> None:
-    told: list[tuple[str, int]] = []
-    clock = FakeClock(1_000_000)
+    listener, clock = Listener(), FakeClock(1_000_000)
     web = Web({"http://a/0": (codes.EXCEPTION, "Http code=503")}, headers={"retry-after": "3600"})
-    hooks = Hooks(busy_until=lambda host, time: told.append((host, time)))
-    loop = bench.loop(web, urls(3), replace(QUICK, places=1), hooks=hooks, clock=clock)
+    loop = bench.loop(web, urls(3), replace(QUICK, places=1), listener=listener, clock=clock)
     await loop.run()
     found = bench.result(loop, web)
-    assert told == [("a", 1_000_000 + 3_600_000)]
+    assert listener.busy == [("a", 1_000_000 + 3_600_000)]
     assert found.outcomes == {Outcome.RETRY: 1, Outcome.DEFERRED: 2}
     assert (
         found.status("http://a/2")[0][1]
@@ -614,14 +664,12 @@ async def test_a_page_that_is_parsed_takes_no_place(bench: Bench) -> None:
 
 
 async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:
-    def links(chain: object, page: ParsedPage) -> list[FetchItem]:
-        depth = chain.item.depth + 1  # type: ignore[attr-defined]
-        return (
-            [FetchItem(f"http://a/d{depth}", CrawlDatum(), "a", None, depth)] if depth <= 2 else []
-        )
+    def links(depth: int) -> list[FetchItem]:
+        url = f"http://a/d{depth + 1}"
+        return [FetchItem(url, CrawlDatum(), "a", None, depth + 1)] if depth < 2 else []
 
     found = await bench.fetch(
-        Web(), ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links)
+        Web(), ["http://a/0"], QUICK, parser=Parsing(), follow=following(links)
     )
     assert found.web.asked == ["http://a/0", "http://a/d1", "http://a/d2"]
     assert found.outcomes == {Outcome.FETCHED: 1, Outcome.FOLLOWED: 2}
@@ -633,13 +681,13 @@ async def test_a_stop_stops_followed_links_and_what_others_hand_over(
 ) -> None:
     """They end as what waited does: recorded, and not asked for."""
 
-    def links(chain: object, page: ParsedPage) -> list[FetchItem]:
+    def links(depth: int) -> list[FetchItem]:
         loop.stop(outcome)
         loop.add(FetchItem("http://b/handed-over", CrawlDatum(), "b"))
         return [FetchItem(f"http://a/d{n}", CrawlDatum(), "a", None, 1) for n in range(3)]
 
     web = Web()
-    loop = bench.loop(web, ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links))
+    loop = bench.loop(web, ["http://a/0"], QUICK, parser=Parsing(), follow=following(links))
     await asyncio.wait_for(loop.run(), 20)
     found = bench.result(loop, web)
     assert web.asked == ["http://a/0"]
@@ -656,14 +704,14 @@ async def test_what_is_handed_over_to_a_fetch_that_leaves_is_left_to_the_next_ru
     limit.
     """
 
-    def links(chain: object, page: ParsedPage) -> list[FetchItem]:
+    def links(depth: int) -> list[FetchItem]:
         loop.leave()
         loop.queues.settings = replace(loop.queues.settings, time_limit=1)
         loop.add(FetchItem("http://b/handed-over", CrawlDatum(), "b"))
         return []
 
     web = Web()
-    loop = bench.loop(web, ["http://a/0"], QUICK, parser=Parsing(), hooks=Hooks(parsed=links))
+    loop = bench.loop(web, ["http://a/0"], QUICK, parser=Parsing(), follow=following(links))
     await asyncio.wait_for(loop.run(), 20)
     assert bench.result(loop, web).outcomes == {Outcome.FETCHED: 1}
 
@@ -678,7 +726,7 @@ async def test_threads_start_one_after_the_other(bench: Bench) -> None:
     async def counts() -> ProtocolOutput:
         seen.append(loop.snapshot().active)
         clock.advance(0.1)
-        loop.wake()
+        loop.wakeup()
         for _ in range(3):
             await asyncio.sleep(0)
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
@@ -686,7 +734,7 @@ async def test_threads_start_one_after_the_other(bench: Bench) -> None:
     for url in urls(6):
         web.pages[url] = counts
     await loop.run()
-    loop.log.close()
+    loop.results.log.close()
     assert seen[:3] == [1, 2, 3]
 
 
@@ -708,10 +756,12 @@ async def test_the_loop_wakes_by_itself(bench: Bench, monkeypatch: pytest.Monkey
 
 
 async def test_events_are_published(bench: Bench) -> None:
-    told: list[tuple[str, str, dict[str, object]]] = []
-    hooks = Hooks(publish=lambda kind, url, data: told.append((kind, url, data)))
-    await bench.fetch(Web(), urls(1), replace(QUICK, publish=True), hooks=hooks)
-    assert told == [("START", "http://a/0", {}), ("END", "http://a/0", {"status": "success"})]
+    listener = Listener()
+    await bench.fetch(Web(), urls(1), replace(QUICK, publish=True), listener=listener)
+    assert listener.published == [
+        ("START", "http://a/0", {}),
+        ("END", "http://a/0", {"status": "success"}),
+    ]
 
 
 async def test_depth_of_the_queues_is_bounded(bench: Bench) -> None:
@@ -728,6 +778,6 @@ async def test_depth_of_the_queues_is_bounded(bench: Bench) -> None:
     loop = bench.loop(Web(), [url for n in range(20) for url in urls(10, f"h{n}")], settings)
     loop.queues.__class__ = Watching
     await loop.run()
-    loop.log.close()
+    loop.results.log.close()
     assert 10 < most < 20
-    assert loop.ledger.settled == 200
+    assert loop.results.ledger.settled == 200

@@ -12,9 +12,9 @@ from threading import Event, Thread
 import pytest
 
 from minutch.clock import SystemClock
-from minutch.cycle.fetch.fetchlog import Capture, FetchLog, Frame, frames
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.pagearchive import FOLDER, PageArchive, finish, recover
+from minutch.cycle.fetch.results.fetchlog import Capture, FetchLog, Frame, frames
+from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, finish, recover
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
 from minutch.records.content import Content

@@ -160,7 +160,7 @@ async def test_who_leaves_does_not_wait_for_the_end_of_a_pause(bench: Bench) -> 
     loop.leave()
     loop.hold(True)
     await asyncio.wait_for(task, 20)
-    assert loop.ledger.settled == len(web.asked) < 20
+    assert loop.results.ledger.settled == len(web.asked) < 20
 
 
 # -- details ---------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
         web, [*urls(4), *urls(3, "b")], replace(QUICK, queues=QueueSettings(crawl_delay=HOUR))
     )
     task = asyncio.create_task(loop.run())
-    while loop.ledger.settled < 2:
+    while loop.results.ledger.settled < 2:
         await asyncio.sleep(0)
     details = loop.snapshot(details=True).details
     assert details is not None

@@ -19,11 +19,10 @@ import httpx
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.fetchparser import LinkFollower
-from minutch.cycle.fetch.hooks import Hooks
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.linkfollower import LinkFollower
 from minutch.cycle.fetch.loop import FetchLoop, Snapshot
-from minutch.cycle.fetch.recorder import ParsedPage
+from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocolstatus as codes
@@ -32,7 +31,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsestatus import SUCCESS, ParseStatus
 from minutch.records.protocolstatus import ProtocolStatus
 from plugins.protocol_http.http import Http
-from tests.cycle.fetch.test_loop import Bench, Rules, Web
+from tests.cycle.fetch.test_loop import Bench, Listener, Rules, Web
 from tests.support.golden import PROJECT, SHARED
 from tests.support.virtualtime import VirtualClock, run
 
@@ -105,7 +104,7 @@ class Fetched:
 
     @property
     def outcomes(self) -> dict[Outcome, int]:
-        return dict(self.loop.ledger.outcomes)
+        return dict(self.loop.results.ledger.outcomes)
 
 
 @dataclass
@@ -127,32 +126,30 @@ class Fetch:
         web = web or Timed()
         conf = Configuration.load([]).with_values(PLAIN | (values or {}))
         settings = FetchSettings.from_conf(conf, web.clock.now(), **options)
-        snapshots: list[Snapshot] = []
+        listener = Listener()
         given = urls.split() if isinstance(urls, str) else urls
         (self.folder / "log-0").unlink(missing_ok=True)
 
         async def go() -> FetchLoop:
-            hooks = Hooks(tick=snapshots.append)
+            listed = [f"http://{url}" for url in given]
             loop = Bench(self.folder).loop(
                 web,
-                [f"http://{url}" for url in given],
+                listed,
                 settings,
-                hooks=hooks,
+                listener=listener,
+                follow=None
+                if links is None
+                else lambda names, stats: LinkFollower(settings.follow, names, stats, listed),
                 parser=None if links is None else Linking(links),
                 clock=web.clock,  # type: ignore[arg-type]
             )
-            if links is not None:
-                listed = [f"http://{url}" for url in given]
-                key = loop.runner.queue_key
-                follower = LinkFollower(settings.follow, key, loop.stats, listed)
-                hooks.parsed, hooks.is_new = follower.follow, follower.is_new
             await loop.run()
-            loop.log.close()
+            loop.results.log.close()
             return loop
 
         loop = run(web.clock, go())
-        loop.ledger.check("test")
-        return Fetched(web, loop, snapshots)
+        loop.results.ledger.check("test")
+        return Fetched(web, loop, listener.ticks)
 
 
 @pytest.fixture

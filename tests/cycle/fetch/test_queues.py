@@ -10,9 +10,9 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import RedirectMemory
+from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queues import VARIABLE_DELAY_KEY, FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queues import VARIABLE_DELAY_KEY, FetchQueues
 from minutch.cycle.fetch.settings import NEVER, QueueSettings, RedirectSettings
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import LongWritable

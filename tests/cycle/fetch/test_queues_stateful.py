@@ -12,9 +12,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem
+from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.queueitems import Dropped, FetchItem
-from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.settings import NEVER, QueueSettings
 from minutch.records.crawldatum import CrawlDatum
 

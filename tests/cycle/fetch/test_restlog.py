@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.cycle.fetch import restlog
-from minutch.cycle.fetch.restlog import RestLog, read_rests
+from minutch.cycle.fetch.frontier import restlog
+from minutch.cycle.fetch.frontier.restlog import RestLog, read_rests
 from minutch.records.crawldatum import STATUS_LINKED
 from tests.support.segments import LOOPBACK, conf_for, fetch_segment, fetched, make_segment
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch import hoststate as state_module
 from minutch.cycle.fetch import snapshot as snapshot_module
 from minutch.cycle.fetch.display import (
     Display,
@@ -22,10 +21,11 @@ from minutch.cycle.fetch.display import (
     status_lines,
     time_left,
 )
-from minutch.cycle.fetch.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.frontier import hoststate as state_module
+from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queues import FetchQueues
 from minutch.cycle.fetch.settings import QueueSettings
 from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot
 from minutch.cycle.fetch.stats import MAX_HOSTS, FetchStats
@@ -188,14 +188,18 @@ def test_state_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_many_queues_are_looked_through_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_module, "QUEUES_A_SECOND", 2)
     queues, longest = FetchQueues(QueueSettings(crawl_delay=1000)), LongestWaits()
+    stats = FetchStats()
     queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 0)
-    assert longest.of(queues, 0) == (0, 1000)
+    assert longest.of(queues, stats, 0) == (0, 1000)
     for _ in range(4):
         queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 0)
-    assert longest.of(queues, 0) == (0, 5000)
+    assert longest.of(queues, stats, 0) == (0, 5000)
     for host in "bcd":
         queues.add(FetchItem(f"http://{host}/", CrawlDatum(), host), 0)
-    assert longest.of(queues, 600) == (0, 5000)
+    assert longest.of(queues, stats, 600) == (0, 5000)
     for _ in range(4):
         queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 600)
-    assert longest.of(queues, 2599) == (0, 5000) and longest.of(queues, 2600) == (0, 9000)
+    assert longest.of(queues, stats, 2599) == (0, 5000) and longest.of(queues, stats, 2600) == (
+        0,
+        9000,
+    )

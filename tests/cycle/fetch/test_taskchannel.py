@@ -13,10 +13,10 @@ from queue import SimpleQueue
 
 import pytest
 
-from minutch.cycle.fetch import taskchannel as line
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.taskchannel import ChannelAddress, ChannelServer, TaskChannel
+from minutch.cycle.fetch.tasks import taskchannel as line
+from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 
 PATIENCE = 10
 STATE = Snapshot(

@@ -7,11 +7,13 @@ import asyncio
 import pytest
 
 from minutch.clock import FakeClock
+from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.queueitems import FetchItem
-from minutch.cycle.fetch.queues import FetchQueues
-from minutch.cycle.fetch.settings import QueueSettings
+from minutch.cycle.fetch.settings import BY_HOST, QueueSettings
 from minutch.cycle.fetch.visits import Visitor, Visits
+from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.plugin.turns import NoTurn
 from minutch.records.crawldatum import CrawlDatum
 
@@ -24,7 +26,8 @@ class Bench:
     def __init__(self) -> None:
         self.clock = FakeClock(10_000)
         self.queues = FetchQueues(QueueSettings(crawl_delay=DELAY, patience=5000))
-        self.visits = Visits(self.queues, self.clock, lambda: None, lambda url: url[7])
+        names = QueueNames(BY_HOST)
+        self.visits = Visits(self.queues, self.clock, names, Wakeup())
         self.granted: list[str] = []
 
     def item(self, host: str) -> FetchItem:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from minutch.cycle.fetch.frontier.queueitems import FetchQueue
+from minutch.cycle.fetch.frontier.queuekey import queue_hash
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.queueitems import FetchQueue
-from minutch.cycle.fetch.queuekey import queue_hash
 
 _SWEEP: Final = 10_000
 

@@ -17,8 +17,8 @@ from hashlib import blake2b
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.answer import Answer
-from minutch.cycle.fetch.fetchlog import Capture
+from minutch.cycle.fetch.results.answer import Answer
+from minutch.cycle.fetch.results.fetchlog import Capture
 from minutch.hadoop.formats.writables import Text
 from minutch.records import protocolstatus
 from minutch.records.content import Content

@@ -18,8 +18,8 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
-from minutch.cycle.fetch.listindex import HostSupply, ListIndex
-from minutch.cycle.fetch.queueitems import Dropped
+from minutch.cycle.fetch.frontier.listindex import HostSupply, ListIndex
+from minutch.cycle.fetch.frontier.queueitems import Dropped
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import host_of
 
@@ -41,11 +41,12 @@ Ask = Callable[[str, str], Awaitable[list[str]]]
 class HostAddresses:
     """One address of each host that was asked for. Used on one event loop."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, heard: Callable[[], object]) -> None:
+        """`heard` is called when there is an answer."""
         self._ask = ask
+        self._heard = heard
         self._known: OrderedDict[str, str | None] = OrderedDict([("", THIS_MACHINE)])
         self._asked: dict[str, asyncio.Task[None]] = {}
-        self.heard: Callable[[], object] = lambda: None
         self.answers = 0
         """How many were heard."""
 
@@ -93,7 +94,7 @@ class HostAddresses:
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         self.answers += 1
-        self.heard()
+        self._heard()
 
 
 class AddressedList:
@@ -157,7 +158,3 @@ class AddressedList:
         self.left -= supply.left
         if queue_id is None:
             self._index.refuse(supply)
-
-
-async def nothing_to_learn(urls: Iterable[str]) -> None:
-    """Stands in for `learn` where queues have no addresses for names."""

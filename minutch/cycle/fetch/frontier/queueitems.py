@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import heapq
+import struct
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from minutch.cycle.fetch.fetchlog import Frame
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.results.fetchlog import Frame
 from minutch.records.crawldatum import CrawlDatum
 
 NO_ENTRY: Final = 0
+_FOLLOW: Final = struct.Struct(">II")
 
 
 @dataclass(slots=True)
@@ -35,6 +37,20 @@ class FetchItem:
     """How often it was put back."""
     frame: Frame | None = None
     """The records of its robots.txt, where its page has to be asked for once more."""
+
+
+def pack_follow(item: FetchItem) -> bytes:
+    """Returns the value of a FOLLOW entry: depth, redirects so far and datum of an item that is
+    still to be fetched.
+    """
+    return _FOLLOW.pack(item.depth, item.redirects) + item.datum.to_bytes()
+
+
+def unpack_follow(url: str, value: bytes, queue_id: str) -> FetchItem:
+    """Returns the item of a FOLLOW entry."""
+    depth, redirects = _FOLLOW.unpack_from(value)
+    datum = CrawlDatum.from_bytes(value[_FOLLOW.size :])
+    return FetchItem(url, datum, queue_id, None, depth, redirects)
 
 
 class Items(Protocol):

@@ -29,12 +29,11 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Final
 
-from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.queueitems import (
+from minutch.cycle.fetch.frontier.queueitems import (
     NO_ENTRY,
     Dropped,
     DroppedItems,
@@ -45,8 +44,9 @@ from minutch.cycle.fetch.queueitems import (
     NoList,
     OneItem,
 )
-from minutch.cycle.fetch.queuekey import host_name
-from minutch.cycle.fetch.queuememory import QueueMemory
+from minutch.cycle.fetch.frontier.queuekey import host_name
+from minutch.cycle.fetch.frontier.queuememory import QueueMemory
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import BY_HOST, NEVER, QueueSettings
 from minutch.hadoop.formats.writables import LongWritable, Text
 
@@ -84,6 +84,11 @@ class FetchQueues:
     def waiting(self) -> int:
         """Items that may still be taken."""
         return self._waiting + (0 if self._ended else self.listed.left)
+
+    @property
+    def ended(self) -> bool:
+        """True if the fetch is ending: what waits is dropped."""
+        return self._ended is not None
 
     @property
     def given_up(self) -> int:
@@ -258,6 +263,10 @@ class FetchQueues:
         """Returns True once fetcher.timelimit.mins minutes have passed since the job started."""
         return self.settings.time_limit != NEVER and now >= self.settings.time_limit
 
+    def is_over(self, now: int) -> bool:
+        """Returns True if nothing new is asked for any more."""
+        return self._ended is not None or self.is_late(now)
+
     def end(self, outcome: Outcome, now: int) -> None:
         """Ends the fetch: drops what waits, and what is added from now on."""
         self._ended = self._ended or (outcome, outcome.reason)
@@ -308,9 +317,17 @@ class FetchQueues:
         """Returns the ms until the last queue that has items may yield one; 0 if all may now."""
         return max((max(0, queue.yields_at - now) for queue in self._with_items()), default=0)
 
-    def longest_queue(self) -> int:
-        """Returns the ms that the longest queue takes for its rests alone."""
-        return max((queue.waiting * queue.delay for queue in self._with_items()), default=0)
+    def longest_queue(self, mean_ms: Callable[[str], float]) -> int:
+        """Returns the ms that the longest queue takes for its rests and requests; `mean_ms` is how
+        long one to a queue has taken until now.
+        """
+        return max(
+            (
+                queue.waiting * (queue.delay + int(mean_ms(queue.id)))
+                for queue in self._with_items()
+            ),
+            default=0,
+        )
 
     def _with_items(self) -> Iterator[FetchQueue]:
         return (queue for queue in self.queues.values() if queue.waiting)

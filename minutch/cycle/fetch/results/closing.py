@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.cycle.fetch.fetchlog import Part, log_codec, positions
+from minutch.cycle.fetch.results.fetchlog import Part, log_codec, positions
 from minutch.cycle.parse.packing import unpack_records
 from minutch.cycle.segment.store import (
     CONTENT,

@@ -23,9 +23,9 @@ from typing import Final
 
 import numpy as np
 
+from minutch.cycle.fetch.frontier.listpass import NO_CHANGE, PLACE_BITS, Change, ListPass
+from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.listpass import NO_CHANGE, PLACE_BITS, Change, ListPass
-from minutch.cycle.fetch.queueitems import Dropped, FetchItem
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from isal import isal_zlib
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.fetchlog import Capture, Frame, Part, cut, positions
+from minutch.cycle.fetch.results.fetchlog import Capture, Frame, Part, cut, positions
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import WARC, Segment
 from minutch.errors import StoreError

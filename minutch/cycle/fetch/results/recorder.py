@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from minutch.cycle.fetch.answer import Answer
-from minutch.cycle.fetch.captures import capture_of, robots_captures
 from minutch.cycle.fetch.decisions import ending, skipped_status
-from minutch.cycle.fetch.fetchlog import Frame, Part
+from minutch.cycle.fetch.results.answer import Answer
+from minutch.cycle.fetch.results.captures import capture_of, robots_captures
+from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.packing import PackedDocument
 from minutch.errors import MinutchError

@@ -1,0 +1,64 @@
+"""Writes what a fetch finds, each URL once: into the log, the WARC files and the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minutch.cycle.fetch.frontier.queueitems import Dropped
+from minutch.cycle.fetch.frontier.queues import ROBOTS_DEFER
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame
+from minutch.cycle.fetch.results.pagearchive import PageArchive
+from minutch.cycle.fetch.results.recorder import Recorder
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.errors import StoreError
+
+
+@dataclass(slots=True)
+class FetchResults:
+    """The results of one process of a fetch."""
+
+    recorder: Recorder
+    log: FetchLog
+    ledger: Ledger
+    stats: FetchStats
+    archive: PageArchive | None = None
+    """Where answers are archived (fetcher.warc)."""
+
+    def write(self, frame: Frame) -> None:
+        """Writes the records of a URL, which is settled by that. Raises StoreError."""
+        if self.archive is not None:
+            self.archive.keep(frame)
+        self.log.append(frame)
+        if frame.listed:
+            self.ledger.settle(frame.outcome, len(frame.listed))
+        elif frame.outcome is Outcome.FOLLOWED:
+            self.ledger.settle(Outcome.FOLLOWED)
+
+    def skip(self, dropped: Dropped, now: int) -> None:
+        """Writes that a URL is not asked for, and why. Raises StoreError."""
+        item, outcome, reason = dropped.item, dropped.outcome, dropped.reason
+        if item.listed is None:
+            url, frame = item.url, Frame(Outcome.FOLLOWED, [])
+        else:
+            url, frame = item.listed, Frame(outcome, [item.listed])
+        self.recorder.skipped(frame, url, item.datum, reason, now)
+        event = "robots_defer_visits_dropped_total" if reason == ROBOTS_DEFER else outcome.event
+        if event:
+            self.stats.events[event] += 1
+        self.write(frame)
+
+    def sync(self) -> None:
+        """Brings what was written onto the medium. For another thread. Raises StoreError."""
+        try:
+            if self.archive is not None:
+                self.archive.sync()
+            self.log.sync()
+        except OSError as exc:
+            raise StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}") from exc
+
+    def close(self) -> None:
+        """Closes the files. For another thread."""
+        if self.archive is not None:
+            self.archive.close()
+        self.log.close()
