@@ -34,7 +34,7 @@ class CurlLoop:
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         if files != resource.RLIM_INFINITY:
             max_connections = min(max_connections, files // 2)
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._epoll = select.epoll()
         self._masks: dict[int, int] = {}
         self._soon: asyncio.Handle | None = None
@@ -46,7 +46,7 @@ class CurlLoop:
         self.multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self.multi.setopt(pycurl.M_MAXCONNECTS, max_connections)
         self.multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
-        self._loop.add_reader(self._epoll.fileno(), self._on_ready)
+        self.loop.add_reader(self._epoll.fileno(), self._on_ready)
 
     @property
     def active(self) -> int:
@@ -70,7 +70,7 @@ class CurlLoop:
         for handle in (self._soon, self._timer):
             if handle is not None:
                 handle.cancel()
-        self._loop.remove_reader(self._epoll.fileno())
+        self.loop.remove_reader(self._epoll.fileno())
         self.multi.close()
         self._epoll.close()
 
@@ -107,12 +107,10 @@ class CurlLoop:
         """
         if milliseconds == 0:
             if self._soon is None:
-                self._soon = self._loop.call_soon(self._on_turn)
+                self._soon = self.loop.call_soon(self._on_turn)
             return
         self._due = (
-            math.inf
-            if milliseconds < 0
-            else self._loop.time() + min(milliseconds / 1000, _MAX_WAIT)
+            math.inf if milliseconds < 0 else self.loop.time() + min(milliseconds / 1000, _MAX_WAIT)
         )
         if self._timer is None or self._due < self._timer.when():
             self._set_timer()
@@ -120,9 +118,7 @@ class CurlLoop:
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = (
-            None if self._due == math.inf else self._loop.call_at(self._due, self._on_time)
-        )
+        self._timer = None if self._due == math.inf else self.loop.call_at(self._due, self._on_time)
 
     # -- asyncio's callbacks -----------------------------------------------------------------------
 
@@ -132,7 +128,7 @@ class CurlLoop:
 
     def _on_time(self) -> None:
         self._timer = None
-        if self._loop.time() < self._due:
+        if self.loop.time() < self._due:
             self._set_timer()
         else:
             self._due = math.inf

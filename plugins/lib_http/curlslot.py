@@ -41,8 +41,8 @@ class CurlSettings:
     ca_file: str = ""
     http_version: str = "1.1"
     dns_cache_seconds: int = 2
-    """How long libcurl keeps an address. It looks through all of them at the end of each transfer,
-    which costs more than the transfer at 20,000 hosts: where `resolver` keeps them, this is short.
+    """How long libcurl keeps an address that it has looked up itself. It looks through all of them
+    at the end of each transfer, which costs more than the transfer at 20,000 hosts.
     """
     record_tls: bool = False
     tls: TlsSettings = field(default_factory=TlsSettings)
@@ -79,6 +79,8 @@ class CurlSlot:
         self.accepts = accepts
         self.options: dict[int, object] = {}
         self.direct = True
+        self.pinned = ""
+        """The `host:port` whose addresses it has told libcurl."""
         self.most_requests = 1
         """In one transfer."""
         self.reset(0)
@@ -114,7 +116,6 @@ class CurlSlot:
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             (pycurl.PROXY, ""),
             (pycurl.CONNECTTIMEOUT_MS, settings.connect_timeout),
-            (pycurl.DNS_CACHE_TIMEOUT, settings.dns_cache_seconds),
             (pycurl.MAXAGE_CONN, settings.max_idle_seconds),
             (pycurl.HTTP_VERSION, _VERSIONS[settings.http_version]),
             (pycurl.SSL_VERIFYPEER, int(settings.verify)),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -44,6 +45,7 @@ from .ways import Way, Ways
 MAX_PORT: Final = 65_535
 SWEEP: Final = 0.25
 """Seconds between two looks for transfers that have stalled."""
+_FOR_EVER: Final = -1
 _WEIRD: Final = 8
 _PARTIAL: Final = 18
 _EMPTY: Final = 52
@@ -161,6 +163,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: dict[tuple[str, int, str], tuple[str, str]] = {}
         self._ways = Ways()
+        self._pinned: Counter[str] = Counter()
+        """Slots by the `host:port` whose addresses they have told libcurl."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Fetches one answer; redirects are left to the caller."""
@@ -182,7 +186,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
             self._curl = CurlLoop(self._settings.max_connections)
         slot = self._slot(authority)
         try:
-            _prepare(slot, order, authority, addresses, way)
+            self._pin(slot, order, addresses)
+            _prepare(slot, order, authority, way)
             return self._reply(slot, order, await self._perform(self._curl, slot, order))
         except AskAgain:
             self._ways.note(authority, Way.FRESH)
@@ -197,12 +202,11 @@ class CurlTransport(httpx.AsyncBaseTransport):
 
     async def _perform(self, curl: CurlLoop, slot: CurlSlot, order: Order) -> Exception | None:
         """Waits for a transfer to end; returns the error that ended it, if any."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Exception | None] = loop.create_future()
+        future: asyncio.Future[Exception | None] = curl.loop.create_future()
         self._busy[slot] = future
         curl.add(slot.handle, lambda code, message: self._done(slot, order, code, message))
         if self._sweeper is None:
-            self._sweeper = loop.call_later(SWEEP, self._sweep)
+            self._sweeper = curl.loop.call_later(SWEEP, self._sweep)
         try:
             return await future
         finally:
@@ -232,6 +236,28 @@ class CurlTransport(httpx.AsyncBaseTransport):
             return []
         known = self._names.known(order.host)
         return await self._names.find(order.host) if known is None else known
+
+    def _pin(self, slot: CurlSlot, order: Order, addresses: list[str]) -> None:
+        """Says where a host is, and lets libcurl forget the one before, unless another slot needs
+        it: so it never has to look through what it knows for what is too old.
+        """
+        if not addresses or (order.port or 0) > MAX_PORT:
+            slot.set(pycurl.DNS_CACHE_TIMEOUT, self._settings.dns_cache_seconds)
+            return
+        slot.set(pycurl.DNS_CACHE_TIMEOUT, _FOR_EVER)
+        port = order.port or (443 if order.scheme == "https" else 80)
+        name, before = f"{order.host}:{port}", slot.pinned
+        places = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
+        entries = [f"+{name}:{places}"]
+        if name != before:
+            self._pinned[name] += 1
+            slot.pinned = name
+            if before and self._pinned[before] == 1:
+                del self._pinned[before]
+                entries.append(f"-{before}")
+            elif before:
+                self._pinned[before] -= 1
+        slot.handle.setopt(pycurl.RESOLVE, entries)
 
     def _slot(self, authority: str) -> CurlSlot:
         """Returns a slot that served this server, if there is one; else a new one, or one of the
@@ -357,13 +383,9 @@ def _authority(host: str, port: int | None) -> str:
     return (f"[{host}]" if ":" in host else host) + ("" if port is None else f":{port}")
 
 
-def _prepare(slot: CurlSlot, order: Order, authority: str, addresses: list[str], way: Way) -> None:
+def _prepare(slot: CurlSlot, order: Order, authority: str, way: Way) -> None:
     slot.reset(order.limit)
     slot.set(pycurl.URL, f"{order.scheme}://{authority}/")
-    if (
-        addresses and (order.port or 0) <= MAX_PORT
-    ):  # for each transfer: libcurl forgets them afterwards
-        slot.handle.setopt(pycurl.RESOLVE, [_pin(order, addresses)])
     slot.direct = not order.proxy
     slot.set(pycurl.PROXY, order.proxy)
     target = order.target
@@ -385,14 +407,6 @@ def _header_lines(raw: tuple[tuple[bytes, bytes], ...]) -> list[bytes]:
     lines = [name + b": " + value for name, value in raw]
     names = {name.lower() for name, _ in raw}
     return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
-
-
-def _pin(order: Order, addresses: list[str]) -> str:
-    """libcurl's `+host:port:address[,address]…`: this host is at these addresses, for the usual
-    time.
-    """
-    port = order.port or (443 if order.scheme == "https" else 80)
-    return f"+{order.host}:{port}:{','.join(f'[{a}]' if ':' in a else a for a in addresses)}"
 
 
 def _set_connection(slot: CurlSlot, order: Order, way: Way) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 FILE_NAME: Final = "robots.sqlite"
 MOST_KEPT: Final = 200_000
 """Files; of more, those that were fetched longest ago go."""
+_EVERY: Final = 1.0
+"""Seconds between two writes."""
 _COLUMNS: Final = "fetched, code, content, content_type, url, sitemaps, signals"
 _SCHEMA: Final = (
     "CREATE TABLE robotstxt (key TEXT PRIMARY KEY, fetched REAL, code INTEGER, content BLOB,"
@@ -54,9 +57,14 @@ class RobotsDisk(StateFile):
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         super().__init__(path, _SCHEMA, read_only=read_only)
+        self._rows: list[tuple[object, ...]] = []
+        self._written = 0.0
 
     def get(self, key: str, since: float) -> StoredRobots | None:
-        """Returns the file of `key` if it was fetched after `since`."""
+        """Returns the file of `key` if it was fetched after `since`; one that was put a moment ago
+        may not be found yet.
+        """
+        self._flush_if_due()
         rows = self.read(
             f"SELECT {_COLUMNS} FROM robotstxt WHERE key = ? AND fetched > ?", (key, since)
         )
@@ -67,18 +75,37 @@ class RobotsDisk(StateFile):
             return None
 
     def put(self, key: str, found: StoredRobots) -> None:
-        """Stores a file at once, so that a killed fetch need not ask again."""
-        row = (
-            key,
-            found.fetched,
-            found.code,
-            zlib.compress(found.content, 1),
-            found.content_type,
-            found.url,
-            json.dumps(found.sitemaps),
-            json.dumps(dict(found.signals)),
+        """Stores a file, with others of the same second: a fetch that is killed asks for few
+        again.
+        """
+        self._rows.append(
+            (
+                key,
+                found.fetched,
+                found.code,
+                zlib.compress(found.content, 1),
+                found.content_type,
+                found.url,
+                json.dumps(found.sitemaps),
+                json.dumps(dict(found.signals)),
+            )
         )
-        self.write("INSERT OR REPLACE INTO robotstxt VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
+        self._flush_if_due()
+
+    def close(self) -> None:
+        """Stores what is left, and closes the file."""
+        self._flush()
+        super().close()
+
+    def _flush_if_due(self) -> None:
+        if self._rows and time.monotonic() - self._written > _EVERY:
+            self._flush()
+            self._written = time.monotonic()
+
+    def _flush(self) -> None:
+        rows, self._rows = self._rows, []
+        if rows:
+            self.write("INSERT OR REPLACE INTO robotstxt VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def forget_old(self, before: float) -> None:
         """Removes the files that were fetched `before` (s) or earlier."""
