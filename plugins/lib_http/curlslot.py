@@ -7,6 +7,7 @@ before.
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import time
@@ -69,6 +70,23 @@ _NEWEST: Final = {
     ssl.TLSVersion.TLSv1_2: pycurl.SSLVERSION_MAX_TLSv1_2,
     ssl.TLSVersion.TLSv1_3: pycurl.SSLVERSION_MAX_TLSv1_3,
 }
+
+
+class _NewSocket:
+    """A socket of which libcurl takes a copy. Python's own would complain that nobody closes it,
+    and write down for that which one it is.
+    """
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, family: int, kind: int, protocol: int) -> None:
+        self._descriptor = socket.socket(family, kind, protocol).detach()
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
 
 
 class CurlSlot:
@@ -199,7 +217,7 @@ class CurlSlot:
         if self.direct and not self.accepts(ip):
             self.forbidden = ip
             return pycurl.SOCKET_BAD
-        return socket.socket(family, kind, protocol)
+        return _NewSocket(family, kind, protocol)
 
     def _before_request(self, *addresses: object) -> int:
         """libcurl sends a request once more by itself if the connection that it kept turns out to

@@ -229,3 +229,30 @@ async def test_a_request_is_not_sent_again_by_itself() -> None:
     await transport.aclose()
     server.close()
     assert [target for _, target in closing.requests] == ["/1", "/2", "/2", "/3", "/4"]
+
+
+class Names:
+    """Says that every host is here, as long as it says anything."""
+
+    silent = False
+
+    def known(self, host: str) -> list[str]:
+        return [] if self.silent else ["127.0.0.1"]
+
+
+async def test_libcurl_forgets_hosts_that_no_slot_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would look through all that it knows at the end of each transfer, else."""
+    monkeypatch.setattr("plugins.lib_http.curltransport.MOST_IDLE", 2)
+    names = Names()
+    settings = CurlSettings(connect_timeout=300)
+    transport = CurlTransport(settings, lambda address: True, names=names)  # type: ignore[arg-type]
+    async with serving(PLAIN) as (port, _):
+        for number in (*range(9), 8, 7, 8):
+            reply = await reply_to(transport, request_to(port, host=f"h{number}.invalid"))
+            assert reply.code == 404
+        assert transport._pinned == {f"h7.invalid:{port}": 1, f"h8.invalid:{port}": 1}
+        names.silent = True
+        assert (await reply_to(transport, request_to(port, host="h8.invalid"))).code == 404
+        with pytest.raises(httpx.TransportError):
+            await reply_to(transport, request_to(port, host="h0.invalid"))
+    await transport.aclose()

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from minutch.clock import FakeClock
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import Url, parse
@@ -352,3 +353,24 @@ async def test_a_robots_txt_that_breaks_off() -> None:
         found = await protocol.get_robot_rules(server.url("x"), CrawlDatum(), None)
         await protocol.close()
     assert found.is_allowed(server.url("yes")) and not found.is_allowed(server.url("no"))
+
+
+def test_files_go_to_disk_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a second, and at the end; others see them then."""
+    found = StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt")
+    clock = FakeClock()
+    monkeypatch.setattr("plugins.lib_http.robotsdisk.time.monotonic", clock.monotonic)
+    disk = RobotsDisk(tmp_path / "robots")
+
+    def stored() -> str:
+        with RobotsDisk(tmp_path / "robots", read_only=True) as other:
+            return "".join(key for (key,) in other.read("SELECT key FROM robotstxt ORDER BY key"))
+
+    for key, seconds, seen in (("a", 10, "a"), ("b", 0.9, "a"), ("c", 0.6, "abc")):
+        clock.advance(seconds)
+        disk.put(key, found)
+        assert stored() == seen
+    disk.put("d", found)
+    assert stored() == "abc"
+    disk.close()
+    assert stored() == "abcd"
