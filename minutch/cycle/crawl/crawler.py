@@ -28,7 +28,7 @@ from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
-from minutch.cycle.index.writers import keep_documents
+from minutch.cycle.index.writers import keep_documents, reach_writers
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ConfigError, MinutchError
 from minutch.hadoop.stores import is_local
@@ -134,6 +134,8 @@ class Crawler:
         with lock(self.directory), self.serving(self.screen):
             logs = self.directory if is_local(self.directory) else Path()
             self.log_file = log.log_to(logs / LOG, self.context.err)
+            if self.options.index:
+                reach_writers(self.context.conf, self.directory)
             self._begin()
             rounds.clear_left_overs(self.directory)
             waiting = rounds.unfinished(self.directory, self.steps)
@@ -180,7 +182,10 @@ class Crawler:
         return [*commands, f"minutch serve {place}"] if has_index else commands
 
     def _is_over(self, number: int) -> bool:
-        if any(path.exists() for path in (Path(STOP), self.directory / STOP)):
+        found = [path for path in (Path(STOP), self.directory / STOP) if path.exists()]
+        if found:
+            for path in found:
+                path.unlink(missing_ok=True)  # obeyed: the next crawl goes on
             self.screen.note(f"{STOP} found, stopping after {counted(number, 'rounds')}")
             return True
         if self._is_asked_to_stop:

@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Self, TypeVar
 
 import polars as pl
@@ -91,6 +92,13 @@ def keep_documents(conf: Configuration) -> bool:
     Raises ConfigError, PluginError.
     """
     return not any(item.make().overwrites for item in configured_writers(conf).values())
+
+
+def reach_writers(conf: Configuration, crawl: Path) -> None:
+    """Asks all writers whether they can be written to, before a crawl fetches anything for them.
+    Raises ConfigError, PluginError, IndexWriterError.
+    """
+    WriterChain.from_conf(conf.with_values({CRAWL_PROPERTY: str(crawl.absolute())})).reach()
 
 
 # -- in worker processes ---------------------------------------------------------------------------
@@ -200,10 +208,13 @@ class WriterChain:
 
     def open(self) -> None:
         """Opens all writers. Raises IndexWriterError."""
+        self._open()
+        log.info("%s", self.describe())
+
+    def _open(self) -> None:
         for queue in self._queues:
             self._opened.append(queue)
             self._retrying(queue, queue.writer.open)
-        log.info("%s", self.describe())
 
     def write(self, encoded: Encoded) -> None:
         """Queues actions and sends full batches. Raises IndexWriterError if a writer fails."""
@@ -313,6 +324,12 @@ class WriterChain:
                 reason = f"{type(error).__name__}: {error}"
                 raise IndexWriterError(f"index writer {queue.name}: {reason}") from error
         raise AssertionError("unreachable")
+
+    def reach(self) -> None:
+        """Opens all writers and lets go of them. Raises IndexWriterError if one can't be had."""
+        with self:
+            self._open()
+            self.abort()
 
     def describe(self) -> str:
         """Describes the active writers with their parameters, for the log."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -238,6 +239,8 @@ def test_a_stop_file_ends_it(jobs: Jobs, place: str) -> None:
     run.run()
     assert jobs.names == ["inject"]
     assert ".STOP found, stopping after 0 rounds" in printed(run)
+    crawl(jobs, rounds=1).run()
+    assert jobs.names[1:] == ["inject", "generate", *ROUND[1:]]
 
 
 @pytest.mark.parametrize("step", ROUND[1:])
@@ -328,6 +331,25 @@ def test_an_index_is_cleaned_where_all_writers_keep_it(
     index = ("index", "crawl/crawldb", [segment], options)
     clean = ("clean", "crawl/crawldb", CleanOptions())
     assert jobs.calls[-1 - cleans :] == [index, clean][: 1 + cleans]
+
+
+def test_writers_are_asked_before_anything_is_fetched(jobs: Jobs) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    (jobs.root / "index-writers.xml").write_text(
+        '<writers><writer id="away" class="org.apache.nutch.indexwriter.solr.SolrIndexWriter">'
+        f'<parameters><param name="url" value="http://127.0.0.1:{port}/solr/nutch"/></parameters>'
+        "<mapping/></writer></writers>"
+    )
+    run = crawl(jobs, rounds=1, index=True)
+    settings = {
+        "plugin.includes": "protocol-http|parse-html|indexer-solr",
+        "indexer.indexwriters.file": str(jobs.root / "index-writers.xml"),
+    }
+    run.context.conf = run.context.conf.with_values(settings).freeze()
+    with pytest.raises(MinutchError, match=f"index writer away: .*{port}"):
+        run.run()
+    assert jobs.calls == []
 
 
 def test_what_cannot_work_is_refused_at_once(jobs: Jobs) -> None:
