@@ -53,7 +53,7 @@ from .curltransport import CurlRequest, CurlTransport
 from .dates import format_date, parse_date
 from .decoding import decode
 from .exchange import Answer, Reply, is_shorter, request_target
-from .failures import PUT_OFF, NoNameServer, UnknownHost, java_text, put_off
+from .failures import PUT_OFF, NoNameServer, UnknownHost, failed, java_text, put_off
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
 from .messages import Headers, origin, reply_of, whole_url
@@ -158,7 +158,7 @@ class HttpBase(Protocol):
             text = _error_text(exc, url)
             short = text.partition(":")[0] in self.settings.suppressed
             log.debug("can't fetch %s: %s", url, text, exc_info=None if short else exc)
-            return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [text]))
+            return ProtocolOutput(None, failed(exc, text))
 
     def output_of(self, answer: Answer, parsed: Url, url: str, datum: CrawlDatum) -> ProtocolOutput:
         """Converts an answer to the output for the page at `url`. Raises UrlError for a redirect to

@@ -71,6 +71,14 @@ def put_off(error: Exception) -> ProtocolStatus:
     return UNRESOLVED
 
 
+def failed(error: Exception, text: str) -> ProtocolStatus:
+    """Returns the status for any other failure, which Java would print as `text`: `blocked` where
+    it is this crawler that does not want to ask.
+    """
+    blocked = isinstance(error, ForbiddenAddress)
+    return ProtocolStatus(codes.BLOCKED if blocked else codes.EXCEPTION, [text])
+
+
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"
 _JAVA: Final[tuple[tuple[type[Exception], str, str | None], ...]] = (
     (UnknownHost, "java.net.UnknownHostException", None),

@@ -42,7 +42,7 @@ from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
-from .failures import PUT_OFF, java_text, put_off
+from .failures import PUT_OFF, failed, java_text, put_off
 from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 from .robotsmemory import BUDGET, RobotsMemory
 
@@ -258,8 +258,7 @@ class RobotsStore:
             return Unreachable.of(put_off(exc), defer=True)
         except (httpx.TransportError, httpx.InvalidURL, UrlError) as exc:
             log.info("can't get robots.txt for %s: %s", url, exc)
-            text = java_text(exc, str(url))
-            return self._failed(ProtocolStatus(codes.EXCEPTION, [text]))
+            return self._failed(failed(exc, java_text(exc, str(url))))
         if isinstance(answer, RobotRules):
             return self._keep(key, answer)
         if answer.code >= _SERVER_ERROR or answer.code == _TOO_MANY:

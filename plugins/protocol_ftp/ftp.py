@@ -59,6 +59,7 @@ from ..lib_http.failures import (
     NoNameServer,
     UnknownHost,
     connect_error,
+    failed,
     java_text,
 )
 from ..lib_http.resolver import ResolverSettings, make_resolver
@@ -117,7 +118,7 @@ class Ftp(Protocol):
         except (httpx.TransportError, UrlError) as exc:
             datum.metadata[Text(RESPONSE_CODE_KEY)] = Text("500")
             log.debug("can't fetch %s: %s", url, exc)
-            return ProtocolOutput(None, ProtocolStatus(codes.EXCEPTION, [_java_text(exc, url)]))
+            return ProtocolOutput(None, failed(exc, _java_text(exc, url)))
         datum.metadata[Text(RESPONSE_CODE_KEY)] = Text(str(answer.code))
         text = str(parsed)
         content = Content(

@@ -256,7 +256,7 @@ class TestConnections:
 
     async def test_inner_ftp_servers_are_not_connected_to(self, server: FtpServer) -> None:
         output = await fetch(server.url("/page.html"), http__filter__ipaddress__include="")
-        assert output.status.code == codes.EXCEPTION
+        assert output.status.code == codes.BLOCKED
         assert output.status.args == [
             "java.io.IOException: Forbidden connection to IP address 127.0.0.1"
         ]

@@ -183,7 +183,7 @@ def _compare(url: str, robots: RobotsFacts, answer: FetchVerdict, datum: CrawlDa
         assert denied, (url, answer, ended)
     elif robots.verdict == "fetch" and not robots.note:
         assert not denied, (url, robots, ended)
-    refused = "Forbidden connection to IP address" in (ended.message or "")
+    refused = "address not allowed" in (ended.message or "")
     assert refused == (answer.reason == "address_refused") or denied, (url, answer, ended)
 
 

@@ -27,6 +27,7 @@ from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
 from minutch.cycle.index.writers import keep_documents, reach_writers
 from minutch.cycle.segment.store import Segment
@@ -107,6 +108,8 @@ class Crawler:
         self.screen = Screen(self.context)
         named = self.context.conf.get_trimmed("generate.hostdb")
         self._is_last = False
+        self._is_refused = False
+        """All pages of the last round were refused by our own settings, as they would be again."""
         self.calls = Steps(self.directory, self.options, Path(named) if named else None)
 
     @cached_property
@@ -154,6 +157,11 @@ class Crawler:
         self.screen.summary(
             self.totals, self.context.clock.monotonic() - started, self._next_commands()
         )
+        if self._is_refused and not self.totals.outcomes.fetched:
+            raise MinutchError(
+                "nothing was fetched: this crawler's own settings refuse all pages",
+                hint="the lines above name the properties; explain URL says more of a page",
+            )
         return Crawled(self.totals, self.counters)
 
     def _check_place(self) -> None:
@@ -223,7 +231,9 @@ class Crawler:
         )
 
     def _new_round(self, number: int) -> bool:
-        """Generates a segment and takes it through all steps; False if nothing is due."""
+        """Generates a segment and takes it through all steps; False if nothing is due that this
+        crawler wants to ask for.
+        """
         self.screen.title(self.screen.place.capitalize())
         often = self.options.sitemaps_from_hostdb
         if often == "always" or (often == "once" and number == 1):
@@ -234,7 +244,7 @@ class Crawler:
         made = self._step("generate", self.calls.generate(self._busy_hosts())).segments
         for segment in sorted(made):
             self._finish(Round(segment.name, ["generate"]), self.steps)
-        return bool(made)
+        return bool(made) and not self._is_refused
 
     def _busy_hosts(self) -> dict[str, int]:
         """Returns the hosts that asked not to be called yet, and until when (ms)."""
@@ -280,6 +290,9 @@ class Crawler:
             )
         extra = self._fetch_properties() if step == "fetch" else {}
         counters = self._step(step, self.calls.of_segment(step, current.segment), extra)
+        if step == "fetch":
+            refused = counters.get(Outcome.SKIPPED_REFUSED.label, 0)
+            self._is_refused = 0 < refused == counters.get("generated", 0)
         if step == "updatedb":
             self.totals.statuses = {
                 name: count for name, count in counters.items() if name.startswith("db_")

@@ -2,7 +2,7 @@
 
 the crawler has a name · there are seeds, and lines with URLs in them ·
 all filters, normalizers and scoring filters can read their rule files ·
-a protocol plugin takes the seeds
+a protocol plugin takes the seeds · there is a parser
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.errors import ConfigError, MinutchError, ProtocolError
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
-from minutch.plugin.points import Protocol
+from minutch.plugin.points import Parser, Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repository import PluginRepository
 
@@ -52,6 +52,11 @@ def check(conf: Configuration, seeds: Path | None) -> None:
         raise ConfigError(
             f"nothing can be fetched: {problem}",
             hint=f"plugin.includes ({includes}) needs protocol-http",
+        )
+    if not PluginRepository.of(conf).extensions(Parser.point_id):
+        raise ConfigError(
+            "nothing can be parsed: no parser plugin is active",
+            hint=f"plugin.includes ({conf.source('plugin.includes')}) needs parse-html",
         )
     if untaken:
         log.warning(

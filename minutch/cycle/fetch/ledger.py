@@ -66,6 +66,7 @@ class Outcome(IntEnum):
     SKIPPED_FILTERED = 12, "skipped (filtered)", "filtered", "filtered_total"
     SKIPPED_INVALID = 13, "skipped (no valid URL)", "no queue for this URL"
     SKIPPED_TAIL = 14, "left to the next round", "left to the next round: few hosts had pages left"
+    SKIPPED_REFUSED = 16, "skipped (refused by this crawler)"
     FOLLOWED = 15, "followed links"
     """A link that was followed in the same fetch; no URL of the list."""
 

@@ -39,6 +39,7 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.linkfollower import LinkFollower
 from minutch.cycle.fetch.listener import FetchListener
 from minutch.cycle.fetch.pause import Pause
+from minutch.cycle.fetch.reasons import reason
 from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.results.recorder import ParsedPage, Recorder
@@ -150,7 +151,7 @@ class ChainRunner:
             return self.protocol_of(chain.item.url)
         except ProtocolError as exc:
             log.info("fetch of %s failed with: %s", chain.item.url, exc)
-            self.fail(chain, FAILED)
+            self._not_asked(chain, FAILED)
             return None
         except PluginError as exc:  # it can't be made, for any page
             raise ConfigError(str(exc)) from exc
@@ -179,6 +180,8 @@ class ChainRunner:
             return True
         if failure is not None and failure.code == protocolstatus.WOULDBLOCK:
             self._ask_again(chain, failure)
+        elif failure is not None and failure.code == protocolstatus.BLOCKED:
+            self._not_asked(chain, failure)
         elif decision.verdict is Verdict.DEFER:
             if failure is None:
                 self._defer(chain, ROBOTS_DEFER, self._asked_for(rules))
@@ -211,6 +214,18 @@ class ChainRunner:
         answer = Answer(item.url, item.datum, status.STATUS_FETCH_GONE, now, ROBOTS_DENIED)
         self.recorder.page(chain.frame, answer)
         chain.conclude(Outcome.DENIED)
+
+    def _not_asked(self, chain: RedirectChain, why: ProtocolStatus) -> None:
+        """It is this crawler that refuses, by its settings: nothing is known of the page, and what
+        is in the CrawlDb stays. What a redirect or link led to does not come into it.
+        """
+        item, now = chain.item, self.clock.now()
+        log.info("%s is not asked for: %s", item.url, why.message or why.name)
+        chain.in_progress = False
+        self.queues.finish(item, now, asked=False)
+        if item.listed is not None:
+            self.recorder.skipped(chain.frame, item.listed, item.datum, reason(why), now)
+        chain.conclude(Outcome.SKIPPED_REFUSED)
 
     def _unreachable(self, chain: RedirectChain, failure: ProtocolStatus, now: int) -> None:
         """robots.txt could not be had: the page is not asked for now, and tried again another
@@ -280,6 +295,9 @@ class ChainRunner:
             return
         if output.status.code == protocolstatus.NOTFETCHING:
             self._defer(chain, output.status.message, self._later(item))
+            return
+        if output.status.code == protocolstatus.BLOCKED:
+            self._not_asked(chain, output.status)
             return
         end = ending(output.status.code)
         self._finish(chain, output, now)

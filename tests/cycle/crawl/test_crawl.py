@@ -24,6 +24,7 @@ from minutch.cycle.crawldb.inject import InjectOptions
 from minutch.cycle.crawldb.updatedb import UpdateOptions
 from minutch.cycle.fetch.fetcher import FetchOptions
 from minutch.cycle.fetch.frontier.hoststate import FetchState
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.outcomes import Outcomes
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.selector import GenerateOptions
@@ -284,6 +285,21 @@ def test_a_failing_step_ends_it(jobs: Jobs) -> None:
     with pytest.raises(MinutchError, match="failed"):
         crawl(jobs).run()
     assert jobs.names[-1] == "updatedb"
+
+
+def test_a_crawl_that_refuses_all_pages_ends_with_an_error(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its first round: the next ones would not get any either."""
+    jobs.also["fetch"] = {"generated": 2, Outcome.SKIPPED_REFUSED.label: 2}
+    crawl(jobs, rounds=3).run()
+    assert jobs.names.count("fetch") == 1
+    monkeypatch.setattr(crawl_module, "outcomes_of", lambda segment, proxy: Outcomes())
+    with pytest.raises(MinutchError, match="nothing was fetched"):
+        crawl(jobs, rounds=3).run()
+    jobs.also["fetch"]["generated"] = 3
+    crawl(jobs, rounds=3).run()
+    assert jobs.names.count("fetch") == 5
 
 
 def test_counters_come_back(jobs: Jobs) -> None:

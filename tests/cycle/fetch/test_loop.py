@@ -275,12 +275,35 @@ async def test_each_status_has_its_outcome(bench: Bench) -> None:
     assert found.outcomes == {
         Outcome.GONE: 3,
         Outcome.NOTMODIFIED: 1,
-        Outcome.RETRY: 3,
+        Outcome.RETRY: 2,
+        Outcome.SKIPPED_REFUSED: 1,
         Outcome.REDIRECTED: 1,
         Outcome.FETCHED: 1,
     }
-    assert found.status("ftp://a/") == [("fetch_retry", "failed(2), lastModified=0")]
-    assert found.loop.results.stats.errors == 2
+    reason = "no protocol plugin for its scheme (plugin.includes)"
+    assert found.status("ftp://a/") == [("linked", f"notfetching(20), lastModified=0: {reason}")]
+    assert found.loop.results.stats.errors == 1
+
+
+async def test_what_this_crawler_refuses_is_left_as_it_was(bench: Bench) -> None:
+    """By its address guard, of a page or of its robots.txt; what a redirect leads to is no news for
+    the CrawlDb.
+    """
+    refused = codes.BLOCKED, "java.io.IOException: Forbidden connection to IP address 10.0.0.1"
+    pages: dict[str, Page] = {
+        "http://a/": refused,
+        "http://b/": refused,
+        "http://d/": (codes.MOVED, "http://a/"),
+    }
+    robots = {"http://c/": Rules(failure=ProtocolStatus(refused[0], [refused[1]]))}
+    found = await bench.fetch(
+        Web(pages, robots), ["http://b/", "http://c/", "http://d/"], FOLLOWING
+    )
+    why = "private address not allowed (http.filter.ipaddress.include)"
+    for url in ("http://b/", "http://c/"):
+        assert found.status(url) == [("linked", f"notfetching(20), lastModified=0: {why}")]
+    assert "http://a/" not in found.records and "http://a/" in found.web.asked
+    assert found.outcomes == {Outcome.SKIPPED_REFUSED: 2, Outcome.REDIRECTED: 1}
 
 
 async def test_redirects_are_written_down_for_later(bench: Bench) -> None:
