@@ -1,39 +1,62 @@
-"""The command line of crawl, in both forms: with the seeds first, and with Nutch's -s.
+"""The command line of crawl: with the seeds first, with Nutch's -s, or with URLs.
 
     crawl [options] <seed_dir> <crawl_dir> <num_rounds>
     crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
+    crawl [options] <url>... [<crawl_dir>] [<num_rounds>]
 
-Matched: the options of Nutch's src/bin/crawl, its defaults included. A wait of 1h is an hour.
+Matched: the options of Nutch's src/bin/crawl, its defaults included. A wait of 1h is an hour. What
+people know from other tools is in `cycle/crawl/wishes`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import dropwhile, takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Arguments, Flag, fail, parse
+from minutch.conf import Configuration
 from minutch.cycle.crawl.crawler import Crawler
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.screen import Screen
+from minutch.cycle.crawl.wishes import Wishes
 from minutch.cycle.crawldb.nearduplicates import MOST_BITS
+from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.watch import Watch
+from minutch.errors import UrlError
 from minutch.hadoop.stores import as_path
 from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
        crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
+       crawl [options] <url>... | <seed_file> [<crawl_dir>] [<num_rounds>]
 
+  <url>           crawl these sites, until nothing is due, in a folder with the name of the first;
+                  links to other domains are left out (db.ignore.external.links)
   <seed_dir>      file or folder with URLs, one per line; may be left out once the crawl has begun
   <crawl_dir>     where crawldb, linkdb and segments are (made if missing)
   <num_rounds>    rounds of generate, fetch, parse, updatedb, invertlinks and dedup; \
 -1: go on until a file .STOP
                   lies in the working directory or in <crawl_dir>
 
+of a site:
+  --depth <n>                       follow at most so many links from a seed (scoring.depth.max)
+  --max-pages <n>                   ask for at most so many pages
+  --include <regex>, --exclude <regex>
+                                    take only URLs that match, or none of them \
+(urlfilter.regex.rules)
+  --delay <seconds>                 time between two requests to a host (fetcher.server.delay)
+  --agent <name>                    your crawler's name, for site owners (http.agent.name)
+
+of any crawl:
   -s <seed_dir>                     the seeds, in Nutch's way
   -w, --wait <number>[s|m|h|d]      when nothing is due, wait so long and look again; \
 -1: stop (default)
@@ -56,6 +79,7 @@ so many bits
                                     take the sitemaps of the HostDb's hosts: in no, every, the \
 first round (never)"""
 
+_OF_A_SITE = ("--depth", "--include", "--exclude", "--delay", "--agent")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -86,20 +110,51 @@ _FLAGS = (
     Flag("--sitemaps-from-hostdb", "never|always|once", choices=("never", "always", "once")),
     Flag("--dedup-group", "none|host|domain", choices=("none", "host", "domain")),
     Flag("--dedup-near", "bits", int),
+    Flag("--depth", "n", int),
+    Flag("--max-pages", "n", int),
+    Flag("--include", "regex", repeats=True),
+    Flag("--exclude", "regex", repeats=True),
+    Flag("--delay", "seconds", float),
+    Flag("--agent", "name"),
 )
 
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command: exit code 0, or 255 and an error; `--status` serves a live page."""
-    crawl_dir, options, port = parse_options(args)
-    if port is None:
-        crawled = Crawler(crawl_dir, options, context).run()
-    else:
-        watch = Watch(f"crawl {crawl_dir}", context.clock, can_stop=True)
-        serving = partial(served, watch, context, port)
-        crawled = Crawler(crawl_dir, options, replace(context, watch=watch), serving).run()
+    crawl_dir, options, wishes, port = parse_options(args)
+    with ExitStack() as stack:
+        if wishes is not None:
+            context = replace(context, conf=_wished(wishes, context))
+            if options.seeds is None:
+                options = replace(options, seeds=stack.enter_context(_seed_file(wishes.urls)))
+        serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
+        crawling = context
+        if port is not None:
+            watch = Watch(f"crawl {crawl_dir}", context.clock, can_stop=True)
+            serving = partial(served, watch, context, port)
+            crawling = replace(context, watch=watch)
+        crawled = Crawler(crawl_dir, options, crawling, serving).run()
     context.reports.update(crawled.by_step)
     return 0
+
+
+def _wished(wishes: Wishes, context: JobContext) -> Configuration:
+    """Returns the configuration for what is wished; asks for the crawler's name where people can
+    answer.
+    """
+    conf = context.conf.with_values(wishes.properties(context.conf))
+    if not conf.get_trimmed("http.agent.name") and sys.stdin.isatty() and context.out.isatty():
+        context.print("Site owners see who calls. What is your crawler's name (http.agent.name)?")
+        conf = conf.with_values({"http.agent.name": sys.stdin.readline().strip()})
+    return conf.freeze()
+
+
+@contextmanager
+def _seed_file(urls: Sequence[str]) -> Iterator[Path]:
+    with TemporaryDirectory(prefix="minutch-") as folder:
+        path = Path(folder) / "seeds.txt"
+        path.write_text("".join(f"{url}\n" for url in urls), "utf-8", "surrogateescape")
+        yield path
 
 
 @contextmanager
@@ -115,12 +170,19 @@ def served(watch: Watch, context: JobContext, port: int, screen: Screen) -> Iter
         yield
 
 
-def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, int | None]:
-    """Takes the command line apart: the crawl's folder, options, the live page's port. Raises
-    UsageError.
+def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, Wishes | None, int | None]:
+    """Takes the command line apart: the crawl's folder, options, what is wished of a site, the live
+    page's port. Raises UsageError.
     """
-    arguments = parse(args, _FLAGS, usage=USAGE, least=2, most=3)
-    *seeds, crawl_dir, rounds = arguments.positional
+    arguments = parse(args, _FLAGS, usage=USAGE, least=1)
+    wishes = _wishes(arguments)
+    if wishes is None:
+        if not 2 <= len(arguments.positional) <= 3:
+            few = len(arguments.positional) < 2
+            fail("too few arguments: no <num_rounds>" if few else "too many arguments", USAGE)
+        *seeds, crawl_dir, rounds = arguments.positional
+    else:
+        seeds, crawl_dir, rounds = _places(arguments, wishes)
     if seeds and arguments["-s"]:
         fail("the seeds are given twice", USAGE)
     near = arguments["--dedup-near"]
@@ -144,12 +206,61 @@ def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, int | None]:
         dedup_group=arguments.get("--dedup-group", "none"),
         dedup_near=near,
         add_days=arguments.get("-adddays", 0),
+        most=arguments["--max-pages"],
+        again="" if wishes is None else shlex.join(args),
         shown_as=crawl_dir,
     )
-    return as_path(crawl_dir), options, arguments["--status"]
+    return as_path(crawl_dir), options, wishes, arguments["--status"]
+
+
+def _wishes(arguments: Arguments) -> Wishes | None:
+    """Returns what is wished of a site: where the first word is a URL, or a file of URLs."""
+    words = arguments.positional
+    urls = list(takewhile(_is_url, words))
+    if not (urls or _is_number(words[-1])) and len(words) < 3 and as_path(words[0]).is_file():
+        urls = [url for frame in read_seeds(as_path(words[0])) for url in frame["url"]]
+        if not urls:
+            fail(f"{words[0]} has no URL", USAGE)
+    given = [name for name in _OF_A_SITE if arguments[name]]
+    if not urls and given:
+        fail(f"{given[0]} is for a crawl of URLs: crawl <url>", USAGE)
+    return (
+        None
+        if not urls
+        else Wishes(
+            urls,
+            arguments["--depth"],
+            arguments["--include"] or (),
+            arguments["--exclude"] or (),
+            arguments["--delay"],
+            arguments["--agent"],
+        )
+    )
+
+
+def _places(arguments: Arguments, wishes: Wishes) -> tuple[list[str], str, str]:
+    """Returns the seed file, if it is one, the crawl's folder and the number of rounds."""
+    words = list(dropwhile(_is_url, arguments.positional))
+    seeds = [] if len(words) < len(arguments.positional) else [words.pop(0)]
+    rounds = words.pop() if words and _is_number(words[-1]) else "-1"
+    if len(words) > 1:
+        fail(f"expected one folder after the URLs, found {shlex.join(words)}", USAGE)
+    try:
+        return seeds, words[0] if words else wishes.folder, rounds
+    except UrlError as exc:
+        fail(str(exc), USAGE)
+
+
+def _is_url(word: str) -> bool:
+    """Tells a page from a folder of another file system."""
+    return re.match(r"(https?|ftp)://", word, re.IGNORECASE) is not None
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-1|[0-9]+", text) is not None
 
 
 def _rounds(text: str) -> int:
-    if not re.fullmatch(r"-1|[0-9]+", text):
+    if not _is_number(text):
         fail(f"<num_rounds>: expected a number, found {text!r}", USAGE)
     return int(text)

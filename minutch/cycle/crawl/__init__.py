@@ -3,7 +3,7 @@
 crawler is the loop; read it first, then rounds, which decides what is left of a round.
 
     `crawler`, `steps`       the rounds, and the jobs that they call
-    `options`                what a crawl is asked for
+    `options`, `wishes`      what a crawl is asked for; of a site, in other tools' words
     `preflight`, `rounds`    checks before the first job; what is left to do of a round
     `screen`, `summaries`    what a person sees of it
 """

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from minutch import log
 from minutch.cycle.crawl import preflight, rounds
@@ -36,6 +36,9 @@ from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
 from minutch.terminal import counted
 from minutch.work.tables.lock import lock
+
+if TYPE_CHECKING:
+    from minutch.cycle.fetchlist.generate import Generated
 
 STOP = ".STOP"
 LOG = "crawl.log"
@@ -181,8 +184,9 @@ class Crawler:
         ]
         options = "[the same -D ...] " if given else ""
         place = self.options.shown_as or str(self.directory)
+        again = f"{place} {max(1, self.options.rounds)}"
         commands = [
-            f"minutch crawl {options}{place} {max(1, self.options.rounds)}",
+            f"minutch crawl {options}{self.options.again or again}",
             f"minutch readdb {self.calls.crawldb} -stats",
             f"minutch readseg -list -dir {self.calls.segments}",
         ]
@@ -198,6 +202,8 @@ class Crawler:
             return True
         if self._is_asked_to_stop:
             self.screen.note(f"Stopped on the live page after {counted(number, 'rounds')}")
+            return True
+        if self._left == 0:
             return True
         return self.options.rounds != -1 and number >= self.options.rounds
 
@@ -241,10 +247,25 @@ class Crawler:
                 self._one(Round(""), "updatehostdb")
             if (self.directory / "hostdb").is_dir():
                 self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
-        made = self._step("generate", self.calls.generate(self._busy_hosts())).segments
+        made = self._step("generate", *self._generate()).segments
         for segment in sorted(made):
             self._finish(Round(segment.name, ["generate"]), self.steps)
         return bool(made) and not self._is_refused
+
+    def _generate(self) -> tuple[partial[Generated], dict[str, str]]:
+        """Returns the call of generate, and its properties: the last pages that may be asked for
+        come in one part, since each gets its share of them.
+        """
+        left = self._left
+        if left is None or left >= self.options.size:
+            return self.calls.generate(self._busy_hosts()), {}
+        return self.calls.generate(self._busy_hosts(), left), {"mapreduce.job.reduces": "1"}
+
+    @property
+    def _left(self) -> int | None:
+        """Pages that may still be asked for; None: any number."""
+        asked = self.counters.get("Fetcher", Counters()).get("generated", 0)
+        return None if self.options.most is None else max(0, self.options.most - asked)
 
     def _busy_hosts(self) -> dict[str, int]:
         """Returns the hosts that asked not to be called yet, and until when (ms)."""

@@ -43,5 +43,9 @@ class CrawlOptions:
     """Bits in which SimHash signatures of near-duplicates may differ; None: equal pages."""
     add_days: int = 0
     """Days that pages may be due later than now."""
+    most: int | None = None
+    """Pages that are asked for altogether, at most."""
+    again: str = ""
+    """The arguments that go on with the crawl, if they are not those of any crawl in a folder."""
     shown_as: str = ""
     """The crawl's folder as the user wrote it, for the commands that the summary names."""

@@ -99,14 +99,18 @@ class Steps:
         options = SitemapOptions(hostdb=hostdb, urls=urls, threads=threads)
         return partial(sitemap, self.crawldb, options)
 
-    def generate(self, busy_hosts: Mapping[str, int]) -> partial[Generated]:
-        """Makes the segment of a round, without the pages of busy hosts."""
+    def generate(
+        self, busy_hosts: Mapping[str, int], left: int | None = None
+    ) -> partial[Generated]:
+        """Makes the segment of a round, without the pages of busy hosts; of `left` pages at
+        most.
+        """
         from minutch.cycle.fetchlist.generate import generate
         from minutch.cycle.fetchlist.selector import GenerateOptions
 
         uses_own = self.options.hostdb_generate and self.hostdb.is_dir()
         options = GenerateOptions(
-            top_n=max(self.options.size, self.options.tasks),
+            top_n=max(self.options.size, self.options.tasks) if left is None else left,
             fetchers=self.options.fetchers,
             filtering=False,
             add_days=self.options.add_days,

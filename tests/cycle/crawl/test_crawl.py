@@ -302,6 +302,19 @@ def test_a_crawl_that_refuses_all_pages_ends_with_an_error(
     assert jobs.names.count("fetch") == 5
 
 
+def test_no_more_pages_are_asked_for_than_wished(jobs: Jobs) -> None:
+    jobs.also["fetch"] = {"generated": 4}
+    crawl(jobs, rounds=-1, most=10).run()
+    limits = [call[-1].top_n for call in jobs.calls if call[0] == "generate"]
+    assert limits == [10, 6, 2]
+    parts = [
+        conf.get("mapreduce.job.reduces")
+        for name, conf in zip(jobs.names, jobs.confs, strict=True)
+        if name == "generate"
+    ]
+    assert set(parts) == {"1"}
+
+
 def test_counters_come_back(jobs: Jobs) -> None:
     jobs.also["updatedb"] = {"db_fetched": 5}
     crawled = crawl(jobs).run()

@@ -2,24 +2,88 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from minutch.commands.crawl import parse_options, parse_wait
+from minutch.conf import Configuration
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.errors import UsageError
+from minutch.plugin.chains import URLFilters
 
 
 def test_both_forms() -> None:
-    expected = (Path("crawl"), CrawlOptions(3, Path("seeds"), shown_as="crawl"), None)
+    expected = (Path("crawl"), CrawlOptions(3, Path("seeds"), shown_as="crawl"), None, None)
     assert parse_options(["seeds/", "crawl", "3"]) == expected
     assert parse_options(["-s", "seeds/", "crawl", "3"]) == expected
     assert parse_options(["crawl", "3"]) == (
         Path("crawl"),
         CrawlOptions(3, shown_as="crawl"),
         None,
+        None,
     )
+
+
+URL = "https://www.example.org/start"
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "rounds"),
+    [
+        (URL, "www.example.org", -1),
+        (f"{URL} http://b.example/ 4", "www.example.org", 4),
+        (f"{URL} crawl", "crawl", -1),
+        (f"{URL} hdfs://nn/crawl 2", "hdfs://nn/crawl", 2),
+        ("HTTP://[::1]:80/ ", "--1", -1),
+        ("http://b\u00fccher.example", "xn--bcher-kva.example", -1),
+    ],
+)
+def test_urls_in_place_of_seeds(line: str, folder: str, rounds: int) -> None:
+    crawl_dir, options, wishes, _ = parse_options([*line.split(), "--max-pages", "9"])
+    assert wishes is not None and list(wishes.urls) == [
+        word for word in line.split() if word.lower().startswith("http")
+    ]
+    assert (str(crawl_dir), options.rounds, options.most) == (folder, rounds, 9)
+    assert options.seeds is None and shlex.split(options.again) == [
+        *line.split(),
+        "--max-pages",
+        "9",
+    ]
+
+
+def test_a_file_of_urls(tmp_path: Path) -> None:
+    file = tmp_path / "urls.txt"
+    file.write_text(f"# mine\n{URL}\n")
+    for words, folder in (([], "www.example.org"), (["crawl"], "crawl")):
+        crawl_dir, options, wishes, _ = parse_options([str(file), *words])
+        assert wishes is not None and list(wishes.urls) == [URL]
+        assert (crawl_dir, options.seeds, options.rounds) == (Path(folder), file, -1)
+    assert parse_options([str(file), "crawl", "2"])[2] is None
+
+
+def test_wishes_are_properties(tmp_path: Path) -> None:
+    conf = Configuration.load([])
+    line = [URL, "--depth", "2", "--delay", "0.5", "--agent", "me", "--include", "/a/", "--include"]
+    _, _, wishes, _ = parse_options([*line, "/b/", "--exclude", "[.]pdf$"])
+    assert wishes is not None
+    found = wishes.properties(conf)
+    assert found["plugin.includes"] == f"{conf.get('plugin.includes')}|scoring-depth"
+    assert {name: found[name] for name in found.keys() - {"plugin.includes"}} == {
+        "db.ignore.external.links": "true",
+        "db.ignore.external.links.mode": "byDomain",
+        "scoring.depth.max": "3",
+        "fetcher.server.delay": "0.5",
+        "http.agent.name": "me",
+        "urlfilter.regex.rules": found["urlfilter.regex.rules"],
+    }
+    filters = URLFilters(conf.with_values(found))
+    site = "https://www.example.org"
+    urls = [URL, f"{site}/a/1", f"{site}/b/1", f"{site}/c/1", f"{site}/a/1.pdf", f"{site}/a/1.gif"]
+    assert [url for url in urls if filters.filter(url)] == urls[:3]
+    told = Configuration.load([], overrides={"db.ignore.external.links": "false"})
+    assert wishes.properties(told).get("db.ignore.external.links") is None
 
 
 def test_every_option() -> None:
@@ -46,12 +110,12 @@ def test_every_option() -> None:
         dedup_near=3,
         shown_as="crawl",
     )
-    assert parse_options([*line.split(), "crawl", "-1"]) == (Path("crawl"), expected, 8090)
+    assert parse_options([*line.split(), "crawl", "-1"]) == (Path("crawl"), expected, None, 8090)
     assert parse_options(["--index", "--wait", "15m", "--num-slaves", "4", "c", "1"])[1].index
 
 
 def test_nutchs_defaults() -> None:
-    _, options, _ = parse_options(["crawl", "1"])
+    _, options, _, _ = parse_options(["crawl", "1"])
     assert (options.tasks, options.size, options.time_limit) == (2, 50000, 180)
     assert options.threads is None
     assert (options.wait, options.dedup_group, options.sitemaps_from_hostdb) == (
@@ -95,6 +159,9 @@ def test_wait(text: str, seconds: int | None) -> None:
         ("crawl 3 --sitemaps-from-hostdb", "--sitemaps-from-hostdb needs a value"),
         ("crawl 3 --num-threads x", "--num-threads: expected <n>"),
         ("crawl 3 --hostdb", "unknown option --hostdb"),
+        ("crawl 3 --depth 2", "--depth is for a crawl of URLs"),
+        ("http://a/ b c", "expected one folder after the URLs, found b c"),
+        ("http:///x", "no host"),
     ],
 )
 def test_wrong_lines(line: str, message: str) -> None:
