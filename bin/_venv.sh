@@ -78,7 +78,7 @@ has_kernels() {
 
 bring_up_to_date() {
     local extra=$1
-    if [ ! -x "$python" ] || [ ! -f "$stamp" ] || [ "$(<"$stamp")" != "$wanted" ]; then
+    if ! is_installed "$extra"; then
         install "$extra"
         printf '%s' "$wanted" >"$stamp"
     elif ! has_kernels; then
@@ -87,13 +87,30 @@ bring_up_to_date() {
     printf '%s' "$kernels" >"$venv/.minutch-kernels"
 }
 
+# Tells whether it is installed as pyproject.toml says: with an extra, or, for `$1` empty, with any or none.
+is_installed() {
+    local stamp
+    for stamp in "$venv/.minutch-$1" "$venv"/.minutch-{test,dev}; do
+        if [ -f "$stamp" ] && [ "$(<"$stamp")" = "$wanted" ] && [ -x "$python" ]; then
+            return 0
+        fi
+        [ -z "$1" ] || return 1
+    done
+    return 1
+}
+
 prepare() {
     local extra=${1:-} stamp wanted kernels
     stamp=$venv/.minutch-$extra
     wanted="$home $(cksum <"$home/pyproject.toml")"
     kernels=$(cat "$home"/minutch/kernels/*.py | cksum)
-    if [ -x "$python" ] && [ -f "$stamp" ] && [ "$(<"$stamp")" = "$wanted" ] && has_kernels; then
+    if is_installed "$extra" && has_kernels; then
         return 0
+    fi
+    if [ ! -w "$home" ] || { [ -e "$home/.venv.lock" ] && [ ! -w "$home/.venv.lock" ]; }; then
+        say "$home is not installed yet, or has changed since, and is another user's:"
+        say "  they run bin/minutch once, after which it works for everybody; or clone it for yourself"
+        exit 1
     fi
     if command -v flock >/dev/null 2>&1; then # two scripts at once: the second waits, then finds it done
         exec 9>"$home/.venv.lock"
