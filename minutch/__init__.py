@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from minutch import jobs as jobs
     from minutch.api import Crawl as Crawl
-    from minutch.api import open_crawl as open  # noqa: F401 - see __getattr__
+    from minutch.api import open_crawl
     from minutch.archives.arcexporter import ArcExportOptions as ArcExportOptions
     from minutch.archives.arcexporter import export_arc as export_arc
     from minutch.archives.commoncrawldumper import CommonCrawlDumpOptions as CommonCrawlDumpOptions
@@ -149,6 +149,8 @@ if TYPE_CHECKING:
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
     from minutch.version import __version__ as __version__
+
+    open = open_crawl  # see __getattr__
 
 _WHERE = {
     "__version__": "minutch.version",

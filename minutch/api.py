@@ -15,21 +15,25 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from io import StringIO, TextIOBase
 from os import PathLike
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
-from minutch import jobs
+from minutch import jobs, log, processwide
 from minutch.conf import Configuration
-from minutch.cycle.crawl.crawler import crawl
+from minutch.cycle.crawl.crawler import LOG, crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject
-from minutch.errors import MinutchError
+from minutch.errors import ConfigError, MinutchError
 from minutch.inspect.query import crawl as query
 from minutch.job import CLEAR, Counters, JobContext, set_up_process
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Crawl(query.Crawl):
@@ -81,10 +85,23 @@ class Crawl(query.Crawl):
         """Does rounds of the whole cycle, generate to dedup, until nothing is due.
 
         `options` are those of `minutch crawl`, but for their number of rounds, which is `rounds`. A
-        round that was broken off is finished first. Returns the counters of all steps.
+        round that was broken off is finished first. `crawl.log` in the folder has what was logged.
+        Returns the counters of all steps.
         """
         chosen = replace(options, rounds=rounds)
-        return crawl(self.path, chosen, context=self.context).counters
+        logs: AbstractContextManager[None] = nullcontext()
+        if processwide.settings().log is None:
+            logs = log.also_to(self.path / LOG)
+        with logs:
+            return crawl(self.path, chosen, context=self.context).counters
+
+    def sql(self, statement: str) -> pl.DataFrame:
+        """Returns the rows that a statement asks for, as `minutch sql` does; times are in UTC.
+        Raises QueryError.
+        """
+        from minutch.inspect.query.session import sql
+
+        return sql(self.path, statement, context=self.context).collect(engine="streaming")
 
     def job(self, name: str, *arguments: object) -> Counters:
         """Any command with its arguments: `crawl.job("dedup", crawl.path / "crawldb")`. Returns its
@@ -98,25 +115,36 @@ def open_crawl(
     path: str | PathLike[str],
     *,
     create: bool = False,
-    conf: Configuration | Mapping[str, str] | None = None,
+    conf: Configuration | Mapping[str, object] | None = None,
     quiet: bool = False,
 ) -> Crawl:
     """Returns the crawl in a folder. `create` makes one where there is none; else that is a
     StoreError.
 
     `conf` is what jobs are configured with: a Configuration, or properties on top of the shipped
-    ones. `quiet` jobs show nothing.
+    ones, whose values may be texts, numbers, True and False. `quiet` jobs show nothing.
     """
     configuration = (
         conf
         if isinstance(conf, Configuration)
-        else Configuration.load([], overrides=dict(conf or {}))
+        else Configuration.load([], overrides=_properties(conf or {}))
     )
     folder = Path(path)
     if create and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
         folder.mkdir(parents=True, exist_ok=True)
         return Crawl(folder, configuration, quiet=quiet)
     return Crawl(query.open_crawl(folder).path, configuration, quiet=quiet)
+
+
+def _properties(values: Mapping[str, object]) -> dict[str, str]:
+    """Returns properties as configuration files have them. Raises ConfigError."""
+    for name, value in values.items():
+        if not isinstance(value, str | int | float):
+            raise ConfigError(f"{name}: expected a text, a number, True or False, found {value!r}")
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+    }
 
 
 def _line(url: str) -> str:

@@ -14,7 +14,8 @@ import logging
 import re
 import sys
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -83,6 +84,8 @@ def _kind(where: str, message: str) -> str | None:
 def complaints(log_file: Path, offset: int) -> Counter[str]:
     """Counts the messages about single pages in a log, by subject, from `offset` on."""
     found: Counter[str] = Counter()
+    if not log_file.is_file():
+        return found
     with log_file.open("rb") as stream:
         stream.seek(offset)
         for line in stream.read().decode("utf-8", "replace").splitlines():
@@ -150,6 +153,39 @@ def log_to(path: Path, stream: TextIO) -> Path | None:
     if used.file is None:
         configure(stream, level=used.level, log_file=path, only_live=used.only_live)
     return used.file or path
+
+
+@contextmanager
+def also_to(path: Path) -> Iterator[None]:
+    """While this lasts, a file also has what minutch logs, for a program that has its own way to
+    log; its handlers get no more than before.
+    """
+    root, own = logging.getLogger(), _FileHandler(path, encoding="utf-8", errors="replace")
+    own.setFormatter(_Formatter(FORMAT))
+    own.addFilter(lambda record: record.name.startswith("minutch"))
+    least, others = root.level, list(root.handlers)
+
+    def is_heard(record: logging.LogRecord) -> bool:
+        logger = logging.getLogger(record.name)
+        while logger.level == logging.NOTSET and logger.parent is not None:
+            logger = logger.parent
+        return logger is not root or record.levelno >= least
+
+    last = [logging.lastResort] if logging.lastResort is not None and not others else []
+    for handler in others:
+        handler.addFilter(is_heard)
+    for handler in (own, *last):
+        root.addHandler(handler)
+    root.setLevel(min(least, logging.INFO))
+    try:
+        yield
+    finally:
+        root.setLevel(least)
+        for handler in (own, *last):
+            root.removeHandler(handler)
+        for handler in others:
+            handler.removeFilter(is_heard)
+        own.close()
 
 
 def configure(

@@ -9,7 +9,7 @@ import pytest
 
 import minutch
 from minutch import api
-from minutch.errors import MinutchError, StoreError
+from minutch.errors import ConfigError, MinutchError, StoreError
 from minutch.job import live_line
 from tests.support.demo import PROPERTIES
 from tests.support.siteserver import SiteServer
@@ -19,7 +19,7 @@ def test_a_crawl_is_made_filled_and_run(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(StoreError):
         minutch.open(tmp_path / "crawl")
     with SiteServer() as server:
-        conf = PROPERTIES | {"fetcher.server.delay": "0", "fetcher.min.crawl.delay": "0"}
+        conf = PROPERTIES | {"fetcher.server.delay": 0.0, "fetcher.min.crawl.delay": 0}
         crawl = minutch.open(tmp_path / "crawl", create=True, conf=conf)
         counts = crawl.inject(
             [server.site.url("one"), f"{server.site.url('two')}\tuserKey=userVal"]
@@ -31,6 +31,9 @@ def test_a_crawl_is_made_filled_and_run(tmp_path: Path, capsys: pytest.CaptureFi
         capsys.readouterr()
         counts = crawl.round(minutch.CrawlOptions(size=1, tasks=1, threads=2))
     assert "Round 1 of 1" in capsys.readouterr().out
+    assert "CrawlDb update: " in (crawl.path / "crawl.log").read_text(encoding="utf-8")
+    rows = crawl.sql("select url, status from crawldb where status = 'db_fetched'")
+    assert rows.columns == ["url", "status"] and rows.height == 1
     fetched = crawl.crawldb.scan().filter(pl.col("status") == "db_fetched")
     assert counts["db_fetched"] == fetched.collect().height == 1 == len(crawl.segments)
     again = minutch.open(tmp_path / "crawl", quiet=True)
@@ -39,6 +42,14 @@ def test_a_crawl_is_made_filled_and_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == ""
     with pytest.raises(MinutchError, match="one line"):
         crawl.inject(["http://a.org/\nhttp://b.org/"])
+
+
+def test_properties_are_texts_numbers_and_truths(tmp_path: Path) -> None:
+    values = {"fetcher.warc": True, "fetcher.server.delay": 0.25, "http.content.limit": 9, "x": "y"}
+    conf = minutch.open(tmp_path / "crawl", create=True, conf=values).conf
+    assert [conf.get(name) for name in values] == ["true", "0.25", "9", "y"]
+    with pytest.raises(ConfigError, match=r"plugin.includes: expected a text.*found \['a'\]"):
+        minutch.open(tmp_path / "other", create=True, conf={"plugin.includes": ["a"]})
 
 
 def test_what_is_there_and_no_crawl_is_not_made_one(tmp_path: Path) -> None:

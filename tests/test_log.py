@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from minutch.log import configure
+from minutch import processwide
+from minutch.log import also_to, configure
 
 
 @pytest.fixture(autouse=True)
 def _restored() -> Iterator[None]:
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, settings = list(root.handlers), root.level, processwide.settings()
     root.handlers = []
     yield
+    processwide.use(settings)
     for handler in root.handlers:
         handler.close()
     root.handlers, root.level = handlers, level
@@ -77,4 +79,34 @@ def test_a_log_that_can_not_be_written_is_said_once() -> None:
     assert sorted(lines) == [
         "ERROR log: can't write /dev/full: No space left on device; what follows is not in it",
         *(f"INFO  x: line {number}" for number in range(3)),
+    ]
+
+
+def test_a_program_that_logs_in_its_own_way_hears_what_it_heard(tmp_path: Path) -> None:
+    """Its loggers keep their levels; the file has all that minutch says."""
+    root, heard = logging.getLogger(), list[str]()
+
+    class Own(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record.getMessage())
+
+    names = ("minutch.cycle.x", "minutch_plugins_y", "mine", "theirs")
+    before, level = root.handlers[:], root.level
+    root.handlers[:], root.level = [Own()], logging.WARNING
+    logging.getLogger("mine").setLevel(logging.DEBUG)
+    try:
+        with also_to(tmp_path / "crawl.log"):
+            for name in names:
+                for each in (logging.DEBUG, logging.INFO, logging.WARNING):
+                    logging.getLogger(name).log(each, "%s %d", name, each)
+        assert root.level == logging.WARNING and len(root.handlers) == 1
+    finally:
+        root.handlers[:], root.level = before, level
+        logging.getLogger("mine").setLevel(logging.NOTSET)
+    assert heard == [
+        f"{name} {each}" for name in names for each in (10, 20, 30) if each == 30 or name == "mine"
+    ]
+    lines = (tmp_path / "crawl.log").read_text(encoding="utf-8").splitlines()
+    assert [line.split(": ")[1] for line in lines] == [
+        f"{name} {each}" for name in names[:2] for each in (20, 30)
     ]

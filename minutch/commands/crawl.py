@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -143,9 +142,9 @@ def _wished(wishes: Wishes, context: JobContext) -> Configuration:
     answer.
     """
     conf = context.conf.with_values(wishes.properties(context.conf))
-    if not conf.get_trimmed("http.agent.name") and sys.stdin.isatty() and context.out.isatty():
+    if not conf.get_trimmed("http.agent.name") and context.stdin.isatty():
         context.print("Site owners see who calls. What is your crawler's name (http.agent.name)?")
-        conf = conf.with_values({"http.agent.name": sys.stdin.readline().strip()})
+        conf = conf.with_values({"http.agent.name": context.stdin.readline().strip()})
     return conf.freeze()
 
 
