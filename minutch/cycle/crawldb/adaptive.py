@@ -163,8 +163,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         fetched, modified = fetch_time.to_numpy(), modified_time.to_numpy()
         kind = state.to_numpy()
         fixed = _fixed_intervals(frame["metadata"])
-        interval = frame["fetch_interval"].to_numpy().astype(np.float32)
-        interval = np.where(interval == 0, np.float32(self.default_interval), interval)
+        interval = self._intervals(frame).to_numpy().astype(np.float32)
         inc_rate, dec_rate = self.rates_columns(frame)
         changed, same = kind == STATUS_MODIFIED, kind == STATUS_NOTMODIFIED
         modified = np.where(((modified <= 0) | changed) & np.isnan(fixed), fetched, modified)

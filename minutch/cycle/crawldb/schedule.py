@@ -174,8 +174,10 @@ class AbstractFetchSchedule:
         prev_modified_time: int,
         fetch_time: int,
     ) -> None:
-        """A page is gone: wait half as long again as before, but never longer than the maximum."""
-        longer = float32(float32(datum.fetch_interval) * _GONE_FACTOR)
+        """A page is gone: wait half as long again as before, but never longer than the maximum; a
+        page without an interval had the default.
+        """
+        longer = float32(float32(datum.fetch_interval or self.default_interval) * _GONE_FACTOR)
         datum.fetch_interval = (
             java_round(longer) if longer < float32(self.max_interval) else self._shortened
         )
@@ -253,7 +255,8 @@ class AbstractFetchSchedule:
         prev_modified_time: pl.Series,
         fetch_time: pl.Series,
     ) -> pl.DataFrame:
-        longer = frame["fetch_interval"].to_numpy().astype(np.float32) * np.float32(_GONE_FACTOR)
+        before = self._intervals(frame).to_numpy().astype(np.float32)
+        longer = before * np.float32(_GONE_FACTOR)
         interval = np.where(
             longer < np.float32(self.max_interval), round_int(longer), np.int32(self._shortened)
         )
@@ -273,6 +276,11 @@ class AbstractFetchSchedule:
             fetch_time=fetch_time + SECONDS_PER_DAY * 1000,
             retries=pl.Series(frame["retries"].to_numpy() + np.int8(1), dtype=pl.Int8),
         )
+
+    def _intervals(self, frame: pl.DataFrame) -> pl.Series:
+        """Returns the intervals of pages, the default where a page has none."""
+        found = frame["fetch_interval"]
+        return found.set(found == 0, self.default_interval)
 
     def calculate_last_fetch_time_columns(self, frame: pl.DataFrame) -> pl.Series:
         fetched = frame["fetch_time"] - frame["fetch_interval"].cast(pl.Int64) * 1000
@@ -353,7 +361,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
         modified_time: pl.Series,
         state: pl.Series,
     ) -> pl.DataFrame:
-        interval = frame["fetch_interval"].set(frame["fetch_interval"] == 0, self.default_interval)
+        interval = self._intervals(frame)
         fetched_now = (modified_time <= 0) | (state == STATUS_MODIFIED)
         return frame.with_columns(
             retries=pl.lit(0, pl.Int8),

@@ -101,6 +101,28 @@ def test_a_subclass_keeps_the_table_methods_that_it_does_not_replace() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "kind", [DefaultFetchSchedule, AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule, Weekly]
+)
+def test_a_page_that_is_gone_has_an_interval(kind: type[AbstractFetchSchedule]) -> None:
+    """Entries of sitemaps have none (SitemapProcessor sets 0): half as long again as the default,
+    which DefaultFetchSchedule.setFetchSchedule puts in its place; 0 × 1.5 would be due for ever.
+    """
+    schedule = kind(
+        configured(db__fetch__interval__default="1000", db__fetch__interval__max="5000")
+    )
+    data = [CrawlDatum(STATUS_DB_UNFETCHED, interval, 1.0) for interval in (0, 1, 100, 4000)]
+    frame = rows.to_frame([("http://a/", datum) for datum in data])
+    times = [pl.Series([0] * 4, dtype=pl.Int64)] * 2 + [pl.Series([7] * 4, dtype=pl.Int64)]
+    gone = schedule.set_page_gone_schedule_columns(frame, *times)
+    for datum in data:
+        schedule.set_page_gone_schedule("http://a/", datum, 0, 0, 7)
+    assert [datum.fetch_interval for datum in data] == [1500, 2, 150, 4500]
+    assert [datum.fetch_time for datum in data] == [1500007, 2007, 150007, 4500007]
+    assert gone["fetch_interval"].to_list() == [1500, 2, 150, 4500]
+    assert gone["fetch_time"].to_list() == [1500007, 2007, 150007, 4500007]
+
+
 def test_a_new_page_is_due_at_once() -> None:
     schedule = DefaultFetchSchedule(configured(db__fetch__interval__default="77"))
     datum = CrawlDatum(retries=3)
