@@ -76,6 +76,7 @@ OWN = {
     "parser.worker.memory",
     "parser.workers",
     "parser.x.robots.tag",
+    "sitemap.allow.partial",
     "urlfilter.regex.seconds",
     "urlnormalizer.regex.seconds",
 }

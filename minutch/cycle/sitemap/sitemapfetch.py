@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from minutch.cycle.fetch.decisions import Verdict, decide
 from minutch.cycle.fetch.settings import RobotsSettings, millis
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
-from minutch.cycle.sitemap.sitemapurls import Sitemap, SitemapIndex
+from minutch.cycle.sitemap.sitemapurls import SCHEMES, Sitemap, SitemapIndex
 from minutch.errors import MinutchError, ParseError, UrlError
 from minutch.job import Counters
 from minutch.plugin.points import Protocol
@@ -36,6 +37,7 @@ from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of, rules_of
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.truncation import is_truncated
 from minutch.urls.parts import host_of
 from minutch.urls.robots import RobotRules
 
@@ -44,6 +46,7 @@ log = logging.getLogger(__name__)
 STRICT_PROPERTY: Final = "sitemap.strict.parsing"
 DEFAULT_SITEMAP_PROPERTY: Final = "sitemap.url.default.sitemap.xml"
 REDIRECTS_PROPERTY: Final = "sitemap.redir.max"
+PARTIAL_PROPERTY: Final = "sitemap.allow.partial"
 SIZE_PROPERTY: Final = "sitemap.size.max"
 DEFAULT_SIZE: Final = 50 * 1024 * 1024
 
@@ -56,11 +59,13 @@ SEEN: Final = "sitemaps listed again"
 FORBIDDEN: Final = "sitemaps that robots.txt forbids"
 FAILED: Final = "failed sitemap fetches"
 UNREADABLE: Final = "sitemaps that can't be read"
+DAMAGED: Final = "sitemaps read up to their damage"
 READ: Final = "sitemaps read"
 INDEXES: Final = "sitemap indexes read"
 TOO_DEEP: Final = "sitemaps in too many indexes within each other, or too many of one start"
 
-SCHEMES: Final = ("http://", "https://", "ftp://", "file:/")
+_HOST: Final = re.compile(r"(?:(https?)://)?([^/?#]+)/?", re.IGNORECASE)
+"""A host in a list of starts, of which only the root is known."""
 MOST_NESTED: Final = 5
 """Indexes within indexes that are followed; sitemaps.org has none."""
 MOST_SITEMAPS: Final = 50_000
@@ -78,6 +83,8 @@ class SitemapSettings:
     default_sitemap: bool = True
     most_redirects: int = 3
     most_bytes: int = DEFAULT_SIZE
+    partial: bool = True
+    """Whether what stands before damage counts."""
     delay: int = 1000
     robots: RobotsSettings = field(default_factory=RobotsSettings)
 
@@ -89,6 +96,7 @@ class SitemapSettings:
             conf.get_boolean(DEFAULT_SITEMAP_PROPERTY, True),
             conf.get_int(REDIRECTS_PROPERTY, 3),
             conf.get_int(SIZE_PROPERTY, DEFAULT_SIZE),
+            conf.get_boolean(PARTIAL_PROPERTY, True),
             millis(conf.get_float("fetcher.server.delay", 1.0)),
             RobotsSettings.from_conf(conf),
         )
@@ -148,15 +156,21 @@ class SitemapFetcher:
             await self._protocols.close()
 
     def sitemap_url(self, url: str) -> str | None:
-        """Returns the URL of a sitemap as it is to be fetched, None if it is rejected."""
-        return self._checked(url)
+        """Returns the URL of a sitemap as it is to be fetched, None if it is rejected. Filters that
+        keep archives out mean pages: a gzipped sitemap goes by its name without `.gz`.
+        """
+        found = self._checked(url)
+        if found is None and url.lower().endswith(".gz"):
+            plain = self._checked(url[: -len(".gz")])
+            found = plain and plain + url[-len(".gz") :]
+        return found
 
-    async def named(self, host: str) -> list[str] | None:
+    async def named(self, host: str, scheme: str = "") -> list[str] | None:
         """Returns the sitemaps of a host: those that its robots.txt names, else the usual one; None
         if filters reject it.
         """
-        for scheme in SCHEMES:
-            url = self._checked(f"{scheme}{host}/")
+        for start in (f"{scheme}://",) if scheme else SCHEMES:
+            url = self._checked(f"{start}{host}/")
             if url is not None:
                 break
         else:
@@ -175,19 +189,32 @@ class SitemapFetcher:
             return None
         url, content = fetched
         try:
-            return await asyncio.to_thread(self._parsed, url, content)
+            found = await asyncio.to_thread(self._parsed, url, content)
         except ParseError as exc:
             self.counters.add(UNREADABLE)
             log.warning("Error parsing sitemap: %s", exc)
             return None
+        if found.damage:
+            self.counters.add(DAMAGED)
+            log.warning("%s: read up to its damage: %s", url, found.damage)
+        return found
 
     def _parsed(self, url: str, content: Content) -> Sitemap | SitemapIndex:
         kind = self._mime.resolve(content.content_type or None, content.url, content.content)
         settings = self._settings
         log.info("Parsing sitemap file: %s", url)
-        return read_sitemap(
-            kind, content.content, url, strict=settings.strict, most_bytes=settings.most_bytes
+        found = read_sitemap(
+            kind,
+            content.content,
+            url,
+            strict=settings.strict,
+            most_bytes=settings.most_bytes,
+            header=content.metadata.first("Content-Type") or "",
+            is_cut=is_truncated(content),
         )
+        if found.damage and not settings.partial:
+            raise ParseError(f"{url}: {found.damage}")
+        return found
 
     async def _go_ahead(self) -> None:
         while self._held():
@@ -207,7 +234,7 @@ class SitemapFetcher:
             status = output.status
             if status.is_success and output.content is not None:
                 return url, output.content
-            target = self._checked(status.message or "") if status.is_redirect else None
+            target = self.sitemap_url(status.message or "") if status.is_redirect else None
             if target is None:
                 break
             url = target
@@ -258,7 +285,8 @@ class _Start:
         self._urls = 0
 
     async def follow(self, start: str) -> None:
-        if start.startswith(SCHEMES):
+        host = _HOST.fullmatch(start.strip())
+        if host is None:
             url = self._fetcher.sitemap_url(start)
             if url is None:
                 self._counters.add(FILTERED_STARTS)
@@ -267,7 +295,7 @@ class _Start:
                 await self._visit(url, 0)
             return
         log.info("generateSitemapsFromHostname: %s", start)
-        sitemaps = await self._fetcher.named(start)
+        sitemaps = await self._fetcher.named(host[2], (host[1] or "").lower())
         if sitemaps is None:
             self._counters.add(FILTERED_STARTS)
             return

@@ -1,6 +1,6 @@
 """The URLs that sitemaps list, and what is said of them. Pure: no I/O.
 
-Source: SiteMap, SiteMapURL and SiteMapIndex of crawler-commons 1.6.
+Source: SiteMap, SiteMapURL and SiteMapIndex of crawler-commons 1.6; the WHATWG URL standard.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from minutch.errors import UrlError
 from minutch.urls import parts
+from minutch.urls.resolve import WhatwgResolver
 from minutch.urls.uri import parse_uri
 
 DEFAULT_PRIORITY: Final = 0.5
@@ -30,6 +31,8 @@ text.
 _PLAIN_URL: Final = re.compile(
     r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
 )
+SCHEMES: Final = ("http://", "https://", "ftp://", "file:/")
+_BROWSERS: Final = WhatwgResolver("")
 _NUMBER: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?"
 )
@@ -58,6 +61,8 @@ class Sitemap:
     urls: list[SitemapUrl] = field(default_factory=list)
     left_out: int = 0
     """URLs that are none, or not below the folder."""
+    damage: str = ""
+    """What is wrong with the rest; empty if all was read."""
 
     @classmethod
     def at(cls, url: str, *, strict: bool) -> Sitemap:
@@ -91,6 +96,7 @@ class SitemapIndex:
 
     urls: list[str] = field(default_factory=list)
     left_out: int = 0
+    damage: str = ""
 
 
 def base_of(url: str) -> str:
@@ -104,13 +110,22 @@ def base_of(url: str) -> str:
 
 
 def checked_url(text: str) -> str | None:
-    """Returns the URL as java.net.URI and URL see it; None if it is none, or not absolute."""
+    """Returns the URL as java.net.URI and URL see it, or, where they refuse it, as browsers do: `/a
+    b` is `/a%20b`; None if it is none, not absolute, or has no host.
+    """
     if _PLAIN_URL.fullmatch(text):
         return text
     try:
-        return str(parts.parse(text)) if parse_uri(text).scheme else None
+        url = parts.parse(text)
+        if parse_uri(text).scheme:
+            return str(url) if url.host or url.protocol == "file" else None
+    except UrlError:
+        pass
+    try:
+        standard = _BROWSERS.resolve(text)
     except UrlError:
         return None
+    return standard if standard.startswith(SCHEMES) else None
 
 
 def interval_of(frequency: str | None) -> int | None:

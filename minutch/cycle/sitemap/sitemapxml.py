@@ -1,50 +1,63 @@
 """Sitemaps, indexes of sitemaps, and feeds in XML, read by expat as crawler-commons reads them.
 
-Elements go by their local names, whatever their namespace. A `url` or `loc` that is not closed ends
-where the next one begins. Source: the handlers of crawlercommons.sitemaps.sax (DelegatorHandler,
-XMLHandler, XMLIndexHandler, RSSHandler, AtomHandler).
+Elements go by their local names in the namespace of the root, whatever that is, in none, or in one
+of sitemaps. Others, and what they contain, say nothing: those of images, videos and pages in other
+languages list no pages. A `url` or `loc` that is not closed ends where the next one begins. Of a
+document that is cut off or damaged, what is complete before the damage counts.
+
+Source: the handlers of crawlercommons.sitemaps.sax (DelegatorHandler, XMLHandler, XMLIndexHandler,
+RSSHandler, AtomHandler); for links of Atom RFC 4287, sections 2 and 4.2.7.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
-from urllib.parse import urljoin
 from xml.parsers import expat
 
 from minutch.cycle.sitemap.sitemapdates import feed_date, iso_date
 from minutch.cycle.sitemap.sitemapurls import Sitemap, SitemapIndex, checked_url
-from minutch.errors import ParseError
+from minutch.errors import ParseError, UrlError
+from minutch.urls.resolve import resolve
 
 MOST_NESTED: Final = 1000
 """Elements within elements; no sitemap has as many."""
 _BLANKS: Final = "\u00a0\u2007\u202f"
+_OF_SITEMAPS: Final = "/schemas/sitemap/"
+"""Part of the namespaces of all versions of sitemaps, and of none of their extensions."""
 
 
-def read_xml(text: bytes, url: str, strict: bool, encoding: str | None) -> Sitemap | SitemapIndex:
-    """Returns the sitemap or index in `text`. Raises ParseError if it is not well-formed, has a
-    DTD, or is something else.
+def read_xml(text: str, url: str, strict: bool) -> Sitemap | SitemapIndex:
+    """Returns the sitemap or index in `text`, up to the damage that it names. Raises ParseError if
+    nothing stands before that, if `text` declares entities, or is something else.
     """
     reader = _Reader(url, strict)
-    parser = expat.ParserCreate(encoding, namespace_separator=" ")
+    parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
-    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.EntityDeclHandler = _refuse_entity
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
+    damage = ""
     try:
-        parser.Parse(text, True)
+        parser.Parse(text.encode("utf-8", "replace"), True)
     except expat.ExpatError as exc:
-        raise ParseError(f"{url}: not well-formed: {exc}") from exc
-    except (LookupError, ValueError, ParseError) as exc:
+        damage = f"not well-formed: {exc}"
+    except ParseError as exc:
         raise ParseError(f"{url}: {exc}") from exc
     if reader.handler is None:
-        raise ParseError(f"{url}: XML, but no sitemap")
-    return reader.handler.result
+        raise ParseError(f"{url}: {damage or 'XML, but no sitemap'}")
+    result = reader.handler.result
+    if damage:
+        reader.handler.cut_off()
+        result.damage = damage
+        if not result.urls:
+            raise ParseError(f"{url}: {damage}")
+    return result
 
 
-def _refuse_doctype(name: str, *_: Any) -> None:
-    raise ParseError(f"a document type declaration ({name}), which no sitemap needs")
+def _refuse_entity(name: str, *_: Any) -> None:
+    raise ParseError(f"a declaration of an entity ({name}), which no sitemap needs")
 
 
 class _Reader:
@@ -52,35 +65,59 @@ class _Reader:
 
     def __init__(self, url: str, strict: bool) -> None:
         self._url, self._strict = url, strict
+        self._namespaces: dict[str, str] = {}
+        self._namespace = ""
+        self._skipped = 0
         self.open: list[str] = []
         self.handler: _Handler | None = None
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        local = name.rpartition(" ")[2]
-        self.open.append(local)
-        if len(self.open) > MOST_NESTED:
+        if len(self.open) + self._skipped >= MOST_NESTED:
             raise ParseError(f"more than {MOST_NESTED} elements within each other")
+        prefix, _, local = name.rpartition(":")
+        for key, value in attributes.items():
+            if key.startswith("xmlns"):
+                self._namespaces[key[6:]] = value
         if self.handler is None:
             kind = _HANDLERS.get(local)
-            if kind is None:
-                return
-            self.handler = kind(self._url, self._strict, self.open)
-        self.handler.start(local, attributes)
+            if kind is not None:
+                self._namespace = self._namespace_of(prefix)
+                self.handler = kind(self._url, self._strict, self.open)
+        elif self._skipped or local not in self.handler.names or not self._belongs(prefix):
+            self._skipped += 1
+            return
+        self.open.append(local)
+        if self.handler is not None:
+            self.handler.start(local, attributes)
+
+    def _namespace_of(self, prefix: str) -> str:
+        """Returns the namespace of a prefix; of one that is not declared, the prefix."""
+        return self._namespaces.get(prefix, prefix)
+
+    def _belongs(self, prefix: str) -> bool:
+        namespace = self._namespace_of(prefix)
+        return not prefix or namespace == self._namespace or _OF_SITEMAPS in namespace
 
     def end(self, name: str) -> None:
+        if self._skipped:
+            self._skipped -= 1
+            return
         if self.handler is not None:
-            self.handler.end(name.rpartition(" ")[2])
+            self.handler.end(self.open[-1])
         self.open.pop()
 
     def text(self, data: str) -> None:
-        if self.handler is not None:
+        if self.handler is not None and self.open and not self._skipped:
             self.handler.text(data)
 
 
 class _Handler:
-    """Handles the elements of one kind of document. `taken` are those whose text counts."""
+    """Handles the elements of one kind of document, which have these `names`. `taken` are those
+    whose text counts.
+    """
 
     result: Sitemap | SitemapIndex
+    names: tuple[str, ...]
     taken: tuple[str, ...] = ()
 
     def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
@@ -98,6 +135,9 @@ class _Handler:
         if self.open[-1] in self.taken:
             self._text.append(data)
 
+    def cut_off(self) -> None:
+        """The document ends before its time."""
+
     def collected(self) -> str:
         """Returns the text since the last call."""
         found = "".join(self._text)
@@ -108,7 +148,8 @@ class _Handler:
 class _UrlSet(_Handler):
     """A sitemap."""
 
-    taken = ("loc", "url", "changefreq", "lastmod", "priority")
+    names = ("urlset", "url", "loc", "changefreq", "lastmod", "priority")
+    taken = names[1:]
 
     def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
         super().__init__(url, strict, open_elements)
@@ -137,6 +178,9 @@ class _UrlSet(_Handler):
         elif name in ("changefreq", "lastmod", "priority"):
             self._said[name] = self.collected()
 
+    def cut_off(self) -> None:
+        self._add()
+
     def _add(self) -> None:
         url = _stripped(self._loc or "")
         if url:
@@ -148,6 +192,8 @@ class _UrlSet(_Handler):
 
 class _Index(_Handler):
     """An index of sitemaps."""
+
+    names = ("sitemapindex", "sitemap", "loc", "lastmod")
 
     def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
         super().__init__(url, strict, open_elements)
@@ -179,6 +225,10 @@ class _Index(_Handler):
         elif name == "lastmod":
             self.collected()
 
+    def cut_off(self) -> None:
+        if self._loc_closed:
+            self._add()
+
     def _add(self) -> None:
         if self._loc is None:
             return
@@ -193,7 +243,8 @@ class _Index(_Handler):
 class _Rss(_Handler):
     """RSS: the links of items, in their absence their guids."""
 
-    taken = ("pubDate", "link", "guid")
+    names = ("channel", "item", "pubDate", "link", "guid")
+    taken = names[2:]
 
     def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
         super().__init__(url, strict, open_elements)
@@ -201,11 +252,16 @@ class _Rss(_Handler):
         self._url: str | None = None
         self._modified: int | None = None
 
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name == "item":  # the links of the channel are behind
+            self._url = self._modified = None
+        self.collected()
+
     def end(self, name: str) -> None:
         if name == "link" or (name == "guid" and self._url is None):
             text = _stripped(self.collected())
             if text:
-                self._url = checked_url(urljoin(self.url, text)) or self._url
+                self._url = checked_url(_joined(self.url, text)) or self._url
         elif name == "guid":
             self.collected()
         elif name == "item":
@@ -219,7 +275,8 @@ class _Rss(_Handler):
 class _Atom(_Handler):
     """Atom: of the links of an entry the first that is valid, one without `rel` before one with."""
 
-    taken = ("updated",)
+    names = ("feed", "entry", "link", "updated")
+    taken = names[3:]
 
     def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
         super().__init__(url, strict, open_elements)
@@ -228,12 +285,17 @@ class _Atom(_Handler):
         self._rel: str | None = None
         self._valid = False
         self._modified: str | None = None
+        self._base = self._feed_base = url
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "entry":
-            self._url = self._rel = self._modified = None
+        base = _joined(self._base, attributes.get("xml:base", ""))
+        if name == "feed":
+            self._base = self._feed_base = base
+        elif name == "entry":
+            self._base, self._url, self._rel, self._modified = base, None, None, None
         elif name == "link" and "href" in attributes:
-            href, rel = attributes["href"], attributes.get("rel")
+            href, rel = _joined(base, attributes["href"]), attributes.get("rel")
+            rel = None if rel == "alternate" else rel
             valid = self.result.allows(href)
             if (
                 self._url is None
@@ -250,7 +312,7 @@ class _Atom(_Handler):
                 self.result.add(self._url, iso_date(self._modified))
             elif self._url is not None:
                 self.result.left_out += 1
-            self._url = self._modified = None
+            self._base, self._url, self._modified = self._feed_base, None, None
         elif name == "updated":
             self._modified = self.collected()
 
@@ -266,3 +328,11 @@ _HANDLERS: Final[dict[str, Callable[[str, bool, list[str]], _Handler]]] = {
 def _stripped(text: str) -> str:
     """Without blanks at both ends, those that don't break among them."""
     return text.strip().strip(_BLANKS).strip()
+
+
+def _joined(base: str, link: str) -> str:
+    """Returns a link made absolute; empty if it can't be."""
+    try:
+        return resolve(base, link)
+    except UrlError:
+        return ""

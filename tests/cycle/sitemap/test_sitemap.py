@@ -27,7 +27,7 @@ from minutch.records.hostdatum import HostDatum
 from minutch.work.tables.database import part_name
 from tests.cycle.sitemap.sitemapsite import Page, SitemapSite
 from tests.support.crawldbs import read_db, write_db
-from tests.support.golden import GOLDEN, needs_golden
+from tests.support.golden import GOLDEN, PROJECT, needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for, nutch_runs
 from tests.support.segments import LOOPBACK
 
@@ -92,7 +92,9 @@ def write_hostdb(path: Path, *hosts: str) -> Path:
 @needs_golden("commands/sitemap")
 @pytest.mark.parametrize("run", RUNS, ids=str)
 def test_runs_of_nutch(run: NutchRun, site: SitemapSite, tmp_path: Path) -> None:
-    """The HostDb of Nutch's run has hosts on port 80: here they have the server's."""
+    """The HostDb of Nutch's run has hosts on port 80: here they have the server's. Nutch refuses
+    damaged sitemaps, as we do without `sitemap.allow.partial`, and takes an image for a page.
+    """
     nutchs_site(site)
     name = run.words[0]
     if name == "crawldb":
@@ -110,7 +112,9 @@ def test_runs_of_nutch(run: NutchRun, site: SitemapSite, tmp_path: Path) -> None
         str(write_hostdb(tmp_path / "hostdb", *hosts)) if "updatehostdb" in word else word
         for word in words
     ]
-    context, _ = context_for(run.conf(http__filter__ipaddress__include="loopback"))
+    context, _ = context_for(
+        run.conf(http__filter__ipaddress__include="loopback", sitemap__allow__partial="false")
+    )
 
     assert sitemap_command.run(words, context) == run.exit
 
@@ -122,6 +126,7 @@ def test_runs_of_nutch(run: NutchRun, site: SitemapSite, tmp_path: Path) -> None
         assert ours[twice][-1] == pytest.approx(0.9)
         assert theirs.pop(twice)[-1] in (pytest.approx(0.1), pytest.approx(0.9))
         del ours[twice]
+    images = theirs.pop("http://img.example.org/x.png", None) is not None
     assert ours == theirs
     counters = context.reports["SitemapProcessor"]
     said = {
@@ -132,7 +137,7 @@ def test_runs_of_nutch(run: NutchRun, site: SitemapSite, tmp_path: Path) -> None
         if "Total" in message
     }
     assert counters.get(sitemapfetch.FROM_SEEDS, 0) == said["sitemaps from seed urls"]
-    assert counters[NEW] == said["new sitemap entries added"]
+    assert counters[NEW] == said["new sitemap entries added"] - images
     if "-hostdb" not in words:
         assert counters.get(sitemapfetch.FROM_HOSTS, 0) == said["sitemaps from host name"]
         assert counters.get(sitemapfetch.FAILED, 0) == said["failed sitemap fetches"]
@@ -248,17 +253,22 @@ def test_redirects_have_a_limit(site: SitemapSite, tmp_path: Path, most: str, re
 
 
 def test_sizes_have_a_limit(site: SitemapSite, tmp_path: Path) -> None:
-    """A sitemap that is cut off is not well-formed; one that is gzipped may not grow beyond the
-    limit.
+    """Of a sitemap that is too large what came of it counts, gzipped or not; if that is not wanted,
+    nothing does.
     """
     large = urlset(*(f"{site.url('/')}{number}" for number in range(200)))
     urls = (
         site.add("/large.xml", large),
         site.add("/bomb.gz", gzip.compress(large.encode()), "application/gzip"),
     )
-    counters = run(tmp_path, *urls, conf=configuration(sitemap__size__max="3000"))
-    assert counters[sitemapfetch.UNREADABLE] == 2
-    assert run(tmp_path, *urls)[NEW] == 200
+    conf = configuration(sitemap__size__max="3000")
+    refused = run(tmp_path, *urls, conf=conf.with_values({"sitemap.allow.partial": "false"}))
+    assert (refused[sitemapfetch.UNREADABLE], refused[sitemap.LISTED]) == (2, 0)
+    counters = run(tmp_path, *urls, conf=conf)
+    assert counters[sitemapfetch.DAMAGED] == 2
+    assert counters[NEW] == counters[REPEATED] == large[:3000].count("</loc>")
+    assert run(tmp_path, *urls)[KNOWN] == counters[NEW]
+    assert len(read_db(tmp_path / "crawldb")) == 200
 
 
 def test_filters_and_normalizers_see_every_url(site: SitemapSite, tmp_path: Path) -> None:
@@ -370,9 +380,7 @@ def test_indexes_that_go_in_circles_and_deep(site: SitemapSite, tmp_path: Path) 
             "<!DOCTYPE u [<!ENTITY x SYSTEM"
             ' "file:///etc/passwd">]><urlset><url><loc>{site}/&x;</loc></url></urlset>'
         ),
-        '<!DOCTYPE urlset SYSTEM "{site}/evil.dtd"><urlset><url><loc>{site}/a</loc></url></urlset>',
-        "<urlset><url><loc>{site}/a</loc></url>",
-        "<urlset><url><loc>{site}/&nbsp;</loc></url></urlset>",
+        "<urlset><url><loc>{site}/a",
         "<html><body>no</body></html>",
         "<urlset>" + "<a>" * 2000 + "</a>" * 2000 + "</urlset>",
         "",
@@ -384,6 +392,58 @@ def test_hostile_xml_is_refused(site: SitemapSite, tmp_path: Path, text: str) ->
     )
     assert (counters[sitemapfetch.UNREADABLE], counters[NEW]) == (1, 1)
     assert sorted(site.paths) == ["/good.xml", "/map.xml"]
+
+
+def test_no_dtd_is_asked_for(site: SitemapSite, tmp_path: Path) -> None:
+    """As in crawler-commons, whose parser resolves every external entity to nothing."""
+    doctype = '<!DOCTYPE urlset SYSTEM "{site}/evil.dtd">'
+    assert run(tmp_path, site.add("/map.xml", doctype + urlset("{site}/a")))[NEW] == 1
+    assert site.paths == ["/map.xml"]
+
+
+def test_a_sitemap_that_breaks_off_in_transit(site: SitemapSite, tmp_path: Path) -> None:
+    """RFC 9112, 8: a body shorter than its Content-Length is incomplete; whole lines count."""
+    text = "{site}/a\n{site}/b\n{site}/half-a-li".replace("{site}", site.url(""))
+    url = site.add("/list.txt", text, "text/plain", **{"Content-Encoding": "x-unknown"})
+    conf = configuration(sitemap__size__max=str(len(text) - 1))
+    run(tmp_path, url, conf=conf)
+    assert set(read_db(tmp_path / "crawldb")) == {site.url("/a"), site.url("/b")}
+
+
+def test_gzipped_seeds_pass_the_default_filters(site: SitemapSite, tmp_path: Path) -> None:
+    """conf/regex-urlfilter.txt keeps archives out, which hold no pages; a sitemap's own name goes
+    through the filters without its `.gz`, a page's as it is.
+    """
+    packed = gzip.compress(urlset(site.url("/a"), site.url("/b.gz")).encode())
+    starts = [site.add(f"/{name}", packed, "application/gzip") for name in ("m.xml.gz", "m.zip.gz")]
+    site.add("/index.xml", index("{site}/n.XML.GZ"))
+    site.add("/n.XML.GZ", gzip.compress(urlset(site.url("/c")).encode()), "application/gzip")
+    site.pages["/moved.xml"] = Page(status=301, headers={"Location": "/m.xml.gz"})
+    for filters in ("urlfilter-regex", "urlfilter-suffix"):
+        conf = Configuration.load([PROJECT / "conf"]).with_values(
+            LOOPBACK
+            | {
+                "fetcher.server.delay": "0",
+                "plugin.includes": f"protocol-http|{filters}|scoring-opic",
+            }
+        )
+        folder = tmp_path / filters
+        folder.mkdir()
+        moved = site.url("/moved.xml")
+        counters = run(folder, *starts, site.url("/index.xml"), moved, conf=conf, filtering=True)
+        assert set(read_db(folder / "crawldb")) == {site.url("/a"), site.url("/c")}
+        assert counters[sitemapfetch.FILTERED_STARTS] == 1
+
+
+def test_hosts_of_a_list_may_have_a_scheme(site: SitemapSite, tmp_path: Path) -> None:
+    """A URL without a path names a server (RFC 9110, 4.2), no file."""
+    site.add("/sitemap.xml", urlset("{site}/usual"))
+    host = f"127.0.0.1:{site.port}"
+    for start in (host, f"http://{host}", f"http://{host}/", f"HTTP://{host}", f" {host}/"):
+        folder = tmp_path / start.replace("/", "_")
+        folder.mkdir()
+        assert run(folder, start)[sitemapfetch.FROM_HOSTS] == 1
+        assert set(read_db(folder / "crawldb")) == {site.url("/usual")}
 
 
 def test_the_last_of_several_entries_counts_whoever_comes_first(
