@@ -29,6 +29,13 @@ def hosts_of(urls: pl.Series) -> pl.Series:
     )
 
 
+def host_names(urls: pl.Series) -> pl.Series:
+    """Returns the name of each URL's host, in lower case, for counts: however it is spelled, it is
+    one host (RFC 3986, section 3.2.2).
+    """
+    return hosts_of(urls).str.to_lowercase()
+
+
 def hosts_at(keys: Bytes, at: Offsets, length: Lengths) -> pl.Series:
     """Returns the hosts, like `hosts_of`, of URLs at offsets of a buffer."""
     hosts, others = _plain_hosts(keys.ctypes.data, at, length)

@@ -13,7 +13,7 @@ from minutch.cycle.crawldb import duplicates, nearduplicates
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.parse.simhash import SIZE
 from minutch.records import crawldatum as status
-from minutch.urls.hostcolumns import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import ordered
@@ -29,8 +29,8 @@ IS_SIMHASH: Final = pl.col("signature").bin.size() == SIZE
 
 GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
     "none": None,
-    "host": lambda urls: hosts_of(urls).str.to_lowercase(),
-    "domain": lambda urls: domains_of(hosts_of(urls).str.to_lowercase()),
+    "host": host_names,
+    "domain": lambda urls: domains_of(host_names(urls)),
 }
 """Value of -group -> the group of a URL: only pages of one group are compared."""
 

@@ -118,9 +118,13 @@ def _gone(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> lis
             )
         ]
     longer = "gone: half as long again"
-    if entry.fetch_interval < int(1.5 * fetch.fetch_interval):
+    before = fetch.fetch_interval or settings.schedule.default_interval
+    text = "the interval before"
+    if not fetch.fetch_interval:
+        text = "the page had none: db.fetch.interval.default"
+    if entry.fetch_interval < int(1.5 * before):
         longer += ", but less than db.fetch.interval.max"
-    return [Step("the interval before", fetch.fetch_interval), Step(longer, entry.fetch_interval)]
+    return [Step(text, before), Step(longer, entry.fetch_interval)]
 
 
 def _fetched(

@@ -33,7 +33,7 @@ from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.writables import LongWritable, MapWritable
 from minutch.records.metadata.rawmap import merge
 from minutch.terminal import visible_line
-from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
 
 log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class HostLimits:
 
 def due_hosts(urls: pl.Series) -> pl.Series:
     """Returns the host of each URL under its name in the HostDb; null for what is no URL."""
-    return hosts_of(urls).str.to_lowercase()
+    return host_names(urls)
 
 
 def _put(metadata: bytes | None, delay: int | None) -> bytes | None:

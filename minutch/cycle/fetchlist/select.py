@@ -33,7 +33,7 @@ from minutch.job import Counters
 from minutch.kernels import hash as hash_kernels
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
-from minutch.urls.hostcolumns import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each, number_of_parts
 from minutch.work.tables.rankwindow import Ranks
@@ -274,8 +274,8 @@ class Selection:
         """
         if self._normalizers is not None:
             urls = self._normalizers.normalize_column(urls)
-        owners = hosts_of(urls)
-        return (domains_of(owners) if self._by_domain else owners).str.to_lowercase()
+        owners = host_names(urls)
+        return domains_of(owners) if self._by_domain else owners
 
 
 def _in_order(rows: int) -> Iterator[Ints]:

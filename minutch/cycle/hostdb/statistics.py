@@ -34,7 +34,7 @@ from minutch.records.crawldatum import (
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.metadata.rawmap import text_key, values_of
 from minutch.records.protocolstatus import ProtocolStatus
-from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 MALFORMED: Final = "malformed_urls_total"
@@ -83,9 +83,7 @@ class HostRules:
         if self._rules.is_neutral:
             return hosts
         distinct = hosts.drop_nulls().unique(maintain_order=True)
-        names = hosts_of(
-            self._rules.apply("http://" + distinct + "/", Counters())
-        ).str.to_lowercase()
+        names = host_names(self._rules.apply("http://" + distinct + "/", Counters()))
         return hosts.replace_strict(distinct, names, default=None, return_dtype=pl.String)
 
 
@@ -128,7 +126,7 @@ class Statistics:
         """
         counters = Counters()
         urls = decode_keys(entries["key"])
-        hosts = hosts_of(urls).str.to_lowercase()
+        hosts = host_names(urls)
         named = self.rules.apply(hosts)
         counters.add(MALFORMED, hosts.null_count())
         counters.add(FILTERED, named.null_count() - hosts.null_count())

@@ -26,7 +26,7 @@ from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import float32, parse_float
 from minutch.job import Counters
 from minutch.terminal import visible_line
-from minutch.urls.hostcolumns import hosts_of, map_distinct
+from minutch.urls.hostcolumns import host_names, map_distinct
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ def _scores(path: Path, text: SeedText, rules: HostRules, counters: Counters) ->
         )
     table = table.filter(pl.col("score").is_not_null())
     is_url = table["name"].str.contains("://", literal=True)
-    hosts = table["name"].zip_with(~is_url, hosts_of(table["name"]).str.to_lowercase())
+    hosts = table["name"].zip_with(~is_url, host_names(table["name"]))
     named = rules.apply(hosts)
     counters.add(BAD_SCORES, len(bad))
     counters.add(FILTERED, named.null_count())

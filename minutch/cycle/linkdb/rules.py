@@ -27,7 +27,7 @@ from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
 from minutch.plugin.distincturls import by_distinct
 from minutch.plugin.urlshortcut import UrlShortcut
-from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 IGNORE_INTERNAL_PROPERTY: Final = "linkdb.ignore.internal.links"
@@ -214,7 +214,7 @@ def _same_host_parsed(pages: pl.Series, targets: pl.Series) -> pl.Series:
     """Returns True for each link that stays on its page's host, by the full parser of URLs; null
     where the target is no URL.
     """
-    page, target = (hosts_of(decode_keys(urls)).str.to_lowercase() for urls in (pages, targets))
+    page, target = (host_names(decode_keys(urls)) for urls in (pages, targets))
     return pl.select(pl.when(target.is_not_null()).then(page.eq_missing(target))).to_series()
 
 

@@ -32,7 +32,7 @@ from minutch.hadoop.formats.writables import FloatWritable
 from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
 from minutch.records.webgraph.columns import places_of
-from minutch.urls.hostcolumns import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.compression import Compression, text_codec
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys, encode_keys
@@ -175,7 +175,7 @@ class _Ranking:
         number = number.sum() if combine == "sum" else number.max().clip(lower_bound=0)
         with self.shuffle(_GROUPED) as shuffle:
             for frame in nodes:
-                hosts = hosts_of(decode_keys(frame["name"])).str.to_lowercase().fill_null("")
+                hosts = host_names(decode_keys(frame["name"])).fill_null("")
                 names = encode_keys(hosts if kind == "host" else domains_of(hosts))
                 values = pl.DataFrame({"key": names, "number": frame["number"].cast(pl.Float64)})
                 if not self.per_value:

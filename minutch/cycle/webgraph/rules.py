@@ -22,7 +22,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.job import Counters
-from minutch.urls.hostcolumns import domains_of, hosts_of
+from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.frame import decode_keys
 
 IGNORE_HOST_PROPERTY: Final = "link.ignore.internal.host"
@@ -161,7 +161,7 @@ def _newest(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
 
 
 def _hosts(urls: pl.Series) -> pl.Series:
-    return hosts_of(urls).str.to_lowercase()
+    return host_names(urls)
 
 
 def _hosts_of_runs(keys: pl.Series) -> pl.Series:

@@ -30,7 +30,7 @@ from minutch.inspect.explain.timewords import interval, seen_from
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, status_name
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, empty
 
 MOST: Final = 10
@@ -56,7 +56,7 @@ class _CrawlDbCounts:
     def add(self, frame: pl.DataFrame) -> None:
         """Counts the entries of a table."""
         urls = decode_keys(frame["key"])
-        pages = pl.DataFrame({"host": hosts_of(urls), "status": frame["status"], "url": urls})
+        pages = pl.DataFrame({"host": host_names(urls), "status": frame["status"], "url": urls})
         self.hosts.append(pages.group_by("host", "status").len())
         unfetched = pages.filter(pl.col("status") == STATUS_DB_UNFETCHED)
         folders = unfetched.select(folder=pl.col("url").str.extract(_FOLDER)).drop_nulls()
@@ -156,7 +156,7 @@ class OverviewBuilder:
         for code, count in _counted(chosen["status"]):
             name = status_name(code)
             yield OverviewLine(count, name, f"of them are {name}", self._commands.entries(name))
-        yield from self._next_hosts(hosts_of(decode_keys(chosen["key"])))
+        yield from self._next_hosts(host_names(decode_keys(chosen["key"])))
         for reason, text in (due.REASONS | select.REASONS).items():
             if counters.get(reason, 0):
                 example = self._counts.examples.get(reason)

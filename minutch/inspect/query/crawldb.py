@@ -64,8 +64,8 @@ class EntryRows:
 
     @property
     def host(self) -> pl.Series:
-        """The hosts of the URLs."""
-        return hosts_at(self._fields.keys, *self._fields.key_places)
+        """The hosts of the URLs, in lower case."""
+        return hosts_at(self._fields.keys, *self._fields.key_places).str.to_lowercase()
 
     def field(self, name: str) -> pl.Series:
         """Returns a column of CRAWLDB_SCHEMA."""

@@ -47,7 +47,7 @@ from minutch.records.metadata.columns import STATUS as STATUS_KIND
 from minutch.records.metadata.columns import entries, text_values
 from minutch.records.parsedata import columns as parsedata_columns
 from minutch.records.protocolstatus import CODE_NAMES
-from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, empty
 
 UNKNOWN: Final = "unknown"
@@ -221,7 +221,7 @@ class PagesTable(Table):
     columns: ClassVar = {
         "segment": Column(pl.String(), lambda rows: rows.segment),
         "url": Column(pl.String(), lambda rows: rows.url),
-        "host": Column(pl.String(), lambda rows: hosts_of(rows.url)),
+        "host": Column(pl.String(), lambda rows: host_names(rows.url)),
         "status": Column(STATUS, lambda rows: statuses(rows.frame["status"])),
         "fetch_time": Column(TIME, lambda rows: times(rows.frame["fetch_time"])),
         "code": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_CODE_KEY))),

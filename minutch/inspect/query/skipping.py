@@ -20,7 +20,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.sequencefile import BLOCK
 from minutch.inspect.query.predicates import Pruning, Ranges
 from minutch.inspect.query.table import Request
-from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.keyranges import KeyRange, Mask, SortedPart
 from minutch.work.tables.spans import Decode, ReadSpan, Span, opened, read_all
@@ -143,6 +143,6 @@ def _by_host(keys: pl.Series, condition: pl.Expr) -> Mask:
         if len(keys) > 1
         else np.zeros(0, np.bool_)
     )
-    mine = hosts_of(urls.gather(np.flatnonzero(alone))).alias("host").to_frame()
+    mine = host_names(urls.gather(np.flatnonzero(alone))).alias("host").to_frame()
     wanted[np.flatnonzero(alone)] = mine.select(condition.fill_null(False)).to_series().to_numpy()
     return wanted

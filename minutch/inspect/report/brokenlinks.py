@@ -1,5 +1,6 @@
-"""Finds links to pages that are gone, and the pages that they are on. Pieces of links in, facts
-out. Pure."""
+"""Finds links to pages that are gone or fail, and the pages that they are on. Pure: pieces of links
+in, facts out.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ _SCHEMA: Final = {
 
 
 class BrokenLinks:
-    """A counter of links to addresses: the ids of `gone`."""
+    """A counter of links to addresses that are `broken`, by their ids."""
 
-    def __init__(self, gone: pl.Series) -> None:
-        self._gone = gone.implode()
+    def __init__(self, broken: pl.Series) -> None:
+        self._broken = broken.implode()
         self._counts = [pl.DataFrame(schema={"id": pl.UInt64, "n": pl.Int64})]
         self._samples = [
             pl.DataFrame(schema={name: kind for name, kind in _SCHEMA.items() if name != "n"})
@@ -36,7 +37,7 @@ class BrokenLinks:
     def add(self, links: pl.DataFrame) -> None:
         """Counts links: `id` (of their targets), `url`, `from_url`, `anchor` (Binary)."""
         self.links += links.height
-        mine = links.filter(pl.col("id").is_in(self._gone))
+        mine = links.filter(pl.col("id").is_in(self._broken))
         self._counts.append(mine.group_by("id").agg(pl.len().cast(pl.Int64).alias("n")))
         texts = [decode_keys(mine[name]).alias(name) for name in ("url", "from_url", "anchor")]
         self._samples.append(with_own_texts(_first(mine.select("id").with_columns(texts))))
@@ -49,11 +50,11 @@ class BrokenLinks:
 
     @property
     def addresses(self) -> int:
-        """Number of addresses that are gone and linked to."""
+        """Number of addresses that are broken and linked to."""
         return self._counted().height
 
     def table(self, whys: pl.DataFrame, most: int) -> pl.DataFrame:
-        """Returns the addresses with the most links; `whys` (`id`, `why`) has the known reasons."""
+        """Returns the addresses with the most links; `whys` has the known reasons."""
         top = self._counted().sort("n", "id", descending=[True, False]).head(most)
         samples = _first(
             pl.concat(self._samples).join(top, on="id", how="semi", maintain_order="left")
@@ -63,7 +64,9 @@ class BrokenLinks:
             pl.col("from_url").alias("pages"),
             pl.col("anchor").alias("anchors"),
         )
-        found = top.join(places, on="id").join(whys.unique("id", keep="last"), on="id", how="left")
+        found = top.join(places, on="id").join(
+            whys.select("id", "why").unique("id", keep="last"), on="id", how="left"
+        )
         return found.rename({"n": "links"}).sort("links", "url", descending=[True, False])
 
 

@@ -42,7 +42,7 @@ _FETCH_STATUSES: Final = {
     "fetch_gone": "gone",
 }
 _DENIED: Final = CODE_NAMES[codes.ROBOTS_DENIED]
-_NOT_ASKED: Final = CODE_NAMES[codes.NOTFETCHING]
+NOT_ASKED: Final = CODE_NAMES[codes.NOTFETCHING]
 _CODES: Final = {name: code for code, name in CODE_NAMES.items()}
 _LAST: Final = 253_402_300_799_000
 """The end of the year 9999, in ms: what calendars hold."""
@@ -54,7 +54,7 @@ def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
     status, protocol = pl.col("status").cast(pl.String), pl.col("protocol_status").cast(pl.String)
     outcome = status.replace_strict(_FETCH_STATUSES, default="failed", return_dtype=pl.String)
     outcome = pl.when(protocol.eq_missing(_DENIED)).then(pl.lit("denied")).otherwise(outcome)
-    known = frame.filter((status != "linked") | protocol.eq_missing(_NOT_ASKED))
+    known = frame.filter((status != "linked") | protocol.eq_missing(NOT_ASKED))
     known = known.with_columns(
         outcome.cast(OUTCOME).alias("outcome"), pl.col("reason").str.replace_all(_URL, "…")
     )
@@ -83,13 +83,16 @@ class FetchCounts:
             pl.when(pl.col("fetch_time").to_physical().is_between(0, _LAST)).then("fetch_time"),
         )
         spans = {"started": Aggregate(time, "min"), "ended": Aggregate(time, "max")}
+        slowest = Aggregate(pl.col("response_ms").cast(pl.Int64), "max")
         counted = {name: Aggregate((outcome == name).cast(pl.Int64)) for name in OUTCOMES}
-        self._rounds = GroupCounts({"segment": pl.col("segment")}, bytes=size, **spans, **counted)
+        self._rounds = GroupCounts(
+            {"segment": pl.col("segment")}, bytes=size, slowest_ms=slowest, **spans, **counted
+        )
         self._hosts = GroupCounts(
             {"host": pl.col("host")},
             requests=ROWS,
             bytes=size,
-            slowest_ms=Aggregate(pl.col("response_ms").cast(pl.Int64), "max"),
+            slowest_ms=slowest,
             responses=Aggregate(pl.col("response_ms").is_not_null().cast(pl.Int64)),
             **sums,
         )
@@ -118,17 +121,11 @@ class FetchCounts:
 
     def rounds(self) -> pl.DataFrame:
         """Returns one row a segment."""
-        medians = quantile(self._times_of_rounds.result(), ["segment"], "ms", 0.5).select(
-            "segment", median_ms="ms"
-        )
-        return self._rounds.result().join(medians, on="segment", how="left", maintain_order="left")
+        return _with_medians(self._rounds.result(), self._times_of_rounds.result(), "segment")
 
     def hosts(self) -> pl.DataFrame:
         """Returns one row a host."""
-        medians = quantile(self._times_of_hosts.result(), ["host"], "ms", 0.5).select(
-            "host", median_ms="ms"
-        )
-        return self._hosts.result().join(medians, on="host", how="left", maintain_order="left")
+        return _with_medians(self._hosts.result(), self._times_of_hosts.result(), "host")
 
     def codes(self) -> pl.DataFrame:
         """Returns answers, the most frequent first."""
@@ -157,3 +154,13 @@ class FetchCounts:
         return {
             name: int(quantile(times, [], "ms", share)["ms"][0]) for name, share in shares.items()
         }
+
+
+def _with_medians(counts: pl.DataFrame, times: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Adds the median of response times, which are rounded: it is not above the `slowest_ms`."""
+    medians = quantile(times, [by], "ms", 0.5).select(by, median_ms="ms")
+    found = counts.join(medians, on=by, how="left", maintain_order="left")
+    least = pl.min_horizontal("median_ms", "slowest_ms")
+    return found.with_columns(
+        pl.when(pl.col("median_ms").is_not_null()).then(least).alias("median_ms")
+    )

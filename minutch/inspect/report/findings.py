@@ -69,7 +69,7 @@ def chains(facts: Facts) -> Section | None:
 
 
 def broken(facts: Facts) -> Section | None:
-    """Shows links to pages that are gone, with the pages they are on."""
+    """Shows links to pages that are gone or fail, with the pages they are on."""
     frame = facts["broken"]
     if frame.is_empty():
         return None
@@ -82,8 +82,8 @@ def broken(facts: Facts) -> Section | None:
     count = facts.total("broken")
     many = cells.count(count or frame.height)
     said = (
-        f"Addresses that are gone and that pages link to: {many}. Those with the most links come"
-        " first."
+        f"Addresses that are gone or failed when last asked for, and that pages link to: {many}."
+        " Those with the most links come first."
     )
     return section(
         "broken", "Broken links", said, listed("Broken links", frame, columns, count, stacked=True)

@@ -251,7 +251,9 @@ class FactsGatherer:
         gone = self._entries.filter(status == "db_gone").join(
             denied, on="id", how="anti", maintain_order="left"
         )
-        broken, depths = BrokenLinks(gone["id"]), Depths(self._entries, seen)
+        failed = whys.filter("is_failed")
+        broken = BrokenLinks(pl.concat([gone["id"], failed["id"]]).unique())
+        depths = Depths(self._entries, seen)
         latest = {
             number: rows["id"].sort().to_numpy() for (number,), rows in parsed.group_by("segment")
         }

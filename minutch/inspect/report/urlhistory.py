@@ -12,6 +12,7 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.report.facts import OUTCOMES, TABLES
+from minutch.inspect.report.fetchcounts import NOT_ASKED
 from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed
 from minutch.inspect.report.ids import ID
 
@@ -71,7 +72,9 @@ class UrlHistories:
         self._seen = [
             pl.DataFrame(schema={"id": pl.UInt64, "first": pl.Int32, "outcome": pl.Enum(OUTCOMES)})
         ]
-        self._whys = [pl.DataFrame(schema={"id": pl.UInt64, "why": pl.String})]
+        self._whys = [
+            pl.DataFrame(schema={"id": pl.UInt64, "why": pl.String, "is_failed": pl.Boolean})
+        ]
         self._redirects = [
             pl.DataFrame(
                 schema={
@@ -101,6 +104,7 @@ class UrlHistories:
             "size",
             pl.col("redirect_to").hash().alias("to"),
             pl.coalesce("why", "answer").alias("why"),
+            asked=pl.col("protocol_status").cast(pl.String).ne_missing(NOT_ASKED),
             has_digest=pl.col("digest").is_not_null(),
             has_to=pl.col("redirect_to").is_not_null(),
         )
@@ -145,7 +149,8 @@ class UrlHistories:
             )
         )
         trouble = rows.filter(pl.col("is_last") & pl.col("outcome").is_in(["gone", "failed"]))
-        self._whys.append(trouble.select("id", pl.col("why").cast(pl.String)))
+        is_failed = (pl.col("outcome") == "failed") & pl.col("asked")
+        self._whys.append(trouble.select("id", pl.col("why").cast(pl.String), is_failed=is_failed))
         self._redirects.append(
             rows.filter(pl.col("to").is_not_null()).select("id", "to", "segment", "is_last")
         )
@@ -202,7 +207,9 @@ class UrlHistories:
         return pl.concat(self._seen)
 
     def whys(self) -> pl.DataFrame:
-        """Returns why the last fetch of a URL failed: `id`, `why`."""
+        """Returns why the last fetch of a URL failed: `id`, `why`, and if it `is_failed`, not gone,
+        although it was asked for.
+        """
         return pl.concat(self._whys)
 
     def redirects(self) -> pl.DataFrame:

@@ -63,7 +63,7 @@ def test_the_entries_of_a_crawldb_have_typed_columns(tmp_path: Path) -> None:
         ("kind", "x"),
         ("é", "ü"),
     ]
-    assert (second["host"], second["status"], second["modified_time"]) == ("B.org", "unknown", None)
+    assert (second["host"], second["status"], second["modified_time"]) == ("b.org", "unknown", None)
     assert (second["signature"], second["metadata"]) == (None, [])
     assert third["host"] is None
 

@@ -200,7 +200,7 @@ def duck() -> Any:
     rows = [
         (
             url,
-            url.partition("://")[2].partition("/")[0] or None,
+            url.partition("://")[2].partition("/")[0].lower() or None,
             STATUS_NAMES[datum.status],
             _time(datum.fetch_time),
             _time(datum.modified_time) if datum.modified_time else None,

@@ -231,7 +231,10 @@ def test_redirect_chains(harbours: Written) -> None:
 
 
 def test_broken_links_with_their_pages(harbours: Written) -> None:
-    gone = {url for url, one in last_fetches(harbours).items() if one.outcome == "gone"}
+    """A link is broken if its target is gone, or failed when it was last asked for."""
+    last = last_fetches(harbours)
+    gone = {url for url, one in last.items() if one.outcome in ("gone", "failed")}
+    assert {last[url].outcome for url in gone} == {"gone", "failed"}
     links: dict[str, list[tuple[str, str]]] = defaultdict(list)
     fetched = {one.url: one for one in harbours.crawl.fetches if one.outcome == "fetched"}
     for fetch in fetched.values():
@@ -242,7 +245,7 @@ def test_broken_links_with_their_pages(harbours: Written) -> None:
     assert rows.keys() == links.keys() and rows
     for url, row in rows.items():
         assert row["links"] == len(links[url])
-        assert row["why"] == "HTTP 404"
+        assert (row["why"] == "HTTP 404") == (last[url].outcome == "gone") and row["why"]
         assert set(zip(row["pages"], row["anchors"], strict=True)) <= set(links[url])
         assert len(row["pages"]) == min(5, len({page for page, _ in links[url]}))
 
@@ -267,7 +270,9 @@ def test_without_segments_the_linkdb_tells_of_links(harbours: Written, tmp_path:
     found = gathered(folder, harbours.crawl.now)
     assert found["rounds"].is_empty() and found["depth"].is_empty()
     assert found["statuses"].equals(whole["statuses"])
-    assert set(found["broken"]["url"]) >= set(whole["broken"]["url"])
+    gone = {url for url, one in harbours.crawl.entries.items() if one.status == DB_GONE}
+    assert set(found["broken"]["url"]) >= set(whole["broken"]["url"]) & gone
+    assert set(found["broken"]["url"]) <= gone
 
 
 def test_depth_is_not_guessed_where_segments_are_missing(harbours: Written, tmp_path: Path) -> None:
