@@ -6,12 +6,14 @@ Keys are compared as columns, a segment's at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -23,11 +25,14 @@ from minutch.cycle.segment.store import (
 )
 from minutch.hadoop.formats.mapfile import DATA
 from minutch.inspect.fsck.problems import Problem
-from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS
+from minutch.job import Counters
+from minutch.plugin.chains import SCOPE_CRAWLDB
+from minutch.plugin.urlrules import UrlRules
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS
 from minutch.work.tables.crawldata import scan
-from minutch.work.tables.frame import empty
+from minutch.work.tables.frame import decode_keys, empty
 
-_KEYS: Final = pl.Schema({"key": pl.Binary()})
+_ROWS: Final = pl.Schema({"key": pl.Binary(), "status": pl.UInt8(), "fetch_time": pl.Int64()})
 
 
 def within(segment: Segment) -> Iterator[Problem]:
@@ -56,38 +61,81 @@ def within(segment: Segment) -> Iterator[Problem]:
             yield Problem(segment.path, what, key=lost["key"][0])
 
 
-def with_crawldb(segment: Segment, db: CrawlDb) -> Iterator[Problem]:
-    """Yields the problem if the CrawlDb does not know pages that a segment has fetched."""
-    if not segment.has(CRAWL_FETCH) or not db.exists():
-        return
-    fetched = _keys(segment, CRAWL_FETCH, pl.col("status") == STATUS_FETCH_SUCCESS).unique(
-        maintain_order=True
-    )
-    known, unfetched = [empty(_KEYS)], [empty(_KEYS)]
-    for part in range(len(db.parts())):
-        for table in db.scan_part(part):
-            mine = table.select("key", "status").join(
-                fetched, on="key", how="semi", maintain_order="left"
-            )
-            known.append(mine.select("key"))
-            unfetched.append(mine.filter(pl.col("status") == STATUS_DB_UNFETCHED).select("key"))
-    missing = fetched.join(pl.concat(known), on="key", how="anti", maintain_order="left")
-    for found, what in (
-        (missing, "not in the CrawlDb"),
-        (pl.concat(unfetched), "still unfetched in the CrawlDb"),
-    ):
-        if len(found):
-            text = (
-                f"{len(found)} of {len(fetched)} pages were fetched and are {what}: has updatedb"
-                " been run?"
-            )
-            yield Problem(segment.path, text, key=found["key"][0])
+class WithCrawlDb:
+    """Finds segments whose pages the CrawlDb has not taken in: updatedb has not been run.
+
+    Of a URL its newest fetch in all segments counts. An entry that waits for its first fetch since
+    before that fetch knows nothing of it. One that waits since later was reset (a failure,
+    `inject -overwrite`, an interval beyond the longest), or dropped and found again. Pages that
+    have no entry may have been dropped, too (filters, purges, mergedb), or not let in; it is a
+    problem only if nothing that a segment asked for has an entry, and the configuration would take
+    some of its pages.
+    """
+
+    def __init__(self, db: CrawlDb, segments: Sequence[Segment], conf: Configuration) -> None:
+        self._db, self._conf = db, conf
+        times = [pl.DataFrame(schema={"id": pl.UInt64, "newest": pl.Int64})]
+        for segment in segments:
+            fetched = _rows(segment, CRAWL_FETCH, _IS_FETCH)
+            times.append(fetched.select(_ID, newest="fetch_time"))
+        self._newest = pl.concat(times).group_by("id").agg(pl.col("newest").max())
+
+    def problems(self, segment: Segment) -> Iterator[Problem]:
+        """Yields the problem of a segment."""
+        asked = _rows(segment, CRAWL_FETCH, _IS_FETCH)
+        every = asked.unique("key", keep="last", maintain_order=True)
+        newest = every.with_columns(_ID).join(self._newest, on="id", maintain_order="left")
+        is_page = pl.col("status") == STATUS_FETCH_SUCCESS
+        fetched = newest.select(
+            "key",
+            pl.col("fetch_time").alias("fetched"),
+            is_page=is_page & (pl.col("fetch_time") == pl.col("newest")),
+        )
+        found = [pl.DataFrame(schema={"key": pl.Binary, "waits": pl.Boolean})]
+        for part in range(len(self._db.parts())):
+            for table in self._db.scan_part(part):
+                mine = fetched.join(table, on="key", maintain_order="left")
+                since_before = pl.col("fetch_time") <= pl.col("fetched")
+                is_new = pl.col("status") == STATUS_DB_UNFETCHED
+                found.append(mine.select("key", waits=pl.col("is_page") & is_new & since_before))
+        known, pages = pl.concat(found), fetched.filter("is_page")["key"]
+        waiting = known.filter("waits")["key"]
+        missing = self._taken(pages) if known.is_empty() else pages.head(0)
+        for keys, what in (
+            (missing, "not in the CrawlDb"),
+            (waiting, "still unfetched in the CrawlDb"),
+        ):
+            if len(keys):
+                text = (
+                    f"{len(keys)} of {len(pages)} pages were fetched and are {what}: has updatedb"
+                    " been run?"
+                )
+                yield Problem(segment.path, text, key=keys[0])
+
+    def _taken(self, keys: pl.Series) -> pl.Series:
+        """Returns the URLs that updatedb would take as they are, as the configuration is now."""
+        if not self._conf.get_boolean(ADDITIONS_PROPERTY, True):
+            return keys.head(0)
+        rules = UrlRules(
+            self._conf, normalize=True, filtering=True, scope=SCOPE_CRAWLDB, keep_on_error=False
+        )
+        urls = decode_keys(keys)
+        return keys.filter((rules.apply(urls, Counters()) == urls).fill_null(False))
 
 
-def _keys(segment: Segment, folder: str, wanted: pl.Expr | None = None) -> pl.DataFrame:
-    """Returns the keys of a folder of CrawlDatums, of the entries wanted."""
-    found = [empty(_KEYS)]
-    for path in segment.parts(folder):
+_ID: Final = pl.col("key").hash().alias("id")
+_IS_FETCH: Final = pl.col("status").is_between(STATUS_FETCH_SUCCESS, STATUS_FETCH_MAX)
+
+
+def _keys(segment: Segment, folder: str) -> pl.DataFrame:
+    return _rows(segment, folder).select("key")
+
+
+def _rows(segment: Segment, folder: str, wanted: pl.Expr | None = None) -> pl.DataFrame:
+    """Returns the columns of _ROWS of a folder of CrawlDatums, of the entries wanted."""
+    found = [empty(_ROWS)]
+    for path in segment.parts(folder) if segment.has(folder) else ():
         for table in scan(path / DATA if path.is_dir() else path):
-            found.append((table if wanted is None else table.filter(wanted)).select("key"))
+            rows = table if wanted is None else table.filter(wanted)
+            found.append(rows.select(_ROWS.names()))
     return pl.concat(found)

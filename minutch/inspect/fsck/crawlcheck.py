@@ -9,11 +9,12 @@ unfinished rounds, locks and leftovers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
@@ -63,19 +64,21 @@ def fsck(crawl: Path, options: FsckOptions = _DEFAULTS, *, context: JobContext) 
 
     Raises StoreError where there is no crawl, LockedError.
     """
-    found = list(problems(crawl))
+    found = list(problems(crawl, context.conf))
     for problem in found:
         context.print(problem)
     if not options.repair:
         return FsckResult(found, found)
     left = repair(found, context.print, drop=options.drop)
     if len(left) < len(found):
-        left = list(problems(crawl))  # a repair may uncover others
+        left = list(problems(crawl, context.conf))  # a repair may uncover others
     return FsckResult(found, left)
 
 
-def problems(crawl: Path) -> Iterator[Problem]:
-    """Yields all that is wrong in a crawl's folder. Raises StoreError if there is no crawl."""
+def problems(crawl: Path, conf: Configuration) -> Iterator[Problem]:
+    """Yields all that is wrong in a crawl's folder. Raises StoreError if there is no crawl, and
+    ConfigError.
+    """
     names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
     graphs = [WebGraph(path) for path in sorted(crawl.glob("*/")) if (path / OUTLINKS).is_dir()]
     if not graphs and not any((crawl / name).is_dir() for name in names):
@@ -91,8 +94,14 @@ def problems(crawl: Path) -> Iterator[Problem]:
         yield from _webgraph(graph)
     if (crawl / SEGMENTS).is_dir():
         yield from leftovers.in_segments(crawl / SEGMENTS)
+        segments = []
         for segment in segments_in(crawl / SEGMENTS):
-            yield from _segment(segment, crawldb if whole else None)
+            if (yield from _segment(segment)):
+                segments.append(segment)
+        if whole and crawldb.exists():
+            agreed = agreement.WithCrawlDb(crawldb, segments, conf)
+            for segment in segments:
+                yield from agreed.problems(segment)
 
 
 def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Problem]:
@@ -125,10 +134,10 @@ def _webgraph(graph: WebGraph) -> Iterator[Problem]:
             )
 
 
-def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
-    """Checks a segment, and compares it with the CrawlDb if that is whole."""
+def _segment(segment: Segment) -> Generator[Problem, None, bool]:
+    """Checks a segment, and tells whether its folders are whole."""
     if not any(segment.path.iterdir()):
-        return
+        return False
     yield from leftovers.locks(segment.path / "_fetch")
     yield from leftovers.in_segment(segment)
     yield from leftovers.checksums(segment.path)
@@ -140,11 +149,9 @@ def _segment(segment: Segment, crawldb: CrawlDb | None) -> Iterator[Problem]:
             ):
                 whole = False
                 yield problem
-    if not whole:
-        return
-    yield from agreement.within(segment)
-    if crawldb is not None:
-        yield from agreement.with_crawldb(segment, crawldb)
+    if whole:
+        yield from agreement.within(segment)
+    return whole
 
 
 def repair(found: list[Problem], say: Callable[[str], None], *, drop: bool) -> list[Problem]:

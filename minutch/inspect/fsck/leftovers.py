@@ -46,7 +46,10 @@ def in_database(database: Path, names: Sequence[str] = (CURRENT,)) -> Iterator[P
     for prefix in (NEW, SPILL):
         yield from _work_folders(database, prefix)
     for name in names:
-        for path in beside(database, name):
+        others = list(beside(database, name))
+        if name == CURRENT and not any(path.exists() for path in (database / name, *others)):
+            yield Problem(database / name, "missing: its records are lost")
+        for path in others:
             if path.exists() and (database / name).exists():
                 yield Problem(
                     path,

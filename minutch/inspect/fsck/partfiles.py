@@ -94,6 +94,8 @@ def check_folder(
     `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice.
     """
     paths = part_paths(folder)
+    if distinct and not paths:
+        yield Problem(folder, "there is no part in it")
     if [int(path.name.rpartition("-")[2]) for path in paths] != list(range(len(paths))):
         yield Problem(folder, f"parts are missing: found {', '.join(path.name for path in paths)}")
         return
@@ -217,6 +219,10 @@ def _check_index(path: Path) -> Iterator[Problem]:
     index = path / INDEX
     if not index.exists():
         yield Problem(index, "missing", Remedy.INDEX, folder=path)
+        return
+    sums = _damaged_sums(index)
+    if sums is not None:
+        yield Problem(index, sums.what_is_wrong, Remedy.INDEX, sums.offset, folder=path)
         return
     try:
         with MapFileReader(path) as reader:

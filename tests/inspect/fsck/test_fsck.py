@@ -296,11 +296,11 @@ def test_segments_against_each_other_and_the_crawldb(crawl: Path) -> None:
                 f"{one}: 1 of 2 URLs were generated, and are not in crawl_fetch (key"
                 " http://lost.example/)"
             ),
+            f"{two}: generated, but not fetched: `minutch fetch`, or remove the segment",
             (
                 f"{one}: 1 of 1 pages were fetched and are not in the CrawlDb: has updatedb been"
                 " run? (key http://new.example/)"
             ),
-            f"{two}: generated, but not fetched: `minutch fetch`, or remove the segment",
         ],
     )
 
