@@ -100,7 +100,8 @@ class WithCrawlDb:
                 found.append(mine.select("key", waits=pl.col("is_page") & is_new & since_before))
         known, pages = pl.concat(found), fetched.filter("is_page")["key"]
         waiting = known.filter("waits")["key"]
-        missing = self._taken(pages) if known.is_empty() else pages.head(0)
+        is_slice = "-" in segment.path.name  # of mergesegs: the entries may be those of others
+        missing = pages.head(0) if is_slice or len(known) else self._taken(pages)
         for keys, what in (
             (missing, "not in the CrawlDb"),
             (waiting, "still unfetched in the CrawlDb"),

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, example, given, settings
+from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from minutch import jobs
@@ -234,6 +234,7 @@ SAME = ("same",) * PAGES
     ]
 )
 @example([("round", SAME, True, (), False), ("mergesegs", "-filter"), ("invertlinks",)])
+@example([("round", ("moved",) * 2 + SAME[2:], True, (), False), ("mergesegs", "-slice", 1)])
 def test_nothing_after_any_sequence_of_jobs(site: Site, steps: list[tuple[object, ...]]) -> None:
     """Of a URL its newest fetch counts; filters, purges, resets and merges are no damage."""
     with tempfile.TemporaryDirectory() as folder:
@@ -307,6 +308,8 @@ def test_something_after_damage_to_a_file(whole: Jobs, number: int, at: int, how
         path = files[number % len(files)]
         size = path.stat().st_size
         if how == "flip":
+            # sums of larger pieces are the same for a file of one piece
+            assume(path.suffix != ".crc" or at % size not in range(4, 8))
             flip(path, at % size)
         elif how == "cut":
             path.write_bytes(path.read_bytes()[: at % size])
