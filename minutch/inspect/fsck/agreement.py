@@ -7,7 +7,7 @@ Keys are compared as columns, a segment's at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -35,8 +35,10 @@ from minutch.work.tables.frame import decode_keys, empty
 _ROWS: Final = pl.Schema({"key": pl.Binary(), "status": pl.UInt8(), "fetch_time": pl.Int64()})
 
 
-def within(segment: Segment) -> Iterator[Problem]:
-    """Yields folders of a segment that do not belong together."""
+def within(segment: Segment, db: CrawlDb | None) -> Iterator[Problem]:
+    """Yields folders of a segment that do not belong together. Fetches to be tried again, which
+    mergesegs drops, are not lost if the CrawlDb has taken them in.
+    """
     for group in (FETCHED, PARSED):
         missing = segment.missing(group)
         if (
@@ -52,13 +54,24 @@ def within(segment: Segment) -> Iterator[Problem]:
     if not segment.has(CRAWL_PARSE) and segment.has(CONTENT):
         yield Problem(segment.path, "fetched, but not parsed: `minutch parse`")
     if segment.has(CRAWL_GENERATE):
-        generated, fetched = _keys(segment, CRAWL_GENERATE), _keys(segment, CRAWL_FETCH)
+        generated, fetched = _keys(segment, CRAWL_GENERATE), _rows(segment, CRAWL_FETCH)
         lost = generated.join(fetched, on="key", how="anti", maintain_order="left")
+        if len(lost) and db is not None:
+            lost = _not_updated(lost, db, fetched.filter(_IS_FETCH)["fetch_time"].min())
         if len(lost):
             what = (
                 f"{len(lost)} of {len(generated)} URLs were generated, and are not in {CRAWL_FETCH}"
             )
             yield Problem(segment.path, what, key=lost["key"][0])
+
+
+def _not_updated(lost: pl.DataFrame, db: CrawlDb, since: Any) -> pl.DataFrame:
+    """Returns the URLs whose entries are due no later than `since`, and those that have none."""
+    for part in range(len(db.parts())):
+        for table in db.scan_part(part):
+            later = table.filter((pl.col("fetch_time") > since).fill_null(False))
+            lost = lost.join(later, on="key", how="anti", maintain_order="left")
+    return lost
 
 
 class WithCrawlDb:

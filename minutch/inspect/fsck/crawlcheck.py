@@ -96,7 +96,7 @@ def problems(crawl: Path, conf: Configuration) -> Iterator[Problem]:
         yield from leftovers.in_segments(crawl / SEGMENTS)
         segments = []
         for segment in segments_in(crawl / SEGMENTS):
-            if (yield from _segment(segment)):
+            if (yield from _segment(segment, crawldb if whole and crawldb.exists() else None)):
                 segments.append(segment)
         if whole and crawldb.exists():
             agreed = agreement.WithCrawlDb(crawldb, segments, conf)
@@ -134,7 +134,7 @@ def _webgraph(graph: WebGraph) -> Iterator[Problem]:
             )
 
 
-def _segment(segment: Segment) -> Generator[Problem, None, bool]:
+def _segment(segment: Segment, crawldb: CrawlDb | None) -> Generator[Problem, None, bool]:
     """Checks a segment, and tells whether its folders are whole."""
     if not any(segment.path.iterdir()):
         return False
@@ -150,7 +150,7 @@ def _segment(segment: Segment) -> Generator[Problem, None, bool]:
                 whole = False
                 yield problem
     if whole:
-        yield from agreement.within(segment)
+        yield from agreement.within(segment, crawldb)
     return whole
 
 

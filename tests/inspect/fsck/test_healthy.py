@@ -215,7 +215,7 @@ OTHERS = st.sampled_from(
     ]
 )
 # mergesegs, which drops fetches that are to be tried again (NUTCH-1520), is in the examples alone:
-# fsck takes the URLs that it then finds in crawl_generate only for lost.
+# where such a page was given up later and purged, fsck takes it for lost.
 FAILS, GONE = ("fails",) * PAGES, ("gone",) * PAGES
 SAME = ("same",) * PAGES
 
@@ -233,6 +233,7 @@ SAME = ("same",) * PAGES
     ]
 )
 @example([("round", SAME, True, (), False), ("mergesegs", "-filter"), ("invertlinks",)])
+@example([("round", SAME, True, (), False), ("round", FAILS, False, (), False), ("mergesegs",)])
 @example([("round", ("moved",) * 2 + SAME[2:], True, (), False), ("mergesegs", "-slice", 1)])
 def test_nothing_after_any_sequence_of_jobs(site: Site, steps: list[tuple[object, ...]]) -> None:
     """Of a URL its newest fetch counts; filters, purges, resets and merges are no damage."""
