@@ -55,6 +55,10 @@ VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
 here.
 """
 ROBOTS_DEFER: Final = "robots.txt defers visits"
+ON_ITS_WAY: Final = 1000
+"""Milliseconds that a request may take to reach its host: what is remembered while nothing has
+answered yet, and counts after a kill, is that much longer.
+"""
 _MAX_DOUBLINGS: Final = 32
 
 
@@ -429,7 +433,7 @@ class FetchQueues:
         self._waiting -= 1
         self.in_progress += 1
         self._take_own_delay(queue, item, now)
-        self._memory.asked(queue.id, now + queue.delay)
+        self._memory.asked(queue.id, now + queue.delay + ON_ITS_WAY)
         self._schedule(queue, now)
         return item
 
