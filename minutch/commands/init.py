@@ -69,6 +69,12 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>byDomain</value>
   </property>
 
+  <!-- false: the LinkDb also has the links within a site, so that you can ask who links where. -->
+  <property>
+    <name>linkdb.ignore.internal.links</name>
+    <value>false</value>
+  </property>
+
   <!-- true: also take the links that Nutch passes over: srcset, media, style sheets, headers.
        Targets of forms that post are left out below: asking for them may change something. -->
   <property>

@@ -9,11 +9,11 @@ gone or a redirect is left out.
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
+from minutch import strictjson
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import PROPERTY
@@ -103,7 +103,7 @@ def run(args: list[str], context: JobContext) -> int:
         if picture is not None:
             picture.write(svg(found).encode())
     if arguments["-json"]:
-        context.print(json.dumps(as_json(found), indent=2))
+        context.print(strictjson.dumps(as_json(found), indent=2))
     else:
         context.print(text(found))
     return 0

@@ -5,14 +5,15 @@ long time.
                saw a link to the page
 
 A page without that entry (a seed that nothing links to) is left alone. db.update.purge.orphans
-removes orphans. Source: org.apache.nutch.scoring.orphan.OrphanScoringFilter.
+removes orphans. From 2038 on the seconds go around in their 32 bits, and ages are reckoned so; in
+Nutch all pages become orphans then. Source: org.apache.nutch.scoring.orphan.OrphanScoringFilter.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from minutch.conf import Configuration
 from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
@@ -29,6 +30,7 @@ SECONDS_PER_DAY: Final = 86400
 GONE_AFTER: Final = 30 * SECONDS_PER_DAY
 ORPHAN_AFTER: Final = 40 * SECONDS_PER_DAY
 LAST_LINKED: Final = Text("_orphan_")
+_Seconds = TypeVar("_Seconds", int, "pl.Series")
 _RAW_KEY: Final = rawmap.text_key("_orphan_")
 
 
@@ -59,7 +61,7 @@ class OrphanScoringFilter(ScoringFilter):
         self, url: str, old: CrawlDatum | None, datum: CrawlDatum, inlinked: list[CrawlDatum]
     ) -> None:
         if inlinked:
-            datum.metadata[LAST_LINKED] = IntWritable(self._now)
+            datum.metadata[LAST_LINKED] = IntWritable(_in_32_bits(self._now))
         else:
             self.orphaned_score(url, datum)
 
@@ -67,7 +69,7 @@ class OrphanScoringFilter(ScoringFilter):
         linked = datum.metadata.get(LAST_LINKED)
         if not isinstance(linked, IntWritable):
             return
-        elapsed = self._now - linked.value
+        elapsed = _in_32_bits(self._now - linked.value)
         if elapsed > self.orphan_after:
             datum.status = STATUS_DB_ORPHAN
         elif elapsed > self.gone_after:
@@ -84,7 +86,7 @@ class OrphanScoringFilter(ScoringFilter):
         mask = np.zeros(len(frame), np.bool_)
         mask[inlinked["row"].to_numpy()] = True
         linked = pl.Series(mask)
-        stamp = MapWritable({LAST_LINKED: IntWritable(self._now)}).to_bytes()
+        stamp = MapWritable({LAST_LINKED: IntWritable(_in_32_bits(self._now))}).to_bytes()
         stamped = _stamped(frame["metadata"].filter(linked), stamp)
         frame = frame.with_columns(metadata=frame["metadata"].scatter(linked.arg_true(), stamped))
         return self._marked(frame, ~linked)
@@ -98,7 +100,7 @@ class OrphanScoringFilter(ScoringFilter):
         """Returns the table with the new status of the pages in the rows `where` that no link was
         found to for too long.
         """
-        elapsed = self._now - _last_linked(frame["metadata"])
+        elapsed = _in_32_bits(self._now - _last_linked(frame["metadata"]))
         gone = (where & (elapsed > self.gone_after)).fill_null(False)
         orphaned = (where & (elapsed > self.orphan_after)).fill_null(False)
         if not (gone | orphaned).any():
@@ -106,6 +108,11 @@ class OrphanScoringFilter(ScoringFilter):
         return frame.with_columns(
             status=frame["status"].set(gone, STATUS_DB_GONE).set(orphaned, STATUS_DB_ORPHAN)
         )
+
+
+def _in_32_bits(seconds: _Seconds) -> _Seconds:
+    """Returns the signed number that 32 bits hold of it."""
+    return (seconds + 2**31) % 2**32 - 2**31
 
 
 _ALONE: Final = MapWritable({LAST_LINKED: IntWritable(0)}).to_bytes()[:-4]

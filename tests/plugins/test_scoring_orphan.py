@@ -63,6 +63,25 @@ def test_status_by_time(days: float | None, status: int) -> None:
     assert datum.status == status
 
 
+@pytest.mark.parametrize("turn", [2**31, 2**32, 3 * 2**31])
+def test_seconds_go_around_in_32_bits(turn: int) -> None:
+    """The first time on 2038-01-19; ages stay right, in rows and in columns."""
+    for days, status in (
+        (1, STATUS_DB_FETCHED),
+        (35, STATUS_DB_GONE),
+        (45, STATUS_DB_ORPHAN),
+    ):
+        then, now = scoring(), scoring()
+        then.clock = FakeClock((turn + 5 * DAY - days * DAY) * 1000)
+        now.clock = FakeClock((turn + 5 * DAY) * 1000)
+        linked = page(None)
+        then.update_db_score("", None, linked, [page(None)])
+        frame = to_frame([("http://a/", linked)])
+        now.orphaned_score("", linked)
+        assert linked.status == status
+        assert now.orphaned_score_columns(frame)["status"].to_list() == [status]
+
+
 def test_a_link_is_remembered() -> None:
     datum = page(50)
     scoring().update_db_score("", None, datum, [CrawlDatum()])

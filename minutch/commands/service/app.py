@@ -19,7 +19,6 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request as HttpRequest
 from starlette.responses import (
     HTMLResponse,
-    JSONResponse,
     PlainTextResponse,
     Response,
     StreamingResponse,
@@ -27,6 +26,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from minutch import strictjson
 from minutch.commands.service import openapi, queries
 from minutch.commands.service.commandlines import (
     Request,
@@ -45,6 +45,17 @@ from minutch.web.access import Access
 from minutch.web.requestchecks import RequestChecks
 
 log = logging.getLogger(__name__)
+
+
+class JsonResponse(Response):
+    """A value as JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return strictjson.dumps(content, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
 
 
 @dataclass
@@ -66,7 +77,7 @@ class Service:
     # -- /admin ------------------------------------------------------------------------------------
 
     async def admin(self, request: HttpRequest) -> Response:
-        return JSONResponse(
+        return JsonResponse(
             {
                 "startDate": self.started,
                 "configuration": list(self.configs),
@@ -84,10 +95,10 @@ class Service:
     # -- /config -----------------------------------------------------------------------------------
 
     async def configs_(self, request: HttpRequest) -> Response:
-        return JSONResponse(list(self.configs))
+        return JsonResponse(list(self.configs))
 
     async def config(self, request: HttpRequest) -> Response:
-        return JSONResponse(self.configs.as_map(request.path_params["configId"]))
+        return JsonResponse(self.configs.as_map(request.path_params["configId"]))
 
     async def config_property(self, request: HttpRequest) -> Response:
         name, key = request.path_params["configId"], request.path_params["propertyId"]
@@ -127,10 +138,10 @@ class Service:
         match kind.lower():
             case "stats":
                 hosts = as_text(args.get("sort", "")).lower() == "true"
-                return JSONResponse(await asyncio.to_thread(queries.statistics, db, hosts=hosts))
+                return JsonResponse(await asyncio.to_thread(queries.statistics, db, hosts=hosts))
             case "url":
                 found = await asyncio.to_thread(queries.entry, db, as_text(args.get("url", "")))
-                return Response(status_code=204) if found is None else JSONResponse(found)
+                return Response(status_code=204) if found is None else JsonResponse(found)
             case "dump" | "topn":
                 return await self._dumped(body, db, kind.lower(), args)
         raise Refused(f"type: expected stats, dump, topN or url, found {kind!r}")
@@ -152,8 +163,8 @@ class Service:
         first, last = (number_of(request, name, 0) for name in ("from", "to"))
         done = [job for job in self.jobs if job.command == "fetch" and job.state == FINISHED]
         if not done:
-            return JSONResponse([])
-        return JSONResponse(
+            return JsonResponse([])
+        return JsonResponse(
             await asyncio.to_thread(
                 queries.fetched, Segment(Path(done[-1].arguments[0])), first, last
             )
@@ -163,18 +174,18 @@ class Service:
 
     async def jobs_(self, request: HttpRequest) -> Response:
         crawl = request.query_params.get("crawlId")
-        return JSONResponse(
+        return JsonResponse(
             [job.info() for job in self.jobs if crawl is None or job.crawl == crawl]
         )
 
     async def job(self, request: HttpRequest) -> Response:
-        return JSONResponse(self._job(request).info())
+        return JsonResponse(self._job(request).info())
 
     async def job_stop(self, request: HttpRequest) -> Response:
-        return JSONResponse(self.jobs.stop(self._job(request)))
+        return JsonResponse(self.jobs.stop(self._job(request)))
 
     async def job_abort(self, request: HttpRequest) -> Response:
-        return JSONResponse(self.jobs.abort(self._job(request)))
+        return JsonResponse(self.jobs.abort(self._job(request)))
 
     async def job_create(self, request: HttpRequest) -> Response:
         body = await json_of(request)
@@ -188,7 +199,7 @@ class Service:
         )
         wanted = self._request(body, args)
         job = self._start(command, kind, body, lambda: arguments_for(command, wanted))
-        return JSONResponse(job.info())
+        return JsonResponse(job.info())
 
     def _job(self, request: HttpRequest) -> Job:
         job = self.jobs.get(request.path_params["id"])
@@ -220,7 +231,7 @@ class Service:
     # -- /seed -------------------------------------------------------------------------------------
 
     async def seeds_(self, request: HttpRequest) -> Response:
-        return JSONResponse(self.seeds)
+        return JsonResponse(self.seeds)
 
     async def seed_create(self, request: HttpRequest) -> Response:
         body = await json_of(request)
@@ -252,10 +263,10 @@ class Service:
     # -- /reader -----------------------------------------------------------------------------------
 
     async def link_schema(self, request: HttpRequest) -> Response:
-        return JSONResponse(queries.SCHEMAS["link"])
+        return JsonResponse(queries.SCHEMAS["link"])
 
     async def node_schema(self, request: HttpRequest) -> Response:
-        return JSONResponse(queries.SCHEMAS["node"])
+        return JsonResponse(queries.SCHEMAS["node"])
 
     async def read_sequence(self, request: HttpRequest) -> Response:
         return await self._read("sequence", request)
@@ -289,7 +300,7 @@ class Service:
         found = (
             sorted(self.root.shown(path) for path in folder.iterdir()) if folder.is_dir() else []
         )
-        return JSONResponse({"dumpPaths": found})
+        return JsonResponse({"dumpPaths": found})
 
     async def dump_create(self, request: HttpRequest) -> Response:
         body = await json_of(request)
@@ -310,7 +321,7 @@ class Service:
     # -- the description ---------------------------------------------------------------------------
 
     async def described(self, request: HttpRequest) -> Response:
-        return JSONResponse(
+        return JsonResponse(
             openapi.description(self.version, needs_token=self.access.token is not None)
         )
 

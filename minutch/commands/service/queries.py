@@ -7,11 +7,11 @@ org.apache.nutch.service.impl.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from minutch import strictjson
 from minutch.commands.service.confinedpaths import Refused
 from minutch.cycle.crawldb.stats import Statistics
 from minutch.cycle.crawldb.store import CrawlDb
@@ -175,6 +175,6 @@ def _pieces(row: Row, path: Path, start: int, stop: int | None) -> Iterator[str]
     before = "["
     with SequenceFileReader(path) as reader:
         for key, value in itertools.islice(reader.records(), start, stop):
-            yield before + json.dumps(row(key, value))
+            yield before + strictjson.dumps(row(key, value))
             before = ","
     yield "[]" if before == "[" else "]"

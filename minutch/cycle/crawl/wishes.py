@@ -5,7 +5,8 @@ properties.
     include, exclude urlfilter.regex.rules: before, or in place of, what regex-urlfilter.txt accepts
     delay            fetcher.server.delay
     agent            http.agent.name
-    (always)         db.ignore.external.links, by domain: the crawl stays on its sites
+    (always)         db.ignore.external.links, by domain: the crawl stays on its sites;
+                     linkdb.ignore.internal.links=false: the LinkDb has their links
 
 A property that is set on the command line or in nutch-site.xml is left alone, where nothing is
 wished for it.
@@ -55,6 +56,7 @@ class Wishes:
         for name, value in (
             ("db.ignore.external.links", "true"),
             ("db.ignore.external.links.mode", "byDomain"),
+            ("linkdb.ignore.internal.links", "false"),
         ):
             if (conf.source(name) or DEFAULTS).endswith(DEFAULTS):
                 found[name] = value

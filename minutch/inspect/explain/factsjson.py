@@ -3,11 +3,10 @@ I/O"""
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
+from minutch import strictjson
 from minutch.inspect.explain.timewords import iso
 
 TIMES: Final = frozenset(
@@ -28,7 +27,7 @@ TIMES: Final = frozenset(
 
 def to_json(facts: Any) -> str:
     """Returns a dataclass as ASCII text, whatever pages have put into it."""
-    return json.dumps(_plain(facts), indent=2, allow_nan=False)
+    return strictjson.dumps(_plain(facts), indent=2)
 
 
 def _plain(value: Any, name: str = "") -> Any:
@@ -42,4 +41,4 @@ def _plain(value: Any, name: str = "") -> Any:
         return [_plain(item) for item in value]
     if name in TIMES and isinstance(value, int):
         return iso(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return value

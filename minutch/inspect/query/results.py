@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 import polars as pl
-import polars.selectors as cs
 
+from minutch import strictjson
 from minutch.terminal import visible_line
 
 MOST: Final = 1000
@@ -82,7 +81,7 @@ def _shown(value: object) -> str:  # noqa: PLR0911 - one return a case
         case datetime():
             return value.isoformat(" ", "seconds")
         case list() | dict():
-            return visible_line(json.dumps(value, ensure_ascii=False, default=_json))
+            return visible_line(strictjson.dumps(value, ensure_ascii=False, default=_json))
     return visible_line(str(value))
 
 
@@ -110,7 +109,7 @@ def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[s
             pl.Series(
                 name,
                 [
-                    json.dumps(value, ensure_ascii=False, default=_json)
+                    strictjson.dumps(value, ensure_ascii=False, default=_json)
                     for value in frame[name].to_list()
                 ],
             )
@@ -120,14 +119,10 @@ def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[s
 
 
 def json_lines(frames: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Yields each row as an object of JSON on a line; NaN and infinity, which JSON has not (RFC
-    8259, section 6), are null.
-    """
+    """Yields each row as an object of JSON on a line."""
     for part in _slices(frames):
-        finite = pl.when(cs.float().is_finite()).then(cs.float())
-        frame = part.with_columns(finite)
-        for row in frame.iter_rows(named=True):
-            yield json.dumps(row, ensure_ascii=False, default=_json) + "\n"
+        for row in part.iter_rows(named=True):
+            yield strictjson.dumps(row, ensure_ascii=False, default=_json) + "\n"
 
 
 def _slices(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:

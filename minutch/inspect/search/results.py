@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 import tantivy
 
+from minutch import strictjson
 from minutch.inspect.search import query as queries
 from minutch.inspect.search.fields import KEY, OTHER, STEMMED, STEMMERS, stemmer_of, unpaired
 from minutch.inspect.search.localindex import LocalIndex
@@ -58,7 +58,7 @@ class Hit:
             "score": round(self.score, 4),
             "snippet": marked,
         }
-        return json.dumps({**known, "document": self.fields}, ensure_ascii=False)
+        return strictjson.dumps({**known, "document": self.fields}, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import math
 import os
 import signal
 import stat
@@ -31,7 +32,9 @@ from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.writables import Text
 from minutch.job import JobContext
 from minutch.processes import start_command
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.webgraph import LinkDatum, Node
+from tests.support.crawldbs import write_db
 from tests.support.golden import PROJECT
 from tests.support.segments import conf_for
 from tests.support.siteserver import SiteServer
@@ -614,3 +617,17 @@ def test_tokens_and_names() -> None:
     assert len(first or "") >= 43
     assert startserver._names("localhost", conf) == {"localhost", "127.0.0.1", "[::1]", "a.example"}
     assert startserver._names("192.0.2.1", conf) == {"192.0.2.1", "a.example"}
+
+
+def test_scores_that_are_no_numbers_are_null(tmp_path: Path) -> None:
+    """JSON has none (RFC 8259, section 6)."""
+    scores = {"http://nan.example/": math.nan, "http://infinite.example/": -math.inf}
+    entries = [(url, CrawlDatum(2, 86_400, score)) for url, score in scores.items()]
+    write_db(tmp_path / "crawl/crawldb", entries)
+    with serving(tmp_path) as server:
+        for url in scores:
+            args = {"crawlId": "crawl", "type": "url", "args": {"url": url}}
+            answer = server.post("/db/crawldb", args)
+            assert (answer.status_code, answer.json()["score"]) == (200, None)
+        stats = server.post("/db/crawldb", {"crawlId": "crawl", "type": "stats"})
+        assert stats.status_code == 200 and stats.json()["totalUrls"] == "2"

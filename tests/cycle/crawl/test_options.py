@@ -73,6 +73,7 @@ def test_wishes_are_properties(tmp_path: Path) -> None:
     assert {name: found[name] for name in found.keys() - {"plugin.includes"}} == {
         "db.ignore.external.links": "true",
         "db.ignore.external.links.mode": "byDomain",
+        "linkdb.ignore.internal.links": "false",
         "scoring.depth.max": "3",
         "fetcher.server.delay": "0.5",
         "http.agent.name": "me",
