@@ -62,6 +62,8 @@ def _indented(text: str) -> str:
 _LIVE = ("minutch.progress", "minutch.cycle.fetch.display")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 _COMPLAINT = re.compile(r"\d{4}-\d\d-\d\d \S+ (?:WARNING|ERROR) +(\S+): (.*)")
+_SAID = ("minutch.cycle.fetchlist.generate",)
+"""Modules whose warnings such a command says in its own words."""
 _NAMED = ("crawldb.inject",)
 """Modules that name URLs one by one on purpose."""
 
@@ -69,6 +71,8 @@ _NAMED = ("crawldb.inject",)
 def _is_live(record: logging.LogRecord) -> bool:
     if record.levelno < logging.WARNING:
         return record.name in _LIVE
+    if record.levelno == logging.WARNING and record.name in _SAID:
+        return False
     return _kind(_PACKAGE.sub("", record.name), record.getMessage()) is None
 
 

@@ -85,7 +85,7 @@ def test_the_summary(crawled: tuple[Path, str, str]) -> None:
     )
     assert summary[2] == "  29 URLs known, 14 still to fetch"
     assert summary[3] == "  Go on: minutch crawl [the same -D ...] crawl 2"
-    assert summary[4] == "  Look:  minutch readdb crawl/crawldb -stats"
+    assert summary[4] == "  Look:  minutch report crawl"
 
 
 def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: Path) -> None:

@@ -187,8 +187,8 @@ class Crawler:
         again = f"{place} {max(1, self.options.rounds)}"
         commands = [
             f"minutch crawl {options}{self.options.again or again}",
-            f"minutch readdb {self.calls.crawldb} -stats",
-            f"minutch readseg -list -dir {self.calls.segments}",
+            f"minutch report {place}",
+            f"minutch explain {place}",
         ]
         has_index = (self.directory / "index" / "current").is_dir()
         return [*commands, f"minutch serve {place}"] if has_index else commands
@@ -247,7 +247,10 @@ class Crawler:
                 self._one(Round(""), "updatehostdb")
             if (self.directory / "hostdb").is_dir():
                 self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
-        made = self._step("generate", *self._generate()).segments
+        found = self._step("generate", *self._generate())
+        made = found.segments
+        if not made:
+            self.screen.nothing_due(found.reasons, found.next_due)
         for segment in sorted(made):
             self._finish(Round(segment.name, ["generate"]), self.steps)
         return bool(made) and not self._is_refused

@@ -15,9 +15,11 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from minutch.cycle.crawl.summaries import counters_of, result_of, size
 from minutch.cycle.fetch.outcomes import Outcomes
+from minutch.hadoop.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext, live_line, time_text
 from minutch.terminal import BOLD, YELLOW, counted
 
@@ -96,6 +98,14 @@ class Screen:
         if kinds:
             self._say(f"  (each with its URL in {log_file})")
 
+    def nothing_due(self, reasons: Sequence[str], next_due: int | None) -> None:
+        """Why generate has found nothing, and when there is something again (ms)."""
+        lines = list(reasons)
+        if next_due is not None:
+            lines.append(f"the next page is due on {_date(next_due)}")
+        for line in textwrap.wrap("; ".join(lines), WIDTH - 2, break_on_hyphens=False):
+            self._say(f"  {line}")
+
     def note(self, text: str) -> None:
         """A line of its own."""
         self._say(text)
@@ -125,3 +135,10 @@ class Screen:
     def _say(self, text: str, style: str = "") -> None:
         self.context.print(text, style=style if self.context.colour else "")
         self.context.out.flush()
+
+
+def _date(time: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(time // 1000, UTC):%Y-%m-%d at %H:%M} UTC"
+    except (ValueError, OverflowError, OSError):
+        return date_to_string(time)  # beyond the calendar

@@ -40,6 +40,13 @@ class Generated:
 
     segments: list[Path] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
+    next_due: int | None = None
+    """When the next page is due (ms), if none is now."""
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why no page was chosen."""
+        return list(describe(self.counters))
 
 
 def generate(
@@ -73,7 +80,8 @@ def generate(
             chosen, next_due = selector.choose(db, engine, result.counters, progress)
         hosts = selector.hosts
         if chosen.is_empty():
-            _log_why(result.counters, next_due)
+            result.next_due = next_due
+            _log_why(result)
             return result
         # Nutch draws a seed, so that a host is not always in the same part
         writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=time)
@@ -105,12 +113,12 @@ def _log_start(options: GenerateOptions) -> None:
         log.info("Generator: hostdb: %s", options.hostdb)
 
 
-def _log_why(counters: Counters, next_due: int | None) -> None:
+def _log_why(result: Generated) -> None:
     log.warning("Generator: 0 records selected for fetching, exiting ...")
-    for reason in describe(counters):
+    for reason in result.reasons:
         log.warning("Generator: %s", reason)
-    if next_due is not None:
-        log.warning("Generator: the next page is due at %s", date_to_string(next_due))
+    if result.next_due is not None:
+        log.warning("Generator: the next page is due at %s", date_to_string(result.next_due))
 
 
 def describe(counters: Mapping[str, int]) -> Iterator[str]:

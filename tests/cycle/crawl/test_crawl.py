@@ -70,7 +70,7 @@ class Jobs:
             self.before[name]()
         counters = Counters({"records": 3, **self.also.get(name, {})})
         if name == "generate":
-            return Generated(self._generate(call.args[1]), counters)
+            return Generated(self._generate(call.args[1]), counters, 1_800_000_000_000)
         for part in PARTS.get(name, ()):
             (call.args[0] / part).mkdir(parents=True)
         return counters
@@ -203,8 +203,8 @@ def test_a_table_per_round(jobs: Jobs) -> None:
     )
     assert text.endswith(
         f"  Go on: minutch crawl [the same -D ...] {jobs.root}/crawl 2\n"
-        f"  Look:  minutch readdb {jobs.root}/crawl/crawldb -stats\n"
-        f"         minutch readseg -list -dir {jobs.root}/crawl/segments\n"
+        f"  Look:  minutch report {jobs.root}/crawl\n"
+        f"         minutch explain {jobs.root}/crawl\n"
     )
 
 
@@ -213,6 +213,7 @@ def test_it_stops_when_nothing_is_due(jobs: Jobs) -> None:
     run = crawl(jobs, rounds=-1)
     run.run()
     assert jobs.names == ["inject", *ROUND, "generate"]
+    assert "  the CrawlDb has no entries; the next page is due on " in printed(run)
     assert "Round 2\n  generate       1.5 s  nothing is due\n" in printed(run)
 
 
