@@ -75,6 +75,7 @@ APART = {
     ),
     "browser": "pages in Chromium",
     "servers": "real search servers, brokers and readers of archives",
+    "installed": "the wheel in environments of its own, one for each Python that is here",
     "faults": "all of the fault injection, which takes hours",
 }
 """Marks of tests that need other programs, or much time: `--NAME` runs them, and without it they

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import minutch
-from minutch import api
+from minutch import api, processwide
 from minutch.errors import ConfigError, MinutchError, StoreError
 from minutch.job import live_line
 from tests.support.demo import PROPERTIES
 from tests.support.siteserver import SiteServer
 
 
+@pytest.fixture
+def _a_program() -> Iterator[None]:
+    """A process whose log nobody has configured."""
+    before = processwide.settings()
+    processwide.change(log=None)
+    yield
+    processwide.use(before)
+
+
+@pytest.mark.usefixtures("_a_program")
 def test_a_crawl_is_made_filled_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(StoreError):
         minutch.open(tmp_path / "crawl")
