@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import polars as pl
+
 from minutch.errors import UrlError
 from minutch.plugin.chains import URLFilters, URLNormalizers
+from minutch.urls.hostcolumns import lack_host
 from minutch.urls.parts import parse
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -27,4 +30,4 @@ def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalize
         if passed is None:
             return url_filter.explain(normal) or f"{type(url_filter).__name__} rejects it"
         normal = passed
-    return ""
+    return f"no host: {normal}" if lack_host(pl.Series([normal]))[0] else ""

@@ -18,6 +18,7 @@ from minutch.job import Counters
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.plugin.rejections import why_rejected
 from minutch.plugin.urlshortcut import UrlShortcut
+from minutch.urls.hostcolumns import lack_host
 
 log = logging.getLogger(__name__)
 
@@ -70,14 +71,18 @@ class UrlRules:
         return why_rejected(url, self._filters, self._normalizers)
 
     def apply(self, urls: pl.Series, counters: Counters) -> pl.Series:
-        """Returns the normalized URLs (String), null where one is rejected; `counters` counts
-        these.
+        """Returns the normalized URLs (String), null where one is rejected or lacks its host;
+        `counters` counts these.
         """
         passed, rejected = self._shortcut.settle(urls, lambda asked: self._ask(asked, counters))
         if self._normalizers is not None:
             counters.add(MALFORMED, 0)
         if self._filters is not None:
             counters.add(FILTERED, rejected)
+        hostless = lack_host(passed)
+        if hostless.any():
+            counters.add(MALFORMED, int(hostless.sum()))
+            passed = passed.set(hostless, None)
         return passed
 
     def _ask(self, urls: pl.Series, counters: Counters) -> pl.Series:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -14,6 +14,17 @@ from minutch.hadoop.formats.batch import Lengths, Offsets, places
 from minutch.kernels.arrow import Bytes, from_series, to_series
 from minutch.urls.domains import domain_of
 from minutch.urls.hostnumbers import Numbers, plain_hosts, spelled_host
+
+_WITHOUT_HOST: Final = (
+    r"^(?i:https?|ftp):(?:[^/]|/[^/]|/?$|//(?:[^/?#@]*@)?(?:[/?#:]|$)|//[^/?#]*@[^/?#]*@)"
+)
+
+
+def lack_host(urls: pl.Series) -> pl.Series:
+    """Returns the mask of the URLs (String, or Binary as keys are) whose scheme needs a host, which
+    they do not name; false for null.
+    """
+    return urls.cast(pl.String, strict=False).str.contains(_WITHOUT_HOST).fill_null(False)
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:

@@ -6,7 +6,11 @@ answer is a concatenation; they take well under a microsecond, in a kernel over 
 a few nanoseconds. The rest go through `parts.parse`, java.net.URL's rules; property tests hold the
 ways together. Nutch's spelling encodes and lower-cases nothing: normalizers do.
 
-Source: URLUtil.resolveURL, with its repair of java.net.URL for targets that are a query only.
+A target without a host where its scheme needs one (`http:/c`, of `<a href="http://">`) is no URL in
+either way: it could never be fetched (RFC 9110, 4.2.1; Nutch keeps it).
+
+Source: URLUtil.resolveURL, with its repair of java.net.URL for targets that are a query only; URL
+and Encoding Standard, HTML Standard (2.4.2 "encoding-parse a URL", 4.2.3 "frozen base URL").
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import re
 from functools import cached_property, lru_cache
 
+from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.urls.parts import Url, parse
 
@@ -21,16 +26,22 @@ _BLANK = "".join(map(chr, range(0x21)))
 _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _SAME_SCHEME = re.compile(r"//[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/(?:[^:/?#.][^:/?#]*)?)*(?:[?#]|\Z)").match
+_NEED_HOST = frozenset(("http", "https", "ftp"))
+_SCHEMES_OF_PAGES = ("http:", "https:", "ftp:", "file:")
+_NO_BASE = ("data:", "javascript:")
+_REMOVED = str.maketrans("", "", "\t\n\r")
+_ESCAPED = re.compile(rb"\x00([0-9]+)\x00|[\x00-\x20\"#<>'\x7f-\xff]")
+"""A reference to a character that a charset lacks; else the query percent-encode set."""
 
 
 class Resolver:
     """Resolves targets against one base URL; the constructor raises UrlError if the base is not a
-    URL.
+    URL. The charset of the document changes nothing here.
     """
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, codec: str = "utf-8") -> None:
         self.base = base
-        self._base = parse(base)
+        self._base = hosted(parse(base))
         self._page = str(self._base._replace(ref=None))
         self._root = _text_before_path(self._base)
         self._directory = self._directory_prefix()
@@ -107,7 +118,7 @@ class Resolver:
         target = target.strip(_BLANK)
         if target.startswith("?"):
             target = self._base.path.rpartition("/")[2] + target
-        return str(parse(target, self._base))
+        return str(hosted(parse(target, self._base)))
 
     def prefixes(self) -> list[str | None]:
         """Returns the text to put before a target, in the form the kernel takes; None leaves the
@@ -120,6 +131,13 @@ class Resolver:
             f"{self._base.protocol}:",
             self._base.path or None,
         ]
+
+
+def hosted(url: Url) -> Url:
+    """Returns the URL; UrlError if it lacks the host that its scheme needs."""
+    if not url.host and url.protocol in _NEED_HOST:
+        raise UrlError(f"no host: {url}")
+    return url
 
 
 def _text_before_path(url: Url) -> str:
@@ -140,23 +158,68 @@ def resolve(base: str, target: str) -> str:
 class WhatwgResolver:
     """Resolves targets as browsers do: by the WHATWG URL standard, with the library upa-url.
 
-    `base` may be empty, then targets must be absolute.
+    `base` may be empty, then targets must be absolute. `codec` is Python's for the charset of the
+    document, in which queries are encoded.
     """
 
-    __slots__ = ("_base",)
+    __slots__ = ("_codec", "base")
 
-    def __init__(self, base: str) -> None:
-        self._base = base
+    def __init__(self, base: str, codec: str = "utf-8") -> None:
+        self.base = base
+        self._codec = "utf-8" if codec.startswith("utf") else codec
 
     def based(self, href: str) -> WhatwgResolver:
-        """Returns the resolver of a page with this base element."""
-        return WhatwgResolver(self.resolve(href))
+        """Returns the resolver of a page with this base element; UrlError for one that does not
+        count.
+        """
+        base = self.resolve(href)
+        if base.startswith(_NO_BASE):
+            raise UrlError(f"not for a base element: {base[:80]}")
+        return WhatwgResolver(base, self._codec)
 
     def resolve(self, target: str) -> str:
         """Returns the absolute URL of `target`; UrlError if there is none."""
         from upa_url import URL
 
+        if self._codec != "utf-8" and not target.isascii():
+            target = _with_encoded_query(target, self._codec)
         try:
-            return str(URL(target, self._base).href if self._base else URL(target).href)
+            return str(URL(target, self.base).href if self.base else URL(target).href)
         except (RuntimeError, ValueError) as exc:  # upa-url reports every failure as RuntimeError
-            raise UrlError(f"can't resolve {target!r} against {self._base!r}: {exc}") from exc
+            raise UrlError(f"can't resolve {target!r} against {self.base!r}: {exc}") from exc
+
+
+def _with_encoded_query(target: str, codec: str) -> str:
+    """Returns a target with its query percent-encoded after encoding (URL Standard, 1.3)."""
+    before, sharp, fragment = target.translate(_REMOVED).strip(_BLANK).partition("#")
+    start, mark, query = before.partition("?")
+    missing = {ord(char): f"\0{ord(char)}\0" for char in set(query) if not _has(codec, char)}
+    encoded = query.replace("\0", "%00").translate(missing).encode(codec)
+    return f"{start}{mark}{_ESCAPED.sub(_escape, encoded).decode('ascii')}{sharp}{fragment}"
+
+
+def _has(codec: str, char: str) -> bool:
+    try:
+        char.encode(codec)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    return b"%%26%%23%s%%3B" % found[1] if found[1] else b"%%%02X" % found[0][0]
+
+
+def resolver_class(conf: Configuration) -> type[Resolver] | type[WhatwgResolver]:
+    """Returns the way that `parser.html.outlinks.whatwg` chooses."""
+    return WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg", False) else Resolver
+
+
+def resolved_page(resolver: Resolver | WhatwgResolver, target: str) -> str:
+    """Returns the absolute URL of what is to be fetched instead of a page; UrlError if there is
+    none, or of a scheme that no page has, which the WHATWG's way knows.
+    """
+    url = resolver.resolve(target)
+    if isinstance(resolver, WhatwgResolver) and not url.startswith(_SCHEMES_OF_PAGES):
+        raise UrlError(f"unknown protocol: {url.partition(':')[0]}")
+    return url

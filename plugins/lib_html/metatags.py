@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from minutch.cycle.parse.robotsdirectives import Directives, words_for
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags
 from minutch.records.metadata import ROBOTS_KEY
-from minutch.urls.parts import Url, parse
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
 
 _REFRESH: Final = re.compile(
     r"[ \t\n\f\r]*(?=[0-9.])(?P<seconds>[0-9]*)[0-9.]*"
@@ -32,12 +33,12 @@ _QUOTES: Final = ("'", '"')
 
 def read_metatags(
     metas: Iterable[Mapping[str, str]],
-    bases: Iterable[Mapping[str, str]],
-    context: Url,
+    page: str,
+    resolver: Resolver | WhatwgResolver,
     agents: frozenset[str] = frozenset(),
 ) -> HTMLMetaTags:
-    """Returns the tags of a page from the attributes of its meta and base elements; `context` is
-    the page's base URL. Directives for one of the `agents` hold like those for all robots.
+    """Returns the tags of a page from the attributes of its meta elements; `resolver` knows its
+    base URL. Directives for one of the `agents` hold like those for all robots.
     """
     tags = HTMLMetaTags()
     for attributes in metas:
@@ -47,10 +48,7 @@ def read_metatags(
         if "name" in attributes:
             _named(tags, attributes["name"].lower(), content, agents)
         if "http-equiv" in attributes:
-            _equivalent(tags, attributes["http-equiv"].lower(), content, context)
-    for attributes in bases:
-        if "href" in attributes:
-            tags.base_href = _resolved(context, attributes["href"]) or tags.base_href
+            _equivalent(tags, attributes["http-equiv"].lower(), content, page, resolver)
     return tags
 
 
@@ -65,20 +63,21 @@ def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str]) 
             tags.general_tags.setdefault(ROBOTS_KEY, []).insert(0, "noindex")
 
 
-def _equivalent(tags: HTMLMetaTags, name: str, content: str, context: Url) -> None:
+def _equivalent(
+    tags: HTMLMetaTags, name: str, content: str, page: str, resolver: Resolver | WhatwgResolver
+) -> None:
     tags.http_equiv_tags[name] = content
     if name == "pragma":
         tags.no_cache |= "no-cache" in content.lower()
     elif name == "refresh":
-        _refresh(tags, content, context)
-
-
-def _refresh(tags: HTMLMetaTags, content: str, context: Url) -> None:
-    found = read_refresh(content)
-    if found is not None:
-        tags.refresh = True
-        tags.refresh_time, target = found
-        tags.refresh_href = (_resolved(context, target) if target else None) or str(context)
+        found = read_refresh(content)
+        if found is not None:
+            tags.refresh = True
+            tags.refresh_time, target = found
+            tags.refresh_href = page
+            if target:
+                with suppress(UrlError):
+                    tags.refresh_href = resolved_page(resolver, target)
 
 
 def read_refresh(value: str) -> tuple[int, str] | None:
@@ -97,13 +96,3 @@ def read_refresh(value: str) -> tuple[int, str] | None:
         target = target[1:].partition(target[0])[0]
     seconds = match["seconds"].lstrip("0")[:_MOST_DIGITS] or "0"
     return min(int(seconds), _MAX_INT), target.strip()
-
-
-def _resolved(context: Url, target: str) -> str | None:
-    """Resolves a URL, absolute or relative to the page; None if it is neither."""
-    for base in (None, context):
-        try:
-            return str(parse(target, base))
-        except UrlError:
-            continue
-    return None

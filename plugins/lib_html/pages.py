@@ -22,8 +22,8 @@ from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records import parsestatus
 from minutch.records.content import Content
 from minutch.records.links import Outlink
-from minutch.records.links.absolute import RelativeRun, resolve_all
-from minutch.records.links.outlinkrun import OutlinkRun, as_run, joined
+from minutch.records.links.absolute import resolve_all
+from minutch.records.links.outlinkrun import as_run, joined
 from minutch.records.metadata import (
     CACHING_FORBIDDEN_CONTENT,
     CACHING_FORBIDDEN_KEY,
@@ -35,7 +35,7 @@ from minutch.records.metadata import (
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.urls.parts import parse as parse_url
-from minutch.urls.resolve import Resolver, WhatwgResolver
+from minutch.urls.resolve import Resolver, WhatwgResolver, hosted, resolver_class
 
 from .browserlinks import BrowserLinks
 from .extract import Extractor
@@ -57,9 +57,7 @@ class HtmlPages:
             "parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT
         )
         self._agents = agents_of(conf)
-        self._resolver = (
-            WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg", False) else Resolver
-        )
+        self._resolver = resolver_class(conf)
 
     @cached_property
     def _filters(self) -> HtmlParseFilters:
@@ -72,7 +70,7 @@ class HtmlPages:
         text.
         """
         try:
-            base = parse_url(content.base)
+            base = hosted(parse_url(content.base))
         except UrlError as error:
             return failed(content.url, error)
         header = content.metadata.first(CONTENT_TYPE_KEY)
@@ -83,7 +81,10 @@ class HtmlPages:
         if is_xhtml(header, content.content_type):
             markup = as_html(markup)
         document, page = self._extractor.read(markup, marked=marked)
-        tags = read_metatags(page.metas, page.bases, base, self._agents)
+        own = self._resolver(content.base, charset.codec)
+        resolver = self._based(own, document, page)
+        tags = read_metatags(page.metas, content.base, resolver, self._agents)
+        tags.base_href = None if resolver is own else resolver.base
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
         metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
@@ -91,7 +92,9 @@ class HtmlPages:
         data = ParseData(
             status=_status(tags),
             title="" if tags.no_index else page.title or title_in_body(document),
-            outlinks=[] if tags.no_follow else self._outlinks(content, markup, document, page),
+            outlinks=[]
+            if tags.no_follow
+            else self._outlinks(content, own, resolver, markup, document, page),
             content_meta=content.metadata,
             parse_meta=metadata,
         )
@@ -103,20 +106,30 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
-    def _outlinks(
-        self, content: Content, markup: bytes, document: LexborHTMLParser, page: ParsedMarkup
-    ) -> Sequence[Outlink]:
-        """Returns the links of a page with absolute URLs, without those that can't be resolved.
-
-        A base element that is not a URL is ignored.
+    def _based(
+        self, own: Resolver | WhatwgResolver, document: LexborHTMLParser, page: ParsedMarkup
+    ) -> Resolver | WhatwgResolver:
+        """Returns the resolver of a page's links. A base element that is not a URL is ignored; one
+        in the body counts for browsers alone.
         """
-        is_plain = page.base is None and self._resolver is Resolver and not self._more_links
-        if is_plain and isinstance(page.links, OutlinkRun):
-            return RelativeRun(content.base, page.links)
-        own = resolver = self._resolver(content.base)
-        if page.base is not None:
-            with suppress(UrlError):
-                resolver = resolver.based(page.base)
+        base = page.base
+        if base is None and isinstance(own, WhatwgResolver):
+            element = document.css_first("base[href]")
+            base = None if element is None else element.attributes["href"] or ""
+        with suppress(UrlError):
+            return own if base is None else own.based(base)
+        return own
+
+    def _outlinks(
+        self,
+        content: Content,
+        own: Resolver | WhatwgResolver,
+        resolver: Resolver | WhatwgResolver,
+        markup: bytes,
+        document: LexborHTMLParser,
+        page: ParsedMarkup,
+    ) -> Sequence[Outlink]:
+        """Returns the links of a page with absolute URLs, without those that can't be resolved."""
         links = resolve_all(resolver, page.links)
         if not self._more_links:
             return links

@@ -45,6 +45,7 @@ from minutch.records.metadata import (
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolver_class
 from minutch.urls.robots import KnownRobots, RobotRules
 
 from .addressrules import AddressRules
@@ -115,6 +116,7 @@ class HttpBase(Protocol):
         """`transport` replaces the one over libcurl: in tests, and where nothing is requested."""
         super().__init__(conf, parameters)
         self.settings = HttpSettings.from_conf(conf)
+        self._resolver = resolver_class(conf)
         self.names = make_resolver(self.settings.names) if transport is None else None
         self.addresses = AddressRules.from_conf(conf)
         self.transport = transport or CurlTransport(
@@ -173,7 +175,7 @@ class HttpBase(Protocol):
             answer.header("Content-Type") or "",
             answer.metadata,
         )
-        return ProtocolOutput(content, _status(answer, parsed, url))
+        return ProtocolOutput(content, _status(answer, self._resolver(text), parsed, url))
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
         """Returns the page's answer; what a plugin with a browser does more. Raises
@@ -438,19 +440,21 @@ def _put_versions(metadata: Metadata, reply: Reply) -> None:
     metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
 
 
-def _status(answer: Answer, url: Url, text: str) -> ProtocolStatus:
+def _status(
+    answer: Answer, resolver: Resolver | WhatwgResolver, url: Url, text: str
+) -> ProtocolStatus:
     """Returns the ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
     code = answer.code
     if answer.moved is not None:
-        return ProtocolStatus(codes.TEMP_MOVED, [str(parse(answer.moved, url))])
+        return ProtocolStatus(codes.TEMP_MOVED, [resolved_page(resolver, answer.moved)])
     if code == _OK:
         modified = answer.header("Last-Modified")
         return ProtocolStatus(
             codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0
         )
     if _FIRST_REDIRECT <= code <= _LAST_REDIRECT:
-        target = parse(answer.location, url)
-        return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [str(target)])
+        target = resolved_page(resolver, answer.location)
+        return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [target])
     status, template = _ERRORS.get(code, _OTHER)
     return ProtocolStatus(status, [template.format(code=code, url=url, text=text)])
 

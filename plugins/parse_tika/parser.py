@@ -20,6 +20,7 @@ org.apache.nutch.parse.tika.TikaParser.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -38,7 +39,7 @@ from minutch.records.links import Outlink
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
-from minutch.urls.resolve import Resolver
+from minutch.urls.resolve import resolved_page, resolver_class
 
 from ..lib_html.headerlinks import header_links
 from ..lib_html.linkkinds import kinds_of
@@ -96,6 +97,7 @@ class TikaParser(Parser):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         self._pages = HtmlPages(conf)
+        self._resolver = resolver_class(conf)
         self._kinds = kinds_of(conf)
         self._charsets = CharsetDetector(conf)
         self._main_text = MainText.from_conf(conf)
@@ -120,10 +122,10 @@ class TikaParser(Parser):
         except ParseError as error:
             return _failed(content, str(error))
         document.metadata.set(CONTENT_TYPE_KEY, content.content_type)
-        outlinks = _absolute(document.links, content.base) or text_outlinks(document.text)
+        outlinks = self._absolute(document.links, content.base) or text_outlinks(document.text)
         if "header" in self._kinds:
             headers = [(link.to_url, link.anchor) for link in header_links(content.metadata)]
-            outlinks += _absolute(headers, content.base)
+            outlinks += self._absolute(headers, content.base)
         data = ParseData(
             ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata
         )
@@ -133,6 +135,16 @@ class TikaParser(Parser):
             if self._filters.filters
             else result
         )
+
+    def _absolute(self, links: list[tuple[str, str]], base: str) -> list[Outlink]:
+        result: list[Outlink] = []
+        with suppress(UrlError):
+            resolver = self._resolver(base)
+            for target, anchor in links:
+                with suppress(UrlError):
+                    url = resolved_page(resolver, target)
+                    result.append(Outlink(url, " ".join(anchor.split())))
+        return result
 
     @cached_property
     def _filters(self) -> HtmlParseFilters:
@@ -202,20 +214,6 @@ def _pdf(content: Content) -> ReadDocument:
 def _office(content: Content) -> ReadDocument:
     text, title, links = read_office(content.content)
     return ReadDocument(text, title, links)
-
-
-def _absolute(links: list[tuple[str, str]], base: str) -> list[Outlink]:
-    try:
-        resolver = Resolver(base)
-    except UrlError:
-        return []
-    result = []
-    for target, anchor in links:
-        try:
-            result.append(Outlink(resolver.resolve(target), " ".join(anchor.split())))
-        except UrlError:
-            continue
-    return result
 
 
 def _failed(content: Content, message: str) -> ParseResult:

@@ -201,6 +201,49 @@ def test_links_as_browsers_make_them() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<base href='data:,x'><a href=x>x</a>", "http://example.org/dir/x"),
+        ("<body>y<base href='http://b.example/'><a href=x>x</a>", "http://b.example/x"),
+        ("<body><base href='/1/'><base href='/2/'><a href=x>x</a>", "http://example.org/1/x"),
+        ("<a href='///b.example/y'>x</a>", "http://b.example/y"),
+        ("<a href='/a\tb'>x</a>", "http://example.org/ab"),
+        ("<meta charset=windows-1251><a href='/?\u0445'>x</a>", "http://example.org/?%F5"),
+    ],
+)
+def test_bases_and_queries_as_browsers_take_them(page: str, expected: str) -> None:
+    """HTML Standard, 4.2.3 (base URLs), 2.4.2 (encoding-parse); URL Standard, 4.4."""
+    conf = configuration(**{"parser.html.outlinks.whatwg": "true"})
+    markup = page.encode("cp1251" if "windows" in page else "utf-8")
+    assert links(parse(markup, conf)) == [(expected, "x")]
+
+
+@pytest.mark.parametrize(
+    ("target", "whatwg", "expected"),
+    [
+        ("///b.example/x", "true", "http://b.example/x"),
+        ("\\\\b.example\\x", "true", "http://b.example/x"),
+        ("/a\tb", "true", "http://example.org/ab"),
+        ("mailto:x", "true", "http://example.org/dir/page.html"),
+        ("///b.example/x", "false", "http://example.org/dir/page.html"),
+        ("?x", "false", "http://example.org/dir/page.html?x"),
+        ("x", "false", "http://example.org/dir/x"),
+    ],
+)
+def test_a_refresh_is_resolved_as_links_are(target: str, whatwg: str, expected: str) -> None:
+    """HTML Standard, 4.2.5.3 (shared declarative refresh steps); RFC 3986, 5.2.2."""
+    conf = configuration(**{"parser.html.outlinks.whatwg": whatwg})
+    found = parse(f'<meta http-equiv=refresh content="0;url={target}">', conf)
+    assert found.data.status.args == [expected, "0"]
+
+
+def test_a_refresh_is_relative_to_the_base_element() -> None:
+    """HTML Standard, 4.2.5.3, step 11.11: relative to the document."""
+    page = '<base href="/b/"><meta http-equiv=refresh content="0;url=x">'
+    assert parse(page, CONF).data.status.args == ["http://example.org/b/x", "0"]
+
+
 def test_a_base_in_the_body_does_not_count() -> None:
     assert links(parse('<body>x<base href="http://b.example/"><a href=x>x</a>', CONF)) == [
         ("http://example.org/dir/x", "x")

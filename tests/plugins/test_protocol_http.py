@@ -92,6 +92,30 @@ async def test_codes(code: int, headers: dict[str, str], text: str) -> None:
     assert await status(answer(code, headers)) == text
 
 
+@pytest.mark.parametrize(
+    ("target", "whatwg", "url"),
+    [
+        ("///b.example/x", "true", "http://b.example/x"),
+        ("\\\\b.example\\x", "true", "http://b.example/x"),
+        ("/a\tb", "true", "http://a.example/ab"),
+        ("?y", "false", "http://a.example/x?y"),
+        ("mailto:x", "true", None),
+        ("http://", "true", None),
+        ("http://", "false", None),
+        ("///b.example/x", "false", None),
+    ],
+)
+async def test_where_redirects_lead(target: str, whatwg: str, url: str | None) -> None:
+    """URL Standard, 4.4; RFC 3986, 5.2.2 (a query alone keeps the path); RFC 9110, 4.2.1 (a host
+    must not be empty).
+    """
+    found = await status(
+        answer(302, {"Location": target}), **{"parser.html.outlinks.whatwg": whatwg}
+    )
+    assert found.startswith("temp_moved" if url else "exception")
+    assert url is None or found.endswith(f": {url}")
+
+
 async def test_304_answers_a_request_that_has_a_validator() -> None:
     """RFC 9110, 15.4.5: the server has been told what the client knows; else it is a failure."""
     protocol = made(answer(304, {}))

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
+
+from minutch.urls.hostcolumns import lack_host
 
 PROJECT = Path(__file__).parents[2]
 SHARED = PROJECT.parent / "shared"
@@ -28,3 +31,10 @@ def in_set(path: Path) -> bool:
     in the subset.
     """
     return HAS_ALL or path.exists()
+
+
+def lacks_host(url: str | None) -> bool:
+    """Tells whether a URL of Nutch's files lacks the host that its scheme needs: minutch keeps none
+    such.
+    """
+    return bool(lack_host(pl.Series([url], dtype=pl.String))[0])

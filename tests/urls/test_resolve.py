@@ -26,10 +26,6 @@ BASES = [
     "ftp://h/",
     "file:/a/b",
     "file:a",
-    "http:a/b",
-    "http:///a/b",
-    "http:",
-    "http://a@b@c/d/e",
     "http://h/a//b/",
     "http://h/../../x/y",
     "http://h/a:b/c:d",
@@ -192,3 +188,52 @@ def test_the_standards_way() -> None:
     )
     with pytest.raises(UrlError, match="can't resolve"):
         WhatwgResolver("http://a.org/").resolve("http://[x")
+
+
+@pytest.mark.parametrize("kind", [Resolver, WhatwgResolver])
+@pytest.mark.parametrize(
+    "target", ["http://", "http:///", "https://?x", "http://#x", "http://:80/"]
+)
+def test_no_target_without_a_host(kind: type[Resolver] | type[WhatwgResolver], target: str) -> None:
+    """RFC 9110, 4.2.1: "a sender MUST NOT generate an http URI with an empty host"; URL Standard:
+    host-missing. (`http:///x` has the host x by the latter.)
+    """
+    with pytest.raises(UrlError):
+        kind("https://example.org/a/b?c").resolve(target)
+
+
+def test_no_target_without_a_host_of_a_page_of_its_scheme() -> None:
+    """`http:` and nothing more would become the page's path behind no host."""
+    for target in ("http://", "///x/y", "//", "http://a@b@c/"):
+        with pytest.raises(UrlError, match="no host"):
+            Resolver("http://example.org/a/c").resolve(target)
+    assert Resolver("file:/a/c").resolve("///x") == "file:/x"
+
+
+@pytest.mark.parametrize(
+    ("codec", "target", "url"),
+    [
+        ("cp1251", "?q=\u0445\u0435", "?q=%F5%E5"),
+        ("cp1251", "p\u0445?q=\u0445#\u0445", "p%D1%85?q=%F5#%D1%85"),
+        ("cp1251", "?q=\u3042", "?q=%26%2312354%3B"),
+        ("cp932", "?q=\u30bd", "?q=%83\\"),
+        ("euc_kr", "?a=\uac00&b='", "?a=%B0%A1&b=%27"),
+        ("iso2022_jp", "?q=\u3042x", "?q=%1B$B$%22%1B(Bx"),
+        ("utf_16_le", "?q=\u0445", "?q=%D1%85"),
+        ("utf_8", "?q=\u0445", "?q=%D1%85"),
+    ],
+)
+def test_queries_in_the_charset_of_the_page(codec: str, target: str, url: str) -> None:
+    """URL Standard, 1.3 (percent-encode after encoding) and 4.4 (query state); Encoding Standard,
+    4.3 (output encodings).
+    """
+    assert (
+        WhatwgResolver("http://e.example/d/", codec).resolve(target) == f"http://e.example/d/{url}"
+    )
+
+
+@pytest.mark.parametrize("base", ["data:text/html,x", "javascript:x", "http://"])
+def test_base_elements_that_do_not_count(base: str) -> None:
+    """HTML Standard, 4.2.3: set the frozen base URL, step 3."""
+    with pytest.raises(UrlError):
+        WhatwgResolver("http://e.example/d/").based(base)

@@ -13,7 +13,9 @@ from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
 from minutch.job import Counters, Progress
+from minutch.records.crawldatum import STATUS_LINKED
 from minutch.records.crawldatum.table import PACKED_SCHEMA
+from minutch.urls.hostcolumns import lack_host
 from minutch.work.engine import Engine, Task
 from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.packed import scan_packed
@@ -40,7 +42,7 @@ def merge_files(
 
     def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
         for frame in scan_packed(piece):
-            yield entry_filter.apply(frame, task.counters)
+            yield entry_filter.apply(_with_hosts(frame), task.counters)
             task.advance(len(frame))
 
     with (
@@ -61,3 +63,10 @@ def merge_files(
     counters.merge(old.counters)
     counters.merge(updated)
     return counters
+
+
+def _with_hosts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Leaves out links to what names no host, which Nutch's segments have: it can't be fetched."""
+    linked = frame["status"] == STATUS_LINKED
+    hostless = linked & lack_host(frame["key"]) if linked.any() else linked
+    return frame.filter(~hostless) if hostless.any() else frame

@@ -15,7 +15,7 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.records.links.link import Outlink
 from minutch.records.links.outlinkrun import OutlinkRun
-from minutch.urls.resolve import Resolver, WhatwgResolver, resolver
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolver
 
 _MORE = 16
 """Bytes beside its prefix that a link may grow by."""
@@ -24,7 +24,6 @@ _PLAIN_BASE = re.compile(
     r"(?:\?[^#\x00-\x20]*)?"
 )
 """A base all of whose prefixes are its own beginnings: scheme, root, directory, path."""
-_NUTCHS_SCHEMES = ("http:", "https:", "ftp:", "file:")
 
 
 def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -> Sequence[Outlink]:
@@ -33,17 +32,9 @@ def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -
 
     By the WHATWG's, links with a scheme that Nutch lacks are left out, too.
     """
-    if isinstance(resolver, WhatwgResolver):
-        return [
-            link
-            for link in _resolve_each(resolver, links)
-            if link.to_url.startswith(_NUTCHS_SCHEMES)
-        ]
-    return (
-        RelativeRun(resolver.base, links)
-        if isinstance(links, OutlinkRun)
-        else _resolve_each(resolver, links)
-    )
+    if isinstance(resolver, Resolver) and isinstance(links, OutlinkRun):
+        return RelativeRun(resolver.base, links)
+    return _resolve_each(resolver, links)
 
 
 class RelativeRun(OutlinkRun):
@@ -142,5 +133,5 @@ def _resolve_each(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink])
     found = []
     for link in links:
         with suppress(UrlError):
-            found.append(Outlink(resolver.resolve(link.to_url), link.anchor, link.metadata))
+            found.append(Outlink(resolved_page(resolver, link.to_url), link.anchor, link.metadata))
     return found

@@ -212,3 +212,18 @@ def test_a_damaged_db_stays_as_it_was(tmp_path: Path) -> None:
         inject(tmp_path / "db", seeds(tmp_path, "http://b/\n"), context=context())
     assert data.read_bytes() == damaged
     assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["current"]
+
+
+HOSTLESS = ["http:/c", "http:///c", "http://?q", "https://:80/", "HTTP:c", "http://u@/x", "ftp://"]
+
+
+def test_urls_without_a_host_stay_outside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """RFC 9110, 4.2.1 and RFC 1738, 3.2: these schemes need one; RFC 8089, 2: file does not."""
+    given = seeds(
+        tmp_path, "\n".join([*HOSTLESS, "file:///c", "http://u:p@h:8/x", "http://[::1]/"])
+    )
+    options = InjectOptions(normalize=False, filtering=False)
+    counters = inject(tmp_path / "db", given, options, context=context())
+    assert sorted(read_db(tmp_path / "db")) == ["file:///c", "http://[::1]/", "http://u:p@h:8/x"]
+    assert counters[REJECTED] == len(HOSTLESS)
+    assert "no host: http:/c" in caplog.text

@@ -173,3 +173,16 @@ def test_a_folder_of_segments_needs_dir(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"folder of segments .* -dir"):
         run([str(tmp_path / "db"), str(given.parent)], context())
     assert not (tmp_path / "db/current").exists()
+
+
+def test_links_without_a_host_stay_outside(tmp_path: Path) -> None:
+    """A segment of Nutch's has `http:/c` of `<a href="http://">` (RFC 9110, 4.2.1); an entry that
+    is there already keeps its fetches.
+    """
+    entry = CrawlDatum(codes.STATUS_DB_UNFETCHED, 60, 1.0, 5)
+    write_db(tmp_path / "db", [("http:/old", entry)])
+    given = write_segment(
+        tmp_path / "s", [("http:/old", GONE)], [("http:/c", LINK), ("http://b/", LINK)]
+    )
+    updatedb(tmp_path / "db", [given], context=context())
+    assert statuses(tmp_path / "db") == {"http:/old": "db_gone", "http://b/": "db_unfetched"}
