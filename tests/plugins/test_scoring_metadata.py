@@ -66,3 +66,10 @@ def test_urlmeta_has_one_list_for_all_steps() -> None:
     scoring.pass_score_after_parsing("", page, parse)
     scoring.distribute_score_to_outlinks("", parse.data, [("", target)], None, 1)
     assert target.metadata == {Text("b"): Text("1")}
+
+
+def test_headers_are_carried_in_any_case() -> None:
+    """RFC 9110, 5.1: names of fields have no case; HTTP/2 sends them in lower case."""
+    parse = Parse("", ParseData())
+    carrying(content="X-Topic").pass_score_after_parsing("", content(**{"x-topic": "t"}), parse)
+    assert parse.data.parse_meta == {"X-Topic": ["t"]}
