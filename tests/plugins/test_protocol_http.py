@@ -404,6 +404,21 @@ async def test_target_bytes_reach_the_server(server: MisbehavingServer) -> None:
     assert list(server.requests) == ["/a/../b?c=\u00e9|[]".encode().decode("latin-1")]
 
 
+async def test_trailers_are_no_metadata(server: MisbehavingServer) -> None:
+    """RFC 9110, 6.5.1: a recipient must not merge a trailer that is not known to be safe."""
+    server.pages["/t"] = (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Robots-Tag\r\n"
+        b"X-Kept: 1\r\n\r\n1\r\na\r\n0\r\nX-Robots-Tag: noindex\r\nX-Kept: 2\r\n\r\n"
+    )
+    protocol = Http(conf_for(), {})
+    output = await get(protocol, server.url("t"))
+    await protocol.close()
+    assert output.content is not None
+    assert output.content.content == b"a"
+    assert output.content.metadata.field_values("x-robots-tag") == []
+    assert output.content.metadata.field_values("x-kept") == ["1"]
+
+
 @pytest.mark.parametrize(
     ("location", "target"),
     [
