@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
@@ -15,16 +16,22 @@ from minutch.kernels.arrow import Bytes, from_series, to_series
 from minutch.urls.domains import domain_of
 from minutch.urls.hostnumbers import Numbers, plain_hosts, spelled_host
 
-_WITHOUT_HOST: Final = (
-    r"^(?i:https?|ftp):(?:[^/]|/[^/]|/?$|//(?:[^/?#@]*@)?(?:[/?#:]|$)|//[^/?#]*@[^/?#]*@)"
-)
+_lacks_host = re.compile(
+    rb"(?i:https?|ftp):(?:[^/]|/[^/]|/?$|//(?:[^/?#@]*@)?(?:[/?#:]|$)|//[^/?#]*@[^/?#]*@)"
+).match
 
 
 def lack_host(urls: pl.Series) -> pl.Series:
     """Returns the mask of the URLs (String, or Binary as keys are) whose scheme needs a host, which
     they do not name; false for null.
     """
-    return urls.cast(pl.String, strict=False).str.contains(_WITHOUT_HOST).fill_null(False)
+    found = pl.repeat(False, len(urls), dtype=pl.Boolean, eager=True)
+    others = plain_hosts(0, *places(from_series(urls))).others
+    if not len(others):
+        return found
+    strange = urls.gather(others).cast(pl.Binary).to_list()
+    lacking = [url is not None and _lacks_host(url) is not None for url in strange]
+    return found.scatter(others, pl.Series(lacking, dtype=pl.Boolean))
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:

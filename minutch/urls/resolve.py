@@ -42,13 +42,19 @@ class Resolver:
     def __init__(self, base: str, codec: str = "utf-8") -> None:
         self.base = base
         self._base = hosted(parse(base))
-        self._page = str(self._base._replace(ref=None))
-        self._root = _text_before_path(self._base)
-        self._directory = self._directory_prefix()
 
-    def _directory_prefix(self) -> str | None:
-        """Returns the prefix of a plain relative target; None where joining would have to remove
-        dot segments.
+    @cached_property
+    def _page(self) -> str:
+        return str(self._base._replace(ref=None))
+
+    @cached_property
+    def _root(self) -> str:
+        return _text_before_path(self._base)
+
+    @cached_property
+    def _directory(self) -> str | None:
+        """The prefix of a plain relative target; None where joining would have to remove dot
+        segments.
         """
         path = self._base.path[: self._base.path.rfind("/") + 1] or "/"
         plain = self._base.authority is not None and path[0] == "/" and "/." not in path

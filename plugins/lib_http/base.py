@@ -12,9 +12,9 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -175,7 +175,7 @@ class HttpBase(Protocol):
             answer.header("Content-Type") or "",
             answer.metadata,
         )
-        return ProtocolOutput(content, _status(answer, self._resolver(text), parsed, url))
+        return ProtocolOutput(content, _status(answer, partial(self._resolver, text), parsed, url))
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
         """Returns the page's answer; what a plugin with a browser does more. Raises
@@ -441,19 +441,19 @@ def _put_versions(metadata: Metadata, reply: Reply) -> None:
 
 
 def _status(
-    answer: Answer, resolver: Resolver | WhatwgResolver, url: Url, text: str
+    answer: Answer, resolver: Callable[[], Resolver | WhatwgResolver], url: Url, text: str
 ) -> ProtocolStatus:
     """Returns the ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
     code = answer.code
     if answer.moved is not None:
-        return ProtocolStatus(codes.TEMP_MOVED, [resolved_page(resolver, answer.moved)])
+        return ProtocolStatus(codes.TEMP_MOVED, [resolved_page(resolver(), answer.moved)])
     if code == _OK:
         modified = answer.header("Last-Modified")
         return ProtocolStatus(
             codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0
         )
     if _FIRST_REDIRECT <= code <= _LAST_REDIRECT:
-        target = resolved_page(resolver, answer.location)
+        target = resolved_page(resolver(), answer.location)
         return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [target])
     status, template = _ERRORS.get(code, _OTHER)
     return ProtocolStatus(status, [template.format(code=code, url=url, text=text)])
