@@ -213,7 +213,7 @@ def test_tables_answer(folder: Path) -> None:
 def test_one_entry_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for count in (0, 1):
         root = tmp_path / str(count)
-        write_db(root / DB, [("http:/c", datum())][:count])
+        write_db(root / DB, [("http://nan.example/", datum(FETCHED, math.nan))][:count])
         write_segment(root / SEGMENT, [])
         monkeypatch.chdir(root)
         for name, lines in COMMANDS.items():

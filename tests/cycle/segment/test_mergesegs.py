@@ -98,7 +98,8 @@ class Candidates:
         for segment in segments:
             for folder in filter(segment.has, LAYOUTS):
                 for url, value in segment.raw(folder):
-                    key = rules.apply(pl.Series([url.decode()]), JobCounters())[0].encode()
+                    passed = rules.apply(pl.Series([url.decode()]), JobCounters())[0]
+                    key = url if passed is None else passed.encode()  # rules that do nothing
                     name, found = self.values.get((kind(folder, value), key), ("", []))
                     if segment.name > name:
                         name, found = segment.name, []
