@@ -75,6 +75,13 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>false</value>
   </property>
 
+  <!-- true: a page's metadata say how many of its links were left out (db.max.outlinks.per.page,
+       db.ignore.external.links). -->
+  <property>
+    <name>parser.outlinks.count</name>
+    <value>true</value>
+  </property>
+
   <!-- true: also take the links that Nutch passes over: srcset, media, style sheets, headers.
        Targets of forms that post are left out below: asking for them may change something. -->
   <property>

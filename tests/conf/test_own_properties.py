@@ -71,6 +71,7 @@ OWN = {
     "parser.html.outlinks.browser",
     "parser.html.outlinks.kinds",
     "parser.html.outlinks.whatwg",
+    "parser.outlinks.count",
     "parser.sandbox",
     "parser.sandbox.allow",
     "parser.worker.memory",

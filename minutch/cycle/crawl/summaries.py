@@ -50,6 +50,8 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "failed": "{} failed",
         "skipped_no_parser": "{} without a parser",
         "skipped_truncated": "{} cut off",
+        "documents_with_links_cut": "{} with links cut",
+        "documents_with_external_links_left_out": "{} with external links left out",
     },
     "updatedb": {
         "db_unfetched": "{} to fetch",

@@ -6,7 +6,8 @@ properties.
     delay            fetcher.server.delay
     agent            http.agent.name
     (always)         db.ignore.external.links, by domain: the crawl stays on its sites;
-                     linkdb.ignore.internal.links=false: the LinkDb has their links
+                     linkdb.ignore.internal.links=false: the LinkDb has their links;
+                     parser.outlinks.count: pages say how many links they lack
 
 A property that is set on the command line or in nutch-site.xml is left alone, where nothing is
 wished for it.
@@ -57,6 +58,7 @@ class Wishes:
             ("db.ignore.external.links", "true"),
             ("db.ignore.external.links.mode", "byDomain"),
             ("linkdb.ignore.internal.links", "false"),
+            ("parser.outlinks.count", "true"),
         ):
             if (conf.source(name) or DEFAULTS).endswith(DEFAULTS):
                 found[name] = value

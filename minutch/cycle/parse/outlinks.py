@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
@@ -36,6 +36,13 @@ _REMEMBERED: Final = 200_000
 """Links whose verdicts are kept; when there are more, all are forgotten."""
 
 
+class KeptLinks(NamedTuple):
+    """The links kept of a page, and the number of those that db.ignore.external.links left out."""
+
+    links: Sequence[Outlink]
+    external: int = 0
+
+
 class OutlinkRules:
     """The configured rules for one process; remembers verdicts."""
 
@@ -52,6 +59,8 @@ class OutlinkRules:
             conf.get("db.ignore.external.links.mode") or "byHost"
         ).lower() == "bydomain"
         self._verdicts: dict[str, dict[str, str | None]] = {}
+        self._external = 0
+        """Links left out so far since they leave their site."""
 
     def origin(self, url: str) -> str | None:
         """Returns the host or domain of a page, to which those of links are compared; None if no
@@ -85,7 +94,7 @@ class OutlinkRules:
 
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
-    ) -> list[Sequence[Outlink]]:
+    ) -> list[KeptLinks]:
         """Returns the links kept of many pages (URL and links), by kernels where no rule is about
         two URLs.
 
@@ -93,13 +102,11 @@ class OutlinkRules:
         """
         if self._ignores_external or self._ignores_internal:
             return [self.keep_each(url, links, most, longest) for url, links in pages]
-        return list(self._table.keep(pages, most, longest))
+        return [KeptLinks(links) for links in self._table.keep(pages, most, longest)]
 
-    def keep_each(
-        self, url: str, links: Iterable[Outlink], most: int, longest: int
-    ) -> list[Outlink]:
+    def keep_each(self, url: str, links: Iterable[Outlink], most: int, longest: int) -> KeptLinks:
         """Returns the same for one page, link by link."""
-        origin = self.origin(url)
+        origin, before = self.origin(url), self._external
         kept: list[Outlink] = []
         for link in links:
             if len(kept) >= most:
@@ -107,7 +114,7 @@ class OutlinkRules:
             target = self.accept(url, link.to_url, origin) if len(link.to_url) <= longest else None
             if target is not None:
                 kept.append(Outlink(target, link.anchor, link.metadata))
-        return kept
+        return KeptLinks(kept, self._external - before)
 
     @cached_property
     def _table(self) -> VerdictTable:
@@ -163,6 +170,7 @@ class OutlinkRules:
         except UrlError:
             return False
         if self._ignores_external and place != origin and not self._is_exempted(from_url, to_url):
+            self._external += 1
             return False
         return not (self._ignores_internal and place == origin)
 

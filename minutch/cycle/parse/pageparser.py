@@ -19,6 +19,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
+from minutch.cycle.parse.outlinks import KeptLinks
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
 from minutch.cycle.parse.partwriters import PartSettings
@@ -29,7 +30,6 @@ from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.points import Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
-from minutch.records.links import Outlink
 from minutch.records.metadata import (
     FETCH_STATUS_KEY,
     FETCH_TIME_KEY,
@@ -118,23 +118,25 @@ class PageParser:
         """Returns the signature of a page that was not parsed."""
         return self._signature.calculate(content, "")
 
-    def _finished(
-        self, page: ReadPage, found: Documents, kept: Iterator[Sequence[Outlink]]
-    ) -> PageResult:
+    def _finished(self, page: ReadPage, found: Documents, kept: Iterator[KeptLinks]) -> PageResult:
         """Returns the records of a page's documents, whose links `kept` gives one document after
         the other.
         """
         if isinstance(page.result, str):
             return PageResult([page.result], [])
-        outputs = []
+        outcomes, outputs = [], []
         for url, parse in found:
-            links = next(kept)
+            links, external = mine = next(kept)
+            cut = self._output.cut(parse.data.outlinks, mine)
+            self._output.note(parse.data, cut, external)
+            outcomes.append(MAJOR_NAMES[parse.data.status.major])
+            outcomes += [name for name, count in ((CUT, cut), (EXTERNAL, external)) if count]
             if (
                 self._fetching
             ):  # scores are shared out among the links kept, not among all (FetcherThread.output)
                 parse.data.outlinks = links
             outputs.append(self._output.records(url, parse, links, page.time))
-        return PageResult([MAJOR_NAMES[parse.data.status.major] for _, parse in found], outputs)
+        return PageResult(outcomes, outputs)
 
     def _documents(self, page: ReadPage) -> Documents:
         """Returns the documents of a page; a failed parse is empty."""
@@ -191,6 +193,10 @@ def _emptied(url: str, parse: Parse) -> Parse:
 log = logging.getLogger(__name__)
 
 UNREADABLE = "unreadable_content"
+CUT = "documents_with_links_cut"
+"""Counts documents that have more links than db.max.outlinks.per.page."""
+EXTERNAL = "documents_with_external_links_left_out"
+"""Counts documents with links that db.ignore.external.links leaves out."""
 
 R = TypeVar("R")
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.outlinks import OutlinkRules
+from minutch.cycle.parse.outlinks import KeptLinks, OutlinkRules
 from minutch.errors import MinutchError, UrlError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import SCOPE_FETCHER, ScoringFilters
@@ -46,6 +46,8 @@ from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.metadata import (
     DAMAGED_KEY,
     FETCH_TIME_KEY,
+    LINKS_CUT_KEY,
+    LINKS_EXTERNAL_KEY,
     REPR_URL_KEY,
     SIGNATURE_KEY,
     TRUNCATED_KEY,
@@ -105,16 +107,18 @@ class PageRecordsMaker:
         self._most = _limit(conf.get_int("db.max.outlinks.per.page", 100))
         self._longest = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
+        self._counts = conf.get_boolean("parser.outlinks.count", False)
         self._keeps_tags = conf.get_boolean(entitytag.PROPERTY, True)
         names = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
         self._to_crawldb = [(name, Text(name)) for name in names]
 
-    def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[Sequence[Outlink]]:
+    def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[KeptLinks]:
         """The links that are kept of each page (URL and links), those of runs all at once."""
         resolve_runs([links for _, links in pages if isinstance(links, RelativeRun)])
         if self._filtered:
             return [
-                links if len(links) <= self._most else links[: self._most] for _, links in pages
+                KeptLinks(links if len(links) <= self._most else links[: self._most])
+                for _, links in pages
             ]
         runs = [(url, links) for url, links in pages if isinstance(links, OutlinkRun)]
         kept = iter(self._links.keep(runs, self._most, self._longest) if runs else ())
@@ -124,6 +128,19 @@ class PageRecordsMaker:
             else self._links.keep_each(url, links, self._most, self._longest)
             for url, links in pages
         ]
+
+    def cut(self, found: Sequence[Outlink], kept: KeptLinks) -> int:
+        """Returns the number of links that were not looked at, since as many were kept as may
+        be.
+        """
+        return len(found) - len(kept.links) if len(kept.links) == self._most else 0
+
+    def note(self, data: ParseData, cut: int, external: int) -> None:
+        """Notes in a page's parse metadata how many links it lacks (parser.outlinks.count)."""
+        if self._counts:
+            for name, count in ((LINKS_CUT_KEY, cut), (LINKS_EXTERNAL_KEY, external)):
+                if count:
+                    data.parse_meta.set(name, str(count))
 
     def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageRecords:
         """Returns the records of a page of which the links `kept` stay; `now` (ms) is the time that

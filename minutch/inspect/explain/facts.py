@@ -188,6 +188,8 @@ class Referrers:
     found: tuple[ReferringSegment, ...] = ()
     redirects: tuple[ReferringLink, ...] = ()
     looked: bool = True
+    cut: int = 0
+    """Pages whose links were cut, where no link was found: one of those may lead to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.inspect.explain.facts import Referrers, ReferringLink, ReferringSegment
 from minutch.inspect.explain.visits import protocol_status, was_skipped
+from minutch.inspect.query.parses import ParsesTable
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.records.parsedata import ParseData
@@ -52,7 +53,14 @@ def referrers_of(
         first = next(segment for segment in segments if segment.name in by_link)
         links = tuple(_on_pages(first, url))
     redirects = () if links else tuple(_redirects(url, segments))
-    return Referrers(total, links, found, redirects)
+    cut = 0 if links or found or redirects else _cut(segments)
+    return Referrers(total, links, found, redirects, cut=cut)
+
+
+def _cut(segments: Sequence[Segment]) -> int:
+    """Returns the number of pages of which links were cut (parser.outlinks.count)."""
+    rows = ParsesTable(segments).scan().select(pl.col("outlinks_cut").is_not_null().sum())
+    return int(rows.collect(engine="streaming").item() or 0)
 
 
 def _first(segments: Iterable[Segment], from_url: str, url: str) -> str:

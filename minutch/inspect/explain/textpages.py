@@ -257,6 +257,11 @@ def _links(found: Explanation) -> Lines:
         and found.entry is not None
     ):
         yield "none: it was injected, or the segments that led to it are gone"
+    if referrers.cut:
+        yield (
+            f"{counted(referrers.cut, 'pages')} had more links than were kept"
+            " (db.max.outlinks.per.page): one of those may lead to it"
+        )
 
 
 def _link(link: ReferringLink) -> str:

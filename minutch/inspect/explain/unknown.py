@@ -68,7 +68,13 @@ def why_unknown(  # noqa: PLR0911 - one return a case
         links = counted(referrers.total, "links")
         text = f"{links} in the LinkDb {lead} to it, but no segment at hand"
         return MissingEntry(NOT_BROUGHT_IN, text, remedy)
-    return MissingEntry(NEVER_SEEN, "no segment has a link or a redirect to it", remedy)
+    text = "no segment has a link or a redirect to it"
+    if referrers.cut:
+        text += (
+            f"; but {counted(referrers.cut, 'pages')} had more links than were kept"
+            " (db.max.outlinks.per.page)"
+        )
+    return MissingEntry(NEVER_SEEN, text, remedy)
 
 
 def _found(referrers: Referrers, settings: ExplainSettings, crawl: str) -> MissingEntry:

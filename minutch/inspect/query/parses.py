@@ -1,7 +1,7 @@
 """The table `parses`: one row for each parsed page of each segment.
 
     parse_data     url, status, title, the media type and charset that were found, language, number
-                   of links
+                   of links, and of those left out (parser.outlinks.count)
     parse_text     text_length, in characters
     crawl_parse    parse_time: the time of the entry with the page's signature
 
@@ -27,6 +27,8 @@ from minutch.records.crawldatum import STATUS_SIGNATURE
 from minutch.records.metadata import (
     CHAR_ENCODING_FOR_CONVERSION_KEY,
     CONTENT_TYPE_KEY,
+    LINKS_CUT_KEY,
+    LINKS_EXTERNAL_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
 )
 from minutch.records.parsedata import columns as parsedata_columns
@@ -136,6 +138,11 @@ def _outlink_counts(table: ParseTable) -> pl.Series:
     return pl.Series(np.ascontiguousarray(words).view(">i4").reshape(-1).astype(np.int32))
 
 
+def _number(table: ParseTable, name: str) -> pl.Series:
+    """Returns a count in the parse metadata; null where there is none."""
+    return _first(table, ("parse", name)).cast(pl.Int32, strict=False)
+
+
 def _statuses(table: ParseTable) -> pl.Series:
     return enum_of(table.places["major"], dict(enumerate(MAJOR_NAMES)), PARSE_STATUS, UNKNOWN)
 
@@ -149,6 +156,8 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     ),
     "lang": lambda table: _first(table, ("parse", LANGUAGE_KEY)),
     "outlinks": _outlink_counts,
+    "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
+    "outlinks_external": lambda table: _number(table, LINKS_EXTERNAL_KEY),
 }
 """Columns that are made of parse_data alone."""
 
@@ -179,6 +188,8 @@ class ParsesTable(Table):
         "charset": Column(pl.String(), lambda rows: rows.field("charset")),
         "lang": Column(pl.String(), lambda rows: rows.field("lang")),
         "outlinks": Column(pl.Int32(), lambda rows: rows.field("outlinks")),
+        "outlinks_cut": Column(pl.Int32(), lambda rows: rows.field("outlinks_cut")),
+        "outlinks_external": Column(pl.Int32(), lambda rows: rows.field("outlinks_external")),
         "text_length": Column(pl.UInt32(), lambda rows: rows.text_length),
         "parse_time": Column(TIME, lambda rows: rows.parse_time),
     }

@@ -176,10 +176,12 @@ def normalize_and_filter_links_that_are_not_plain(made: Made) -> Ways:
 def _kept(made: Made, pages: list[tuple[str, OutlinkRun]]) -> Ways:
     def by_python() -> list[list[Outlink]]:
         rules = OutlinkRules(made.conf)
-        return [rules.keep_each(url, links, _MOST, _LONGEST) for url, links in pages]
+        return [rules.keep_each(url, links, _MOST, _LONGEST).links for url, links in pages]
 
     return Ways(
-        lambda: OutlinkRules(made.conf).keep(pages, _MOST, _LONGEST), by_python, _same_links
+        lambda: [kept.links for kept in OutlinkRules(made.conf).keep(pages, _MOST, _LONGEST)],
+        by_python,
+        _same_links,
     )
 
 

@@ -74,6 +74,7 @@ def test_wishes_are_properties(tmp_path: Path) -> None:
         "db.ignore.external.links": "true",
         "db.ignore.external.links.mode": "byDomain",
         "linkdb.ignore.internal.links": "false",
+        "parser.outlinks.count": "true",
         "scoring.depth.max": "3",
         "fetcher.server.delay": "0.5",
         "http.agent.name": "me",

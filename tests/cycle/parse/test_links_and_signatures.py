@@ -56,8 +56,8 @@ def check(
 ) -> None:
     """The links of pages are kept alike, all at once and one by one."""
     found = at_once.keep([(url, run_of(links)) for url, links in pages], most, longest)
-    assert [list(kept) for kept in found] == [
-        ONE_BY_ONE.keep_each(url, links, most, longest) for url, links in pages
+    assert [list(kept.links) for kept in found] == [
+        ONE_BY_ONE.keep_each(url, links, most, longest).links for url, links in pages
     ]
 
 
@@ -206,15 +206,15 @@ class TestRules:
     def test_one_page_after_the_other_is_remembered(self) -> None:
         rules = OutlinkRules(CONF)
         for _ in range(2):
-            kept = rules.keep(
+            [kept] = rules.keep(
                 [("http://e.org/", run_of([Outlink("http://e.org/a/../b#f", "x")]))], 9, 99
             )
-            assert kept == [[Outlink("http://e.org/b", "x")]]
+            assert kept.links == [Outlink("http://e.org/b", "x")]
 
     def test_rules_about_two_urls(self) -> None:
         rules = OutlinkRules(configuration(**{"db.ignore.external.links": "true"}))
         run = run_of([Outlink("http://e.org/a"), Outlink("http://f.org/a")])
-        assert rules.keep([("http://e.org/", run)], 9, 99) == [[Outlink("http://e.org/a")]]
+        assert rules.keep([("http://e.org/", run)], 9, 99) == [([Outlink("http://e.org/a")], 1)]
 
     def test_a_plugin_that_fails_on_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object) -> None:

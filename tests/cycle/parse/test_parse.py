@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
+from minutch.commands import explain
 from minutch.commands.parse import run
 from minutch.conf import Configuration
 from minutch.cycle.parse.parsesegment import parse
@@ -36,11 +37,13 @@ from minutch.errors import FormatError, StoreError, UsageError
 from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from tests.plugins.test_parse_others import RSS
+from tests.support.crawldbs import write_db
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration, content
 
@@ -101,6 +104,37 @@ def test_what_is_written_in_which_order(tmp_path: Path) -> None:
     assert {
         datum.fetch_time for _, datum in made.records(CRAWL_PARSE) if isinstance(datum, CrawlDatum)
     } == {NOW}
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None:
+    """Of the pages whose links were cut, or leave their site: by the job, SQL and explain."""
+    links = "".join(f"<a href=/{number}>x</a>" for number in range(5))
+    conf = configuration(
+        **{
+            "db.max.outlinks.per.page": "3",
+            "db.ignore.external.links": "true",
+            "parser.outlinks.count": str(counted).lower(),
+        }
+    )
+    away = "<a href=http://away.example/>x</a>" * 2
+    pages = page("many", links), page("three", links[: 3 * 16]), page("away", away + "<a href=/1>")
+    _, counts = parsed(tmp_path / "crawl" / "segments", *pages, conf=conf)
+    assert counts["documents_with_links_cut"] == 1
+    assert counts["documents_with_external_links_left_out"] == 1
+    rows = open_crawl(tmp_path / "crawl").tables["parses"].scan().collect()
+    said = {row["url"]: (row["outlinks_cut"], row["outlinks_external"]) for row in rows.to_dicts()}
+    assert {url.removeprefix(HOST): counts for url, counts in said.items()} == {
+        "many": (2 if counted else None, None),
+        "three": (None, None),
+        "away": (None, 2 if counted else None),
+    }
+    write_db(tmp_path / "crawl" / "crawldb", [(pages[0].url, CrawlDatum(2, 9, 1.0))])
+    out = io.StringIO()
+    context = JobContext(conf, FakeClock(NOW), out=out)
+    assert explain.run([f"{HOST}4", str(tmp_path / "crawl")], context) == 0
+    text = " ".join(out.getvalue().split())
+    assert ("1 page had more links than were kept (db.max.outlinks.per.page)" in text) is counted
 
 
 def test_pages_that_are_passed_over(tmp_path: Path) -> None:
