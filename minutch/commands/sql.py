@@ -75,7 +75,7 @@ class Answers:
             else:
                 self._print_table(rows)
         except pl.exceptions.PolarsError as exc:
-            raise self._session.error(exc) from exc
+            raise self._session.error(exc, statement) from exc
 
     def _print_all(self, rows: pl.LazyFrame) -> None:
         frames = _batches(rows)

@@ -28,6 +28,7 @@ from minutch.job import JobContext
 _TABLE: Final = re.compile(r"relation '(.*?)' was not found")
 _COLUMN: Final = re.compile(r"(?:unable to find column|no column named|column) [\"'](.*?)[\"']")
 _FUNCTION: Final = re.compile(r"unsupported function '(.*?)'")
+_READ: Final = re.compile(r"\b(?:from|join)\s+\"?(\w+)", re.IGNORECASE)
 _DESCRIBE: Final = re.compile(r"\s*describe\s+(?:table\s+)?(\w+)\s*", re.IGNORECASE)
 _PLACE: Final = re.compile(r"^sql parser error: ")
 
@@ -60,7 +61,7 @@ class Session:
         try:
             return answered(self._context.execute(widened(asked)))
         except pl.exceptions.PolarsError as exc:
-            raise self.error(self._told_of(asked) or exc) from exc
+            raise self.error(self._told_of(asked) or exc, statement) from exc
 
     def _told_of(self, statement: str) -> Exception | None:
         """Returns what is wrong with a statement as it was written; None if nothing is."""
@@ -81,10 +82,13 @@ class Session:
             {"column": schema.names(), "type": [str(dtype) for dtype in schema.dtypes()]}
         )
 
-    def error(self, exc: Exception) -> QueryError:
-        """Returns Polars' error in a sentence, with what may have been meant."""
+    def error(self, exc: Exception, statement: str) -> QueryError:
+        """Returns Polars' error about a statement in a sentence, with what may have been meant."""
         text = str(exc).partition("\n")[0].strip()
-        columns = dict.fromkeys(name for table in self.tables.values() for name in table.schema)
+        named = [self.tables[name] for name in _READ.findall(statement) if name in self.tables]
+        columns = dict.fromkeys(
+            name for table in named or self.tables.values() for name in table.schema
+        )
         if match := _TABLE.search(text):
             return QueryError(
                 f"there is no table {match[1]}", hint=_meant(match[1], list(self.tables), "tables")

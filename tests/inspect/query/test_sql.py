@@ -150,6 +150,11 @@ def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Pat
     ("statement", "message", "hint"),
     [
         ("select statu from crawldb", "there is no column statu", "did you mean status?"),
+        (
+            "select qqqqqq from links where url = 'crawldb.org'",
+            "there is no column qqqqqq",
+            "the columns are url, from_url, anchor",
+        ),
         ("select * from crawlbd", "there is no table crawlbd", "did you mean crawldb?"),
         ("select * from x", "there is no table x", "the tables are crawldb, linkdb"),
         ("select nofunc(url) from crawldb", "there is no function nofunc", ""),
