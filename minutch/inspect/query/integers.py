@@ -28,11 +28,14 @@ _BEFORE_OPERAND: Final = re.compile(
 _AFTER_OPERAND: Final = re.compile(r"\s*(?!--|/\*)[-+*/%]")
 _CALL: Final = re.compile(
     r"(?<![\w.])(?:(?:try_|safe_)?cast|(?:char_|character_|octet_|bit_|array_)?length|bit_count"
-    r"|strpos|position|extract|date_part|year|quarter|month|week|day|dayof(?:week|month|year)"
+    r"|extract|date_part|year|quarter|month|week|day|dayof(?:week|month|year)"
     r"|hour|minute|second)(?!\w)",
     re.IGNORECASE,
 )
 """Functions that return integers of fewer bits, and casts."""
+_POSITION: Final = re.compile(r"(?<![\w.])(?:strpos|position)(?=\s*\()", re.IGNORECASE)
+_COMMA: Final = re.compile(",")
+_IN: Final = re.compile(r"(?<!\w)in(?!\w)")
 _CAST_TO: Final = re.compile(rf"(?<!\w)as\s+{_INTEGER}\s*\)$", re.IGNORECASE)
 _CAST: Final = re.compile(rf"::\s*{_INTEGER}(?!\w)", re.IGNORECASE)
 
@@ -44,11 +47,46 @@ def tabled(table: pl.LazyFrame) -> pl.LazyFrame:
 
 def widened(statement: str) -> str:
     """Returns the statement with its own integers made wide."""
+    statement = _with_positions(statement)
     pieces, start = [], 0
     for at, added in sorted(_added(statement), key=lambda one: one[0]):
         pieces += [statement[start:at], added]
         start = at
     return "".join([*pieces, statement[start:]])
+
+
+def _with_positions(statement: str) -> str:
+    """Returns the statement with strpos and position in other words: Polars counts bytes, takes the
+    text that is sought for a regular expression, and gives 0 for null.
+    """
+    done = 0
+    while call := next(in_code(statement[done:], _POSITION), None):
+        start, opened = done + call.start(), opening(statement, done + call.end())
+        closed = closing(statement, opened) if opened else 0
+        done = opened or done + call.end()
+        between = _IN if call[0].lower() == "position" else _COMMA
+        arguments = _parted(statement[opened : closed - 1], between) if closed else []
+        if len(arguments) == 2:
+            sought, text = arguments if between is _IN else reversed(arguments)
+            before = f"length(split_part({text}, {sought}, 1))"
+            words = (
+                f"(case when length({sought}) = 0 then 1 + 0 * length({text})"
+                f" when {before} = length({text}) then 0 else {before} + 1 end)"
+            )
+            statement = statement[:start] + words + statement[closed:]
+            done = start  # the arguments may have such calls themselves
+    return statement
+
+
+def _parted(text: str, between: re.Pattern[str]) -> list[str]:
+    """Returns the parts of a list of arguments."""
+    parts, start, depth = [], 0, 0
+    for sign in in_code(text, re.compile(rf"[()]|{between.pattern}", re.IGNORECASE)):
+        depth += (sign[0] == "(") - (sign[0] == ")")
+        if not depth and sign[0] not in "()":
+            parts.append(text[start : sign.start()].strip())
+            start = sign.end()
+    return [*parts, text[start:].strip()]
 
 
 def _added(statement: str) -> Iterator[tuple[int, str]]:

@@ -151,6 +151,10 @@ def texts() -> st.SearchStrategy[Sql]:
             "score / 3",
             "fetch_interval / 7",
             "nullif(host, 'a.org')",
+            "strpos(url, '.')",
+            "strpos(host, '')",
+            "position('é' in url)",
+            "strpos(substr(url, strpos(url, 'o') + 1), 'r')",
         ]
     ).map(same)
 
