@@ -1,7 +1,8 @@
 """Shows a fetch: a live line in a terminal, Nutch's status lines in a pipe, tables at the end.
 
-    fetch: 37 of 50 pages, 3.1/s, 12 KB/s, 2 hosts, 1 error, 0:04 left
+    fetch: 37 of 50 pages, 0:04 left, 3.1/s, 12 KB/s, 2 hosts, 1 error
 
+Rates are those of the last 30 seconds; what is too long for the terminal is cut off at its end.
 With -v Nutch's lines come every second. They are those of Fetcher.FetcherRun: `-activeThreads=…,
 spinWaiting=…, fetchQueues.totalSize=…` and the task status with threads, queues, pages, errors and
 rates.
@@ -10,6 +11,8 @@ rates.
 from __future__ import annotations
 
 import logging
+from collections import deque
+from dataclasses import replace
 from typing import Final, TextIO
 
 from minutch.cycle.fetch.ledger import Ledger
@@ -22,6 +25,8 @@ log = logging.getLogger(__name__)
 
 SLOWEST: Final = 10
 """Hosts in the table at the end."""
+RATE_SECONDS: Final = 30
+"""States, one a second, over which rates are reckoned."""
 _LEAST: Final = 5
 """Pages from which on their rate says something."""
 _KILOBIT: Final = 128
@@ -38,18 +43,21 @@ def time_left(snapshot: Snapshot) -> str:
     return f"{time_text(max(left * snapshot.seconds / snapshot.done, snapshot.longest_queue))} left"
 
 
-def live_line(snapshot: Snapshot, label: str = "fetch") -> str:
-    """The line in a terminal."""
-    seconds = max(snapshot.seconds, 0.001)
-    rate = snapshot.done / seconds
+def live_line(snapshot: Snapshot, label: str = "fetch", since: Snapshot | None = None) -> str:
+    """Returns the line in a terminal, with the rates `since` an earlier state, or the beginning."""
+    seconds, done, size = snapshot.seconds, snapshot.done, snapshot.bytes
+    if since is not None and since.seconds < seconds:
+        seconds, done, size = seconds - since.seconds, done - since.done, size - since.bytes
+    seconds = max(seconds, 0.001)
+    rate = done / seconds
     of = "" if snapshot.total is None else f" of {snapshot.total:,}"
     parts = [
         f"{label}: {snapshot.done:,}{of} pages",
+        "paused" if snapshot.paused else time_left(snapshot),
         f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s",
-        f"{snapshot.bytes / seconds / 1024:,.0f} KB/s",
+        f"{size / seconds / 1024:,.0f} KB/s",
         f"{snapshot.queues:,} host{'s' * (snapshot.queues != 1)}",
         f"{snapshot.errors:,} error{'s' * (snapshot.errors != 1)}",
-        "paused" if snapshot.paused else time_left(snapshot),
     ]
     return ", ".join(filter(None, parts))
 
@@ -83,11 +91,14 @@ class Display:
         self._err = err
         self._label = label or "fetch"
         self._next = PLAIN_INTERVAL
+        self._seen: deque[Snapshot] = deque(maxlen=RATE_SECONDS)
 
     def tick(self, snapshot: Snapshot) -> None:
         """Shows the state of the fetch."""
         if self._err.isatty():
-            show(self._err, live_line(snapshot, self._label))
+            since = self._seen[0] if self._seen else None
+            self._seen.append(replace(snapshot, details=None))
+            show(self._err, live_line(snapshot, self._label, since))
             return
         is_due = snapshot.seconds >= self._next
         self._next += PLAIN_INTERVAL if is_due else 0

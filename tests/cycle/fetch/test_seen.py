@@ -55,15 +55,24 @@ def test_live_line() -> None:
     line = live_line(NOW, "round 12 of 20, fetch")
     assert (
         line
-        == "round 12 of 20, fetch: 12,500 of 25,000 pages, 150/s, 3,683 KB/s, 87 hosts, 12 errors,"
-        " 1:23 left"
+        == "round 12 of 20, fetch: 12,500 of 25,000 pages, 1:23 left, 150/s, 3,683 KB/s, 87 hosts,"
+        " 12 errors"
     )
-    assert live_line(replace(NOW, paused=True)).endswith("87 hosts, 12 errors, paused")
+    assert live_line(replace(NOW, paused=True)).startswith("fetch: 12,500 of 25,000 pages, paused")
     small = replace(
         NOW, done=37, total=50, seconds=12, bytes=9000, queues=1, errors=1, longest_queue=40.0
     )
-    assert live_line(small) == "fetch: 37 of 50 pages, 3.1/s, 1 KB/s, 1 host, 1 error, 0:40 left"
+    assert live_line(small) == "fetch: 37 of 50 pages, 0:40 left, 3.1/s, 1 KB/s, 1 host, 1 error"
     assert len(live_line(small, "round 1 of 3, fetch")) < 80
+
+
+def test_rates_are_those_of_the_last_seconds() -> None:
+    """A fetch that was fast and waits for its last host."""
+    terminal, state = Terminal(), replace(NOW, total=None, done=6000, bytes=60 << 20, seconds=60)
+    display = Display(terminal)
+    for second in range(40):
+        display.tick(replace(state, seconds=60 + second, done=6000 + second))
+    assert "pages, 1.0/s, 0 KB/s" in terminal.getvalue().rpartition("fetch:")[2]
 
 
 def test_nutchs_status_lines() -> None:
