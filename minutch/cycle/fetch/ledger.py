@@ -42,25 +42,25 @@ class Outcome(IntEnum):
     SKIPPED_TIMELIMIT = (
         8,
         "skipped (time limit)",
-        "the time limit was reached",
+        "the time limit was reached (fetcher.timelimit.mins)",
         "hit_by_timelimit_total",
     )
     SKIPPED_EXCEPTIONS = (
         9,
         "skipped (too many exceptions)",
-        "too many exceptions in the queue",
+        "its host failed too often (fetcher.max.exceptions.per.queue)",
         "above_exception_threshold_total",
     )
     SKIPPED_THROUGHPUT = (
         10,
         "skipped (too slow)",
-        "the fetch was too slow",
+        "the fetch was too slow (fetcher.throughput.threshold.pages)",
         "hit_by_throughput_threshold_total",
     )
     SKIPPED_TIMEOUT = (
         11,
         "skipped (nothing moved)",
-        "nothing moved any more",
+        "nothing moved any more (mapreduce.task.timeout)",
         "hit_by_timeout_total",
     )
     SKIPPED_FILTERED = 12, "skipped (filtered)", "filtered", "filtered_total"

@@ -209,7 +209,8 @@ class WriterChain:
     def open(self) -> None:
         """Opens all writers. Raises IndexWriterError."""
         self._open()
-        log.info("%s", self.describe())
+        for line in self.describe().splitlines():
+            log.info("%s", line)
 
     def _open(self) -> None:
         for queue in self._queues:
