@@ -7,6 +7,7 @@ tests runs against the product as it was installed, the command lines of the doc
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,10 +96,20 @@ def run(command: list[str], folder: Path) -> str:
 
 
 def test_the_wheel_has_every_file(wheel: Path) -> None:
+    """And the compiled library, which is no source, for its platform; nothing for developers."""
     listed = run(["git", "ls-files", "minutch", "conf", "plugins"], PROJECT).split()
     assert len(listed) > 800
-    packed = {name.removeprefix("minutch/_home/") for name in zipfile.ZipFile(wheel).namelist()}
-    assert [name for name in listed if name not in packed] == []
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        [about] = [name for name in names if name.endswith(".dist-info/METADATA")]
+        metadata = archive.read(about).decode()
+    packed = {name.removeprefix("minutch/_home/") for name in names}
+    assert [name for name in listed if name not in packed] == ["minutch/DESIGN.md"]
+    assert any(re.fullmatch(r"minutch/kernels/_kernels\..*\.so", name) for name in names)
+    assert re.search(r"-py3-none-(?!any)[\w.]+\.whl$", wheel.name)
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"minutch"}
+    for field in ("Author", "Keywords", "License-Expression", "Requires-Python"):
+        assert f"\n{field}: " in metadata
 
 
 @pytest.mark.parametrize("version", PYTHONS)
