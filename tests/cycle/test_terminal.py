@@ -72,7 +72,8 @@ def test_a_crawl(tmp_path: Path) -> None:
     with SiteServer() as server:
         text = crawl(tmp_path, server)
     assert re.search(
-        r"\x1b\[2Kround 2 of 2, fetch: \d+ of 15 pages, [\d.]+/s, \d+ KB/s, \d hosts?, \d errors?",
+        r"\x1b\[2Kround 2 of 2, fetch: \d+ of 15 pages, (\d:\d\d left, )?[\d.]+/s, \d+ KB/s,"
+        r" \d hosts?, \d errors?",
         text,
     )
     assert "\x1b[1mRound 1 of 2\x1b[0m" in text
