@@ -336,11 +336,9 @@ class ChainRunner:
         )
         busy_until = None
         if ending(output.status.code).failed:
-            busy_until = retry_after(
-                _header(content, "retry-after"),
-                now,
-                self.settings.robots.longest_retry_after,
-            )
+            values = [] if content is None else content.metadata.field_values("Retry-After")
+            longest = self.settings.robots.longest_retry_after
+            busy_until = retry_after(values[0] if values else None, now, longest)
         self.queues.finish(item, now, failed=failed, busy_until=busy_until)
         chain.in_progress = False
         if busy_until is not None:
@@ -444,13 +442,3 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
         wait = int(seconds) if seconds is not None and seconds.isdecimal() else 0
         return parse_status.args[0] or "", wait < PERMANENT_REFRESH_SECONDS
     return None
-
-
-def _header(content: Content | None, name: str) -> str | None:
-    """Returns a response header, whatever its case."""
-    if content is None:
-        return None
-    return next(
-        (values[0] for key, values in content.metadata.items() if key.lower() == name and values),
-        None,
-    )
