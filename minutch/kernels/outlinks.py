@@ -81,13 +81,14 @@ class Verdicts(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The fields of the links that are kept: back to back, and of each page their number and where
-    they end.
+    """The fields of the links that are kept: back to back, and of each page their number, where
+    they end, and how many links were not looked at, since enough are kept.
     """
 
     data: U8
     counts: I64
     ends: I64
+    unread: I64
 
 
 @inner
@@ -144,8 +145,10 @@ def keep_links(
     for page in range(len(rows)):
         at, own, own_size = rows[page, 0], rows[page, 2], rows[page, 3]
         number = unknown = 0
-        for _ in range(rows[page, 1]):
+        kept.unread[page] = 0
+        for link in range(rows[page, 1]):
             if number + unknown - unknown // 4 >= most:
+                kept.unread[page] = rows[page, 1] - link
                 break
             length, start = vint_at(data, at, size)
             rest = start + length

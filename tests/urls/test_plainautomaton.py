@@ -75,7 +75,7 @@ def test_links_at_once_are_kept_as_one_by_one(pairs: list[OutlinkRules], found: 
     assert run is not None
     for rules in pairs:
         kept = [rules.accept("http://page/", url, None, SCOPE_OUTLINK) for url in found]
-        [(together, _)] = rules.keep([("http://page/", run)], 1 << 20, 1 << 20)
+        [(together, *_)] = rules.keep([("http://page/", run)], 1 << 20, 1 << 20)
         assert [link.to_url for link in together] == [url for url in kept if url is not None]
 
 
@@ -92,7 +92,7 @@ def test_ordinary_links_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(OutlinkRules, way, lambda *_: pytest.fail("asked"))
     run = OutlinkRun.of([Outlink(url, "") for url in ordinary])
     assert run is not None
-    [(kept, _)] = some.keep([("", run)], 1000, 1000)
+    [(kept, *_)] = some.keep([("", run)], 1000, 1000)
     assert [link.to_url for link in kept] == [url for url in expected if url is not None]
 
 
@@ -137,6 +137,6 @@ def test_rules_of_any_size(filters: str) -> None:
     run = OutlinkRun.of([Outlink(url, "") for url in found])
     assert run is not None
     large = rules("(pass|regex|basic)", filters)
-    [(kept, _)] = large.keep([("http://page/", run)], 100, 4096)
+    [(kept, *_)] = large.keep([("http://page/", run)], 100, 4096)
     single = [large.accept("http://page/", url, None, SCOPE_OUTLINK) for url in found]
     assert [link.to_url for link in kept] == [url for url in single if url is not None]

@@ -68,15 +68,15 @@ class VerdictTable:
 
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
-    ) -> list[OutlinkRun]:
-        """Returns the links kept of each page (URL and links): `most` at most, none longer than
-        `longest` characters.
+    ) -> list[tuple[OutlinkRun, int]]:
+        """Returns the links kept of each page (URL and links), `most` at most, none longer than
+        `longest` characters, and the number of those that were not looked at.
         """
         laid_out = _laid_out(pages)
         size = len(laid_out.data)
         self._make_room(int(laid_out.rows[:, 1].sum()), size)
-        counts, ends = np.zeros(len(pages), np.int64), np.zeros(len(pages), np.int64)
-        kept = Kept(np.empty(size + size // 4 + _ROOM, np.uint8), counts, ends)
+        counts, ends, unread = np.zeros((3, len(pages)), np.int64)
+        kept = Kept(np.empty(size + size // 4 + _ROOM, np.uint8), counts, ends, unread)
         settled = int(self._table.state[0])
         while True:
             pending = keep_links(laid_out, most, longest, SEED, self._table, kept)
@@ -87,7 +87,8 @@ class VerdictTable:
             if self._table.state[0] > settled:
                 self._settle(settled)
                 settled = int(self._table.state[0])
-        return _cut(kept.data, counts.tolist(), ends.tolist())
+        links = _cut(kept.data, counts.tolist(), ends.tolist())
+        return list(zip(links, unread.tolist(), strict=True))
 
     def _make_room(self, links: int, size: int) -> None:
         """Room for so many links and bytes more."""

@@ -12,7 +12,7 @@ other pages. Links that come as a run are judged together, those of many pages a
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,9 +37,12 @@ _REMEMBERED: Final = 200_000
 
 
 class KeptLinks(NamedTuple):
-    """The links kept of a page, and the number of those that db.ignore.external.links left out."""
+    """The links kept of a page, the number of those that were not looked at, since as many were
+    kept as may be, and of those that db.ignore.external.links left out.
+    """
 
     links: Sequence[Outlink]
+    unread: int = 0
     external: int = 0
 
 
@@ -102,19 +105,21 @@ class OutlinkRules:
         """
         if self._ignores_external or self._ignores_internal:
             return [self.keep_each(url, links, most, longest) for url, links in pages]
-        return [KeptLinks(links) for links in self._table.keep(pages, most, longest)]
+        return [KeptLinks(*kept) for kept in self._table.keep(pages, most, longest)]
 
-    def keep_each(self, url: str, links: Iterable[Outlink], most: int, longest: int) -> KeptLinks:
+    def keep_each(self, url: str, links: Sequence[Outlink], most: int, longest: int) -> KeptLinks:
         """Returns the same for one page, link by link."""
         origin, before = self.origin(url), self._external
         kept: list[Outlink] = []
-        for link in links:
+        unread = 0
+        for number, link in enumerate(links):
             if len(kept) >= most:
+                unread = len(links) - number
                 break
             target = self.accept(url, link.to_url, origin) if len(link.to_url) <= longest else None
             if target is not None:
                 kept.append(Outlink(target, link.anchor, link.metadata))
-        return KeptLinks(kept, self._external - before)
+        return KeptLinks(kept, unread, self._external - before)
 
     @cached_property
     def _table(self) -> VerdictTable:

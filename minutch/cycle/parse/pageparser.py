@@ -126,11 +126,10 @@ class PageParser:
             return PageResult([page.result], [])
         outcomes, outputs = [], []
         for url, parse in found:
-            links, external = mine = next(kept)
-            cut = self._output.cut(parse.data.outlinks, mine)
-            self._output.note(parse.data, cut, external)
+            links, unread, external = mine = next(kept)
+            self._output.note(parse.data, mine)
             outcomes.append(MAJOR_NAMES[parse.data.status.major])
-            outcomes += [name for name, count in ((CUT, cut), (EXTERNAL, external)) if count]
+            outcomes += [name for name, count in ((CUT, unread), (EXTERNAL, external)) if count]
             if (
                 self._fetching
             ):  # scores are shared out among the links kept, not among all (FetcherThread.output)

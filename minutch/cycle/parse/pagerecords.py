@@ -117,7 +117,9 @@ class PageRecordsMaker:
         resolve_runs([links for _, links in pages if isinstance(links, RelativeRun)])
         if self._filtered:
             return [
-                KeptLinks(links if len(links) <= self._most else links[: self._most])
+                KeptLinks(links)
+                if len(links) <= self._most
+                else KeptLinks(links[: self._most], len(links) - self._most)
                 for _, links in pages
             ]
         runs = [(url, links) for url, links in pages if isinstance(links, OutlinkRun)]
@@ -129,16 +131,13 @@ class PageRecordsMaker:
             for url, links in pages
         ]
 
-    def cut(self, found: Sequence[Outlink], kept: KeptLinks) -> int:
-        """Returns the number of links that were not looked at, since as many were kept as may
-        be.
-        """
-        return len(found) - len(kept.links) if len(kept.links) == self._most else 0
-
-    def note(self, data: ParseData, cut: int, external: int) -> None:
+    def note(self, data: ParseData, kept: KeptLinks) -> None:
         """Notes in a page's parse metadata how many links it lacks (parser.outlinks.count)."""
         if self._counts:
-            for name, count in ((LINKS_CUT_KEY, cut), (LINKS_EXTERNAL_KEY, external)):
+            for name, count in (
+                (LINKS_CUT_KEY, kept.unread),
+                (LINKS_EXTERNAL_KEY, kept.external),
+            ):
                 if count:
                     data.parse_meta.set(name, str(count))
 

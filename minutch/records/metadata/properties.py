@@ -51,7 +51,9 @@ SEGMENT_NAME_KEY: Final = "nutch.segment.name"
 SCORE_KEY: Final = "nutch.crawl.score"
 CONTENT_FETCH_TIME_KEY: Final = "nutch.fetch.time"
 LINKS_CUT_KEY: Final = "minutch.outlinks.cut"
-"""Parse metadata: the number of links of a page beyond db.max.outlinks.per.page."""
+"""Parse metadata: the number of links of a page that were not looked at, since as many were kept as
+db.max.outlinks.per.page says.
+"""
 LINKS_EXTERNAL_KEY: Final = "minutch.outlinks.external"
 """Parse metadata: the number of links that db.ignore.external.links left out."""
 TRUNCATED_KEY: Final = "http.content.truncated"

@@ -56,8 +56,8 @@ def check(
 ) -> None:
     """The links of pages are kept alike, all at once and one by one."""
     found = at_once.keep([(url, run_of(links)) for url, links in pages], most, longest)
-    assert [list(kept.links) for kept in found] == [
-        ONE_BY_ONE.keep_each(url, links, most, longest).links for url, links in pages
+    assert [(list(kept.links), kept.unread) for kept in found] == [
+        ONE_BY_ONE.keep_each(url, links, most, longest)[:2] for url, links in pages
     ]
 
 
@@ -161,7 +161,7 @@ class TestRules:
             [Outlink(f"http://h{batch}.org/d/{i}") for i in range(200)] for batch in range(20)
         ]
         for links in batches:
-            assert list(table.keep([("u", run_of(links))], 500, 80)[0]) == links
+            assert list(table.keep([("u", run_of(links))], 500, 80)[0][0]) == links
         assert [column.to_list() for column in columns] == [
             [link.to_url for link in links] for links in batches
         ]
@@ -214,7 +214,7 @@ class TestRules:
     def test_rules_about_two_urls(self) -> None:
         rules = OutlinkRules(configuration(**{"db.ignore.external.links": "true"}))
         run = run_of([Outlink("http://e.org/a"), Outlink("http://f.org/a")])
-        assert rules.keep([("http://e.org/", run)], 9, 99) == [([Outlink("http://e.org/a")], 1)]
+        assert rules.keep([("http://e.org/", run)], 9, 99) == [([Outlink("http://e.org/a")], 0, 1)]
 
     def test_a_plugin_that_fails_on_columns(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object) -> None:

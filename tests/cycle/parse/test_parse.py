@@ -118,16 +118,27 @@ def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None
         }
     )
     away = "<a href=http://away.example/>x</a>" * 2
-    pages = page("many", links), page("three", links[: 3 * 16]), page("away", away + "<a href=/1>")
+    three = links[: 3 * 16]
+    pages = (
+        page("many", links),
+        page("three", three),
+        page("away", away + "<a href=/1>"),
+        page("both", away + three),
+        page("self", "<a href=/self>x</a>" + three),
+        page("filtered", "<a href=/a.gif>x</a>" + three),
+    )
     _, counts = parsed(tmp_path / "crawl" / "segments", *pages, conf=conf)
     assert counts["documents_with_links_cut"] == 1
-    assert counts["documents_with_external_links_left_out"] == 1
+    assert counts["documents_with_external_links_left_out"] == 2
     rows = open_crawl(tmp_path / "crawl").tables["parses"].scan().collect()
     said = {row["url"]: (row["outlinks_cut"], row["outlinks_external"]) for row in rows.to_dicts()}
     assert {url.removeprefix(HOST): counts for url, counts in said.items()} == {
         "many": (2 if counted else None, None),
         "three": (None, None),
         "away": (None, 2 if counted else None),
+        "both": (None, 2 if counted else None),
+        "self": (None, None),
+        "filtered": (None, None),
     }
     write_db(tmp_path / "crawl" / "crawldb", [(pages[0].url, CrawlDatum(2, 9, 1.0))])
     out = io.StringIO()
