@@ -9,6 +9,7 @@ here.
 from __future__ import annotations
 
 import pickle
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from multiprocessing.connection import Connection, wait
@@ -128,7 +129,11 @@ def _serve(connection: Connection, make: Callable[[], Callable[[T], R]]) -> None
 
 
 def _portable(error: Exception) -> Exception:
-    """Returns an error that can be sent to another process."""
+    """Returns an error that can be sent to another process, where a bug's has the way to it as a
+    note.
+    """
+    if not isinstance(error, MinutchError):
+        error.add_note("".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - pickle calls anything
