@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, java_string
 from minutch.hadoop.formats.writables import Writable
 from minutch.records.metadata import Metadata, read_version
 from minutch.records.strings import inflate
@@ -71,11 +71,11 @@ class Content(Writable):
 
     def to_string(self, charset: str = "utf-8") -> str:
         """Content.toString(charset): bytes that are not of `charset` become U+FFFD."""
-        body = self.content.decode(charset, "replace")
-        return (
+        head = (
             f"Version: {self.version}\nurl: {self.url}\nbase: {self.base}\ncontentType:"
-            f" {self.content_type}\nmetadata: {self.metadata}\nContent:\n{body}"
+            f" {self.content_type}\nmetadata: {self.metadata}\nContent:\n"
         )
+        return java_string(head) + self.content.decode(charset, "replace")
 
     def __str__(self) -> str:
         return self.to_string()

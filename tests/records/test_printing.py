@@ -8,12 +8,13 @@ import zlib
 import pytest
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.javaio import DataOutput
+from minutch.hadoop.formats.javaio import DataOutput, decode_text
 from minutch.hadoop.formats.writables import Text
 from minutch.records import protocolstatus
 from minutch.records.content import Content
-from minutch.records.metadata import Metadata
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata
 from minutch.records.nutchwritable import NutchWritable
+from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import ProtocolStatus
@@ -64,6 +65,24 @@ def test_content_in_a_charset() -> None:
     content = Content("u", "b", b"gr\xfcn", "text/plain", Metadata.of({"k": "v"}))
     assert content.to_string("latin-1").endswith("metadata: k=v\nContent:\ngrün")
     assert str(content).endswith("Content:\ngr\ufffdn")
+    url = decode_text(b"http://a/\xff")
+    bytes_ = Content(url, url, b"", "text/plain", Metadata.of({"k": url}))
+    assert str(bytes_).count("http://a/\ufffd") == 3
+
+
+@pytest.mark.parametrize(
+    ("label", "charset"),
+    [
+        ("windows-1251", "cp1251"),
+        ("no-charset", "utf-8"),
+        ("x\x00y", "utf-8"),
+        # codecs of Python that are no charsets
+        *((name, "utf-8") for name in ("zlib", "hex", "rot13", "unicode_escape", "utf-7", "idna")),
+    ],
+)
+def test_the_charset_of_a_parse_is_one(label: str, charset: str) -> None:
+    meta = Metadata.of({CHAR_ENCODING_FOR_CONVERSION_KEY: label})
+    assert ParseData(parse_meta=meta).charset == charset
 
 
 def compressed_strings(*values: str) -> bytes:

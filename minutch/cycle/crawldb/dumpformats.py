@@ -63,7 +63,9 @@ class Writer(Protocol):
 
 
 class _TextWriter(AbstractContextManager["_TextWriter"]):
-    """A text file; `before` precedes the URL of each entry, `after` makes what follows it."""
+    """A text file; `before` precedes what `urls` makes of the URL of each entry, `after` makes what
+    follows it.
+    """
 
     def __init__(
         self,
@@ -71,23 +73,19 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
         header: str,
         before: bytes,
         after: Callable[[pl.DataFrame], pl.Series],
-        escape: bool = False,
+        urls: Callable[[pl.Series], pl.Series],
     ) -> None:
         self._file = file
         self._file.write(header.encode())
         self._before = before
         self._after = after
-        self._escape = escape
+        self._urls = urls
 
     def write(self, frame: pl.DataFrame) -> None:
         """Appends the entries of a table."""
-        keys = (
-            [json_text(url).encode() for url in decode_keys(frame["key"])]
-            if self._escape
-            else frame["key"]
-        )
         parts: list[bytes] = []
-        for key, text in zip(keys, self._after(frame).cast(pl.Binary), strict=True):
+        urls = self._urls(frame["key"]).cast(pl.Binary)
+        for key, text in zip(urls, self._after(frame).cast(pl.Binary), strict=True):
             parts += (self._before, key, text)
         self._file.write(b"".join(parts))
 
@@ -115,12 +113,20 @@ def _crawldb_writer(path: Path, settings: DumpSettings) -> CrawlDataWriter:
 
 
 FORMATS: Final[dict[str, Callable[[Path, DumpSettings], AbstractContextManager[Writer]]]] = {
-    "normal": lambda path, settings: _TextWriter(text_file(path, settings.codec), "", b"", _normal),
-    "csv": lambda path, _: _TextWriter(ChecksumWriter(path), CSV_HEADER, b'"', _csv),
-    "json": lambda path, _: _TextWriter(ChecksumWriter(path), "", b'{"url": ', _json, escape=True),
+    "normal": lambda path, settings: _TextWriter(
+        text_file(path, settings.codec), "", b"", _normal, lambda keys: keys
+    ),
+    "csv": lambda path, _: _TextWriter(ChecksumWriter(path), CSV_HEADER, b'"', _csv, decode_keys),
+    "json": lambda path, _: _TextWriter(ChecksumWriter(path), "", b'{"url": ', _json, _json_urls),
     "crawldb": _crawldb_writer,
 }
-"""Format -> writer of a part. CSV and JSON are never compressed, as in Nutch."""
+"""Format -> writer of a part. CSV and JSON are never compressed, as in Nutch. Bytes of a URL that
+are not UTF-8 stay in normal, where Nutch writes the Text; in the others they are U+FFFD.
+"""
+
+
+def _json_urls(keys: pl.Series) -> pl.Series:
+    return decode_keys(keys).map_elements(json_text, pl.String)
 
 
 def _normal(frame: pl.DataFrame) -> pl.Series:

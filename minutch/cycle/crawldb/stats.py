@@ -161,11 +161,9 @@ class Statistics:
             found["scNaN"] = str(len(scores) - len(valid))
         if len(valid):
             names = ("minScore", "maxScore", "avgScore")
-            values = (
-                float(valid.min()),
-                float(valid.max()),
-                float(valid.sum(dtype=np.float64)) / self.total,
-            )
+            with np.errstate(invalid="ignore"):  # of both infinities the sum is NaN
+                total = float(valid.sum(dtype=np.float64))
+            values = (float(valid.min()), float(valid.max()), total / self.total)
             found |= {
                 name: double_to_string(value) for name, value in zip(names, values, strict=True)
             }

@@ -29,7 +29,7 @@ from minutch.cycle.segment.store import (
 from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
-from minutch.hadoop.formats.javaio import decode_text
+from minutch.hadoop.formats.javaio import decode_text, java_string
 from minutch.hadoop.formats.writables import Writable, lookup
 from minutch.job import JobContext
 from minutch.records.content import Content
@@ -114,7 +114,7 @@ def _to_bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode("utf-8")
+        return java_string(text).encode("utf-8")
 
 
 def _dump_texts(segment: Segment, folders: list[str], parts: int, recode: bool) -> Iterator[str]:

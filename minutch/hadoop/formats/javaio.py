@@ -35,6 +35,13 @@ def decode_text(data: bytes | bytearray | memoryview) -> str:
     return str(data, "utf-8", "surrogateescape")
 
 
+def java_string(text: str) -> str:
+    """Returns what Text.toString makes of it: bytes that are not UTF-8 become U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def encode_text(value: str) -> bytes:
     """str to UTF-8, the inverse of `decode_text`; other unpaired surrogates become `?` as
     Text.encode makes them.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Self
 
 from minutch.errors import FormatError
@@ -24,6 +25,19 @@ from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 
 VERSION = 5
+
+_PROBE = b"\xff \\ud800 +2AA-"
+"""Bytes of which UTF-7 and Python's own escapes make a half of a surrogate pair."""
+
+
+@lru_cache(maxsize=256)
+def _charset(label: str) -> str:
+    """Returns Python's name of a charset; "utf-8" where it is no charset, as `zlib` is none."""
+    try:
+        _PROBE.decode(label, "replace").encode("utf-8")
+        return codecs.lookup(label).name
+    except (LookupError, ValueError):
+        return "utf-8"
 
 
 @dataclass(slots=True)
@@ -56,10 +70,7 @@ class ParseData(Writable):
             or meta.first("Content-Encoding")
             or "utf-8"
         )
-        try:
-            return codecs.lookup(name).name
-        except (LookupError, ValueError):
-            return "utf-8"
+        return _charset(name)
 
     @classmethod
     def read(cls, data: DataInput) -> Self:
