@@ -57,7 +57,7 @@ class Crawl:
         tables: list[Table] = [
             self.crawldb,
             self.linkdb,
-            LinksTable(LinkDb(self.path / LINKDB)),
+            LinksTable(LinkDb(self.path / LINKDB), self.segments),
             self.segments.pages,
             self.segments.parses,
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),

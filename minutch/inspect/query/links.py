@@ -1,22 +1,34 @@
-"""The tables `linkdb` and `links`: the links to each page, with their anchor texts."""
+"""The tables `linkdb` and `links`: the links to each page, with their anchor texts.
+
+A LinkDb has no links within a host unless linkdb.ignore.internal.links is false. Where it has none,
+or does not exist, the links are those of the newest parse of each page in the segments, as `report`
+counts them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import PARSE_DATA, Segment
 from minutch.hadoop.formats.batch import Batch
+from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
-from minutch.inspect.query.table import Column, Request, Table, part_file
+from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.records.links import Inlinks
 from minutch.records.links.columns import decode_inlinks
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.linkfiles import scan_inlinks, scan_outlinks
 from minutch.work.tables.spans import batchwise
 
+Hashes = NDArray[np.uint64]
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
 
@@ -26,7 +38,9 @@ class _LinkTable(Table):
 
     def partitions(self) -> Mapping[str, Table]:
         parts = self._db.require_parts()
-        return {part_file(number): type(self)(self._db, part) for number, part in enumerate(parts)}
+        return {
+            part_file(number): type(self)(self._db, part=part) for number, part in enumerate(parts)
+        }
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         parts = self._db.require_parts() if self._part is None else [self._part]
@@ -53,9 +67,66 @@ class LinksTable(_LinkTable):
         "anchor": Column(pl.String(), lambda rows: decode_keys(rows["anchor"])),
     }
 
+    def __init__(
+        self, db: LinkDb, segments: Sequence[Segment] = (), part: Path | None = None
+    ) -> None:
+        super().__init__(db, part)
+        self._parsed = [segment for segment in segments if segment.has(PARSE_DATA)]
+
+    def partitions(self) -> Mapping[str, Table]:
+        if self._are_in_segments:
+            return {part_file(0): self}
+        return super().partitions()
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        if self._are_in_segments:
+            return (self.make(rows, request) for rows in newest_links(self._parsed))
+        return super().frames(request)
+
+    @once
+    def _are_in_segments(self) -> bool:
+        return bool(self._parsed) and not (self._db.exists() and _has_internal(self._db))
+
     @staticmethod
     def _rows(links: pl.DataFrame) -> pl.DataFrame:
         return links.filter(pl.col("from_url").is_not_null())
+
+
+def _has_internal(db: LinkDb) -> bool:
+    """Returns whether one of the links of a LinkDb is within a host."""
+    within = _host_of("key") == _host_of("from_url")
+    return any(
+        table.select(within.any()).item()
+        for part in db.require_parts()
+        for table in scan_inlinks(part, db.layout)
+    )
+
+
+def _host_of(column: str) -> pl.Expr:
+    return pl.col(column).map_batches(lambda keys: host_names(decode_keys(keys)), pl.String)
+
+
+def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
+    """Yields the links of the newest successful parse of each page, newest segment first: `key`
+    (the target), `from_url`, `anchor` (Binary). Raises FormatError.
+    """
+    newer = np.empty(0, np.uint64)
+    for segment in reversed(segments):
+        for part in segment.parts(PARSE_DATA):
+            for table in scan_outlinks(part):
+                links = table.filter(pl.Series(~_among(newer, table["key"].hash().to_numpy())))
+                yield links.select(pl.col("to_url").alias("key"), from_url="key", anchor="anchor")
+        parsed = ParsesTable([segment]).scan().filter(pl.col("status") == "success")
+        found = parsed.select(pl.col("url").cast(pl.Binary).hash()).collect(engine="streaming")
+        newer = np.union1d(newer, found.to_series().to_numpy())
+
+
+def _among(ids: Hashes, wanted: Hashes) -> NDArray[np.bool_]:
+    """Returns which of `wanted` are in sorted `ids`."""
+    if not len(ids):
+        return np.zeros(len(wanted), np.bool_)
+    found: NDArray[np.bool_] = ids[np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)] == wanted
+    return found
 
 
 class LinkDbTable(_LinkTable):

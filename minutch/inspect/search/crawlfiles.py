@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse.charsetlabels import lookup
@@ -19,6 +21,8 @@ from minutch.cycle.segment.store import (
     Segment,
     segments_in,
 )
+from minutch.hadoop.formats.javaio import decode_text, encode_text
+from minutch.inspect.query.links import newest_links
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Inlink
@@ -89,10 +93,19 @@ class CrawlFiles:
         return None
 
     def inlinks(self, url: str) -> list[Inlink]:
-        """Returns the links to a page, in the order of the LinkDb."""
+        """Returns the links to a page, in the order of the LinkDb; where it knows none, those of
+        the newest parses.
+        """
         db = LinkDb(self.folder / "linkdb")
         found = db.get(url) if db.exists() else None
-        return [] if found is None else list(found)
+        if found is not None and len(found):
+            return list(found)
+        wanted = pl.col("key") == encode_text(url)
+        return [
+            Inlink(decode_text(from_url), decode_text(anchor))
+            for links in newest_links([one for one in self.segments() if one.has(PARSE_DATA)])
+            for from_url, anchor in links.filter(wanted).select("from_url", "anchor").iter_rows()
+        ]
 
     def history(self, url: str) -> list[Event]:
         """Returns the records of a URL: those of the segments, oldest first, then that of the

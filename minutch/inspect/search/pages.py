@@ -271,7 +271,7 @@ def cached(url: str, query: str, stored: Stored | None) -> str:
 def anchors(url: str, query: str, links: Sequence[Inlink]) -> str:
     """Returns the page that lists the links to a page."""
     if not links:
-        return _view("anchors", url, query, e("p", "The linkdb knows no link to this page."))
+        return _view("anchors", url, query, e("p", "The crawl knows no link to this page."))
     rows = [
         e(
             "tr",

@@ -91,9 +91,10 @@ def test_the_crawldb_has_what_stats_and_dump_say(name: str) -> None:
 
 @needs
 @pytest.mark.parametrize("name", CRAWLS)
-def test_the_linkdb_has_what_its_dump_has(name: str) -> None:
+def test_the_linkdb_has_what_its_dump_has(name: str, tmp_path: Path) -> None:
     pytest.importorskip("pandas")
-    crawl = minutch.open(GOLDEN / name / "crawl")
+    (tmp_path / "linkdb").symlink_to(GOLDEN / name / "crawl/linkdb")
+    crawl = minutch.open(tmp_path)  # alone: without links in hosts, `links` has those of segments
     dump = text(GOLDEN / name / "dumps/linkdb")
     found = same_everywhere(crawl, "links", "from_url")
     assert found == Counter(re.findall(r"^ fromUrl: (\S+) anchor: ", dump, re.MULTILINE))
