@@ -3,16 +3,17 @@ I/O"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from minutch.cycle.fetch.reasons import http_code
 from minutch.hadoop.formats.javahash import float32
-from minutch.inspect.explain.facts import EntryFacts, ReferringSegment, Score
+from minutch.inspect.explain.facts import EntryFacts, LeftOut, ReferringSegment, Score
 from minutch.inspect.explain.visits import protocol_status, why
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus
 from minutch.records.crawldatum import CrawlDatum
+from minutch.terminal import counted
 
 MEANINGS: Final = {
     status.STATUS_DB_UNFETCHED: "known, and to be fetched",
@@ -107,3 +108,17 @@ def score_of(
         gained = float32(gained + place.score)
     names = tuple(type(each).__name__ for each in filters)
     return Score(datum.score, gained, float32(datum.score - gained), names)
+
+
+def left_out_words(left_out: LeftOut) -> Iterator[str]:
+    """Yields in words which links are not known."""
+    if left_out.pages_cut:
+        yield (
+            f"{counted(left_out.pages_cut, 'pages')} had more links than the"
+            f" {left_out.kept:,} that were kept (db.max.outlinks.per.page)"
+        )
+    if left_out.pages_external:
+        yield (
+            f"{counted(left_out.pages_external, 'pages')} had links to other hosts, which were left"
+            " out (db.ignore.external.links)"
+        )

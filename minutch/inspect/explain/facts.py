@@ -175,6 +175,18 @@ class ReferringSegment:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Links that pages had and segments have not: one of them may lead to the URL."""
+
+    pages_cut: int = 0
+    """Pages with more links than were kept (db.max.outlinks.per.page)."""
+    kept: int = 0
+    """The most links that were kept of one of them."""
+    pages_external: int = 0
+    """Pages of other hosts whose links to other hosts were left out (db.ignore.external.links)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Referrers:
     """The pages that lead to the URL: the LinkDb has `total` links, some of them are in `links`;
     `found` are the segments with links.
@@ -188,8 +200,8 @@ class Referrers:
     found: tuple[ReferringSegment, ...] = ()
     redirects: tuple[ReferringLink, ...] = ()
     looked: bool = True
-    cut: int = 0
-    """Pages whose links were cut, where no link was found: one of those may lead to it."""
+    left_out: LeftOut = LeftOut()
+    """Counted where no link was found."""
 
 
 @dataclass(frozen=True, slots=True)

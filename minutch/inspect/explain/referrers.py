@@ -16,12 +16,13 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, Segment
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.javaio import decode_text, encode_text
-from minutch.inspect.explain.facts import Referrers, ReferringLink, ReferringSegment
+from minutch.inspect.explain.facts import LeftOut, Referrers, ReferringLink, ReferringSegment
 from minutch.inspect.explain.visits import protocol_status, was_skipped
 from minutch.inspect.query.parses import ParsesTable
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.records.parsedata import ParseData
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.linkfiles import scan_outlinks
 
@@ -53,14 +54,25 @@ def referrers_of(
         first = next(segment for segment in segments if segment.name in by_link)
         links = tuple(_on_pages(first, url))
     redirects = () if links else tuple(_redirects(url, segments))
-    cut = 0 if links or found or redirects else _cut(segments)
-    return Referrers(total, links, found, redirects, cut=cut)
+    left_out = LeftOut() if links or found or redirects else _left_out(url, segments)
+    return Referrers(total, links, found, redirects, left_out=left_out)
 
 
-def _cut(segments: Sequence[Segment]) -> int:
-    """Returns the number of pages of which links were cut (parser.outlinks.count)."""
-    rows = ParsesTable(segments).scan().select(pl.col("outlinks_cut").is_not_null().sum())
-    return int(rows.collect(engine="streaming").item() or 0)
+def _left_out(url: str, segments: Sequence[Segment]) -> LeftOut:
+    """Counts pages that had more links than segments have (parser.outlinks.count)."""
+    cut = pl.col("outlinks_cut").is_not_null()
+    host = host_names(pl.Series([url], dtype=pl.String))[0]
+    is_elsewhere = pl.col("url").map_batches(host_names, pl.String) != pl.lit(host, pl.String)
+    counts = ParsesTable(segments).scan()
+    return LeftOut(
+        *counts.select(
+            cut=cut.sum(),
+            kept=pl.col("outlinks").filter(cut).max().fill_null(0),
+            external=(pl.col("outlinks_external").is_not_null() & is_elsewhere).sum(),
+        )
+        .collect(engine="streaming")
+        .row(0)
+    )
 
 
 def _first(segments: Iterable[Segment], from_url: str, url: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from minutch.inspect.explain.entrywords import left_out_words
 from minutch.inspect.explain.facts import (
     Explanation,
     FilterAnswer,
@@ -257,11 +258,8 @@ def _links(found: Explanation) -> Lines:
         and found.entry is not None
     ):
         yield "none: it was injected, or the segments that led to it are gone"
-    if referrers.cut:
-        yield (
-            f"{counted(referrers.cut, 'pages')} had more links than were kept"
-            " (db.max.outlinks.per.page): one of those may lead to it"
-        )
+    for words in left_out_words(referrers.left_out):
+        yield f"{words}: one of those may lead to it"
 
 
 def _link(link: ReferringLink) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
 from minutch.cycle.fetch.decisions import RedirectRules
+from minutch.inspect.explain.entrywords import left_out_words
 from minutch.inspect.explain.facts import FilterAnswer, MissingEntry, NormalForm, Referrers
 from minutch.inspect.explain.settings import ExplainSettings
 from minutch.inspect.explain.urlforms import form_of
@@ -69,11 +70,8 @@ def why_unknown(  # noqa: PLR0911 - one return a case
         text = f"{links} in the LinkDb {lead} to it, but no segment at hand"
         return MissingEntry(NOT_BROUGHT_IN, text, remedy)
     text = "no segment has a link or a redirect to it"
-    if referrers.cut:
-        text += (
-            f"; but {counted(referrers.cut, 'pages')} had more links than were kept"
-            " (db.max.outlinks.per.page)"
-        )
+    for words in left_out_words(referrers.left_out):
+        text += f"; but {words}"
     return MissingEntry(NEVER_SEEN, text, remedy)
 
 

@@ -145,7 +145,13 @@ def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None
     context = JobContext(conf, FakeClock(NOW), out=out)
     assert explain.run([f"{HOST}4", str(tmp_path / "crawl")], context) == 0
     text = " ".join(out.getvalue().split())
-    assert ("1 page had more links than were kept (db.max.outlinks.per.page)" in text) is counted
+    cut = "1 page had more links than the 3 that were kept (db.max.outlinks.per.page)"
+    assert (cut in text) is counted
+    assert "links to other hosts" not in text  # it is on theirs
+    context = JobContext(conf, FakeClock(NOW), out=(out := io.StringIO()))
+    assert explain.run(["http://away.example/", str(tmp_path / "crawl")], context) == 0
+    external = "2 pages had links to other hosts, which were left out (db.ignore.external.links)"
+    assert (external in " ".join(out.getvalue().split())) is counted
 
 
 def test_pages_that_are_passed_over(tmp_path: Path) -> None:
