@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import gcd
 from pathlib import Path
+from typing import Final
 
+import numpy as np
 import polars as pl
 
 from minutch.cycle.linkdb.store import LinkDb
@@ -36,6 +39,10 @@ from minutch.work.tables.database import part_paths
 from minutch.work.tables.merge import first_out_of_order
 from minutch.work.tables.shuffle import partition_of
 
+_ALL: Final = 1 << 31
+"""As many parts as hashes, so that the part of a key is its hash."""
+_ENOUGH: Final = 64
+"""Keys that do not all belong to the same parts by chance."""
 Check = Callable[[Batch], object]
 
 
@@ -51,6 +58,8 @@ class _Order:
     distinct: bool
     rows: int = 0
     last: bytes | None = None
+    step: int = 0
+    """The greatest common divisor of the distances of the hashes from the part's number."""
 
     def take(self, keys: pl.Series) -> Iterator[Problem]:
         """Yields the problems of some more keys."""
@@ -65,6 +74,9 @@ class _Order:
                 yield self._problem(what, keys[wrong[0]], Remedy.REWRITE)
         self.rows += len(keys)
         self.last = keys[-1]
+        if self.step != self.parts:
+            hashes = partition_of(keys, _ALL).to_numpy().astype(np.int64)
+            self.step = gcd(self.step, int(np.gcd.reduce(hashes - self.part)))
 
     def _order(self, keys: pl.Series) -> Iterator[Problem]:
         if self.last is not None:
@@ -99,11 +111,16 @@ def check_folder(
     if [int(path.name.rpartition("-")[2]) for path in paths] != list(range(len(paths))):
         yield Problem(folder, f"parts are missing: found {', '.join(path.name for path in paths)}")
         return
-    for number, path in enumerate(paths):
-        parts = len(paths) if map_files else 1
-        yield from _check_part(
-            path, _Order(path, folder, number, parts, map_files, distinct), check
-        )
+    parts = len(paths) if map_files else 1
+    orders = [
+        _Order(path, folder, number, parts, map_files, distinct)
+        for number, path in enumerate(paths)
+    ]
+    for path, order in zip(paths, orders, strict=True):
+        yield from _check_part(path, order, check)
+    whole = gcd(*(order.step for order in orders))
+    if distinct and whole > len(paths) and sum(order.rows for order in orders) >= _ENOUGH:
+        yield Problem(folder, f"parts are missing: found {len(paths)} of {whole}, by the keys")
 
 
 def check_linkdb(db: LinkDb) -> Iterator[Problem]:

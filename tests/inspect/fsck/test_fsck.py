@@ -217,6 +217,19 @@ def test_what_cant_be_read_is_dropped_only_when_asked(tmp_path: Path) -> None:
     assert fsck(tmp_path) == (0, [])
 
 
+@pytest.mark.parametrize(("parts", "left"), [(2, 1), (3, 2), (4, 2), (7, 3)])
+def test_the_last_parts_are_missing(crawl: Path, parts: int, left: int) -> None:
+    """What is left is numbered as a database of fewer parts; the keys tell."""
+    shutil.rmtree(crawl / "crawldb")
+    entries = [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0)) for url in URLS]
+    write_db(crawl / "crawldb", entries, parts=parts)
+    assert fsck(crawl) == (0, [])
+    for number in range(left, parts):
+        shutil.rmtree(crawl / f"crawldb/current/part-r-{number:05}")
+    _, lines = fsck(crawl)
+    assert any(f"parts are missing: found {left} of {parts}, by the keys" in line for line in lines)
+
+
 def test_a_part_that_is_missing(crawl: Path) -> None:
     shutil.rmtree(part(crawl))
     assert fsck(crawl, "-repair") == (
