@@ -127,7 +127,7 @@ def _write(files: ArcFiles, capture: Capture) -> str:
         valid(head or rebuilt_head(_code(datum), content.metadata, len(content.content))).encode()
         + content.content
     )
-    media_type = (content.metadata.first("Content-Type") or content.content_type).partition(";")[0]
+    media_type = (content.metadata.field("Content-Type") or content.content_type).partition(";")[0]
     address = content.metadata.first(IP_ADDRESS_KEY) or ""
     files.write(target, time, block, media_type=media_type, address=address)
     return WRITTEN

@@ -121,7 +121,7 @@ class CommonCrawlFormat:
 
     def _response(self, url: str, content: Content) -> Json:
         meta = content.metadata
-        first: Callable[[str], str] = lambda name: meta.first(name) or ""  # noqa: E731
+        first: Callable[[str], str] = lambda name: meta.field(name) or ""  # noqa: E731
         headers: list[tuple[str, str | None]]
         headers = [(name, first(name)) for name in ("Content-Encoding", CONTENT_TYPE_KEY)]
         headers += [("Date", self._date(content, "Date")), ("Server", first("Server"))]
@@ -139,7 +139,7 @@ class CommonCrawlFormat:
         return headers if self.arrays else dict(headers)
 
     def _date(self, content: Content, name: str) -> str | None:
-        text = content.metadata.first(name) or ""
+        text = content.metadata.field(name) or ""
         if not self.epoch_dates:
             return text
         time = http_time(text)
@@ -148,7 +148,7 @@ class CommonCrawlFormat:
 
 def page_epoch(content: Content, now: int) -> int:
     """Returns the time of a page (ms), to the second: its Date, else its fetch time, else `now`."""
-    time = http_time(content.metadata.first("Date") or "")
+    time = http_time(content.metadata.field("Date") or "")
     if time is None:
         time = fetch_time(content)
     return (now if time is None else time) // 1000 * 1000

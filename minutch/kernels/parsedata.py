@@ -101,10 +101,35 @@ def split(
     return True
 
 
+@inner
+def likeness(buf: U8, at: Int, size: Int, name: U8, folds: Bool) -> Int:
+    """Tell how the string at `at` is like `name`: 2 if they are the same, 1 if `folds` and only the
+    case of ASCII letters differs, else 0.
+    """
+    if size != len(name):
+        return 0
+    found = 2
+    for k in range(size):
+        byte, wanted = int64(buf[at + k]), int64(name[k])
+        if byte >= 128 or wanted >= 128:
+            folds = False
+        if byte != wanted:
+            found = 1
+            if 65 <= byte <= 90:
+                byte += 32
+            if 65 <= wanted <= 90:
+                wanted += 32
+            if byte != wanted:
+                return 0
+    return found if found == 2 or folds else 0
+
+
 @kernel
-def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len: I32) -> None:
-    """Find where the first value of `name` lies in each Metadata; its length is -1 where there is
-    none.
+def first_values(
+    buf: U8, at: I64, end: Int, name: U8, folds: Bool, value_at: I64, value_len: I32
+) -> None:
+    """Find where the first value of `name` lies in each Metadata, or if `folds` and there is none
+    of this name, of one that differs in case; its length is -1 where there is none.
 
     The records have been passed over by `split`.
     """
@@ -115,29 +140,25 @@ def first_values(buf: U8, at: I64, end: Int, name: U8, value_at: I64, value_len:
         p = at[i] + 4
         for _ in range(names):
             size, start = vint_at(buf, p, end)
-            same = size == len(name)
-            if same:
-                for k in range(size):
-                    if buf[start + k] != name[k]:
-                        same = False
-                        break
+            like = likeness(buf, start, size, name, folds)
             p = start + size
             values = int_at(buf, p)
             p += 4
+            wanted = like == 2 or (like == 1 and value_len[i] < 0)
             for number in range(values):
                 size, start = vint_at(buf, p, end)
-                if same and number == 0:
+                if wanted and number == 0:
                     value_at[i] = start
                     value_len[i] = size
                 p = start + size
-            if same and values > 0:
+            if like == 2 and values > 0:
                 break
 
 
 @kernel
-def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -> Int:
-    """Find where the values of `name` begin in each Metadata, and how many there are; returns how
-    many in all.
+def count_values(buf: U8, at: I64, end: Int, name: U8, folds: Bool, first: I64, count: I64) -> Int:
+    """Find where the first name is in each Metadata that is `name`, but for its case if `folds`,
+    and how many values all such names have; returns how many in all.
 
     The records have been passed over by `split`.
     """
@@ -148,20 +169,18 @@ def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -
         names = int_at(buf, at[i])
         p = at[i] + 4
         for _ in range(names):
+            begin = p
             size, start = vint_at(buf, p, end)
-            same = size == len(name)
-            if same:
-                for k in range(size):
-                    if buf[start + k] != name[k]:
-                        same = False
-                        break
+            like = likeness(buf, start, size, name, folds)
             p = start + size
             values = int_at(buf, p)
             p += 4
-            if same:
-                first[i] = p
-                count[i] = values
+            if like > 0 and values > 0:
+                if count[i] == 0:
+                    first[i] = begin
+                count[i] += values
                 total += values
+            if like == 2 and not folds:
                 break
             for _ in range(values):
                 size, start = vint_at(buf, p, end)
@@ -171,15 +190,33 @@ def count_values(buf: U8, at: I64, end: Int, name: U8, first: I64, count: I64) -
 
 @kernel
 def place_values(
-    buf: U8, end: Int, first: I64, count: I64, record: I64, value_at: I64, value_len: I32
+    buf: U8,
+    end: Int,
+    name: U8,
+    folds: Bool,
+    first: I64,
+    count: I64,
+    record: I64,
+    value_at: I64,
+    value_len: I32,
 ) -> None:
     """Fill in where values lie that `count_values` has counted, and which record each is of."""
     row = int64(0)
     for i in range(len(first)):
         p = first[i]
-        for _ in range(count[i]):
-            record[row] = i
-            value_len[row], p = vint_at(buf, p, end)
-            value_at[row] = p
-            p += value_len[row]
-            row += 1
+        left = count[i]
+        while left > 0:
+            size, start = vint_at(buf, p, end)
+            like = likeness(buf, start, size, name, folds)
+            p = start + size
+            values = int_at(buf, p)
+            p += 4
+            for _ in range(values):
+                size, start = vint_at(buf, p, end)
+                p = start + size
+                if like > 0:
+                    record[row] = i
+                    value_at[row] = start
+                    value_len[row] = size
+                    row += 1
+                    left -= 1

@@ -138,7 +138,9 @@ class Pages:
         return decode_keys(own)
 
     def content_meta(self, name: str) -> pl.Series:
-        """Returns the first value of `name` in the content's metadata, or null."""
+        """Returns the first value of `name` in the content's metadata, whatever its case, or
+        null.
+        """
         return decode_keys(self.parse.first_values(name, "content"))
 
     def parse_meta(self, name: str) -> pl.Series:
@@ -146,8 +148,8 @@ class Pages:
         return decode_keys(self.parse.first_values(name, "parse"))
 
     def content_values(self, name: str) -> pl.DataFrame:
-        """Returns all values of `name` in the content's metadata in order: `row` (of the page),
-        `value` (String).
+        """Returns all values of `name` in the content's metadata in order, whatever its case: `row`
+        (of the page), `value` (String).
         """
         return self._values(name, "content")
 

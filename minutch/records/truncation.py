@@ -19,7 +19,7 @@ def is_truncated(content: Content) -> bool:
     mark = content.metadata.first(TRUNCATED_KEY)
     if mark is not None:
         return mark == "true"
-    length = (content.metadata.first(CONTENT_LENGTH_KEY) or "").strip()
+    length = (content.metadata.field(CONTENT_LENGTH_KEY) or "").strip()
     if not _INTEGER.fullmatch(length):
         return False
     return int(length) > len(content.content)

@@ -44,7 +44,7 @@ class FeedParser(Parser):
 
     def get_parse(self, content: Content) -> ParseResult:
         """Returns the feed's document and one for each entry."""
-        declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
+        declared = from_header(content.metadata.field(CONTENT_TYPE_KEY) or "")
         try:
             feed = read_feed(content.content, declared, content.base)
         except ParseError as error:

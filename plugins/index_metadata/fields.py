@@ -3,7 +3,7 @@
     index.db.md         names in the metadata of the entry in crawl_fetch (from the seed list,
                         scoring filters, …)
     index.parse.md      names in the parse's metadata (metatag.description, h1, …)
-    index.content.md    names in the content's metadata: headers
+    index.content.md    names in the content's metadata: headers, whatever the case of their names
 
 index.metadata.separator splits the values of the fields that index.metadata.multivalued.fields
 names. Blanks around a value are left out, and so are empty values. Source:
@@ -47,13 +47,12 @@ class MetadataIndexer(IndexingFilter):
             known = datum.metadata.get(Text(name))
             if known is not None:
                 self._add(doc, name, str(known))
-        for names, metadata in (
-            (self.of_parse, parse.data.parse_meta),
-            (self.of_content, parse.data.content_meta),
-        ):
-            for name in names:
-                for value in metadata.get(name, ()):
-                    self._add(doc, name, value)
+        for name in self.of_parse:
+            for value in parse.data.parse_meta.get(name, ()):
+                self._add(doc, name, value)
+        for name in self.of_content:
+            for value in parse.data.content_meta.field_values(name):
+                self._add(doc, name, value)
         return doc
 
     def _add(self, doc: NutchDocument, name: str, value: str) -> None:

@@ -31,7 +31,7 @@ class LanguageIndexingFilter(IndexingFilter):
     ) -> NutchDocument | None:
         language = parse.data.parse_meta.first("language")
         if language is None:
-            language = parse.data.content_meta.first("Content-Language")
+            language = parse.data.content_meta.field("Content-Language")
         language = language or UNKNOWN
         if self._wanted and language not in self._wanted:
             return None

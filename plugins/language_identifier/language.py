@@ -70,7 +70,7 @@ class HTMLLanguageParser(HtmlParseFilter):
         named = next(
             filter(None, map(metadata.first, ("dc.language", "content-language", "lang"))), None
         )
-        return named or _stated(document) or parse.data.content_meta.first("Content-Language")
+        return named or _stated(document) or parse.data.content_meta.field("Content-Language")
 
     def _identify(self, parse: Parse, document: LexborHTMLParser) -> str | None:
         text = f"{parse.data.title} {parse.text}"

@@ -31,9 +31,9 @@ class CarryingFilter(ScoringFilter):
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
         for name in self.from_content:
-            values = content.metadata.get(name) or content.metadata.field_values(name)
-            if values:
-                parse.data.parse_meta.set(name, values[0])
+            value = content.metadata.field(name)
+            if value is not None:
+                parse.data.parse_meta.set(name, value)
 
     def distribute_score_to_outlinks(
         self,

@@ -22,14 +22,11 @@ def header_links(metadata: Metadata) -> list[Outlink]:
 
 
 def _targets(metadata: Metadata) -> Iterator[str]:
-    for name, values in metadata.items():
-        match name.lower():
-            case "link":
-                for value in values:
-                    yield from (
-                        target for target, rest in in_link_header(value) if not is_nofollow(rest)
-                    )
-            case "refresh":
-                yield from (found[1] for value in values if (found := read_refresh(value)))
-            case "content-location":
-                yield from (value.strip() for value in values)
+    for value in metadata.field_values("Link"):
+        for target, rest in in_link_header(value):
+            if not is_nofollow(rest):
+                yield target
+    for value in metadata.field_values("Refresh"):
+        if (found := read_refresh(value)) is not None:
+            yield found[1]
+    yield from map(str.strip, metadata.field_values("Content-Location"))

@@ -73,7 +73,7 @@ class HtmlPages:
             base = hosted(parse_url(content.base))
         except UrlError as error:
             return failed(content.url, error)
-        header = content.metadata.first(CONTENT_TYPE_KEY)
+        header = content.metadata.field(CONTENT_TYPE_KEY)
         tld = base.host.rpartition(".")[2]
         charset = self._charsets.detect(content.content, header, content.content_type, tld)
         marked = content.content.startswith(BOM_UTF8)

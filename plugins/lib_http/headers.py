@@ -58,19 +58,26 @@ class SpellCheckedMetadata(Metadata):
         spelled, folded = _kept_fold(name) if len(name) <= LONGEST_KEPT else _fold(name)
         return self._names.get(folded, spelled)
 
-    def _new(self, name: str) -> str:
+    def _own(self, name: str) -> str:
+        """Returns `name` spelled right, by which what a server calls otherwise is found from now
+        on: plain Metadata, which the answer is read back as, tell the crawler's keys by their case.
+        """
         spelled, folded = _kept_fold(name) if len(name) <= LONGEST_KEPT else _fold(name)
-        return self._names.setdefault(folded, spelled)
+        known = self._names.get(folded, spelled)
+        self._names[folded] = spelled
+        if known != spelled:
+            self[spelled] = self.pop(known)
+        return spelled
 
     def first(self, name: str, default: str | None = None) -> str | None:
         values = self.get(self._known(name))
         return values[0] if values else default
 
     def add(self, name: str, value: str) -> None:
-        self.setdefault(self._new(name), []).append(value)
+        self.setdefault(self._own(name), []).append(value)
 
     def set(self, name: str, value: str) -> None:
-        self[self._new(name)] = [value]
+        self[self._own(name)] = [value]
 
     def put_lines(self, lines: Sequence[bytes], start: int = 0) -> None:
         """Sets the values of header lines from number `start` on; skips one without a colon.

@@ -50,7 +50,7 @@ class ExtParser(Parser):
             return _failed(
                 content, 0, f"No external command defined for contentType: {content.content_type}"
             )
-        length = (content.metadata.first("Content-Length") or "").strip()
+        length = (content.metadata.field("Content-Length") or "").strip()
         if length.isdecimal() and int(length) != len(content.content):
             reason = (
                 f"Content truncated at {len(content.content)} bytes. Parser can't handle"

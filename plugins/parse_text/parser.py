@@ -32,7 +32,7 @@ class TextParser(Parser):
 
     def get_parse(self, content: Content) -> ParseResult:
         """Returns one document, always a success."""
-        header = content.metadata.first(CONTENT_TYPE_KEY)
+        header = content.metadata.field(CONTENT_TYPE_KEY)
         charset = self._charsets.detect(content.content, header, content.content_type)
         text = charset.decode(content.content)
         metadata = Metadata()

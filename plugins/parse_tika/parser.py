@@ -164,7 +164,7 @@ class TikaParser(Parser):
         )
 
     def _text(self, content: Content) -> ReadDocument:
-        header = content.metadata.first(CONTENT_TYPE_KEY)
+        header = content.metadata.field(CONTENT_TYPE_KEY)
         charset = self._charsets.detect(content.content, header, content.content_type)
         text = charset.decode(content.content)
         document = ReadDocument(" ".join(text.split()))
@@ -174,7 +174,7 @@ class TikaParser(Parser):
         return document
 
     def _xml(self, content: Content) -> ReadDocument:
-        declared = from_header(content.metadata.first(CONTENT_TYPE_KEY) or "")
+        declared = from_header(content.metadata.field(CONTENT_TYPE_KEY) or "")
         root = parse_xml(content.content, declared)
         if is_feed(root):
             return _feed(feed_of(root, content.base))

@@ -13,6 +13,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.chains import IndexingFilters
+from minutch.records.document import Date
 from minutch.urls.javaregex import JavaRegex
 from tests.support.documents import Fields, Made, documents_of
 
@@ -46,7 +47,7 @@ TAGGED = Made(
         ({}, {}),
         ({"index__db__md": "cat, empty,missing"}, {"cat": ["sport"]}),
         ({"index__parse__md": "h1"}, {"h1": ["One", "Two"]}),
-        ({"index__content__md": "Server,server"}, {"Server": ["s"]}),
+        ({"index__content__md": "Server,server"}, {"Server": ["s"], "server": ["s"]}),
         ({"index__parse__md": "keywords"}, {"keywords": ["a; b;;c"]}),
         (
             {"index__parse__md": "keywords", "index__metadata__separator": ";"},
@@ -69,6 +70,30 @@ TAGGED = Made(
 )
 def test_metadata(properties: dict[str, str], expected: Fields) -> None:
     assert fields("index-metadata", Made(), TAGGED, **properties) == [{}, expected]
+
+
+def test_headers_are_found_whatever_the_case_of_their_names() -> None:
+    """RFC 9110, 5.1 (names) and 5.3 (fields of one name are one list, in order); HTTP/2 sends names
+    in lower case (RFC 9113, 8.2.1), and Nutch's protocol-okhttp stores them so.
+    """
+    page = Made(content={"x-tag": ["a", "b"], "X-TAG": "c", "server": "s"})
+    assert fields("index-metadata", page, index__content__md="X-Tag,Server") == [
+        {"X-Tag": ["a", "b", "c"], "Server": ["s"]}
+    ]
+    page = Made(
+        content={
+            "content-type": "text/plain; charset=utf-8",
+            "content-length": "7",
+            "last-modified": "Thu, 01 Jan 1970 00:00:01 GMT",
+            "content-disposition": 'attachment; filename="a.txt"',
+            "content-language": "de",
+        }
+    )
+    [found] = fields("index-more|language-identifier", page)
+    assert found is not None
+    assert found["lastModified"] == found["date"] == [Date(1000)]
+    assert (found["contentLength"], found["title"]) == (["7"], ["a.txt"])
+    assert (found["type"], found["lang"]) == (["text/plain", "text", "plain"], ["de"])
 
 
 def test_a_separator_is_no_regular_expression() -> None:

@@ -27,7 +27,9 @@ from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.work.tables.frame import decode_keys
 
-NAMES = st.sampled_from(["a", "Content-Type", "robots", "é", ""])
+NAMES = st.sampled_from(
+    ["a", "Content-Type", "content-type", "CONTENT-TYPE", "robots", "é", "É", "\u212a", "k"]
+)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 METADATA = st.dictionaries(NAMES, st.lists(TEXTS, min_size=1, max_size=3), max_size=4).map(Metadata)
 VALUES: st.SearchStrategy[Writable] = st.one_of(
@@ -45,6 +47,16 @@ def table(records: list[ParseData]) -> ParseTable:
     return decode(batch([record.to_bytes() for record in records]))
 
 
+def values_of(found: ParseTable, name: str, of: str) -> list[tuple[int, str]]:
+    values = found.all_values(name, of)
+    return list(zip(values["row"], decode_keys(values["value"]), strict=True))
+
+
+def _in_order(metadata: Metadata) -> Metadata:
+    """The same as it is read back, in the order in which it is stored."""
+    return Metadata.from_bytes(metadata.to_bytes())
+
+
 def batch(values: list[bytes]) -> Batch:
     return Batch.of([b"http://a.org/%d" % number for number in range(len(values))], values)
 
@@ -55,18 +67,21 @@ def test_parts_of_records(records: list[ParseData]) -> None:
     assert decode_keys(found.titles()).to_list() == [record.title for record in records]
     assert found.is_success.to_list() == [record.status.is_success for record in records]
     assert [found.record(row) for row in range(len(records))] == records
-    for name in ("a", "robots", "é", ""):
-        content = [record.content_meta.first(name) for record in records]
+    for name in ("a", "A", "content-type", "Content-type", "robots", "é", "É", "K", "\u212a"):
+        content = [_in_order(record.content_meta).field(name) for record in records]
         parsed = [record.parse_meta.first(name) for record in records]
         assert decode_keys(found.first_values(name, "content")).to_list() == content
         assert decode_keys(found.first_values(name, "parse")).to_list() == parsed
-        values = [
+        assert values_of(found, name, "content") == [
+            (row, value)
+            for row, record in enumerate(records)
+            for value in _in_order(record.content_meta).field_values(name)
+        ]
+        assert values_of(found, name, "parse") == [
             (row, value)
             for row, record in enumerate(records)
             for value in record.parse_meta.get(name, ())
         ]
-        all_values = found.all_values(name, "parse")
-        assert list(zip(all_values["row"], decode_keys(all_values["value"]), strict=True)) == values
     links = [(row, link.to_url) for row, record in enumerate(records) for link in record.outlinks]
     outlinks = found.outlinks()
     assert list(zip(outlinks["row"], decode_keys(outlinks["to_url"]), strict=True)) == links

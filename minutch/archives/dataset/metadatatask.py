@@ -141,7 +141,7 @@ class MetadataTask:
         return document, readable
 
     def _charset(self, content: Content, kind: str) -> tuple[Charset, int]:
-        header = content.metadata.first("Content-Type") or content.content_type
+        header = content.metadata.field("Content-Type") or content.content_type
         host = urlsplit(content.url).hostname or "" if "[" not in content.url else ""
         charset, clue = self._charsets.detect_by(
             content.content, header, kind, host.rpartition(".")[2]

@@ -114,6 +114,6 @@ class HtmlPageFinder:
 
     def _title(self, content: Content) -> str:
         head = facts_of(
-            self._charsets, content.content, content.metadata.first("Content-Type")
+            self._charsets, content.content, content.metadata.field("Content-Type")
         ).get("Head", {})
         return str(head.get("Title", ""))

@@ -266,7 +266,7 @@ def _event(output: PageRecords, fetch_time: int) -> dict[str, object]:
     return {
         "outlinks": [{"url": link.to_url, "anchor": link.anchor} for link in data.outlinks],
         "title": data.title,
-        "content-type": data.content_meta.first("content-type"),
+        "content-type": data.content_meta.field("content-type"),
         "fetchTime": fetch_time,
-        "content-language": data.content_meta.first("content-language"),
+        "content-language": data.content_meta.field("content-language"),
     }

@@ -62,7 +62,6 @@ PERMANENT_REFRESH: Final = 5
 """Seconds from which on a meta refresh counts as a permanent redirect
 (Fetcher.PERM_REFRESH_TIME).
 """
-_TAG_HEADERS: Final = ("ETag", "Etag", "etag")
 _UNBOUNDED: Final = 1 << 31
 _INTERVAL: Final = 2_592_000
 """Seconds: the fetch interval of new pages where the configuration has none."""
@@ -254,7 +253,7 @@ def _tag(data: ParseData) -> str:
     metadata = data.content_meta
     if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
         return ""
-    return next((values[0] for name in _TAG_HEADERS if (values := metadata.get(name))), "")
+    return metadata.field("ETag") or ""
 
 
 def _fetched(data: ParseData, now: int) -> CrawlDatum:

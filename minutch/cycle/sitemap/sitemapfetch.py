@@ -209,7 +209,7 @@ class SitemapFetcher:
             url,
             strict=settings.strict,
             most_bytes=settings.most_bytes,
-            header=content.metadata.first("Content-Type") or "",
+            header=content.metadata.field("Content-Type") or "",
             is_cut=is_truncated(content),
         )
         if found.damage and not settings.partial:

@@ -138,7 +138,7 @@ def _digest(datum: CrawlDatum, data: ParseData | None) -> str:
 
 
 def _headers(page: Content) -> dict[str, str]:
-    found = {name: page.metadata.first(name) for name in HEADERS}
+    found = {name: page.metadata.field(name) for name in HEADERS}
     return {name: value for name, value in found.items() if value}
 
 

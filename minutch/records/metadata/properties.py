@@ -96,10 +96,23 @@ class Metadata(dict[str, list[str]], Writable):
         values = self.get(name)
         return values[0] if values else default
 
+    def field(self, name: str) -> str | None:
+        """Returns the first value of a header field, whatever the case of its name (RFC 9110, 5.1):
+        of the name as it is given if it is there.
+        """
+        value = self.first(name)
+        return next(iter(self.field_values(name)), None) if value is None else value
+
     def field_values(self, name: str) -> list[str]:
-        """Returns all values of a header field, whatever the case of its name (RFC 9110, 5.1)."""
-        folded = name.lower()
-        return [value for key, values in self.items() if key.lower() == folded for value in values]
+        """Returns all values of a header field in order, whatever the case of its name."""
+        folded, size = name.lower(), len(name)
+        return [
+            value
+            for key, values in self.items()
+            if len(key) == size
+            and (key == name or (key.lower() == folded and key.isascii() and name.isascii()))
+            for value in values
+        ]
 
     def add(self, name: str, value: str) -> None:
         """Adds a value to `name`."""

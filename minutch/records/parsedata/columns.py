@@ -45,6 +45,8 @@ _PLACES: Final = {
 }
 _OFFSETS: Final = [name for name in _PLACES if name == "at" or name.endswith("_at")]
 _TEXT_VERSION: Final = 2
+_CONTENT: Final = "content"
+"""The metadata whose names are header fields: their case does not count (RFC 9110, 5.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +80,33 @@ class ParseTable:
         return string_column("title", self.buffer, at, length)
 
     def first_values(self, name: str, of: str) -> pl.Series:
-        """Returns the first value of `name` in the metadata `of` the "content" or of the "parse"
-        (Binary); null for none.
+        """Returns the first value of `name` in the metadata `of` the "content" (as Metadata.field)
+        or of the "parse" (as Metadata.first), Binary; null for none.
         """
         at, length = np.empty(len(self), np.int64), np.empty(len(self), np.int32)
-        start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
-        kernels.first_values(self.buffer, start, len(self.buffer), _bytes(name), at, length)
+        start, wanted, folds = self._starts(of), _bytes(name), of == _CONTENT
+        kernels.first_values(self.buffer, start, len(self.buffer), wanted, folds, at, length)
         return string_column(name, self.buffer, at, length, least=0)
 
     def all_values(self, name: str, of: str) -> pl.DataFrame:
-        """Returns all values of `name` in the metadata `of` the "content" or the "parse": `row`,
-        `value` (Binary), in order.
+        """Returns all values of `name` in the metadata `of` the "content" (as
+        Metadata.field_values) or the "parse": `row`, `value` (Binary), in order.
         """
-        start = np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
+        start, end, wanted, folds = self._starts(of), len(self.buffer), _bytes(name), of == _CONTENT
         first, count = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
-        total = kernels.count_values(
-            self.buffer, start, len(self.buffer), _bytes(name), first, count
-        )
+        total = kernels.count_values(self.buffer, start, end, wanted, folds, first, count)
         row, at, length = (
             np.empty(total, np.int64),
             np.empty(total, np.int64),
             np.empty(total, np.int32),
         )
-        kernels.place_values(self.buffer, len(self.buffer), first, count, row, at, length)
+        kernels.place_values(self.buffer, end, wanted, folds, first, count, row, at, length)
         return pl.DataFrame(
             [pl.Series("row", row), string_column("value", self.buffer, at, length)]
         )
+
+    def _starts(self, of: str) -> npt.NDArray[np.int64]:
+        return np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
 
     def outlinks(self) -> pl.DataFrame:
         """Returns the links out of the pages: `row`, `to_url` (Binary), in order. Raises

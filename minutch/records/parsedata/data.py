@@ -52,11 +52,11 @@ class ParseData(Writable):
     parse_meta: Metadata = field(default_factory=Metadata)
 
     def meta(self, name: str) -> str | None:
-        """Returns the first value of `name` in the parse metadata, else in the content's
-        (ParseData.getMeta).
+        """Returns the first value of `name` in the parse metadata, else of the header field in the
+        content's (ParseData.getMeta).
         """
         value = self.parse_meta.first(name)
-        return self.content_meta.first(name) if value is None else value
+        return self.content_meta.field(name) if value is None else value
 
     @property
     def charset(self) -> str:

@@ -68,7 +68,7 @@ def _is_of(known: Original | None, answer: Metadata) -> bool:
     """Tells whether an unmodified answer is about the capture `known`: not if it was modified
     since.
     """
-    modified = http_time(answer.first("Last-Modified") or "")
+    modified = http_time(answer.field("Last-Modified") or "")
     return known is not None and (modified is None or modified <= known.time)
 
 
