@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from minutch.records.content import Content
@@ -15,8 +16,11 @@ def fetch_time(content: Content) -> int | None:
 
 
 def http_time(text: str) -> int | None:
-    """Returns a date of an HTTP header in ms since 1970; None if it is none."""
+    """Returns a date of an HTTP header in ms since 1970; None if it is none. Without a zone it is
+    in UTC.
+    """
     try:
-        return int(parsedate_to_datetime(text).timestamp()) * 1000
+        found = parsedate_to_datetime(text)
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()) * 1000
     except (ValueError, TypeError, OverflowError, OSError, IndexError):
         return None

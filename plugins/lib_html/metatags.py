@@ -35,10 +35,11 @@ def read_metatags(
     metas: Iterable[Mapping[str, str]],
     page: str,
     resolver: Resolver | WhatwgResolver,
-    agents: frozenset[str] = frozenset(),
+    agents: frozenset[str],
+    now: int,
 ) -> HTMLMetaTags:
     """Returns the tags of a page from the attributes of its meta elements; `resolver` knows its
-    base URL. Directives for one of the `agents` hold like those for all robots.
+    base URL. Directives for one of the `agents` hold like those for all robots, at the time `now`.
     """
     tags = HTMLMetaTags()
     for attributes in metas:
@@ -46,21 +47,21 @@ def read_metatags(
             continue
         content = attributes["content"]
         if "name" in attributes:
-            _named(tags, attributes["name"].lower(), content, agents)
+            _named(tags, attributes["name"].lower(), content, agents, now)
         if "http-equiv" in attributes:
             _equivalent(tags, attributes["http-equiv"].lower(), content, page, resolver)
     return tags
 
 
-def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str]) -> None:
+def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str], now: int) -> None:
     tags.general_tags.add(name, content)
     if name == ROBOTS_KEY or name in agents:
-        forbidden = Directives.of(words_for(content, agents))
+        forbidden = Directives.of(words_for(content, agents), now)
         tags.no_index |= forbidden.no_index
         tags.no_follow |= forbidden.no_follow
         tags.no_cache |= forbidden.no_cache
-        if forbidden.no_index and name != ROBOTS_KEY:
-            tags.general_tags.setdefault(ROBOTS_KEY, []).insert(0, "noindex")
+        if forbidden.noted and name != ROBOTS_KEY:
+            tags.general_tags.setdefault(ROBOTS_KEY, [])[:0] = forbidden.noted
 
 
 def _equivalent(

@@ -83,7 +83,9 @@ class HtmlPages:
         document, page = self._extractor.read(markup, marked=marked)
         own = self._resolver(content.base, charset.codec)
         resolver = self._based(own, document, page)
-        tags = read_metatags(page.metas, content.base, resolver, self._agents)
+        tags = read_metatags(
+            page.metas, content.base, resolver, self._agents, self._conf.clock.now()
+        )
         tags.base_href = None if resolver is own else resolver.base
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)

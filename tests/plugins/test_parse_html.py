@@ -263,6 +263,7 @@ def test_a_base_in_the_body_does_not_count() -> None:
         ("noindexed, nofollowing", True, True, None),
         ("max-snippet:20 noindex nofollow", False, False, None),
         ("unavailable_after: 25 Jun 2030, nofollow", True, False, None),
+        ("noarchive, unavailable_after: Saturday, 25-Jun-11 15:00:00 PST", False, True, "content"),
     ],
 )
 def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | None) -> None:
@@ -286,7 +287,9 @@ def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | Non
         (["ours: nofollow, googlebot: noindex"], True),
         (["other name: x", "Ours: none"], False),
         (["unavailable_after: Sat, 25 Jun 2030 15:00:00 PST, noindex"], False),
-        (["unavailable_after: 1 Jan 2030"], True),
+        (["unavailable_after: 1 Jan 2010"], False),
+        (["otherbot: unavailable_after: 1 Jan 2010"], True),
+        (["Ours: unavailable_after: Fri, 1 Jan 2010 00:00:00 GMT"], False),
         (["noindex", "otherbot: nofollow"], False),
         (["max-image-preview: none"], True),
     ],

@@ -93,6 +93,7 @@ def index(
     normalizers = URLNormalizers(conf, SCOPE_INDEXER) if options.normalize else None
     _log_start(crawldb, segments, options)
     settings = RangeSettings(
+        context.clock.now(),
         options.delete_gone,
         options.filtering,
         options.normalize,

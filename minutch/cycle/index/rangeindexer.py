@@ -38,8 +38,9 @@ from minutch.work.tables.frame import decode_keys
 
 @dataclass(frozen=True, slots=True)
 class RangeSettings:
-    """The options of the job that decide about URLs and documents."""
+    """The options of the job that decide about URLs and documents, and its time (ms)."""
 
+    now: int
     delete_gone: bool = False
     filtering: bool = False
     normalize: bool = False
@@ -96,6 +97,7 @@ class RangeIndexer:
     ) -> None:
         self._inputs, self._settings, self._rules = inputs, settings, rules
         self._plugins, self._encoders = plugins, encoders
+        self._noindex_at = settings.now if rules.delete_noindex else None
 
     @classmethod
     def from_conf(cls, conf: Configuration, inputs: Inputs, settings: RangeSettings) -> Self:
@@ -120,7 +122,7 @@ class RangeIndexer:
         counters = Counters()
         urls = self._filtered(found.urls(), counters)
         records = found.joined(urls)
-        outcomes = self._rules.outcomes(found.facts(records, noindex=self._rules.delete_noindex))
+        outcomes = self._rules.outcomes(found.facts(records, self._noindex_at))
         indexed = outcomes == indexrules.INDEXED
         documents, late = self._documents(found, records.filter(indexed))
         early = pl.DataFrame([records["key"], outcomes]).filter(~indexed)

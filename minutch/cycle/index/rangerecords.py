@@ -20,6 +20,7 @@ from minutch.cycle.index.inputs import (
     Inputs,
     within,
 )
+from minutch.cycle.parse.robotsdirectives import is_over
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.plugin.documents import Links, Pages
@@ -31,6 +32,7 @@ from minutch.records.links.columns import decode_inlinks
 from minutch.records.links.table import INLINKS_SCHEMA
 from minutch.records.metadata import ROBOTS_KEY
 from minutch.records.parsedata.columns import ParseTable, decode, decode_texts
+from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.frame import concat, decode_keys
 
 ROW: Final = "row"
@@ -70,11 +72,13 @@ class RangeRecords:
             )
         return table
 
-    def facts(self, records: pl.DataFrame, *, noindex: bool) -> pl.DataFrame:
-        """Returns the table that `IndexRules.outcomes` takes."""
+    def facts(self, records: pl.DataFrame, noindex_at: int | None) -> pl.DataFrame:
+        """Returns the table that `IndexRules.outcomes` takes; None where it is no matter which
+        pages are not for the index at a time.
+        """
         robots = pl.Series([False]).new_from_index(0, len(records))
-        if noindex:
-            robots = self._noindex().gather(records[PARSE]).fill_null(False)
+        if noindex_at is not None:
+            robots = self._noindex(noindex_at).gather(records[PARSE]).fill_null(False)
         return pl.DataFrame(
             {
                 "fetch": self.fetch["status"].gather(records[FETCH]),
@@ -180,11 +184,21 @@ class RangeRecords:
         found = keys.to_frame("key").join(runs, on="key", how="left", maintain_order="left")
         return found[ROW].fill_null(0).to_numpy(), found["count"].fill_null(-1).to_numpy()
 
-    def _noindex(self) -> pl.Series:
-        """Returns for each parse whether its robots directives have noindex."""
-        own = self.parse.first_values(ROBOTS_KEY, "parse")
-        robots = own.zip_with(own.is_not_null(), self.parse.first_values(ROBOTS_KEY, "content"))
-        return decode_keys(robots).str.to_lowercase().str.contains(_NOINDEX).fill_null(False)
+    def _noindex(self, now: int) -> pl.Series:
+        """Returns for each parse whether its robots directives have noindex at the time `now`: any
+        of those of the parse, else the first of the content.
+        """
+        own = self.parse.all_values(ROBOTS_KEY, "parse")
+        robots = decode_keys(self.parse.first_values(ROBOTS_KEY, "content"))
+        forbids = _forbids(robots, now).fill_null(False)
+        forbids = forbids.scatter(own["row"], False)
+        return forbids.scatter(own["row"].filter(_forbids(decode_keys(own["value"]), now)), True)
+
+
+def _forbids(robots: pl.Series, now: int) -> pl.Series:
+    return robots.str.to_lowercase().str.contains(_NOINDEX) | map_distinct(
+        robots, lambda value: is_over(value, now), pl.Boolean()
+    )
 
 
 def _is_fetch(code: pl.Expr) -> pl.Expr:

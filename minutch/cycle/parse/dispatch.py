@@ -165,7 +165,7 @@ class ParseUtil:
         its own pages.
         """
         self.factory = ParserFactory(conf)
-        self._robots = RobotsHeader(conf)
+        self._robots, self._clock = RobotsHeader(conf), conf.clock
         HtmlParseFilters(conf)
         for extension in PluginRepository.of(conf).extensions(Parser.point_id):
             with suppress(PluginError):
@@ -176,7 +176,7 @@ class ParseUtil:
         a failed status.
         """
         result = run_parsers(self.factory.parsers(content.content_type), content)
-        self._robots.apply(content, result)
+        self._robots.apply(content, result, self._clock.now())
         return result
 
 

@@ -6,6 +6,8 @@ to. The one home of both.
 
 An agent's name holds for all items behind it in its line, up to the next one. Words count whole:
 `max-image-preview:none` is not `none`. What several lines or elements say adds up.
+`unavailable_after: DATE` is noindex from that time on, and nothing before; the date is one of RFC
+822, RFC 850 or ISO 8601, in UTC if it names no zone, and without sense otherwise.
 
 Sources: developers.google.com, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications";
 RFC 9110, 5.1 and 5.3 (names of fields, lists). Nutch reads robots meta elements alone, and finds
@@ -16,6 +18,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from minutch.conf import Configuration
@@ -26,6 +30,7 @@ from minutch.records.metadata import (
     CACHING_FORBIDDEN_KEY,
     ROBOTS_KEY,
 )
+from minutch.warc.pagetimes import http_time
 
 HEADER: Final = "X-Robots-Tag"
 
@@ -36,7 +41,10 @@ _WITH_VALUE: Final = frozenset(
 )
 _VALUE: Final = re.compile(r"\s*\S*")
 _UNTIL: Final = "unavailable_after"
-"""Its value is a date, with blanks in it."""
+"""Its value is a date, with blanks in it, and perhaps a comma behind the day of the week."""
+_WEEKDAY: Final = re.compile(
+    rf"({_UNTIL}\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\s*,", re.IGNORECASE
+)
 
 
 class Directives(NamedTuple):
@@ -45,13 +53,27 @@ class Directives(NamedTuple):
     no_index: bool = False
     no_follow: bool = False
     no_cache: bool = False
+    later: tuple[str, ...] = ()
+    """Each `unavailable_after` whose time is still to come."""
 
     @classmethod
-    def of(cls, words: Iterable[str]) -> Directives:
-        """Returns what these words forbid."""
-        found = frozenset(words)
+    def of(cls, words: Iterable[str], now: int) -> Directives:
+        """Returns what these words forbid at the time `now` (ms since 1970)."""
+        found = dict.fromkeys(words)
+        ends = {word: end for word in found if (end := _end(word)) is not None}
+        later = tuple(word for word, end in ends.items() if end > now)
         none = "none" in found
-        return cls(none or "noindex" in found, none or "nofollow" in found, "noarchive" in found)
+        return cls(
+            none or "noindex" in found or len(later) < len(ends),
+            none or "nofollow" in found,
+            "noarchive" in found,
+            later,
+        )
+
+    @property
+    def noted(self) -> list[str]:
+        """What the parse's metadata say of it, under ROBOTS_KEY, for the index job."""
+        return ["noindex"] if self.no_index else list(self.later)
 
 
 def agents_of(conf: Configuration) -> frozenset[str]:
@@ -65,7 +87,8 @@ def words_for(value: str, agents: frozenset[str]) -> Iterator[str]:
     all.
     """
     is_ours = True
-    for item in _ITEM.split(value.lower()):
+    value = value.lower()
+    for item in _ITEM.split(_WEEKDAY.sub(r"\1", value) if _UNTIL in value else value):
         words = item
         name, colon, rest = item.partition(":")
         if colon and name.strip() in agents:
@@ -79,11 +102,35 @@ def words_for(value: str, agents: frozenset[str]) -> Iterator[str]:
 def _words(item: str) -> Iterator[str]:
     while (match := _AGENT.match(item)) is not None:
         if match[1] == _UNTIL:
+            yield f"{_UNTIL}: {item[match.end() :].strip()}"
             return
         item = item[match.end() :]
         value = _VALUE.match(item)
         item = item[value.end() :] if value else ""
     yield from item.split()
+
+
+@lru_cache(maxsize=1024)
+def _end(word: str) -> int | None:
+    """Returns the time (ms) of an `unavailable_after`; None for any other word."""
+    name, _, text = word.partition(": ")
+    if name != _UNTIL:
+        return None
+    for date in (text, f"{text} 00:00:00"):
+        if (time := http_time(date)) is not None:
+            return time
+    try:
+        found = datetime.fromisoformat(text.upper())
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_over(value: str, now: int) -> bool:
+    """Returns whether the time of an `unavailable_after` in a value has come."""
+    return any(
+        end <= now for word in words_for(value, frozenset()) if (end := _end(word)) is not None
+    )
 
 
 class RobotsHeader:
@@ -96,20 +143,21 @@ class RobotsHeader:
             "parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT
         )
 
-    def apply(self, content: Content, result: ParseResult) -> None:
-        """Takes from the page's own document what its header forbids: text and title, links, the
-        cached copy.
+    def apply(self, content: Content, result: ParseResult, now: int) -> None:
+        """Takes from the page's own document what its header forbids at the time `now`: text and
+        title, links, the cached copy.
         """
         values = content.metadata.field_values(HEADER) if self._is_obeyed else []
         parse = result.get(content.url) if values else None
         if parse is None:
             return
         words = (word for value in values for word in words_for(value, self._agents))
-        forbidden = Directives.of(words)
+        forbidden = Directives.of(words, now)
         data = parse.data
         if forbidden.no_index:
             parse.text, data.title = "", ""
-            data.parse_meta.setdefault(ROBOTS_KEY, []).insert(0, "noindex")
+        if forbidden.noted:
+            data.parse_meta.setdefault(ROBOTS_KEY, [])[:0] = forbidden.noted
         if forbidden.no_follow:
             data.outlinks = []
         if forbidden.no_cache:

@@ -43,7 +43,9 @@ such key.
 
 # Keys in the metadata of Content and ParseData
 ROBOTS_KEY: Final = "robots"
-"""The directives of robots meta elements; `noindex` before them where a header says so."""
+"""The directives of robots meta elements; `noindex`, or when the page is to be, before them where a
+header or an element for this crawler alone says so.
+"""
 ORIGINAL_CHAR_ENCODING_KEY: Final = "OriginalCharEncoding"
 CHAR_ENCODING_FOR_CONVERSION_KEY: Final = "CharEncodingForConversion"
 SIGNATURE_KEY: Final = "nutch.content.digest"

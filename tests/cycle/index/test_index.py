@@ -57,7 +57,7 @@ class Crawl:
         *,
         parts: int = 1,
         inside: Iterable[Page] = (),
-        robots: str = "",
+        robots: str | list[str] = "",
     ) -> Path:
         """`inside`: documents inside pages, whose fetch stands in crawl_parse."""
         conf = Configuration.load([])
@@ -84,7 +84,12 @@ class Crawl:
 
     @staticmethod
     def _parses(
-        directory: Path, conf: Configuration, name: str, pages: list[Page], part: int, robots: str
+        directory: Path,
+        conf: Configuration,
+        name: str,
+        pages: list[Page],
+        part: int,
+        robots: str | list[str],
     ) -> None:
         with (
             part_writer(directory, "parse_data", part) as data,
@@ -196,6 +201,24 @@ def test_a_noindex_that_has_been_taken_back(crawl: Crawl) -> None:
         "add\thttp://a.org/",
         "commit",
     ]
+
+
+@pytest.mark.parametrize(
+    ("robots", "is_deleted"),
+    [
+        (["unavailable_after: 1 Jan 1970 00:00:00 GMT"], True),
+        (["unavailable_after: 1 Jan 1970 00:00:01 GMT"], False),
+        (["index, follow", "NoIndex"], True),
+        (["index", "follow"], False),
+    ],
+)
+def test_directives_of_all_elements_count_at_the_time_of_the_job(
+    robots: list[str], is_deleted: bool, crawl: Crawl
+) -> None:
+    """developers.google.com, "Robots meta tag … specifications": combined directives add up."""
+    segment = crawl.segment("20260101000000", [("http://a.org/", OK, "old")], robots=robots)
+    lines, _ = crawl.index("-nocrawldb", str(segment), indexer__delete__robots__noindex="true")
+    assert lines == [f"{'delete' if is_deleted else 'add'}\thttp://a.org/", "commit"]
 
 
 def test_documents_inside_pages_have_their_own_urls(crawl: Crawl) -> None:
