@@ -29,7 +29,7 @@ from minutch.cycle.fetch.decisions import Verdict, decide
 from minutch.cycle.fetch.settings import RobotsSettings, millis
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
-from minutch.cycle.sitemap.sitemapurls import SCHEMES, Sitemap, SitemapIndex
+from minutch.cycle.sitemap.sitemapurls import SCHEMES, ListedUrls, Sitemap, SitemapIndex
 from minutch.errors import MinutchError, ParseError, UrlError
 from minutch.job import Counters
 from minutch.plugin.points import Protocol
@@ -39,6 +39,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.truncation import is_truncated
 from minutch.urls.parts import host_of
+from minutch.urls.resolve import WhatwgResolver, resolver_class
 from minutch.urls.robots import RobotRules
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class SitemapSettings:
     """The properties of fetching sitemaps. Delays in ms."""
 
     strict: bool = True
+    whatwg: bool = False
     default_sitemap: bool = True
     most_redirects: int = 3
     most_bytes: int = DEFAULT_SIZE
@@ -93,6 +95,7 @@ class SitemapSettings:
         """Reads the properties of SitemapMapper.setup; `strict` is the command line's choice."""
         return cls(
             strict and conf.get_boolean(STRICT_PROPERTY, True),
+            resolver_class(conf) is WhatwgResolver,
             conf.get_boolean(DEFAULT_SITEMAP_PROPERTY, True),
             conf.get_int(REDIRECTS_PROPERTY, 3),
             conf.get_int(SIZE_PROPERTY, DEFAULT_SIZE),
@@ -206,8 +209,7 @@ class SitemapFetcher:
         found = read_sitemap(
             kind,
             content.content,
-            url,
-            strict=settings.strict,
+            ListedUrls(url, strict=settings.strict, whatwg=settings.whatwg),
             most_bytes=settings.most_bytes,
             header=content.metadata.field("Content-Type") or "",
             is_cut=is_truncated(content),

@@ -22,7 +22,7 @@ from typing import Final
 from minutch.cycle.parse.charset import byte_order_mark, from_header
 from minutch.cycle.parse.charsetlabels import Charset
 from minutch.cycle.parse.xmltext import xml_text
-from minutch.cycle.sitemap.sitemapurls import Sitemap, SitemapIndex
+from minutch.cycle.sitemap.sitemapurls import ListedUrls, Sitemap, SitemapIndex
 from minutch.cycle.sitemap.sitemapxml import read_xml
 from minutch.errors import ParseError
 
@@ -60,19 +60,19 @@ _NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
 def read_sitemap(
     content_type: str,
     content: bytes,
-    url: str,
+    listed: ListedUrls,
     *,
-    strict: bool,
     most_bytes: int,
     header: str = "",
     is_cut: bool = False,
 ) -> Sitemap | SitemapIndex:
-    """Returns the sitemap or index with this media type and content at `url`; its `damage` says if
-    there was more. Raises ParseError.
+    """Returns the sitemap or index with this media type and content; its `damage` says if there was
+    more. Raises ParseError.
 
     `most_bytes` are read of gzipped content. `header` is the Content-Type that came with it;
     `is_cut` if not all of it came.
     """
+    url = listed.url
     kind, damage = _kind(content_type, content), "cut off" if is_cut else ""
     if kind is _GZIP:
         content, wrong = _gunzip(content, most_bytes)
@@ -84,9 +84,9 @@ def read_sitemap(
         raise ParseError(f"{url}: no sitemap, {content_type or 'of no known type'}")
     declared = from_header(header)
     if kind is _TEXT:
-        found: Sitemap | SitemapIndex = _read_text(content, url, strict, declared, bool(damage))
+        found: Sitemap | SitemapIndex = _read_text(content, listed, declared, bool(damage))
     else:
-        found = read_xml(xml_text(content, declared), url, strict)
+        found = read_xml(xml_text(content, declared), listed)
     found.damage = damage or found.damage
     return found
 
@@ -148,13 +148,13 @@ def _inflate(member: zlib._Decompress, piece: bytes, found: bytearray, most: int
 
 
 def _read_text(
-    content: bytes, url: str, strict: bool, declared: Charset | None, is_cut: bool
+    content: bytes, listed: ListedUrls, declared: Charset | None, is_cut: bool
 ) -> Sitemap:
     """Returns a list of URLs; the last line of one that is cut off may be half a URL, and is none.
 
     Bytes that are not UTF-8 stand in the URL one by one, as they would reach the server.
     """
-    sitemap = Sitemap.at(url, strict=strict)
+    sitemap = Sitemap(listed)
     charset = byte_order_mark(content) or declared
     if charset is None or charset.codec.replace("-", "_") == "utf_8":
         text = _NOT_UTF8.sub(

@@ -11,7 +11,7 @@ from typing import Final
 
 from minutch.errors import UrlError
 from minutch.urls import parts
-from minutch.urls.resolve import WhatwgResolver
+from minutch.urls.resolve import Resolver, WhatwgResolver
 from minutch.urls.uri import parse_uri
 
 DEFAULT_PRIORITY: Final = 0.5
@@ -33,6 +33,8 @@ _PLAIN_URL: Final = re.compile(
 )
 SCHEMES: Final = ("http://", "https://", "ftp://", "file:/")
 _BROWSERS: Final = WhatwgResolver("")
+_WITH_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\][\t\n\r]*[/\\]")
+"""How a URL begins that is one with a scheme, or with the host of one, to browsers."""
 _NUMBER: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?"
 )
@@ -50,24 +52,49 @@ class SitemapUrl:
     priority: float = DEFAULT_PRIORITY
 
 
-@dataclass(slots=True)
-class Sitemap:
-    """The URLs of a sitemap in its order; `strict` takes only those below the folder of the
-    sitemap's own URL.
+class ListedUrls:
+    """Decides what the URLs are that a sitemap at `url` lists, and whether it may.
+
+    With `whatwg` (`parser.html.outlinks.whatwg`) they are those of the URL standard, relative to
+    the sitemap's; but each names a host, as sitemaps.org wants it: a line of prose is no URL.
+    `strict` takes only those below the folder of the sitemap's own URL.
     """
 
-    base: str
-    strict: bool
+    def __init__(self, url: str, *, strict: bool, whatwg: bool = False) -> None:
+        """Raises UrlError if `url` is none."""
+        self.url, self._strict = url, strict
+        self._resolver = WhatwgResolver(url) if whatwg else None
+        self._folder = base_of(url if self._resolver is None else self._resolver.resolve(url))
+
+    def allows(self, url: str) -> bool:
+        """Tells whether a URL may stand in the sitemap."""
+        return not self._strict or url.startswith(self._folder)
+
+    def read(self, text: str) -> str | None:
+        """Returns the URL that `text` is; None if it is none."""
+        if self._resolver is None:
+            return checked_url(text)
+        return _of_browsers(self._resolver, text) if _WITH_HOST.match(text) else None
+
+    def joined(self, base: str, link: str) -> str:
+        """Returns a link of a feed made absolute; empty if it can't be."""
+        try:
+            resolver = Resolver(base) if self._resolver is None else WhatwgResolver(base)
+            return resolver.resolve(link)
+        except UrlError:
+            return ""
+
+
+@dataclass(slots=True)
+class Sitemap:
+    """The URLs of a sitemap in its order."""
+
+    listed: ListedUrls
     urls: list[SitemapUrl] = field(default_factory=list)
     left_out: int = 0
     """URLs that are none, or not below the folder."""
     damage: str = ""
     """What is wrong with the rest; empty if all was read."""
-
-    @classmethod
-    def at(cls, url: str, *, strict: bool) -> Sitemap:
-        """Returns an empty sitemap at a URL."""
-        return cls(base_of(url), strict)
 
     def add(
         self,
@@ -77,17 +104,13 @@ class Sitemap:
         priority: str = "",
     ) -> None:
         """Adds a URL with what is said of it, as texts; one that is not valid only counts."""
-        url = checked_url(text)
-        if url is None or not self.allows(url):
+        url = self.listed.read(text)
+        if url is None or not self.listed.allows(url):
             self.left_out += 1
         else:
             self.urls.append(
                 SitemapUrl(url, modified, interval_of(frequency), priority_of(priority))
             )
-
-    def allows(self, url: str) -> bool:
-        """Tells whether a URL may stand here."""
-        return not self.strict or url.startswith(self.base)
 
 
 @dataclass(slots=True)
@@ -121,11 +144,15 @@ def checked_url(text: str) -> str | None:
             return str(url) if url.host or url.protocol == "file" else None
     except UrlError:
         pass
+    return _of_browsers(_BROWSERS, text)
+
+
+def _of_browsers(resolver: WhatwgResolver, text: str) -> str | None:
     try:
-        standard = _BROWSERS.resolve(text)
+        url = resolver.resolve(text)
     except UrlError:
         return None
-    return standard if standard.startswith(SCHEMES) else None
+    return url if url.startswith(SCHEMES) else None
 
 
 def interval_of(frequency: str | None) -> int | None:

@@ -16,9 +16,8 @@ from typing import Any, Final
 from xml.parsers import expat
 
 from minutch.cycle.sitemap.sitemapdates import feed_date, iso_date
-from minutch.cycle.sitemap.sitemapurls import Sitemap, SitemapIndex, checked_url
-from minutch.errors import ParseError, UrlError
-from minutch.urls.resolve import resolve
+from minutch.cycle.sitemap.sitemapurls import ListedUrls, Sitemap, SitemapIndex
+from minutch.errors import ParseError
 
 MOST_NESTED: Final = 1000
 """Elements within elements; no sitemap has as many."""
@@ -27,11 +26,11 @@ _OF_SITEMAPS: Final = "/schemas/sitemap/"
 """Part of the namespaces of all versions of sitemaps, and of none of their extensions."""
 
 
-def read_xml(text: str, url: str, strict: bool) -> Sitemap | SitemapIndex:
+def read_xml(text: str, listed: ListedUrls) -> Sitemap | SitemapIndex:
     """Returns the sitemap or index in `text`, up to the damage that it names. Raises ParseError if
     nothing stands before that, if `text` declares entities, or is something else.
     """
-    reader = _Reader(url, strict)
+    reader = _Reader(listed)
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
     parser.EntityDeclHandler = _refuse_entity
@@ -44,15 +43,15 @@ def read_xml(text: str, url: str, strict: bool) -> Sitemap | SitemapIndex:
     except expat.ExpatError as exc:
         damage = f"not well-formed: {exc}"
     except ParseError as exc:
-        raise ParseError(f"{url}: {exc}") from exc
+        raise ParseError(f"{listed.url}: {exc}") from exc
     if reader.handler is None:
-        raise ParseError(f"{url}: {damage or 'XML, but no sitemap'}")
+        raise ParseError(f"{listed.url}: {damage or 'XML, but no sitemap'}")
     result = reader.handler.result
     if damage:
         reader.handler.cut_off()
         result.damage = damage
         if not result.urls:
-            raise ParseError(f"{url}: {damage}")
+            raise ParseError(f"{listed.url}: {damage}")
     return result
 
 
@@ -63,8 +62,8 @@ def _refuse_entity(name: str, *_: Any) -> None:
 class _Reader:
     """Keeps the elements that are open, and hands on what happens below the root of a sitemap."""
 
-    def __init__(self, url: str, strict: bool) -> None:
-        self._url, self._strict = url, strict
+    def __init__(self, listed: ListedUrls) -> None:
+        self._listed = listed
         self._namespaces: dict[str, str] = {}
         self._namespace = ""
         self._skipped = 0
@@ -82,7 +81,7 @@ class _Reader:
             kind = _HANDLERS.get(local)
             if kind is not None:
                 self._namespace = self._namespace_of(prefix)
-                self.handler = kind(self._url, self._strict, self.open)
+                self.handler = kind(self._listed, self.open)
         elif self._skipped or local not in self.handler.names or not self._belongs(prefix):
             self._skipped += 1
             return
@@ -120,8 +119,8 @@ class _Handler:
     names: tuple[str, ...]
     taken: tuple[str, ...] = ()
 
-    def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
-        self.url, self.open = url, open_elements
+    def __init__(self, listed: ListedUrls, open_elements: list[str]) -> None:
+        self.listed, self.open = listed, open_elements
         self._text: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -151,9 +150,9 @@ class _UrlSet(_Handler):
     names = ("urlset", "url", "loc", "changefreq", "lastmod", "priority")
     taken = names[1:]
 
-    def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
-        super().__init__(url, strict, open_elements)
-        self.result: Sitemap = Sitemap.at(url, strict=strict)
+    def __init__(self, listed: ListedUrls, open_elements: list[str]) -> None:
+        super().__init__(listed, open_elements)
+        self.result: Sitemap = Sitemap(listed)
         self._loc: str | None = None
         self._said: dict[str, str] = {}
 
@@ -195,8 +194,8 @@ class _Index(_Handler):
 
     names = ("sitemapindex", "sitemap", "loc", "lastmod")
 
-    def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
-        super().__init__(url, strict, open_elements)
+    def __init__(self, listed: ListedUrls, open_elements: list[str]) -> None:
+        super().__init__(listed, open_elements)
         self.result: SitemapIndex = SitemapIndex()
         self._loc: str | None = None
         self._loc_closed = False
@@ -232,7 +231,7 @@ class _Index(_Handler):
     def _add(self) -> None:
         if self._loc is None:
             return
-        url = checked_url(_stripped(self._loc))
+        url = self.listed.read(_stripped(self._loc))
         if url is None:
             self.result.left_out += bool(_stripped(self._loc))
         else:
@@ -246,9 +245,9 @@ class _Rss(_Handler):
     names = ("channel", "item", "pubDate", "link", "guid")
     taken = names[2:]
 
-    def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
-        super().__init__(url, strict, open_elements)
-        self.result: Sitemap = Sitemap.at(url, strict=strict)
+    def __init__(self, listed: ListedUrls, open_elements: list[str]) -> None:
+        super().__init__(listed, open_elements)
+        self.result: Sitemap = Sitemap(listed)
         self._url: str | None = None
         self._modified: int | None = None
 
@@ -261,7 +260,7 @@ class _Rss(_Handler):
         if name == "link" or (name == "guid" and self._url is None):
             text = _stripped(self.collected())
             if text:
-                self._url = checked_url(_joined(self.url, text)) or self._url
+                self._url = self.listed.read(self.listed.joined(self.listed.url, text)) or self._url
         elif name == "guid":
             self.collected()
         elif name == "item":
@@ -278,31 +277,31 @@ class _Atom(_Handler):
     names = ("feed", "entry", "link", "updated")
     taken = names[3:]
 
-    def __init__(self, url: str, strict: bool, open_elements: list[str]) -> None:
-        super().__init__(url, strict, open_elements)
-        self.result: Sitemap = Sitemap.at(url, strict=strict)
+    def __init__(self, listed: ListedUrls, open_elements: list[str]) -> None:
+        super().__init__(listed, open_elements)
+        self.result: Sitemap = Sitemap(listed)
         self._url: str | None = None
         self._rel: str | None = None
         self._valid = False
         self._modified: str | None = None
-        self._base = self._feed_base = url
+        self._base = self._feed_base = listed.url
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        base = _joined(self._base, attributes.get("xml:base", ""))
+        base = self.listed.joined(self._base, attributes.get("xml:base", ""))
         if name == "feed":
             self._base = self._feed_base = base
         elif name == "entry":
             self._base, self._url, self._rel, self._modified = base, None, None, None
         elif name == "link" and "href" in attributes:
-            href, rel = _joined(base, attributes["href"]), attributes.get("rel")
+            href, rel = self.listed.joined(base, attributes["href"]), attributes.get("rel")
             rel = None if rel == "alternate" else rel
-            valid = self.result.allows(href)
+            valid = self.listed.allows(href)
             if (
                 self._url is None
                 or (valid and not self._valid)
                 or (self._rel is not None and rel is None)
             ):
-                url = checked_url(href)
+                url = self.listed.read(href)
                 if url is not None:
                     self._url, self._rel, self._valid = url, rel, valid
 
@@ -317,7 +316,7 @@ class _Atom(_Handler):
             self._modified = self.collected()
 
 
-_HANDLERS: Final[dict[str, Callable[[str, bool, list[str]], _Handler]]] = {
+_HANDLERS: Final[dict[str, Callable[[ListedUrls, list[str]], _Handler]]] = {
     "feed": _Atom,
     "channel": _Rss,
     "sitemapindex": _Index,
@@ -328,11 +327,3 @@ _HANDLERS: Final[dict[str, Callable[[str, bool, list[str]], _Handler]]] = {
 def _stripped(text: str) -> str:
     """Without blanks at both ends, those that don't break among them."""
     return text.strip().strip(_BLANKS).strip()
-
-
-def _joined(base: str, link: str) -> str:
-    """Returns a link made absolute; empty if it can't be."""
-    try:
-        return resolve(base, link)
-    except UrlError:
-        return ""

@@ -11,6 +11,7 @@ import pytest
 from minutch.cycle.sitemap.sitemapdates import feed_date, iso_date
 from minutch.cycle.sitemap.sitemapfile import MAX_LINES, read_sitemap
 from minutch.cycle.sitemap.sitemapurls import (
+    ListedUrls,
     Sitemap,
     SitemapIndex,
     base_of,
@@ -30,7 +31,9 @@ def read(
     strict: bool = False,
     most: int = 10_000_000,
 ) -> Sitemap:
-    found = read_sitemap(content_type, _bytes(text), URL, strict=strict, most_bytes=most)
+    found = read_sitemap(
+        content_type, _bytes(text), ListedUrls(URL, strict=strict), most_bytes=most
+    )
     assert isinstance(found, Sitemap)
     return found
 
@@ -47,7 +50,7 @@ def urls(text: str | bytes, content_type: str = "text/xml", *, strict: bool = Fa
 
 
 def listed(text: str) -> list[str]:
-    found = read_sitemap("text/xml", text.encode(), URL, strict=True, most_bytes=1000)
+    found = read_sitemap("text/xml", text.encode(), ListedUrls(URL, strict=True), most_bytes=1000)
     assert isinstance(found, SitemapIndex)
     return [url.removeprefix("http://example.org") for url in found.urls]
 
@@ -102,7 +105,7 @@ def test_kinds(content_type: str, text: str | bytes) -> None:
 )
 def test_what_is_no_sitemap(content_type: str, content: bytes) -> None:
     with pytest.raises(ParseError, match=URL):
-        read_sitemap(content_type, content, URL, strict=True, most_bytes=10_000_000)
+        read_sitemap(content_type, content, ListedUrls(URL, strict=True), most_bytes=10_000_000)
 
 
 @pytest.mark.parametrize(
@@ -446,8 +449,7 @@ def test_encodings_that_are_declared(data: bytes, header: str, gzipped: bool) ->
     found = read_sitemap(
         header.partition(";")[0],
         packed(data) if gzipped else data,
-        URL,
-        strict=False,
+        ListedUrls(URL, strict=False),
         most_bytes=10_000,
         header=header,
     )
@@ -477,7 +479,9 @@ def test_bytes_that_are_not_utf8_reach_the_server_as_they_are() -> None:
 def test_half_a_line_is_no_url() -> None:
     text = b"http://example.org/a\nhttp://example.org/hal"
     for data, is_cut in ((text, True), (packed(text)[:-9], False)):
-        found = read_sitemap("", data, URL, strict=False, most_bytes=1000, is_cut=is_cut)
+        found = read_sitemap(
+            "", data, ListedUrls(URL, strict=False), most_bytes=1000, is_cut=is_cut
+        )
         assert [page.url for page in found.urls] == ["http://example.org/a"]  # type: ignore[union-attr]
         assert found.damage
 
