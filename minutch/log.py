@@ -16,6 +16,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from logging.handlers import WatchedFileHandler
+from os import SEEK_END
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -86,12 +88,14 @@ def _kind(where: str, message: str) -> str | None:
 
 
 def complaints(log_file: Path, offset: int) -> Counter[str]:
-    """Counts the messages about single pages in a log, by subject, from `offset` on."""
+    """Counts the messages about single pages in a log, by subject, from `offset` on; all of them in
+    a shorter log, which was begun since.
+    """
     found: Counter[str] = Counter()
     if not log_file.is_file():
         return found
     with log_file.open("rb") as stream:
-        stream.seek(offset)
+        stream.seek(offset if offset <= stream.seek(0, SEEK_END) else 0)
         for line in stream.read().decode("utf-8", "replace").splitlines():
             match = _COMPLAINT.match(line)
             kind = _kind(match[1], match[2]) if match else None
@@ -113,10 +117,16 @@ class _TerminalHandler(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
-class _FileHandler(logging.FileHandler):
-    """A handler that says once that the file cannot be written, and goes on without it: no job
-    fails because of its log.
+class _FileHandler(WatchedFileHandler):
+    """A handler that makes a new file where the old one was renamed (logrotate). It says once that
+    the file cannot be written, and goes on without it: no job fails because of its log.
     """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:  # from the look for another file
+            self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
         error = sys.exc_info()[1]

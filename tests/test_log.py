@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from minutch import processwide
-from minutch.log import also_to, configure
+from minutch.log import also_to, complaints, configure
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +82,35 @@ def test_a_log_that_can_not_be_written_is_said_once() -> None:
         "ERROR log: can't write /dev/full: No space left on device; what follows is not in it",
         *(f"INFO  x: line {number}" for number in range(3)),
     ]
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_log_that_is_rotated_goes_on_under_its_name(tmp_path: Path, copied: bool) -> None:
+    """As logrotate does it: renames the file, or copies it and makes it empty (copytruncate)."""
+    file, old = tmp_path / "crawl.log", tmp_path / "crawl.log.1"
+    configure(io.StringIO(), log_file=file)
+    logging.getLogger("minutch.x").warning("http://a/: odd, long before it was rotated")
+    length = file.stat().st_size
+    if copied:
+        shutil.copy(file, old)
+        os.truncate(file, 0)
+    else:
+        file.rename(old)
+    assert complaints(file, length) == {}
+    logging.getLogger("minutch.x").warning("http://b/: odd")
+    assert [line[-20:] for line in old.read_text().splitlines()] == ["before it was rotated"[1:]]
+    assert [line[-14:] for line in file.read_text().splitlines()] == ["http://b/: odd"]
+    assert complaints(file, length) == {"odd": 1}
+
+
+def test_a_log_whose_folder_is_gone_is_said_once(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    configure(stream, log_file=tmp_path / "logs" / "crawl.log")
+    shutil.rmtree(tmp_path / "logs")
+    for number in range(3):
+        logging.getLogger("minutch.x").info("line %d", number)
+    assert stream.getvalue().count("what follows is not in it") == 1
+    assert stream.getvalue().count("INFO  x: line") == 3
 
 
 def test_a_program_that_logs_in_its_own_way_hears_what_it_heard(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -301,8 +301,10 @@ class Crawler:
             self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
 
     def _logged(self) -> int:
-        """Returns the length of the log."""
-        return self.log_file.stat().st_size if self.log_file is not None else 0
+        """Returns the length of the log; 0 if it was renamed, and nothing has come since."""
+        with suppress(FileNotFoundError):
+            return self.log_file.stat().st_size if self.log_file is not None else 0
+        return 0
 
     def _one(self, current: Round, step: str) -> None:
         segment = self.calls.segments / current.segment
