@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from minutch import processwide
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 MEMORY_PROPERTY = "minutch.memory"
 """Bytes (k, m, g suffixes allowed) that a job's tables may take; 0 or unset is an eighth of the
-machine's memory.
+memory that this process may have.
 """
 
 T = TypeVar("T")
@@ -26,15 +28,39 @@ R = TypeVar("R")
 
 def memory_budget(conf: Configuration) -> int:
     """Returns the bytes that a job's tables may take together: `minutch.memory`, else an eighth of
-    the machine.
+    what this process may have.
 
     Jobs that hold several tables at a time share it out; files that are mapped into memory don't
     count.
     """
-    return (
-        conf.get_size(MEMORY_PROPERTY, 0)
-        or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8
-    )
+    return conf.get_size(MEMORY_PROPERTY, 0) or available_memory() // 8
+
+
+def available_memory(root: Path = Path("/")) -> int:
+    """Returns the bytes of memory that this process may have: the machine's, or fewer where its
+    control group, or one above, has a limit (a container's, systemd's MemoryMax and MemoryHigh).
+
+    Source: Linux, Documentation/admin-guide/cgroup-v2.rst.
+    """
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    groups = root / "sys/fs/cgroup"
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines():
+            if line.startswith("0::/"):  # a path within the host's may be unknown in a container
+                own = groups / line.removeprefix("0::/")
+                limits += [
+                    limit
+                    for group in (own, *own.parents)
+                    if group.is_relative_to(groups)
+                    for limit in _limits(group)
+                ]
+    return min(limits)
+
+
+def _limits(group: Path) -> Iterator[int]:
+    for name in ("memory.max", "memory.high"):
+        with suppress(OSError, ValueError):  # no such file; `max` is no limit
+            yield int((group / name).read_text(encoding="ascii"))
 
 
 def number_of_parts(conf: Configuration) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from minutch.conf import Configuration
 from minutch.work.tables.parallel import (
     MEMORY_PROPERTY,
+    available_memory,
     for_each,
     memory_budget,
     number_of_parts,
@@ -60,9 +63,41 @@ def test_memory_by_the_property(value: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "0"])
-def test_memory_is_a_quarter_of_the_machine_otherwise(value: str) -> None:
-    whole = memory_budget(Configuration().with_values({MEMORY_PROPERTY: value})) * 4
+def test_memory_is_an_eighth_of_the_machine_otherwise(value: str) -> None:
+    whole = memory_budget(Configuration().with_values({MEMORY_PROPERTY: value})) * 8
     assert 1 << 27 < whole < 1 << 50
+
+
+GROUPS = "sys/fs/cgroup"
+OWN = f"{GROUPS}/minutch.slice/minutch@news.service"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({f"{OWN}/memory.max": "2097152000\n"}, 2097152000),
+        ({f"{OWN}/memory.max": "max\n", f"{OWN}/memory.high": "1048576000\n"}, 1048576000),
+        ({f"{OWN}/memory.max": "2000\n", f"{GROUPS}/minutch.slice/memory.max": "1000\n"}, 1000),
+        ({f"{GROUPS}/memory.max": "3000\n"}, 3000),  # a container that sees the host's path
+        ({f"{OWN}/memory.max": "max\n", "sys/memory.max": "1\n"}, available_memory()),
+        ({}, available_memory()),
+    ],
+)
+def test_memory_is_that_of_the_control_group(
+    tmp_path: Path, files: dict[str, str], expected: int
+) -> None:
+    """Linux's cgroup-v2.rst: a limit holds for the group and all below it; `max` is none."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    path = tmp_path / "proc/self/cgroup"
+    path.write_text("1:name=systemd:/\n0::/minutch.slice/minutch@news.service\n")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert available_memory(tmp_path) == expected
+
+
+def test_memory_where_there_are_no_control_groups(tmp_path: Path) -> None:
+    assert available_memory(tmp_path) == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @pytest.mark.parametrize(("value", "parts"), [("0", 1), ("1", 1), ("7", 7)])
