@@ -32,6 +32,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from minutch.processwide import command_line
+
 
 class MinutchError(Exception):
     """Base of all errors that minutch raises on purpose; `str(error)` is a sentence for people.
@@ -140,7 +142,8 @@ class LockedError(StoreError):
         super().__init__(
             *args,
             hint=hint
-            or "wait for it; if nobody is at work, `minutch unlock FOLDER` removes the lock",
+            or f"wait for it; if nobody is at work, `{command_line('unlock FOLDER')}` removes"
+            " the lock",
         )
 
 

@@ -10,6 +10,7 @@ them are called with a host name or a path by every layer (the public suffix lis
 from __future__ import annotations
 
 import logging
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ class ProcessSettings:
     """The public suffix list; None for the bundled one."""
     cores: int = 0
     """Number of cores that jobs may use; 0 for all."""
+    program: str = "minutch"
+    """The command line's name as its caller typed it, such as `../bin/minutch`."""
 
 
 _settings = ProcessSettings()
@@ -56,6 +59,16 @@ _settings = ProcessSettings()
 def settings() -> ProcessSettings:
     """Returns the settings of this process."""
     return _settings
+
+
+def command_line(words: str, folder: Path | None = None) -> str:
+    """Returns a command line that its reader can type, in another folder if one is named: `minutch`
+    as they have typed it, and `words`.
+    """
+    program = _settings.program
+    if folder is not None and "/" in program and not program.startswith(("/", "'/")):
+        program = os.path.relpath(program, folder)
+    return f"{program} {words}".rstrip()
 
 
 def use(settings: ProcessSettings) -> None:

@@ -376,3 +376,37 @@ def test_properties_without_effect_are_marked() -> None:
     assert line("db.fetch.retry.max", "3", "3").endswith(" 3")
     marked = {name: text.partition(MARK)[2] for name, text in lines.items() if MARK in text}
     assert marked == {name: reason for name, reason in INERT.items() if name in conf}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"MINUTCH_PROGRAM": "../bin/minutch"}, "../bin/minutch"),
+        ({"MINUTCH_PROGRAM": "/my crawls/minutch"}, "'/my crawls/minutch'"),
+        ({}, f"{sys.executable} -m minutch"),
+    ],
+)
+def test_messages_repeat_what_was_typed(typed: dict[str, str], said: str, tmp_path: Path) -> None:
+    def answer(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "minutch", *words],
+            env={**os.environ, "PYTHONPATH": str(PROJECT), **typed},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    assert f"hint: {said} help inject" in answer("inject", "-x", "a", "b")
+    assert f"hint: `{said}` alone lists the commands" in answer("xyzzy")
+    assert f"hint: `{said} index` makes an index" in answer("search", "crawl", "word")
+    assert f"Example: {said} inject crawl/crawldb seeds/" in answer("help", "inject")
+    there = said.replace("../", "../../")  # the commands are typed in the new folder
+    assert f"  cd crawl\n  {there} crawl seeds/" in answer("init", "crawl")
+
+
+def test_what_is_on_the_path_is_said_without_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/local/bin/{name}")
+    assert cli._typed({"MINUTCH_PROGRAM": "/usr/local/bin/minutch"}) == "minutch"
+    assert cli._typed({"MINUTCH_PROGRAM": "/opt/bin/minutch"}) == "/opt/bin/minutch"

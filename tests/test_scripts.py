@@ -33,6 +33,7 @@ case "$*" in
     *"minutch.kernels.build") [ -z "${{BUILD_FAILS:-}}" ] || {{ echo "no linker" >&2; exit 1; }} ;;
     "-c import numba") [ -n "${{HAS_NUMBA:-}}" ] ;;
     *" ruff check"*) [ -z "${{RUFF_FAILS:-}}" ] ;;
+    "-m minutch"*) echo "$MINUTCH_PROGRAM" ;;
     "-c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
 esac
 """
@@ -120,6 +121,22 @@ def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, ha
     (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
     checkout.run(script, "inject", "a", "b")
     assert checkout.calls() == [install, handed]
+
+
+@pytest.mark.parametrize("script", ["minutch", "crawl"])
+def test_messages_can_repeat_what_was_typed(checkout: Checkout, script: str) -> None:
+    """So that what they say can be typed: with bin/crawl it is the minutch beside it."""
+    folder = checkout.home / "seeds"
+    folder.mkdir()
+    done = subprocess.run(
+        [f"../bin/{script}"],
+        env={"PATH": str(checkout.path)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "../bin/minutch\n"
 
 
 def test_from_anywhere_and_through_a_link(checkout: Checkout, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ The only module that reads argv, the environment, the working directory and the 
     NUTCH_CONF_DIR                folders of configuration files, separated by colons;
                                   ./conf and the shipped folder follow
     MINUTCH_HOME                  the folder of the shipped conf/ and plugins/
+    MINUTCH_PROGRAM               what was typed for `minutch`, which messages repeat (bin/minutch
+                                  sets it)
     NUTCH_LOG_DIR, NUTCH_LOGFILE  a log file besides stderr (its name: hadoop.log)
 
 Exit codes are those of Nutch's commands: 0 done, 255 (Java's -1) failed, 1 for generate if nothing
@@ -26,8 +28,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
+from minutch import processwide
 from minutch.commands import flow
 from minutch.errors import ConfigError, MinutchError, UsageError
+from minutch.processwide import command_line
 from minutch.terminal import PLAIN, RED, guard, raw
 from minutch.version import __version__
 
@@ -52,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.stdout, sys.stderr = guard(sys.stdout), guard(sys.stderr)
     # NumPy would start threads for linear algebra, which no job needs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if argv is None:
+        processwide.change(program=_typed(os.environ))
     words = list(sys.argv[1:] if argv is None else argv)
     verbose = "-v" in words[:2]
     if verbose:
@@ -66,6 +72,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as exc:  # noqa: BLE001 - reported in a line
         return _failed(exc, flow.find(name), verbose)
     return code & 0xFF
+
+
+def _typed(environment: Mapping[str, str]) -> str:
+    """Returns the words by which this program was called."""
+    import shlex
+    import shutil
+
+    name = environment.get("MINUTCH_PROGRAM") or sys.argv[0]
+    if Path(name).name == "__main__.py":
+        return shlex.join([sys.orig_argv[0], "-m", "minutch"])
+    return "minutch" if shutil.which("minutch") == name else shlex.quote(name)
 
 
 def _dispatch(name: str, rest: Sequence[str], verbose: bool) -> int:
@@ -102,7 +119,9 @@ def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> 
         traceback.print_exc()
     if isinstance(exc, UsageError):
         _complain(
-            exc.message, exc.hint or (f"minutch help {command.name}" if command else ""), exc.usage
+            exc.message,
+            exc.hint or (command_line(f"help {command.name}") if command else ""),
+            exc.usage,
         )
         return command.usage_exit if command else flow.UNKNOWN
     if isinstance(exc, KeyboardInterrupt):
@@ -178,7 +197,11 @@ def _command(name: str, pages: Sequence[str] = ()) -> flow.Command:
             f"this version of minutch does not have Nutch's {missing[0]}", hint=missing[1]
         )
     close = flow.suggestions(name, pages)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`minutch` alone lists the commands"
+    hint = (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else f"`{command_line('')}` alone lists the commands"
+    )
     raise UsageError(f"there is no command {'or page ' if pages else ''}{name}", hint=hint)
 
 

@@ -423,7 +423,7 @@ REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 """Commands that Nutch has removed, too, and their successors."""
 
 ENDED = {
-    "tools.DmozParser": "the directory closed in 2017; `minutch inject` takes any list of URLs",
+    "tools.DmozParser": "the directory closed in 2017; `inject` takes any list of URLs",
 }
 """Classes that have no purpose any more, and alternatives."""
 

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from minutch.commands.arguments import fail
 from minutch.job import JobContext
+from minutch.processwide import command_line
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def usage(command: str, rest: str, formats: Mapping[str, FileFormat]) -> str:
             f"{command} <format> {rest}",
             *lines,
             "",
-            f"`minutch help {command} <format>` shows the options of a format.",
+            f"`{command_line(f'help {command} <format>')}` shows the options of a format.",
         ]
     )
 

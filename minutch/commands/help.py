@@ -12,6 +12,7 @@ import re
 import textwrap
 
 from minutch.commands import flow, formats, pages
+from minutch.processwide import command_line
 
 WIDTH = 80
 _TERM = 26
@@ -27,7 +28,7 @@ GENERAL = (
 
 def overview() -> str:
     """Returns a line for every command and every page of the docs."""
-    lines = ["Usage: minutch COMMAND [-D name=value]... [arguments]", ""]
+    lines = [f"Usage: {command_line('COMMAND [-D name=value]... [arguments]')}", ""]
     width = max(map(len, flow.commands())) + 4
     for group, title in flow.GROUPS.items():
         lines.append(f"{title}:")
@@ -37,10 +38,12 @@ def overview() -> str:
     lines.append("Pages to read:")
     for topic, name in zip(pages.TOPICS, pages.names(), strict=True):
         lines += _entry(f"  {name}", pages.purpose(topic), width)
-    lines += ["", "`minutch help NAME` explains a command or shows a page."]
+    lines += ["", f"`{command_line('help NAME')}` explains a command or shows a page."]
     lines.append("A first crawl:")
-    lines.append("  minutch init, then fill in conf/nutch-site.xml and seeds/seeds.txt, then")
-    lines.append("  minutch crawl seeds/ crawl/ 3")
+    lines.append(
+        f"  {command_line('init')}, then fill in conf/nutch-site.xml and seeds/seeds.txt, then"
+    )
+    lines.append(f"  {command_line('crawl seeds/ crawl/ 3')}")
     return "\n".join(lines)
 
 
@@ -58,7 +61,7 @@ def describe(command: flow.Command, format_name: str = "") -> str:
     ]
     lines += ["", "For every command:", *_table(list(GENERAL)), ""]
     if file_format is not None:
-        return "\n".join([*lines, f"More:    minutch help {pages.about(name)}"])
+        return "\n".join([*lines, f"More:    {command_line(f'help {pages.about(name)}')}"])
     for title, what in (
         ("Reads", command.reads),
         ("Writes", command.writes),
@@ -67,8 +70,10 @@ def describe(command: flow.Command, format_name: str = "") -> str:
         if what:
             lines.append(f"{title + ':':<8} {what}")
     if page := pages.about(command.name):
-        lines.append(f"More:    minutch help {page}")
-    lines.append(f"Example: {command.example}")
+        lines.append(f"More:    {command_line(f'help {page}')}")
+    lines.append(
+        f"Example: {command.example.replace(f'minutch {command.name}', command_line(command.name))}"
+    )
     return "\n".join(lines)
 
 
@@ -115,7 +120,7 @@ def _block(lines: list[str], entries: list[tuple[str, str]]) -> list[str]:
 
 
 def _synopsis(text: str, java: str, name: str, *, first: bool) -> list[str]:
-    start = f"{'Usage: ' if first else '       '}minutch {name}"
+    start = f"{'Usage: ' if first else '       '}{command_line(name)}"
     arguments = text.removeprefix(java).strip()
     return textwrap.wrap(
         f"{start} {arguments}", WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False

@@ -14,6 +14,7 @@ from pathlib import Path
 from minutch.commands.arguments import parse
 from minutch.errors import StoreError
 from minutch.job import JobContext
+from minutch.processwide import command_line
 from minutch.work.tables.wholefile import WholeFile
 from minutch.work.tables.workfolders import clear
 
@@ -143,7 +144,8 @@ def run(args: list[str], context: JobContext) -> int:
     where = "" if folder == Path() else f"  cd {folder}\n"
     context.print(
         f"\nNow set http.agent.name in {folder / 'conf/nutch-site.xml'},\nput URLs into"
-        f" {folder / 'seeds/seeds.txt'}, and run:\n\n{where}  minutch crawl seeds/ crawl/ 3"
+        f" {folder / 'seeds/seeds.txt'}, and run:\n\n{where}"
+        f"  {command_line('crawl seeds/ crawl/ 3', folder)}"
     )
     return 0
 

@@ -34,6 +34,7 @@ from minutch.clock import Clock, SystemClock
 from minutch.conf.kinds import KINDS
 from minutch.conf.xml import Property, read_properties
 from minutch.errors import ConfigError
+from minutch.processwide import command_line
 
 
 def _home() -> Path:
@@ -449,7 +450,7 @@ class Configuration:
         own = [folder for folder in self._dirs[:-1] if folder.is_dir()]
         found = _first(own, name)
         if found is None and not own and self.home.name == "_home":
-            return f"conf/{name} (`minutch init` makes it)"
+            return f"conf/{name} (`{command_line('init')}` makes it)"
         return str(found or (own[0] if own else self.home / "conf") / name)
 
     def read_resource(self, name: str) -> str:

@@ -21,6 +21,7 @@ from minutch.archives.web.cdxjindex import IndexEntry, is_indexed, media_type
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.errors import StoreError
 from minutch.job import Counters, Progress
+from minutch.processwide import command_line
 from minutch.warc.httpheaders import status_of
 from minutch.warc.reading.archivefiles import NAMES, ArchiveFile, IndexFile, find_archives
 from minutch.warc.reading.arcrecords import ARC
@@ -77,7 +78,8 @@ def named_archives(paths: Sequence[Path], root: Path | None = None) -> dict[str,
             continue
         if archive.entry:
             raise StoreError(
-                f"{archive.path}: a WACZ has its own index, which `minutch import wacz` uses"
+                f"{archive.path}: a WACZ has its own index, which"
+                f" `{command_line('import wacz')}` uses"
             )
         name = archive.path.name if root is None else _name(archive.path, root)
         if name in found:

@@ -34,6 +34,7 @@ from minutch.cycle.segment.store import Segment
 from minutch.errors import ConfigError, MinutchError
 from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
+from minutch.processwide import command_line
 from minutch.terminal import counted
 from minutch.work.tables.lock import lock
 
@@ -186,12 +187,12 @@ class Crawler:
         place = self.options.shown_as or str(self.directory)
         again = f"{place} {max(1, self.options.rounds)}"
         commands = [
-            f"minutch crawl {options}{self.options.again or again}",
-            f"minutch report {place}",
-            f"minutch explain {place}",
+            command_line(f"crawl {options}{self.options.again or again}"),
+            command_line(f"report {place}"),
+            command_line(f"explain {place}"),
         ]
         has_index = (self.directory / "index" / "current").is_dir()
-        return [*commands, f"minutch serve {place}"] if has_index else commands
+        return [*commands, command_line(f"serve {place}")] if has_index else commands
 
     def _is_over(self, number: int) -> bool:
         found = [path for path in (Path(STOP), self.directory / STOP) if path.exists()]

@@ -40,6 +40,7 @@ from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
+from minutch.processwide import command_line
 
 log = logging.getLogger(__name__)
 
@@ -301,7 +302,8 @@ def _as_begun(settings: FetchSettings, resumed: Resumed) -> FetchSettings:
     if resumed.parsed or not resumed.ledger.outcomes.get(Outcome.FETCHED, 0):
         return settings
     log.warning(
-        "Fetcher: begun without fetcher.parse, so it ends without: minutch parse takes all pages"
+        "Fetcher: begun without fetcher.parse, so it ends without: `%s` takes all pages",
+        command_line("parse"),
     )
     return replace(settings, parse=False)
 

@@ -26,6 +26,7 @@ from minutch.cycle.webgraph.rules import Limits
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import StoreError
 from minutch.job import Counters, Progress
+from minutch.processwide import command_line
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.merge import aligned
 from minutch.work.tables.shuffle import Shuffle
@@ -127,6 +128,6 @@ def rows_of(keys: pl.Series, nodes: pl.Series, graph: WebGraph) -> npt.NDArray[n
         raise StoreError(
             f"{graph.nodes.current} has no node for {decode_keys(pl.Series([url])).item()}, an end"
             f" of a link in {graph.outlinks.current}",
-            hint="the two are of different runs; `minutch webgraph` writes both again",
+            hint=f"the two are of different runs; `{command_line('webgraph')}` writes both again",
         )
     return found.at[found.group]

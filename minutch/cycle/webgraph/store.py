@@ -26,6 +26,7 @@ import polars as pl
 
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import DataInput
+from minutch.processwide import command_line
 from minutch.records.webgraph import LinkNodes, LoopSet, Node
 from minutch.work.tables import install
 from minutch.work.tables.compression import Compression
@@ -137,7 +138,7 @@ class WebGraph:
         if not self.path.is_dir():
             raise StoreError(
                 f"{self.path}: no such folder",
-                hint="`minutch webgraph` makes a webgraphdb from segments",
+                hint=f"`{command_line('webgraph')}` makes a webgraphdb from segments",
             )
         self.outlinks.require_parts()
         self.nodes.require_parts()

@@ -10,6 +10,7 @@ from typing import Final
 
 from minutch.cycle.fetchlist.select import NO_LIMIT
 from minutch.cycle.fetchlist.selector import GenerateOptions
+from minutch.processwide import command_line
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 .,:;'=_()*<>/?&%+~@-]*")
 """Text that needs no escapes between double quotes."""
@@ -45,32 +46,31 @@ class CommandLines:
     def generate(self) -> str:
         """Returns the command that makes the next fetch list."""
         folders = f"{self._path('crawldb')} {self._path('segments')}"
-        return f"minutch generate {folders} {self._arguments}".rstrip()
+        return command_line(f"generate {folders} {self._arguments}").rstrip()
 
     def explain(self, url: str) -> str:
         """Returns the command that explains one URL."""
-        return f"minutch explain {quote(url)} {self._path()} {self._arguments}".rstrip()
+        return command_line(f"explain {quote(url)} {self._path()} {self._arguments}").rstrip()
 
     def on_segment(self, command: str, segment: str) -> str:
         """Returns a command on a segment: fetch, parse, readseg -list."""
-        return f"minutch {command} {self._path('segments', segment)}"
+        return command_line(f"{command} {self._path('segments', segment)}")
 
     def update(self, segment: str) -> str:
         """Returns the command that merges a segment into the CrawlDb."""
-        return f"minutch updatedb {self._path('crawldb')} {self._path('segments', segment)}"
+        return self.on_segment(f"updatedb {self._path('crawldb')}", segment)
 
     def stats(self) -> str:
         """Returns the command that counts the entries of the CrawlDb by status and host."""
-        return f"minutch readdb {self._path('crawldb')} -stats -sort"
+        return command_line(f"readdb {self._path('crawldb')} -stats -sort")
 
     def sql(self, query: str, **values: str) -> str:
         """Returns a query of the tables; `values` become SQL strings."""
         made = query.format(
             **{name: "'" + value.replace("'", "''") + "'" for name, value in values.items()}
         )
-        return f"minutch sql {self._path()} " + (
-            f'"{made}"' if _PLAIN.fullmatch(made) else quote(made)
-        )
+        said = f'"{made}"' if _PLAIN.fullmatch(made) else quote(made)
+        return command_line(f"sql {self._path()} {said}")
 
     def entries(self, status: str) -> str:
         """Returns a query of the entries with a status."""

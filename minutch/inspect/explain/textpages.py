@@ -24,6 +24,7 @@ from minutch.inspect.explain.facts import (
 from minutch.inspect.explain.referrers import LINK
 from minutch.inspect.explain.timewords import date, interval, seen_from
 from minutch.inspect.explain.visits import FETCHED, LINKED, LISTED
+from minutch.processwide import command_line
 from minutch.terminal import counted, visible_line
 
 _LABEL: Final = 14
@@ -246,8 +247,8 @@ def _links(found: Explanation) -> Lines:
         yield _link(link)
     if referrers.total > len(referrers.links):
         yield (
-            f"… and {referrers.total - len(referrers.links):,} more: minutch readlinkdb"
-            f" {found.crawl}/linkdb -url {found.url}"
+            f"… and {referrers.total - len(referrers.links):,} more: "
+            + command_line(f"readlinkdb {found.crawl}/linkdb -url {found.url}")
         )
     for link in referrers.redirects:
         yield f"{link.from_url} redirects to it (segment {link.segment})"

@@ -12,6 +12,7 @@ from minutch.inspect.explain.settings import ExplainSettings
 from minutch.inspect.explain.urlforms import form_of
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT
 from minutch.plugin.rejections import why_rejected
+from minutch.processwide import command_line
 from minutch.terminal import counted
 
 MALFORMED = "malformed"
@@ -59,7 +60,7 @@ def why_unknown(  # noqa: PLR0911 - one return a case
         return _found(referrers, settings, crawl)
     if referrers.redirects:
         return _redirected(referrers, url, settings)
-    remedy = f"inject it: minutch inject {crawl}/crawldb FILE, with {url} in the file"
+    remedy = f"inject it: {command_line(f'inject {crawl}/crawldb FILE')}, with {url} in the file"
     if not referrers.looked:
         return MissingEntry(
             NOT_LOOKED, "the CrawlDb does not have it; the segments were not gone through", remedy
@@ -92,7 +93,7 @@ def _found(referrers: Referrers, settings: ExplainSettings, crawl: str) -> Missi
     return MissingEntry(
         NOT_BROUGHT_IN,
         text,
-        f"minutch updatedb {crawl}/crawldb {crawl}/segments/{referrers.found[-1].segment}",
+        command_line(f"updatedb {crawl}/crawldb {crawl}/segments/{referrers.found[-1].segment}"),
     )
 
 

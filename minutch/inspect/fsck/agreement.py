@@ -28,6 +28,7 @@ from minutch.inspect.fsck.problems import Problem
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
+from minutch.processwide import command_line
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
@@ -48,11 +49,12 @@ def within(segment: Segment, db: CrawlDb | None) -> Iterator[Problem]:
     if not segment.has(CRAWL_FETCH):
         if segment.has(CRAWL_GENERATE):
             yield Problem(
-                segment.path, "generated, but not fetched: `minutch fetch`, or remove the segment"
+                segment.path,
+                f"generated, but not fetched: `{command_line('fetch')}`, or remove the segment",
             )
         return
     if not segment.has(CRAWL_PARSE) and segment.has(CONTENT):
-        yield Problem(segment.path, "fetched, but not parsed: `minutch parse`")
+        yield Problem(segment.path, f"fetched, but not parsed: `{command_line('parse')}`")
     if segment.has(CRAWL_GENERATE):
         generated, fetched = _keys(segment, CRAWL_GENERATE), _rows(segment, CRAWL_FETCH)
         lost = generated.join(fetched, on="key", how="anti", maintain_order="left")

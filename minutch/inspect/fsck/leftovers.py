@@ -11,6 +11,7 @@ from minutch.cycle.fetchlist.generatemarks import RECORD as GENERATED
 from minutch.cycle.segment.segmentnames import waiting
 from minutch.cycle.segment.store import FETCHING, LAYOUTS, WARC, Segment
 from minutch.inspect.fsck.problems import Problem, Remedy
+from minutch.processwide import command_line
 from minutch.work.tables.install import CURRENT, NEW, SPILL, beside
 from minutch.work.tables.lock import LOCK_NAME, Owner
 from minutch.work.tables.workfolders import left_over
@@ -28,8 +29,8 @@ def locks(place: Path) -> Iterator[Problem]:
         if owner is None:
             yield Problem(
                 path,
-                "locked by an unknown owner, perhaps Nutch: `minutch unlock -force` if nobody is at"
-                " work",
+                "locked by an unknown owner, perhaps Nutch:"
+                f" `{command_line('unlock -force')}` if nobody is at work",
             )
         elif owner.is_gone():
             yield Problem(path, f"the lock of {owner}, which no longer runs", Remedy.REMOVE)
@@ -87,7 +88,8 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
     yield from _work_folders(segment.path, NEW)
     if segment.is_half_fetched():
         yield Problem(
-            segment.path / FETCHING, "the fetch is not finished: `minutch fetch` goes on with it"
+            segment.path / FETCHING,
+            f"the fetch is not finished: `{command_line('fetch')}` goes on with it",
         )
     if (segment.path / _LOGS_OF_DONE).is_dir():
         yield Problem(
@@ -101,7 +103,9 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
 def in_crawl(crawl: Path) -> Iterator[Problem]:
     """Yields what a round of `minutch crawl` left."""
     if (crawl / ROUND).exists():
-        yield Problem(crawl / ROUND, "a round is not finished: `minutch crawl` goes on with it")
+        yield Problem(
+            crawl / ROUND, f"a round is not finished: `{command_line('crawl')}` goes on with it"
+        )
     if (crawl / f"{ROUND}.new").exists():
         yield Problem(crawl / f"{ROUND}.new", "a record that was not finished", Remedy.REMOVE)
 

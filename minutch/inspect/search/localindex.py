@@ -19,6 +19,7 @@ import tantivy
 
 from minutch.errors import FormatError, StoreError
 from minutch.inspect.search import fields
+from minutch.processwide import command_line
 from minutch.work.tables.database import Database
 
 STAMP: Final = "minutch.json"
@@ -59,11 +60,12 @@ class LocalIndex(Database):
         if not self.path.is_dir():
             raise StoreError(
                 f"Input path does not exist: {self.path}",
-                hint="`minutch index` makes an index of a crawl",
+                hint=f"`{command_line('index')}` makes an index of a crawl",
             )
         if not self.exists():
             raise StoreError(
-                f"{self.path} has no index", hint="`minutch index` makes an index of a crawl"
+                f"{self.path} has no index",
+                hint=f"`{command_line('index')}` makes an index of a crawl",
             )
         made = self._stamp()
         if made.get("format") != FORMAT or not self._is_compatible():
@@ -82,8 +84,8 @@ class LocalIndex(Database):
     def rebuild_command(self) -> str:
         """The command that makes the index again."""
         crawl = self.path.parent
-        return (
-            f"minutch index -D {REBUILD_PROPERTY}=true {crawl / 'crawldb'} -linkdb"
+        return command_line(
+            f"index -D {REBUILD_PROPERTY}=true {crawl / 'crawldb'} -linkdb"
             f" {crawl / 'linkdb'} -dir {crawl / 'segments'} -deleteGone"
         )
 
