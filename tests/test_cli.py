@@ -410,3 +410,54 @@ def test_what_is_on_the_path_is_said_without_its_folder(monkeypatch: pytest.Monk
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/local/bin/{name}")
     assert cli._typed({"MINUTCH_PROGRAM": "/usr/local/bin/minutch"}) == "minutch"
     assert cli._typed({"MINUTCH_PROGRAM": "/opt/bin/minutch"}) == "/opt/bin/minutch"
+
+
+TOO_FEW = {
+    "inject x": "too few arguments: no <url_dir>",
+    "generate x": "too few arguments: no <segments_dir>",
+    "dedup -group host": "too few arguments: no <crawldb>",
+    "domainstats x": "too few arguments: no outDir and no mode",
+    "explain -quick": "too few arguments: no <url>",
+    "export parquet x": "too few arguments: no <out>",
+    "import warc x": "too few arguments: no <segments>",
+    "mergesegs x": "No input segments.",
+    "plugin x": "too few arguments: no className",
+    "readdb -stats": "too few arguments: no <crawldb>",
+    "readdb x": "say what to read: -stats, -url, -dump, -duplicates, -listen, -stdin, -topN",
+    "readhostdb x": "say what to read: -get, or a folder to write to",
+    "readseg x": "say first what to do: -dump, -list, -get; found x",
+    "readseg -dump x": "Missing required argument: <output>",
+    "robotsparser x": "too few arguments: no <url-file>",
+    "tools.arc.ArcSegmentCreator x": "too few arguments: no <segmentsOutDir>",
+    "warc x": "no segments",
+}
+
+
+@pytest.mark.parametrize("line", TOO_FEW)
+def test_too_few_arguments_say_which(
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The exit code is that of Nutch's command; without any argument its usage shows, as there."""
+    monkeypatch.chdir(tmp_path)
+    command = flow.find(line.split(maxsplit=1)[0])
+    assert command is not None
+    assert cli.main(line.split()) == command.usage_exit
+    assert capsys.readouterr().err == (
+        f"error: {TOO_FEW[line]}\nhint: minutch help {command.name}\n"
+    )
+
+
+@pytest.mark.parametrize("name", [*flow.commands(), *(one.name for one in flow.CLASSES)])
+def test_no_command_leaves_open_what_is_missing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One argument is too few, or is all that is needed, but never an error without a reason."""
+    if name in HARMLESS:
+        pytest.skip("it takes no arguments, or makes what it names")
+    monkeypatch.chdir(tmp_path)
+    cli.main([name, "x"])
+    err = capsys.readouterr().err
+    assert not err.startswith("Usage: ") and "error: too few arguments\n" not in err

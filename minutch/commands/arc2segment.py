@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.archives.replay.archiveimport import arc2segment
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Flag, parse
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
@@ -31,8 +31,6 @@ FLAGS: Final[tuple[Flag, ...]] = ()
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command; returns 0."""
-    if len(args) < 2:
-        fail("", USAGE)
     files, parent = map(Path, parse(args, FLAGS, usage=USAGE, least=2).positional[:2])
     log.info("ArcSegmentCreator: starting")
     log.info("ArcSegmentCreator: arc files dir: %s", files)

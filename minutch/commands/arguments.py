@@ -13,14 +13,18 @@ code, which is that of Nutch's command, is in `flow`.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from minutch.errors import UsageError
 
 log = logging.getLogger(__name__)
+
+_IN_BRACKETS: Final = re.compile(r"\[[^][()]*\]|\([^][()]*\)")
+_OPTION: Final = re.compile(r"(?<!\S)-\S+ <[^>]*>")
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,9 @@ class _Parser:
                 self.complain(f"unknown option {word}{_suggestion(word, self.known)}")
         found = self.result.positional
         if len(found) < least:
-            fail("too few arguments" if args else "", self.usage)
+            lacking = _positional_names(self.usage)[len(found) : least]
+            which = f": no {' and no '.join(lacking)}" if lacking else ""
+            fail(f"too few arguments{which}" if args else "", self.usage)
         if most is not None and len(found) > most:
             self.complain(f"too many arguments: {' '.join(found[most:])}")
         return self.result
@@ -191,6 +197,17 @@ class _Parser:
 def _other_spelling(word: str) -> str:
     """Returns `--long` for `-long`, and vice versa; other words unchanged."""
     return word[1:] if word.startswith("--") else f"-{word}" if word.startswith("-") else word
+
+
+def _positional_names(usage: str) -> list[str]:
+    """Returns the names of the arguments that a usage begins with: `<crawldb>`, or those of some
+    of Nutch's commands, `inputDirs`.
+    """
+    _, _, synopsis = usage.strip().partition("\n")[0].partition(" ")
+    while (shorter := _IN_BRACKETS.sub("", synopsis)) != synopsis:
+        synopsis = shorter
+    words = [word.removesuffix("...") for word in _OPTION.sub("", synopsis).split()]
+    return [word for word in words if word.startswith("<")] or words
 
 
 def _converts(convert: Any, word: str) -> bool:

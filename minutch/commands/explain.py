@@ -63,7 +63,8 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0 for an answer, whatever it is."""
-    arguments = parse(args, FLAGS, usage=USAGE, most=2)
+    least = 0 if Path(DEFAULT_CRAWL).is_dir() else 1
+    arguments = parse(args, FLAGS, usage=USAGE, least=least, most=2)
     url, crawl = _url_and_crawl(arguments.positional)
     options = _options(arguments)
     facts: Explanation | Overview
@@ -84,8 +85,6 @@ def _url_and_crawl(words: Sequence[str]) -> tuple[str | None, Path]:
         fail("the URL is empty", USAGE)
     if len(words) > 1:
         return words[0], Path(words[1])
-    if not words and not Path(DEFAULT_CRAWL).is_dir():
-        fail("", USAGE)
     if not words or Path(words[0]).is_dir():
         return None, Path(*words) if words else Path(DEFAULT_CRAWL)
     if not _SCHEME.match(words[0]) and ("/" in words[0] or "." not in words[0]):

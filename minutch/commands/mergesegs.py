@@ -39,7 +39,7 @@ def run(args: list[str], context: JobContext) -> int:
     for directory in arguments.get("-dir", []):
         segments += [segment.path for segment in segments_in(as_path(directory))]
     if not segments:
-        fail("No input segments." if arguments["-dir"] else "", USAGE)
+        fail("No input segments.", USAGE)
     counters = mergesegs(
         output,
         segments,

@@ -25,7 +25,7 @@ def run(args: list[str], context: JobContext) -> int:
             context.print(line)
         return 0
     if len(args) < 2:
-        arguments.fail("", USAGE)
+        arguments.fail("too few arguments: no className", USAGE)
     url_filter = url_filter_named(repository, args[0], args[1])
     if url_filter is not None:
         for line in context.stdin:

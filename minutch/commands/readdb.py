@@ -63,11 +63,13 @@ machine"""
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 for a wrong command line."""
     starts = [i for i, word in enumerate(args) if word in _COMMANDS]
+    if starts == [0]:
+        fail("too few arguments: no <crawldb>", USAGE)
     path = parse(
         args[: starts[0]] if starts else args, (), usage=USAGE, least=1, most=1
     ).positional[0]
     if not starts:
-        fail("", USAGE)
+        fail(f"say what to read: {', '.join(_COMMANDS)}", USAGE)
     commands = [_COMMANDS[args[start]] for start in starts]
     words = [args[start:end] for start, end in pairwise([*starts, len(args)])]
     parsed = [

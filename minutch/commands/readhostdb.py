@@ -39,7 +39,7 @@ def run(args: list[str], context: JobContext) -> int:
             context.print(datum)
         return 0
     if not rest:
-        fail("say what to read: -get, or a folder to write to" if len(args) > 1 else "", USAGE)
+        fail("say what to read: -get, or a folder to write to", USAGE)
     options = ReadHostDbOptions(
         homepages=arguments["-dumpHomepages"],
         hostnames=arguments["-dumpHostnames"],

@@ -62,9 +62,9 @@ FLAGS = (*map(Flag, _SWITCHES), Flag("-recode"), Flag("-dir", value="segments", 
 
 def run(args: list[str], context: JobContext) -> int:
     """0 if done; UsageError with exit code 255 for a wrong command line."""
-    mode = _MODES.get(args[0]) if len(args) > 1 else None
+    mode = _MODES.get(args[0]) if args else None
     if mode is None:
-        fail(f"unknown operation {args[0]}" if len(args) > 1 else "", USAGE)
+        fail(f"say first what to do: {', '.join(_MODES)}; found {args[0]}" if args else "", USAGE)
     arguments = parse(args[1:], FLAGS, usage=USAGE)
     folders = [folder for switch, folder in _SWITCHES.items() if not arguments[switch]]
     mode(arguments, ReadsegOptions(folders, recode=arguments["-recode"] or None), context)

@@ -32,8 +32,6 @@ FLAGS: Final = (
 
 def run(args: list[str], context: JobContext) -> int:
     """Runs the command; returns 0."""
-    if len(args) < 2:
-        fail("", USAGE)
     arguments = parse(args, FLAGS, usage=USAGE, least=1)
     output, *words = arguments.positional
     segments = [Path(word) for word in words]
