@@ -14,6 +14,8 @@ files and pipes stays exact. minutch's own cursor movements and colours go to `r
 from __future__ import annotations
 
 import re
+import shutil
+import textwrap
 from collections.abc import Iterable
 from typing import Any, Final, TextIO, cast
 
@@ -50,6 +52,28 @@ def counted(count: int, plural: str) -> str:
         )
         plural = plural.removesuffix(end) + instead
     return f"{count:,} {plural}"
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Returns the columns of a terminal; None for other streams, whose lines stay whole."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def folded(text: str, width: int | None, indent: int = 0) -> str:
+    """Returns text in lines of a width, as it is without one. It begins at the column `indent`, and
+    so do its other lines; what has no blank, such as a URL, is not broken.
+    """
+    if width is None:
+        return text
+    lines = textwrap.wrap(
+        text,
+        width,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return "\n".join(lines).lstrip()
 
 
 def _written_out(found: re.Match[str]) -> str:

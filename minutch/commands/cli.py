@@ -32,7 +32,7 @@ from minutch import processwide
 from minutch.commands import flow
 from minutch.errors import ConfigError, MinutchError, UsageError
 from minutch.processwide import command_line
-from minutch.terminal import PLAIN, RED, guard, raw
+from minutch.terminal import PLAIN, RED, folded, guard, raw, width_of
 from minutch.version import __version__
 
 if TYPE_CHECKING:
@@ -150,22 +150,10 @@ def _complain(message: str, hint: str, usage: str = "") -> None:
         return
     red, plain = (RED, PLAIN) if _has_colour(sys.stderr) else ("", "")
     raw(sys.stderr).write(f"{red}error:{plain} ")
-    print(_wrapped(message, 7), file=sys.stderr)
+    width = width_of(sys.stderr)
+    print(folded(message, width, 7), file=sys.stderr)
     if hint:
-        print(f"hint: {_wrapped(hint, 6)}", file=sys.stderr)
-
-
-def _wrapped(text: str, indent: int) -> str:
-    """Wraps text in a terminal; leaves it on a line in a pipe."""
-    import shutil
-    import textwrap
-
-    if not sys.stderr.isatty():
-        return text
-    width = shutil.get_terminal_size().columns - indent
-    return f"\n{' ' * indent}".join(
-        textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
-    )
+        print(f"hint: {folded(hint, width, 6)}", file=sys.stderr)
 
 
 def _has_colour(stream: TextIO) -> bool:

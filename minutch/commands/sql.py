@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +50,7 @@ def run(args: list[str], context: JobContext) -> int:
             answer(statement)
     elif context.stdin.isatty():
         with line_editing(completions(session.tables)):
-            converse(input, session.tables, answer, context.print, context.err.write)
+            converse(input, session.tables, answer, context.print, partial(print, file=context.err))
     else:
         for statement in statements(context.stdin.read()):
             answer(statement)

@@ -1,11 +1,13 @@
 """Runs a prompt for statements, with a history and completion of tables, columns and words of SQL.
 
-A statement ends in a semicolon and may take several lines. `.tables` lists the tables, `.columns
-TABLE` the columns of one, `.quit` or the end of the input ends.
+A statement ends in a semicolon and may take several lines. On a line of their own `tables` lists
+the tables, `columns TABLE` the columns of one, `help` helps, and `quit`, `exit` or the end of the
+input ends; with a dot before them, as in other shells, they are the same.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +16,9 @@ from typing import Final
 from minutch.errors import MinutchError
 from minutch.inspect.query.statements import is_complete, statements
 from minutch.inspect.query.table import Table
+from minutch.terminal import folded
 
+WIDTH: Final = 80
 HISTORY: Final = ".cache/minutch/sql-history"
 """Below the home directory."""
 _LONGEST_HISTORY: Final = 1000
@@ -62,18 +66,23 @@ _WORDS: Final = (
         "union all",
     ),
 )
-_DOTS: Final = (".tables", ".columns", ".help", ".quit")
-_HELP: Final = """A statement ends in a semicolon:
+_COMMANDS: Final = ("tables", "columns", "help", "quit", "exit")
+_COMMAND: Final = re.compile(rf"\s*\.?({'|'.join(_COMMANDS)})(?:\s+(\w+))?\s*;?\s*", re.IGNORECASE)
+_BANNER: Final = """The tables are {}.
+A statement ends in a semicolon; `help` shows more, `quit` ends."""
+_HELP: Final = """A statement ends in a semicolon, and may take several lines:
     select status, count(*) from crawldb group by status;
-.tables            the tables
-.columns TABLE     the columns of a table and their types
-.quit              ends, as Ctrl-D does"""
+tables             the tables, and their columns
+columns TABLE      the columns of a table, and their types
+help               this text
+quit               ends, as Ctrl-D does
+The page docs/sql has the meaning of each column, and examples."""
 
 
 def completions(tables: Mapping[str, Table]) -> list[str]:
     """Returns all words that can be completed."""
     columns = {name for table in tables.values() for name in table.schema}
-    return sorted({*_WORDS, *_DOTS, *tables, *columns})
+    return sorted({*_WORDS, *_COMMANDS, *tables, *columns})
 
 
 def converse(
@@ -81,25 +90,27 @@ def converse(
     tables: Mapping[str, Table],
     answer: Callable[[str], None],
     show: Callable[[str], None],
-    complain: Callable[[str], object],
+    complain: Callable[[str], None],
 ) -> None:
     """Asks for lines until there are no more and answers each statement. An error ends the
     statement, not the session.
 
     `lines(prompt)` returns the next line; EOFError ends the session, KeyboardInterrupt drops an
-    unfinished statement. `show` prints a line, `complain` writes to the error stream.
+    unfinished statement. `show` prints a line, `complain` a line that is no data.
     """
+    complain(_BANNER.format(", ".join(tables)))
     text = ""
     while True:
         try:
             text += lines("...> " if text else "sql> ") + "\n"
-            if not text.strip():
+            command = _COMMAND.fullmatch(text)
+            if command is not None:
                 text = ""
-            elif text.lstrip().startswith("."):
-                word, text = text.strip(), ""
-                if word == ".quit":
+                if command[1].lower() in ("quit", "exit"):
                     return
-                _run_dot_command(word, tables, show)
+                _run_command(command[1].lower(), command[2], tables, answer, show)
+            elif not text.strip():
+                text = ""
             elif is_complete(text):
                 complete, text = text, ""
                 for statement in statements(complete):
@@ -111,17 +122,27 @@ def converse(
             show("")
         except MinutchError as exc:
             text = ""
-            complain(f"error: {exc}\n" + (f"hint: {exc.hint}\n" if exc.hint else ""))
+            _complain(exc, complain)
 
 
-def _run_dot_command(word: str, tables: Mapping[str, Table], show: Callable[[str], None]) -> None:
-    command, _, name = word.partition(" ")
-    if command == ".tables":
+def _complain(error: MinutchError, complain: Callable[[str], None]) -> None:
+    complain(f"error: {folded(str(error), WIDTH, 7)}")
+    if error.hint:
+        complain(f"hint: {folded(error.hint, WIDTH, 6)}")
+
+
+def _run_command(
+    command: str,
+    name: str | None,
+    tables: Mapping[str, Table],
+    answer: Callable[[str], None],
+    show: Callable[[str], None],
+) -> None:
+    if command == "tables":
         for table in tables.values():
-            show(f"{table.name:<12}{', '.join(table.schema)}")
-    elif command == ".columns" and name.strip() in tables:
-        for column, dtype in tables[name.strip()].schema.items():
-            show(f"{column:<18}{dtype}")
+            show(f"{table.name:<12}{folded(', '.join(table.schema), WIDTH, 12)}")
+    elif command == "columns" and name is not None:
+        answer(f"describe {name}")
     else:
         show(_HELP)
 

@@ -10,7 +10,7 @@ all of them first, and minutch needs Polars anyway.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -25,8 +25,10 @@ from minutch.inspect.query.statements import allowed
 from minutch.inspect.query.table import Table
 from minutch.job import JobContext
 
-_TABLE: Final = re.compile(r"relation '(.*?)' was not found")
-_COLUMN: Final = re.compile(r"(?:unable to find column|no column named|column) [\"'](.*?)[\"']")
+_TABLE: Final = re.compile(
+    r"(?:relation|no table or struct column named) '(.*?)' (?:was not )?found"
+)
+_COLUMN: Final = re.compile(r"^(?:unable to find column|no column named) [\"'](.*?)[\"']")
 _FUNCTION: Final = re.compile(r"unsupported function '(.*?)'")
 _READ: Final = re.compile(r"\b(?:from|join)\s+\"?(\w+)", re.IGNORECASE)
 _DESCRIBE: Final = re.compile(r"\s*describe\s+(?:table\s+)?(\w+)\s*", re.IGNORECASE)
@@ -86,20 +88,32 @@ class Session:
         """Returns Polars' error about a statement in a sentence, with what may have been meant."""
         text = str(exc).partition("\n")[0].strip()
         named = [self.tables[name] for name in _READ.findall(statement) if name in self.tables]
-        columns = dict.fromkeys(
-            name for table in named or self.tables.values() for name in table.schema
-        )
         if match := _TABLE.search(text):
             return QueryError(
                 f"there is no table {match[1]}", hint=_meant(match[1], list(self.tables), "tables")
             )
         if match := _FUNCTION.search(text):
             return QueryError(f"there is no function {match[1]}")
-        if isinstance(exc, pl.exceptions.ColumnNotFoundError) and (match := _COLUMN.search(text)):
-            return QueryError(
-                f"there is no column {match[1]}", hint=_meant(match[1], list(columns), "columns")
-            )
+        if match := _COLUMN.search(text):
+            hint = self._columns_meant(match[1], named)
+            return QueryError(f"there is no column {match[1]}", hint=hint)
         return QueryError(_PLACE.sub("", text) or type(exc).__name__)
+
+    def _columns_meant(self, name: str, named: Sequence[Table]) -> str:
+        """Returns a hint for a column that is not in the tables that a statement names."""
+        if named:
+            return _meant(
+                name, list({one: None for table in named for one in table.schema}), "columns"
+            )
+        known = {one for table in self.tables.values() for one in table.schema}
+        close = get_close_matches(name.lower(), known, 1, 0.6)
+        found = [
+            f"`select {one} from {table.name}`"
+            for one in close
+            for table in self.tables.values()
+            if one in table.schema
+        ]
+        return f"from which table? {' or '.join(found) or ', '.join(self.tables)}"
 
 
 def plain(table: pl.LazyFrame) -> pl.LazyFrame:

@@ -155,6 +155,14 @@ def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Pat
             "there is no column qqqqqq",
             "the columns are url, from_url, anchor",
         ),
+        ("select c.statu from crawldb c", "there is no column statu", "did you mean status?"),
+        ("select qqqqqq", "there is no column qqqqqq", "from which table? crawldb, linkdb, links,"),
+        (
+            "select charse",
+            "there is no column charse",
+            "from which table? `select charset from parses`",
+        ),
+        ("select x.url from crawldb", "there is no table x", "the tables are crawldb, linkdb"),
         ("select * from crawlbd", "there is no table crawlbd", "did you mean crawldb?"),
         ("select * from x", "there is no table x", "the tables are crawldb, linkdb"),
         ("select nofunc(url) from crawldb", "there is no function nofunc", ""),
@@ -243,18 +251,39 @@ def test_the_prompt_goes_on_after_errors(crawl: Path) -> None:
         "nonsense;",
         "half",
         KeyboardInterrupt,
-        ".columns crawldb",
-        ".help",
+        "select nothing from crawldb;",
+        "columns crawldb",
+        "help",
+        "TABLES;",
         "select 2 as b;",
     )
-    converse(_typed(*lines), tables, answers, job.print, job.err.write)
-    assert isinstance(job.err, io.StringIO)
-    assert "error: NONSENSE is not possible" in job.err.getvalue()
+    said: list[str] = []
+    converse(_typed(*lines), tables, answers, job.print, said.append)
+    assert said[0].splitlines() == [
+        f"The tables are {', '.join(tables)}.",
+        "A statement ends in a semicolon; `help` shows more, `quit` ends.",
+    ]
+    assert said[1].startswith("error: NONSENSE is not possible")
+    assert said[-2] == "error: there is no column nothing"
+    assert said[-1].startswith("hint: the columns are url, host,")
     out = printed(job)
-    assert '{"one": 1}\n' in out and out.endswith('{"b": 2}\n') and "retries           Int8" in out
-    converse(_typed(".quit", "select 3;"), tables, answers, job.print, job.err.write)
+    assert '{"one": 1}\n' in out and out.endswith('{"b": 2}\n')
+    assert '{"column": "status", "type": "String"}\n' in out  # as SQL has it
+    assert "quit               ends" in out and "links       url, from_url, anchor\n" in out
+    assert max(map(len, (*out.splitlines(), *"\n".join(said).splitlines()))) <= 80
+    for word in ("quit", "exit;", ".quit", "Quit"):
+        converse(_typed(word, "select 3;"), tables, answers, job.print, said.append)
     assert printed(job) == out
-    assert {"crawldb", "fetch_time", "select", ".tables"} <= set(completions(tables))
+    assert {"crawldb", "fetch_time", "select", "tables"} <= set(completions(tables))
+
+
+def test_what_shells_know_is_no_statement_in_the_middle_of_one(crawl: Path) -> None:
+    job = context()
+    session = Session(minutch.open(crawl), NOW)
+    answers = sql.Answers(session, job, "json", None)
+    lines = _typed("select 1 as", "help", ";")
+    converse(lines, session.tables, answers, job.print, lambda line: None)
+    assert printed(job) == '{"help": 1}\n'
 
 
 @given(st.text(alphabet="a';\"-/*\n# \\`e($1", max_size=30))
