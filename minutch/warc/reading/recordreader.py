@@ -8,8 +8,9 @@
 
 A record counts if its head is whole, its block as long as the head says, and blank lines, the next
 record, or the end follow; or if its block has the digest that the head names; or if it is an HTTP
-answer that says itself how long it is, and that fits. Everything else is damage: the next record is
-sought, from behind the head on. A block is kept up to `most` bytes, the rest is passed over, so
+answer that says itself how long it is, and that fits; or if the next record begins a few bytes
+before or after the end that the head says, as in ClueWeb. Everything else is damage: the next
+record is sought, from behind the head on. A block is kept up to `most` bytes, the rest is passed over, so
 memory is bounded whatever a head says.
 """
 
@@ -34,6 +35,9 @@ LONGEST_HEAD: Final = 1 << 18
 MOST_SAID: Final = 100
 """Damaged places of a file that the log names one by one."""
 _BLANK: Final = re.compile(rb"[\r\n \t]+")
+_LAST_LINES: Final = re.compile(rb"(?:\r?\n){1,2}\Z")
+_NEAR: Final = 32
+"""Bytes by which a head may be wrong about its block, if another record begins there."""
 _OVERLAP: Final = 1 << 14
 _LONGEST_ANSWER_HEAD: Final = 1 << 16
 _ANSWER_HEAD: Final = re.compile(
@@ -260,10 +264,14 @@ class RecordReader:
         if _has_digest(record):
             self._damaged(place, f"{wrong}; the record is kept, its digest is right")
             return record
-        mended = None if source.damage else self._mended(record, behind_head, len(raw))
-        self._damaged(
-            place, wrong if mended is None else f"{wrong}; the answer in it is whole and kept"
-        )
+        mended, why = None, ""
+        if not source.damage:
+            mended = self._mended(record, behind_head, len(raw))
+            why = "; the answer in it is whole and kept" if mended is not None else ""
+        if mended is None and not source.damage:
+            mended = self._up_to_next(record, found, behind_head, len(raw))
+            why = "; it is kept up to the next one, which begins near there" if mended else ""
+        self._damaged(place, f"{wrong}{why}")
         if source.damage:
             source.at = len(source.window)
         return mended
@@ -348,6 +356,32 @@ class RecordReader:
             if found == length and not self._wrong(mended, found):
                 return mended
             source.go_to(start)
+            source.more()
+        return None
+
+    def _up_to_next(
+        self, record: Record, found: int, behind_head: RecordPosition, size: int
+    ) -> Record | None:
+        """Returns the record up to the next one, or to the end of its member or file, if that is
+        near the end that its head says; else None, at the next record after its head.
+        """
+        source, least = self._source, max(0, record.length - _NEAR)
+        length = found if found < record.length else 0
+        if not length:
+            source.go_to(behind_head)
+            source.skip(size + least)
+            while len(source.window) - source.at < 3 * _NEAR and self._more():
+                pass
+            start = self._grammar.seek.search(source.window, source.at, source.at + 3 * _NEAR)
+            length = least + (len(source.window) if start is None else start.start()) - source.at
+        source.go_to(behind_head)
+        source.skip(size)
+        if least <= length <= min(self._most, record.length + _NEAR):
+            behind = source.place()
+            mended = record.with_block(_LAST_LINES.sub(b"", self._block(length)[0]))
+            if "warc-block-digest" not in record.fields or _has_digest(mended):
+                return mended
+            source.go_to(behind)
             source.more()
         self._seek_start()
         return None

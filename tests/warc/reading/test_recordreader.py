@@ -458,3 +458,32 @@ def test_places_are_in_order_and_print_as_offsets() -> None:
 @pytest.fixture(autouse=True)
 def warnings(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
+
+
+@pytest.mark.parametrize("container", [plain, gzip_each, gzip_whole, zstd_each, zstd_whole])
+@pytest.mark.parametrize("wrong_by", [-20, -3, -2, 6, 20])
+def test_a_length_that_is_off_by_a_few_bytes_costs_no_record(
+    container: Container, wrong_by: int
+) -> None:
+    """As in ClueWeb, whose heads say lengths that do not fit, with every next record in its place.
+    The answers have no Content-Length that would tell (ISO 28500:2017, 5.5, wants the block's).
+    """
+    bodies = [answer(b"<p>page %d of several, all of which are here</p>" % n) for n in range(6)]
+    records = [
+        warc_record(number, body).replace(
+            b"\r\nContent-Length: %d\r\n" % len(body),
+            b"\r\nContent-Length: %d\r\n" % (len(body) + wrong_by),
+        )
+        for number, body in enumerate(bodies)
+    ]
+    found, damages = read(container(records))
+    assert [record.block for record in found] == bodies
+    assert damages == len(bodies)
+
+
+def test_a_length_that_is_far_off_is_no_length() -> None:
+    """What is between may be the rest of the block as well as another damaged record."""
+    body = answer(b"x" * 500)
+    lied = warc_record(1, body).replace(b"Content-Length: %d" % len(body), b"Content-Length: 300")
+    records, damages = read(lied + warc_record(2, b"next"))
+    assert [record.block for record in records] == [b"next"] and damages == 1
