@@ -28,6 +28,7 @@ from minutch.cycle.fetch.results.fetchlog import Frame
 from minutch.cycle.fetch.results.recorder import Recorder
 from minutch.cycle.fetch.settings import RedirectSettings
 from minutch.errors import UrlError
+from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import SCOPE_FETCHER, URLFilters, URLNormalizers
 from minutch.records import crawldatum as status
@@ -42,6 +43,7 @@ from minutch.warc.reading.archiveprotocol import Replays, content_limit, replays
 from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.cdxjlines import CdxjLine
 from minutch.warc.reading.cdxjlookup import entries_of
+from minutch.warc.reading.recordreader import MOST_SAID
 from minutch.warc.reading.visitindex import VisitIndex, resolved
 from minutch.warc.reading.visits import Visit, VisitKind
 
@@ -56,7 +58,8 @@ UNRESOLVED: Final = "revisits of missing visits"
 TOO_MANY: Final = "more visits to a URL than segments"
 NO_VISIT: Final = "records that belong to no visit"
 DAMAGED: Final = "damaged places"
-BESIDE: Final = (NO_VISIT, DAMAGED)
+UNDATED: Final = "records without a date"
+BESIDE: Final = (NO_VISIT, DAMAGED, UNDATED)
 """Counters that are not results of visits."""
 NOWHERE: Final = "index lines without a record"
 _HEAD_ROOM: Final = 1 << 20
@@ -187,12 +190,26 @@ class Replayer:
         url = self._url(visit.url)
         if url is None:
             return FILTERED
+        if not visit.is_dated:
+            self._undated(archive, visit)
         visit.url = url
         number = self._index.add(archive, visit.place, url, visit.time)
         if visit.kind is not VisitKind.SAME:
             return self._record(visit, number)
         self._index.put_off(visit, number)
         return ""
+
+    def _undated(self, archive: ArchiveFile, visit: Visit) -> None:
+        """Counts a visit whose record has no date, and says so for the first ones."""
+        self.counters.add(UNDATED)
+        if self.counters[UNDATED] <= MOST_SAID:
+            log.warning(
+                "%s: the record at offset %s has no date; %s is imported as of %s",
+                archive.path,
+                visit.place,
+                visit.url,
+                f"its answer's Date, {date_time_to_string(visit.time)}" if visit.time else "1970",
+            )
 
     def _replay_deferred(self, progress: Progress) -> None:
         """Replays the visits that refer to others, all of which are known now."""

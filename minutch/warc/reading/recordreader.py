@@ -10,8 +10,8 @@ A record counts if its head is whole, its block as long as the head says, and bl
 record, or the end follow; or if its block has the digest that the head names; or if it is an HTTP
 answer that says itself how long it is, and that fits; or if the next record begins a few bytes
 before or after the end that the head says, as in ClueWeb. Everything else is damage: the next
-record is sought, from behind the head on. A block is kept up to `most` bytes, the rest is passed over, so
-memory is bounded whatever a head says.
+record is sought, from behind the head on. A block is kept up to `most` bytes, the rest is passed
+over, so memory is bounded whatever a head says.
 """
 
 from __future__ import annotations

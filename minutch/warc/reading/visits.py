@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Final
 
+from minutch.warc.pagetimes import http_time
 from minutch.warc.reading.arcrecords import FILE_DESCRIPTION
 from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.httpmessage import Answer, read_answer
@@ -64,6 +65,8 @@ class Visit:
     request: bytes = b""
     took: int | None = None
     """How long the answer took, in ms."""
+    is_dated: bool = True
+    """Whether the record says when; `time` is that of the answer's Date else, or 0."""
     truncated: str = ""
     """Why the content is not whole: `length`, `time`, `disconnect`, `unspecified`."""
     place: RecordPosition = _START
@@ -154,7 +157,18 @@ def _visit(record: Record, kind: str) -> Visit | None:
         fields.get("warc-payload-digest", ""),
     )
     make(visit, record)
+    _date(visit)
     return visit
+
+
+def _date(visit: Visit) -> None:
+    """Dates a visit whose record does not say when by its answer's Date (RFC 9110, 6.6.1)."""
+    if visit.time:
+        return
+    visit.is_dated = False
+    lines = [] if visit.answer is None else visit.answer.head
+    dates = (line[5:] for line in lines if line[:5].lower() == b"date:")
+    visit.time = http_time(next(dates, b"").decode("latin-1").strip()) or 0
 
 
 def _response(visit: Visit, record: Record) -> None:
@@ -219,6 +233,7 @@ def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
             visit.truncated = "length" if record.is_cut else "disconnect"
         if answer is not None and answer.code == _NOT_MODIFIED:
             visit.kind = VisitKind.NOT_MODIFIED
+        _date(visit)
         yield visit
 
 

@@ -676,3 +676,28 @@ def test_names_that_are_taken_are_passed_over(archive: Path, tmp_path: Path) -> 
         datum.status for _, (datum, *_) in fetched(segments_in(tmp_path)[0]).items()
     }
     assert all(segment.has(CRAWL_FETCH) for segment in segments_in(tmp_path))
+
+
+def test_records_without_a_date_are_as_of_their_answers_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """WARC-Date is mandatory (ISO 28500:2017, 5.4); the answer's Date says when it was made (RFC
+    9110, 6.6.1). Without either it is 1970, which nobody should find out later.
+    """
+    date = ("Date", "Fri, 02 Jan 2026 03:04:05 GMT")
+    with WarcMaker(tmp_path / "x.warc.gz") as warc:
+        warc.page("http://h.example/dated", HOME)
+        warc.page("http://h.example/answer", HOME, date, date="yesterday")
+        warc.page("http://h.example/none", HOME, date="")
+    segments, counters = imported(tmp_path / "x.warc.gz", tmp_path / "segments")
+    times = {url: found[0].fetch_time for url, found in fetched(segments[0]).items()}
+    assert times == {
+        "http://h.example/dated": TIME,
+        "http://h.example/answer": TIME,
+        "http://h.example/none": 0,
+    }
+    assert counters["records without a date"] == 2 and counters["fetched"] == 3
+    said = [record.getMessage() for record in caplog.records if "no date" in record.getMessage()]
+    assert len(said) == 2 and str(tmp_path / "x.warc.gz: the record at offset ") in said[0]
+    assert said[0].endswith("answer is imported as of its answer's Date, 2026-01-02 03:04:05")
+    assert said[1].endswith("none is imported as of 1970")
