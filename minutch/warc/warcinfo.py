@@ -55,10 +55,14 @@ def crawler_info(
 
 
 def agent_text(conf: Configuration) -> str:
-    """`name/version (description; url; email)`, without what is not set."""
+    """`name/version (description; url; email)`, without what is not set; "" for a crawler without a
+    name, which has sent nothing (RFC 9110, 10.1.5: a product has one).
+    """
     name, version, *rest = (
         (conf.get(f"http.agent.{part}") or "").strip()
         for part in ("name", "version", "description", "url", "email")
     )
     comment = "; ".join(filter(None, rest))
+    if not name:
+        return ""
     return f"{name}{f'/{version}' if version else ''}{f' ({comment})' if comment else ''}"

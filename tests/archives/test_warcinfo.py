@@ -24,6 +24,7 @@ def test_only_what_is_known_is_said() -> None:
     assert found["operator"] == found["http-header-from"] == "a@b.example"
     assert "operator" not in info(name="bot")
     assert found["format"] == "WARC File Format 1.0"
+    assert "http-header-user-agent" not in info(version="minutch-0.1.0", email="a@b.example")
     assert info(V1_1)["format"] == "WARC File Format 1.1"
 
 
