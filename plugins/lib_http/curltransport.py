@@ -37,6 +37,7 @@ from .failures import (
     TooLarge,
     UnknownHost,
     connect_error,
+    refused_answer,
 )
 from .lenient import is_interim
 from .resolver import ResolverCache
@@ -483,15 +484,13 @@ def _connection_error(slot: CurlSlot, code: int, message: str) -> Exception | No
     if code in _RESET_CODES:
         if "eset" in message or slot.handle.getinfo(pycurl.OS_ERRNO) == errno.ECONNRESET:
             return _RESET_CODES[code]("Connection reset")
-        return httpx.RemoteProtocolError(message)
+        return refused_answer(message)
     return None
 
 
 def _content_error(code: int, message: str) -> Exception:
     if code == _EMPTY:
         return httpx.ReadError("Connection closed without an answer")
-    if code == _WEIRD:
-        return MalformedHead(message)
     if code == _PARTIAL:
         return httpx.RemoteProtocolError("Connection closed before the end of the content")
-    return httpx.RemoteProtocolError(message or f"libcurl error {code}")
+    return refused_answer(message or f"libcurl error {code}", is_head=code == _WEIRD)

@@ -7,6 +7,8 @@ same failure gets the same words here, so that `_pst_` reads alike whoever fetch
 from __future__ import annotations
 
 import errno
+import logging
+import re
 from typing import Final
 
 import httpx
@@ -15,6 +17,8 @@ from minutch.errors import UrlError
 from minutch.plugin.turns import NoTurn
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
+
+log = logging.getLogger(__name__)
 
 
 class UnknownHost(httpx.ConnectError):
@@ -77,6 +81,36 @@ def failed(error: Exception, text: str) -> ProtocolStatus:
     """
     blocked = isinstance(error, ForbiddenAddress)
     return ProtocolStatus(codes.BLOCKED if blocked else codes.EXCEPTION, [text])
+
+
+MALFORMED_CHUNKS: Final = "Malformed chunks"
+_MALFORMED_HEAD: Final = "Malformed head"
+_REFUSED: Final = (
+    (r"HTTP/?([23]) .*\b(reset|refused|closed)\b", r"HTTP/\1 stream \2 before its end"),
+    (r"HTTP/?([23])\b", r"HTTP/\1 connection broken"),
+    (r"\b(SSL|TLS)", "TLS connection broken"),
+    (r"Transfer-Encoding|Content-Length|header|Location|status line|version", _MALFORMED_HEAD),
+    (r"chunk|hexadecimal", MALFORMED_CHUNKS),
+)
+"""What libcurl says of an answer, and our words for it; the first one counts."""
+
+
+def refused_answer(message: str, *, is_head: bool = False) -> httpx.RemoteProtocolError:
+    """Returns the error for an answer that libcurl does not take, which it calls `message`: in
+    words that do not change with its version. `is_head`: it is the head that it does not read.
+    """
+    words = next(
+        (
+            match.expand(ours)
+            for said, ours in _REFUSED
+            if (match := re.search(said, message, re.I))
+        ),
+        message,
+    )
+    log.debug("libcurl: %s", message)
+    if is_head or words == _MALFORMED_HEAD:
+        return MalformedHead(_MALFORMED_HEAD)
+    return httpx.RemoteProtocolError(words)
 
 
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"

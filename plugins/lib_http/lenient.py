@@ -25,14 +25,14 @@ from minutch.records.metadata import TOO_SLOW
 
 from .curlslot import MAX_HEAD_BYTES, MAX_HEAD_LINES, CurlSettings
 from .exchange import Order, Reply
-from .failures import ForbiddenAddress, MalformedHead, TooLarge, UnknownHost
+from .failures import MALFORMED_CHUNKS, ForbiddenAddress, MalformedHead, TooLarge, UnknownHost
 from .headers import field_values
 
 _PIECE: Final = 1 << 16
 _STATUS: Final = re.compile(rb"(HTTP/[0-2](?:\.[0-9])?)[ \t]+([0-9]{3})(?![0-9])")
 _VERSION: Final = b"HTTP/"
 _DOCUMENT: Final = re.compile(rb"[ \t]*<(?:html|!doctype)\b", re.IGNORECASE)
-_CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[^\n]*\n")
+_CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})(?![0-9A-Fa-f])[^\n]*\n")
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _WITHOUT_CONTENT: Final = (b"204", b"304")
 _LINE_END: Final = b"\r\n"
@@ -248,6 +248,8 @@ class Incoming:
             head = None if self._has_end else _CHUNK.match(self._data, self._at)
             if head is not None:
                 body += self._data[head.end() : head.end() + int(head[1], 16)]
+            elif not self._has_end and self._data.find(b"\n", self._at) >= 0:
+                cut_off = httpx.RemoteProtocolError(MALFORMED_CHUNKS)
             return body, None if self._has_end else cut_off
         body = b"" if self._has_end else bytes(self._data[self._body_at :])
         if self._length < 0:

@@ -14,6 +14,7 @@ import pytest
 from plugins.lib_http.curlslot import CurlSettings, CurlSlot
 from plugins.lib_http.curltransport import BodyStream, CurlResponse, CurlTransport
 from plugins.lib_http.failures import AskAgain
+from plugins.lib_http.ways import Way
 from tests.support.curlrequests import reply_to, request_to
 
 CHUNKED = (
@@ -256,3 +257,42 @@ async def test_libcurl_forgets_hosts_that_no_slot_serves(monkeypatch: pytest.Mon
         with pytest.raises(httpx.TransportError):
             await reply_to(transport, request_to(port, host="h0.invalid"))
     await transport.aclose()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", "Malformed chunks"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 40 + b"\r\na\r\n",
+            "Malformed chunks",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab",
+            "Connection closed before the end of the content",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_lenient", [False, True])
+async def test_what_is_wrong_is_said_in_our_words(
+    answer: bytes, words: str, is_lenient: bool
+) -> None:
+    """And in the same words by both readers; libcurl's change with its version."""
+    transport = CurlTransport(CurlSettings(), lambda address: True)
+    async with serving(answer) as (port, _):
+        if is_lenient:
+            transport._ways.note(f"127.0.0.1:{port}", Way.LENIENT)
+        reply = await reply_to(transport, request_to(port, b"/x", [("Host", "h")]))
+        await transport.aclose()
+    assert str(reply.error) == words
+
+
+async def test_a_coding_that_nobody_asked_for_is_left_to_the_page() -> None:
+    """As Nutch and browsers do, which look for `chunked` alone; libcurl refuses such an answer."""
+    transport = CurlTransport(CurlSettings(), lambda address: True)
+    async with serving(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\npage") as (port, _):
+        request = request_to(port, b"/x", [("Host", "h")])
+        with pytest.raises(AskAgain):
+            await reply_to(transport, request)
+        assert (await reply_to(transport, request)).body == b"page"
+        await transport.aclose()
