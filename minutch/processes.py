@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from minutch import log, processwide
@@ -45,6 +46,7 @@ _LOADED_FIRST: Final = "minutch.cycle.parse.preloaded"
 is far above this one.
 """
 
+_starting = threading.Lock()
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 """This process's ends of the pipes to its workers."""
 
@@ -75,7 +77,8 @@ def start_worker(
         name=name,
         daemon=daemon,
     )
-    with _deaf():  # the process begins so, and ignores these signals before it listens again
+    # the process begins deaf, and ignores these signals before it listens again
+    with _deaf(), contextlib.nullcontext() if forks else _without_main():
         process.start()
     theirs.close()
     return process, ours
@@ -113,6 +116,20 @@ def _deaf() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Hides the script that runs: a fork server's processes would run it again, as far as it does
+    not ask for its `__name__`, and need nothing of it.
+    """
+    with _starting:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +25,33 @@ def _a_program() -> Iterator[None]:
     processwide.change(log=None)
     yield
     processwide.use(before)
+
+
+SCRIPT = """import sys, minutch
+print("begun")
+crawl = minutch.open(sys.argv[1], create=True, conf={conf!r})
+crawl.inject([{url!r}])
+crawl.run(rounds=1)
+print(crawl.sql("select status from parses")["status"].to_list())
+"""
+
+
+@pytest.mark.parametrize("how", ["file", "stdin", "words"])
+def test_a_script_without_a_guard_runs_once(tmp_path: Path, how: str) -> None:
+    """Its workers are no second run of it: README's example has no `if __name__ == "__main__"`."""
+    with SiteServer() as server:
+        script = SCRIPT.format(conf=PROPERTIES, url=server.site.url("one"))
+        (tmp_path / "script.py").write_text(script)
+        words = {"file": [str(tmp_path / "script.py")], "stdin": ["-"], "words": ["-c", script]}
+        ended = subprocess.run(
+            [sys.executable, *words[how], str(tmp_path / "crawl")],
+            input=script if how == "stdin" else "",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    lines = ended.stdout.splitlines()
+    assert (lines.count("begun"), lines[-1]) == (1, "['success']"), ended.stderr
 
 
 @pytest.mark.usefixtures("_a_program")
