@@ -84,7 +84,7 @@ OWN = {
     "serve",
     "completion",
 }
-OWN |= {"export", "import", "simulate"}
+OWN |= {"export", "import", "simulate", "audit"}
 OWN |= {"arc2segment"}
 """Commands that Nutch does not have (crawl is a script there)."""
 

@@ -83,6 +83,24 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>true</value>
   </property>
 
+  <!-- Nutch's plugins, and what an audit asks about: descriptions, h1, canonical links. -->
+  <property>
+    <name>plugin.includes</name>
+    <value>protocol-http|urlfilter-regex|parse-(html|tika|metatags|canonical)|headings|index-(basic|anchor)|indexer-local|scoring-opic|urlnormalizer-(pass|regex|basic)</value>
+  </property>
+  <property>
+    <name>metatags.names</name>
+    <value>description</value>
+  </property>
+  <property>
+    <name>headings</name>
+    <value>h1</value>
+  </property>
+  <property>
+    <name>headings.multivalued</name>
+    <value>true</value>
+  </property>
+
   <!-- true: also take the links that Nutch passes over: srcset, media, style sheets, headers.
        Targets of forms that post are left out below: asking for them may change something. -->
   <property>

@@ -6,6 +6,7 @@ Begin with `query`: the others ask their questions of its tables.
     `report`     what came of a crawl, as one HTML page; and what a fetch schedule would do
     `search`     full-text search without a server, and a page for it
     `explain`    why a URL was, or was not, fetched
+    `audit`      what is wrong with a site, by rules in SQL
     `fsck`       whether the folders of a crawl are whole and agree
     `live`       the page that shows a crawl while it runs
 """

@@ -266,7 +266,7 @@ def test_commands_within_the_text_exist_and_have_these_options(page: str) -> Non
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_looks_like_a_command_is_in_a_block_that_is_run(page: str) -> None:
-    assert {block.language for block in blocks(page)} <= {"sh", "sql", "python", "xml", ""}
+    assert {block.language for block in blocks(page)} <= {"sh", "sql", "python", "xml", "toml", ""}
     others = [
         line for block in blocks(page) if block.language == "" for line in block.body.splitlines()
     ]

@@ -7,7 +7,8 @@ properties.
     agent            http.agent.name
     (always)         db.ignore.external.links, by domain: the crawl stays on its sites;
                      linkdb.ignore.internal.links=false: the LinkDb has their links;
-                     parser.outlinks.count: pages say how many links they lack
+                     parser.outlinks.count: pages say how many links they lack;
+                     headings, parse-metatags and parse-canonical, for what an audit asks about
 
 A property that is set on the command line or in nutch-site.xml is left alone, where nothing is
 wished for it.
@@ -54,7 +55,12 @@ class Wishes:
     def properties(self, conf: Configuration) -> dict[str, str]:
         """Returns the properties to set."""
         found: dict[str, str] = {}
+        plugins = conf.get("plugin.includes") or ""
         for name, value in (
+            ("plugin.includes", f"{plugins}|headings|parse-(metatags|canonical)"),
+            ("metatags.names", "description"),
+            ("headings", "h1"),
+            ("headings.multivalued", "true"),
             ("db.ignore.external.links", "true"),
             ("db.ignore.external.links.mode", "byDomain"),
             ("linkdb.ignore.internal.links", "false"),
@@ -68,7 +74,7 @@ class Wishes:
             found["http.agent.name"] = self.agent
         if self.depth is not None:
             found["scoring.depth.max"] = str(self.depth + 1)  # a seed's is 1
-            found["plugin.includes"] = f"{conf.get('plugin.includes') or ''}|scoring-depth"
+            found["plugin.includes"] = f"{found.get('plugin.includes', plugins)}|scoring-depth"
         if self.include or self.exclude:
             found["urlfilter.regex.rules"] = "\n".join(self._rules(conf))
         return found

@@ -7,4 +7,5 @@ Begin with processor, the job; sitemapfetch brings the files.
     `sitemapfile`, `sitemapxml`       reads them: text, XML, feeds, indexes
     `sitemapurls`, `sitemapdates`     the URLs they list, and their dates
     `sitemapentries`                  decides what these become in the CrawlDb
+    `listing`                         keeps what sitemaps list, for questions
 """

@@ -25,6 +25,7 @@ from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap import sitemapfetch
+from minutch.cycle.sitemap.listing import LISTINGS, Listing, ListingWriter
 from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, EntrySettings, entries, merge
 from minutch.cycle.sitemap.sitemapfetch import SitemapFetcher, SitemapSettings
 from minutch.cycle.sitemap.sitemapurls import Sitemap
@@ -113,10 +114,17 @@ def sitemap(
         ) as found,
     ):
         collected.shuffle = found
-        with context.progress("sitemap", unit="starts") as progress:
+        listing = Listing(crawldb.parent / LISTINGS)
+        with (
+            listing.lock(options.force),
+            listing.replacement(keep_old=False) as fresh,
+            context.progress("sitemap", unit="starts") as progress,
+        ):
+            collected.listing = ListingWriter(fresh)
             asyncio.run(
                 fetcher.run(_starts(files, hosts), options.threads, collected.add, progress.advance)
             )
+            collected.listing.finish(listing)
         engine, output = engine_of(conf), OutputSettings.from_conf(conf)
         with (
             EntrySources([db], engine, EntryFilter(), spill=crawldb) as old,
@@ -159,6 +167,7 @@ class _Collected:
 
     def __init__(self, rules: UrlRules, settings: EntrySettings) -> None:
         self.shuffle: Shuffle | None = None
+        self.listing: ListingWriter | None = None
         self.counters = Counters({LISTED: 0, LEFT_OUT: 0})
         self._settings = settings
         self._rules = rules
@@ -178,7 +187,8 @@ class _Collected:
             pl.Series([page.url for page in sitemap.urls], dtype=pl.String), counters
         )
         table = entries(urls, sitemap.urls, (number << 32) + before, self._settings)
-        assert self.shuffle is not None, "set before anything is fetched"
+        assert self.shuffle is not None and self.listing is not None, "set before any fetch"
+        self.listing.add(sitemap, urls)
         with self._lock:
             self.counters.merge(counters)
             self.shuffle.add(table)

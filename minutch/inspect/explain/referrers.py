@@ -24,6 +24,7 @@ from minutch.records.crawldatum import CrawlDatum, rows
 from minutch.records.parsedata import ParseData
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.crawldata import scan
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.linkfiles import scan_outlinks
 
 MOST_SHOWN: Final = 20
@@ -61,7 +62,7 @@ def referrers_of(
 def _left_out(url: str, segments: Sequence[Segment]) -> LeftOut:
     """Counts pages that had more links than segments have (parser.outlinks.count)."""
     cut = pl.col("outlinks_cut").is_not_null()
-    host = host_names(pl.Series([url], dtype=pl.String))[0]
+    host = host_names(decode_keys(pl.Series([encode_text(url)], dtype=pl.Binary)))[0]
     is_elsewhere = pl.col("url").map_batches(host_names, pl.String) != pl.lit(host, pl.String)
     counts = ParsesTable(segments).scan()
     return LeftOut(

@@ -10,12 +10,15 @@ from typing import Final
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.sitemap.listing import LISTINGS, Listing
 from minutch.errors import StoreError
 from minutch.inspect.query.crawldb import CrawlDbTable
 from minutch.inspect.query.duplicates import DuplicatesTable
 from minutch.inspect.query.hosts import CountedHostsTable, HostDbTable
 from minutch.inspect.query.links import LinkDbTable, LinksTable
 from minutch.inspect.query.segments import SEGMENTS, Segments
+from minutch.inspect.query.site import SiteTable
+from minutch.inspect.query.sitemaps import SitemapsTable
 from minutch.inspect.query.table import Table
 
 CRAWLDB, LINKDB, HOSTDB = "crawldb", "linkdb", "hostdb"
@@ -62,8 +65,11 @@ class Crawl:
             self.segments.parses,
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
             DuplicatesTable(self.crawldb),
+            SitemapsTable(Listing(self.path / LISTINGS)),
         ]
-        return {table.name: table for table in tables}
+        found = {table.name: table for table in tables}
+        site = SiteTable(found, has_entries=CrawlDb(self.path / CRAWLDB).exists())
+        return found | {site.name: site}
 
 
 def open_crawl(path: str | PathLike[str]) -> Crawl:

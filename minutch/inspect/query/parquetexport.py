@@ -31,7 +31,7 @@ class ParquetOptions:
     """Options of export parquet."""
 
     tables: Sequence[str] = ()
-    """Names of the tables to export; empty: all whose files exist."""
+    """Names of the tables to export; empty: all whose files exist, but `site`."""
 
 
 def export_parquet(
@@ -51,7 +51,7 @@ def export_parquet(
         context.progress("export parquet", None, unit="rows") as progress,
     ):
         for table in tables.values():
-            if not options.tables or table.name in options.tables:
+            if table.name in options.tables or not (options.tables or table.is_derived):
                 rows = _write(table, folder / table.name, required=bool(options.tables))
                 counters.add(f"rows of {table.name}", rows)
                 progress.advance(rows)

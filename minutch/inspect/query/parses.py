@@ -1,8 +1,9 @@
 """The table `parses`: one row for each parsed page of each segment.
 
     parse_data     url, status, title, the media type and charset that were found, language, number
-                   of links, and of those left out (parser.outlinks.count)
-    parse_text     text_length, in characters
+                   of links, and of those left out (parser.outlinks.count); description
+                   (parse-metatags), h1 and how many (headings), canonical (parse-canonical), robots
+    parse_text     text_length, in characters, words, and garbled characters
     crawl_parse    parse_time: the time of the entry with the page's signature
 
 Source: org.apache.nutch.parse.ParseData, ParseOutputFormat; CharEncodingForConversion and
@@ -25,11 +26,13 @@ from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
 from minutch.records.crawldatum import STATUS_SIGNATURE
 from minutch.records.metadata import (
+    CANONICAL_KEY,
     CHAR_ENCODING_FOR_CONVERSION_KEY,
     CONTENT_TYPE_KEY,
     LINKS_CUT_KEY,
     LINKS_EXTERNAL_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
+    ROBOTS_KEY,
 )
 from minutch.records.parsedata import columns as parsedata_columns
 from minutch.records.parsedata.columns import ParseTable
@@ -38,6 +41,8 @@ from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
 
 LANGUAGE_KEY: Final = "language"
+DESCRIPTION_KEY: Final = "metatag.description"
+HEADING_KEY: Final = "h1"
 UNKNOWN: Final = "unknown"
 PARSE_STATUS: Final = pl.Enum([*MAJOR_NAMES, UNKNOWN])
 
@@ -94,10 +99,22 @@ class ParseRows:
     @property
     def text_length(self) -> pl.Series:
         """Characters of each text; null if it is not stored."""
+        return self._of_text(lambda texts: texts.str.len_chars())
 
+    @property
+    def words(self) -> pl.Series:
+        """Words of each text, between blanks; null if it is not stored."""
+        return self._of_text(lambda texts: texts.str.count_matches(r"\S+"))
+
+    @property
+    def garbled(self) -> pl.Series:
+        """How often U+FFFD is in each text, where bytes are not of the charset."""
+        return self._of_text(lambda texts: texts.str.count_matches("\ufffd", literal=True))
+
+    def _of_text(self, count: Callable[[pl.Series], pl.Series]) -> pl.Series:
         def decode(batch: Batch) -> pl.DataFrame:
             return pl.DataFrame(
-                {"value": decode_keys(parsedata_columns.decode_texts(batch)).str.len_chars()}
+                {"value": count(decode_keys(parsedata_columns.decode_texts(batch)))}
             )
 
         table = self._stretch.read(PARSE_TEXT, decode)
@@ -147,6 +164,25 @@ def _statuses(table: ParseTable) -> pl.Series:
     return enum_of(table.places["major"], dict(enumerate(MAJOR_NAMES)), PARSE_STATUS, UNKNOWN)
 
 
+def _counts(table: ParseTable, name: str) -> pl.Series:
+    """Returns how many values a name has in the parse metadata; null where there is none."""
+    rows = table.all_values(name, "parse")["row"].to_numpy()
+    counts = pl.Series(np.bincount(rows, minlength=len(table)).astype(np.int32))
+    return counts.replace(0, None)
+
+
+def _all(table: ParseTable, name: str) -> pl.Series:
+    """Returns the values of a name in the parse metadata, with commas; null where there is none."""
+    found = table.all_values(name, "parse")
+    found = found.with_columns(decode_keys(found["value"]))
+    texts = found.group_by("row", maintain_order=True).agg(pl.col("value").str.join(", "))
+    return (
+        pl.Series([None], dtype=pl.String)
+        .new_from_index(0, len(table))
+        .scatter(texts["row"], texts["value"])
+    )
+
+
 _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "status": _statuses,
     "title": lambda table: decode_keys(table.titles()),
@@ -155,6 +191,11 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
         table, ("parse", CHAR_ENCODING_FOR_CONVERSION_KEY), ("parse", ORIGINAL_CHAR_ENCODING_KEY)
     ),
     "lang": lambda table: _first(table, ("parse", LANGUAGE_KEY)),
+    "description": lambda table: _first(table, ("parse", DESCRIPTION_KEY)),
+    "h1": lambda table: _first(table, ("parse", HEADING_KEY)),
+    "h1s": lambda table: _counts(table, HEADING_KEY),
+    "canonical": lambda table: _first(table, ("parse", CANONICAL_KEY)),
+    "robots": lambda table: _all(table, ROBOTS_KEY),
     "outlinks": _outlink_counts,
     "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
     "outlinks_external": lambda table: _number(table, LINKS_EXTERNAL_KEY),
@@ -187,10 +228,17 @@ class ParsesTable(Table):
         "content_type": Column(pl.String(), lambda rows: rows.field("content_type")),
         "charset": Column(pl.String(), lambda rows: rows.field("charset")),
         "lang": Column(pl.String(), lambda rows: rows.field("lang")),
+        "description": Column(pl.String(), lambda rows: rows.field("description")),
+        "h1": Column(pl.String(), lambda rows: rows.field("h1")),
+        "h1s": Column(pl.Int32(), lambda rows: rows.field("h1s")),
+        "canonical": Column(pl.String(), lambda rows: rows.field("canonical")),
+        "robots": Column(pl.String(), lambda rows: rows.field("robots")),
         "outlinks": Column(pl.Int32(), lambda rows: rows.field("outlinks")),
         "outlinks_cut": Column(pl.Int32(), lambda rows: rows.field("outlinks_cut")),
         "outlinks_external": Column(pl.Int32(), lambda rows: rows.field("outlinks_external")),
         "text_length": Column(pl.UInt32(), lambda rows: rows.text_length),
+        "words": Column(pl.UInt32(), lambda rows: rows.words),
+        "garbled": Column(pl.UInt32(), lambda rows: rows.garbled),
         "parse_time": Column(TIME, lambda rows: rows.parse_time),
     }
 
@@ -201,7 +249,8 @@ class ParsesTable(Table):
         return {segment.name: ParsesTable([segment]) for segment in self._segments}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        folders = [PARSE_DATA, *([PARSE_TEXT] if "text_length" in request.needed else [])]
+        of_text = {"text_length", "words", "garbled"} & request.needed
+        folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
         for segment in self._segments:
             parsed = (
                 _parse_times(segment)

@@ -68,7 +68,7 @@ _WORDS: Final = (
 )
 _COMMANDS: Final = ("tables", "columns", "help", "quit", "exit")
 _COMMAND: Final = re.compile(rf"\s*\.?({'|'.join(_COMMANDS)})(?:\s+(\w+))?\s*;?\s*", re.IGNORECASE)
-_BANNER: Final = """The tables are {}.
+_BANNER: Final = """The tables are {}
 A statement ends in a semicolon; `help` shows more, `quit` ends."""
 _HELP: Final = """A statement ends in a semicolon, and may take several lines:
     select status, count(*) from crawldb group by status;
@@ -98,7 +98,7 @@ def converse(
     `lines(prompt)` returns the next line; EOFError ends the session, KeyboardInterrupt drops an
     unfinished statement. `show` prints a line, `complain` a line that is no data.
     """
-    complain(_BANNER.format(", ".join(tables)))
+    complain(_BANNER.format(folded(f"{', '.join(tables)}.", WIDTH, 15)))
     text = ""
     while True:
         try:

@@ -45,10 +45,12 @@ def sql(crawl: Path, statement: str, *, context: JobContext) -> pl.LazyFrame:
 
 
 class Session:
-    """The tables of one crawl in SQL. `now` (ms) is the time that statements see."""
+    """The tables of one crawl, or others in their place, in SQL. `now` (ms) is the time that
+    statements see.
+    """
 
-    def __init__(self, crawl: Crawl, now: int) -> None:
-        self.tables: Mapping[str, Table] = crawl.tables
+    def __init__(self, crawl: Crawl, now: int, tables: Mapping[str, Table] | None = None) -> None:
+        self.tables: Mapping[str, Table] = crawl.tables if tables is None else tables
         self._now = now
         self._context = pl.SQLContext(
             {name: plain(table.scan()) for name, table in self.tables.items()}

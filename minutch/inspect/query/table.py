@@ -94,6 +94,8 @@ class Table(ABC):
     columns: ClassVar[Mapping[str, Column]]
     cheapest: ClassVar[str] = "url"
     """The column that is made when rows are only counted."""
+    is_derived: ClassVar[bool] = False
+    """True if all of it is in other tables."""
     key: ClassVar[str] = ""
     """The column by whose values rows are found: `table[value]`; none where several rows may have
     the same.

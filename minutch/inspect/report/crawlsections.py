@@ -11,9 +11,10 @@ from typing import Final
 
 import polars as pl
 
+from minutch.inspect.query.outcomes import OUTCOMES
 from minutch.inspect.report import cells, plots
 from minutch.inspect.report.cells import Column, number
-from minutch.inspect.report.facts import OUTCOMES, Facts
+from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import (
     MOST_ROWS,
     NAMES,

@@ -17,6 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from minutch.errors import FormatError
+from minutch.inspect.query.outcomes import OUTCOMES
 
 TIME: Final = pl.Datetime("ms", "UTC")
 MOST_ADDRESS: Final = 2000
@@ -26,10 +27,6 @@ that they are.
 _COUNT: Final = pl.Int64
 _TEXT: Final = pl.String
 _TEXTS: Final = pl.List(pl.String)
-
-OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "failed")
-"""What came of asking for a page: its content, the word that it has not changed (304), another
-address, the word that it is not there, robots.txt's no, none of these (it is tried again)."""
 
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "totals": {"name": _TEXT, "value": _COUNT},

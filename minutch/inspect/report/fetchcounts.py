@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.fetch.reasons import reason
-from minutch.inspect.report.facts import OUTCOMES
+from minutch.inspect.query.outcomes import OUTCOMES, is_fetch, outcome
 from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed, quantile
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import CODE_NAMES, ProtocolStatus
@@ -28,21 +28,11 @@ NEEDED: Final = (
     "reason",
 )
 NEEDED_ALL: Final = (*NEEDED, "response_ms", "content_type", "size", "redirect_to", "digest")
-OUTCOME: Final = pl.Enum(OUTCOMES)
 HAD: Final = ("fetched", "unchanged", "redirected")
 """Outcomes that need no reason."""
 TIME_BOUNDS: Final = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000)
 """Milliseconds."""
 
-_FETCH_STATUSES: Final = {
-    "fetch_success": "fetched",
-    "fetch_notmodified": "unchanged",
-    "fetch_redir_temp": "redirected",
-    "fetch_redir_perm": "redirected",
-    "fetch_gone": "gone",
-}
-_DENIED: Final = CODE_NAMES[codes.ROBOTS_DENIED]
-NOT_ASKED: Final = CODE_NAMES[codes.NOTFETCHING]
 _CODES: Final = {name: code for code, name in CODE_NAMES.items()}
 _LAST: Final = 253_402_300_799_000
 """The end of the year 9999, in ms: what calendars hold."""
@@ -51,13 +41,9 @@ _URL: Final = r"\b[a-z][a-z0-9+.-]*://\S+"
 
 def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
     """Adds `outcome`, and `why` and `answer` in words. Links that redirects found are left out."""
-    status, protocol = pl.col("status").cast(pl.String), pl.col("protocol_status").cast(pl.String)
-    outcome = status.replace_strict(_FETCH_STATUSES, default="failed", return_dtype=pl.String)
-    outcome = pl.when(protocol.eq_missing(_DENIED)).then(pl.lit("denied")).otherwise(outcome)
-    known = frame.filter((status != "linked") | protocol.eq_missing(NOT_ASKED))
-    known = known.with_columns(
-        outcome.cast(OUTCOME).alias("outcome"), pl.col("reason").str.replace_all(_URL, "…")
-    )
+    protocol = pl.col("protocol_status").cast(pl.String)
+    known = frame.filter(is_fetch())
+    known = known.with_columns(outcome(), pl.col("reason").str.replace_all(_URL, "…"))
     answer = pl.coalesce(pl.col("code").cast(pl.String), protocol.str.replace_all("_", " "))
     said = ["code", "protocol_status", "reason"]
     kinds = known.filter(~pl.col("outcome").is_in(HAD)).select(said).unique()

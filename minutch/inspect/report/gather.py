@@ -19,6 +19,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, Segment
 from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
+from minutch.inspect.query.outcomes import OUTCOMES
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.table import Request, Table
@@ -26,7 +27,7 @@ from minutch.inspect.report import chains, entrycounts, fetchcounts
 from minutch.inspect.report.brokenlinks import BrokenLinks
 from minutch.inspect.report.depths import Depths
 from minutch.inspect.report.entrycounts import EntryCounts
-from minutch.inspect.report.facts import OUTCOMES, TABLES, Facts, shaped
+from minutch.inspect.report.facts import TABLES, Facts, shaped
 from minutch.inspect.report.fetchcounts import FetchCounts, with_outcomes
 from minutch.inspect.report.groupcounts import Aggregate, GroupCounts, batched
 from minutch.inspect.report.ids import ID, Ids, places_of_runs

@@ -11,8 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from minutch.inspect.report.facts import OUTCOMES, TABLES
-from minutch.inspect.report.fetchcounts import NOT_ASKED
+from minutch.inspect.query.outcomes import NOT_ASKED, OUTCOMES
+from minutch.inspect.report.facts import TABLES
 from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed
 from minutch.inspect.report.ids import ID
 

@@ -56,6 +56,8 @@ LINKS_CUT_KEY: Final = "minutch.outlinks.cut"
 """Parse metadata: the number of links of a page that were not looked at, since as many were kept as
 db.max.outlinks.per.page says.
 """
+CANONICAL_KEY: Final = "minutch.canonical"
+"""The page's own word for its address: RFC 6596."""
 LINKS_EXTERNAL_KEY: Final = "minutch.outlinks.external"
 """Parse metadata: the number of links that db.ignore.external.links left out."""
 TRUNCATED_KEY: Final = "http.content.truncated"

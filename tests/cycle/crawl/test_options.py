@@ -69,11 +69,15 @@ def test_wishes_are_properties(tmp_path: Path) -> None:
     _, _, wishes, _ = parse_options([*line, "/b/", "--exclude", "[.]pdf$"])
     assert wishes is not None
     found = wishes.properties(conf)
-    assert found["plugin.includes"] == f"{conf.get('plugin.includes')}|scoring-depth"
+    audited = f"{conf.get('plugin.includes')}|headings|parse-(metatags|canonical)"
+    assert found["plugin.includes"] == f"{audited}|scoring-depth"
     assert {name: found[name] for name in found.keys() - {"plugin.includes"}} == {
         "db.ignore.external.links": "true",
         "db.ignore.external.links.mode": "byDomain",
         "linkdb.ignore.internal.links": "false",
+        "metatags.names": "description",
+        "headings": "h1",
+        "headings.multivalued": "true",
         "parser.outlinks.count": "true",
         "scoring.depth.max": "3",
         "fetcher.server.delay": "0.5",

@@ -133,6 +133,8 @@ def test_every_table_of_a_crawl_by_nutch() -> None:
         "parses": 62,
         "hosts": 6,
         "duplicates": 4,
+        "sitemaps": 0,
+        "site": 109,
     }
     for table in crawl.tables.values():
         assert table.scan().collect().schema == table.schema

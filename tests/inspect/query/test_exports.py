@@ -35,8 +35,12 @@ def run(*args: object) -> dict[str, int]:
 def test_every_table_comes_back_from_parquet(tmp_path: Path) -> None:
     crawl = minutch.open(GOLDEN / CRAWL)
     counters = run("parquet", crawl.path, tmp_path / "out")
-    assert counters == {f"rows of {name}": len(table) for name, table in crawl.tables.items()}
-    for name, table in crawl.tables.items():
+    tables = {name: table for name, table in crawl.tables.items() if name != "site"}
+    assert counters == {f"rows of {name}": len(table) for name, table in tables.items()}
+    for name, table in tables.items():
+        if name == "sitemaps":  # there is none
+            assert not (tmp_path / "out" / name).exists()
+            continue
         files = sorted((tmp_path / "out" / name).iterdir())
         assert pl.concat([pl.read_parquet(file) for file in files]).equals(table.scan().collect())
         for file in files:

@@ -1,0 +1,7 @@
+"""What is wrong with a site, by rules that are SQL over the tables of its crawl.
+
+`rules.toml` has them: a rule that is added there is everywhere.
+
+    `rules`       reads them, and those of the user
+    `findings`    asks them of a crawl
+"""

@@ -1,0 +1,116 @@
+"""The table `site`: a row per URL, with the newest word of each store on it.
+
+crawldb     url, host, status
+pages       segment, outcome (see `outcomes`), code, reason, response_ms, media_type (of the
+            answer), size, redirect_to, digest: of the newest fetch
+parses      title to outlinks: of the newest parse that succeeded
+links       inlinks: links from other pages; depth: links from where the crawl began
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import ClassVar, Final
+
+import polars as pl
+
+from minutch.inspect.query.columns import STATUS
+from minutch.inspect.query.linkreach import LinkReach, starts
+from minutch.inspect.query.outcomes import OUTCOMES, is_fetch, outcome
+from minutch.inspect.query.pages import PagesTable
+from minutch.inspect.query.parses import ParsesTable
+from minutch.inspect.query.table import Column, Request, Table
+
+_OF_ENTRY: Final = ("url", "host", "status")
+_OF_PAGE: Final = {
+    **{name: name for name in ("segment", "code", "reason", "response_ms", "size")},
+    **{name: name for name in ("redirect_to", "digest")},
+    "media_type": "content_type",
+}
+"""Column -> that of `pages`."""
+_OF_PARSE: Final = (
+    *("title", "description", "h1", "h1s", "canonical", "robots", "content_type", "charset"),
+    *("lang", "words", "garbled", "outlinks"),
+)
+_OF_LINKS: Final = ("inlinks", "depth")
+
+
+def _column(name: str, dtype: pl.DataType) -> Column:
+    return Column(dtype, lambda rows: rows[name])
+
+
+class SiteTable(Table):
+    """A table of the URLs of the CrawlDb, or where there is none, of those that were fetched."""
+
+    name = "site"
+    key = "url"
+    is_derived = True
+    columns: ClassVar = {
+        "url": _column("url", pl.String()),
+        "host": _column("host", pl.String()),
+        "status": _column("status", STATUS),
+        "outcome": _column("outcome", pl.Enum(OUTCOMES)),
+        **{
+            name: _column(name, PagesTable.columns[origin].dtype)
+            for name, origin in _OF_PAGE.items()
+        },
+        **{name: _column(name, ParsesTable.columns[name].dtype) for name in _OF_PARSE},
+        "inlinks": _column("inlinks", pl.Int64()),
+        "depth": _column("depth", pl.Int32()),
+    }
+
+    def __init__(self, tables: Mapping[str, Table], has_entries: bool) -> None:
+        self._tables, self._has_entries = tables, has_entries
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        needed = request.needed
+        rows = self._entries(needed)
+        if wanted := needed & {"outcome", *_OF_PAGE}:
+            rows = rows.join(self._newest_pages(wanted), on="url", how="left")
+        if wanted := needed & {*_OF_PARSE}:
+            parses = self._tables["parses"].scan().filter(pl.col("status") == "success")
+            rows = rows.join(_newest(parses.select("url", *wanted)), on="url", how="left")
+        rows = rows.sort("url")
+        if needed & {*_OF_LINKS}:
+            rows = self._with_reach(rows)
+        yield self.make(rows, request)
+
+    def _entries(self, needed: Collection[str]) -> pl.DataFrame:
+        if self._has_entries:
+            names = [name for name in _OF_ENTRY if name == "url" or name in needed]
+            return self._tables["crawldb"].scan().select(names).collect(engine="streaming")
+        pages = self._tables["pages"].scan().filter(is_fetch()).select("url", "host")
+        return _newest(pages).with_columns(status=pl.lit(None, STATUS))
+
+    def _newest_pages(self, wanted: Collection[str]) -> pl.DataFrame:
+        named = [pl.col(_OF_PAGE[name]).alias(name) for name in wanted if name in _OF_PAGE]
+        pages = self._tables["pages"].scan().filter(is_fetch())
+        return _newest(pages.select("url", *named, *([outcome()] if "outcome" in wanted else [])))
+
+    def _with_reach(self, rows: pl.DataFrame) -> pl.DataFrame:
+        reach = LinkReach(rows["url"])
+        for links in self._tables["links"].frames(Request(("url", "from_url"))):
+            reach.add(links["from_url"], links["url"])
+        pages = self._tables["pages"].scan().filter(is_fetch())
+        moved = _newest(pages.select("url", "redirect_to")).drop_nulls("redirect_to")
+        first = pages.filter(
+            pl.col("segment") == pages.select(pl.col("segment").min()).collect().item()
+        )
+        asked = first.select("url").collect(engine="streaming").to_series()
+        listed = self._tables["sitemaps"].scan().select("url").collect().to_series()
+        roots = reach.places(
+            starts(asked.filter(~asked.is_in(moved["redirect_to"].implode())), listed)
+        )
+        source, target = reach.places(moved["url"]), reach.places(moved["redirect_to"])
+        both = (source >= 0) & (target >= 0)
+        depths = reach.depths(roots[roots >= 0], (source[both], target[both]))
+        return rows.with_columns(
+            pl.Series("inlinks", reach.counts()),
+            pl.Series("depth", depths).replace(-1, None),
+        )
+
+
+def _newest(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Returns the last row of each URL; the tables of segments have them oldest first."""
+    found = rows.collect(engine="streaming")
+    return found.unique("url", keep="last", maintain_order=False)

@@ -1,0 +1,354 @@
+"""Audits: a site with each defect once, and a healthy twin beside it, crawled by the commands with
+the configuration of `minutch init`.
+
+What a finding is stands in the rules; here each is found at the page that was made so, and nowhere
+else.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import minutch
+from minutch import jobs
+from minutch.commands import audit, init
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, QueryError, UsageError
+from minutch.inspect.audit.findings import csv_of
+from minutch.inspect.audit.rules import rules_of
+from minutch.job import JobContext
+
+WORDS = " ".join(f"word{number}" for number in range(30))
+
+
+def page(
+    name: str,
+    *links: str,
+    head: str = "",
+    title: str | None = None,
+    body: str = "",
+    h1: str | None = None,
+) -> bytes:
+    """A healthy page, but for what is said."""
+    title = f"<title>{name.title()} page</title>" if title is None else title
+    heading = f"<h1>About {name}</h1>" if h1 is None else h1
+    if "description" not in head:
+        head += f"<meta name=description content='All about {name}'>"
+    anchors = "".join(f"<a href='{link}'>to {link}</a> " for link in links)
+    return f"<html><head>{title}{head}</head><body>{heading}<p>{name} {body}{anchors}".encode()
+
+
+@dataclass
+class Answer:
+    """What a path is answered with."""
+
+    body: bytes = b""
+    status: int = 200
+    location: str = ""
+    content_type: str = "text/html; charset=utf-8"
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: float = 0.0
+
+
+LINKED = (
+    *("gone", "error", "moved", "circle", "chain", "slow", "untitled", "twin1", "twin2", "long"),
+    *("plain", "nodescription", "noh1", "twoh1", "canonical", "canonicalbroken", "canonicalchain"),
+    *("noindex", "preview", "private/page", "level1", "equal1", "equal2", "near1", "near2"),
+    *("wrongtype.html", "garbled", "header", "described1", "described2"),
+)
+LONG_TITLE = "A title of more than sixty characters, which search engines cut off somewhere"
+
+
+def answers(root: str) -> dict[str, Answer]:
+    """The site."""
+    pages = {
+        "": page("home", *(f"/{name}" for name in LINKED)),
+        "slow": page("slow"),
+        "untitled": page("untitled", title=""),
+        "twin1": page("twin1", title="<title>Twins</title>"),
+        "twin2": page("twin2", title="<title>Twins</title>"),
+        "long": page("long", title=f"<title>{LONG_TITLE}</title>"),
+        "plain": page("plain", "/"),
+        "nodescription": page("nodescription", head="<meta name=author content='description'>"),
+        "described1": page("described1", head="<meta name=description content='Same'>"),
+        "described2": page("described2", head="<meta name=description content='Same'>"),
+        "noh1": page("noh1", h1="<h2>Small</h2>"),
+        "twoh1": page("twoh1", h1="<h1>One</h1><h1>Two</h1>"),
+        "canonical": page("canonical", head="<link rel=canonical href=/plain>"),
+        "canonicalbroken": page("canonicalbroken", head="<link rel=canonical href=/gone>"),
+        "canonicalchain": page("canonicalchain", head="<link rel='canonical' href=/canonical>"),
+        "noindex": page("noindex", head="<meta name=robots content='noindex'>"),
+        "preview": page("preview", head="<meta name=robots content='max-image-preview:none'>"),
+        **{f"level{n}": page(f"level{n}", f"/level{n + 1}") for n in range(1, 6)},
+        "level6": page("level6"),
+        "equal1": page("equal", "/"),
+        "equal2": page("equal", "/"),
+        "near1": page("near", body=f"{WORDS} first"),
+        "near2": page("near", body=f"{WORDS} other"),
+        "orphan": page("orphan"),
+        "listed": page("listed"),
+        "private/page": page("private"),
+        "moved-here": page("moved"),
+    }
+    found = {name: Answer(body) for name, body in pages.items()}
+    found["slow"].wait = 2.2
+    found["header"] = Answer(page("header"), headers={"Link": f'<{root}plain>; rel="canonical"'})
+    found["wrongtype.html"] = Answer(
+        b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj", content_type="text/html"
+    )
+    found["garbled"] = Answer(
+        page("garbled", body="Gr\u00fc\u00dfe").replace("ü".encode(), b"\xfc")
+    )
+    found["error"] = Answer(b"no", 503)
+    for name, to in (("moved", "moved-here"), ("circle", "circle2"), ("circle2", "circle")):
+        found[name] = Answer(status=301, location=f"/{to}")
+    found["chain"] = Answer(status=302, location="/chain2")
+    found["chain2"] = Answer(status=302, location="/moved-here")
+    urls = [
+        name for name in (*pages, "header", "garbled", "gone") if name not in ("orphan2", "plain")
+    ]
+    items = "".join(f"<url><loc>{root}{name}</loc><priority>0.8</priority></url>" for name in urls)
+    found["sitemap.xml"] = Answer(f"<urlset>{items}</urlset>".encode(), content_type="text/xml")
+    robots = f"User-agent: *\nDisallow: /private/\nSitemap: {root}sitemap.xml\n"
+    found["robots.txt"] = Answer(robots.encode(), content_type="text/plain")
+    return found
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[str]:
+    """The site, served."""
+    known: dict[str, Answer] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            answer = known.get(self.path.removeprefix("/"), Answer(b"none", 404))
+            threading.Event().wait(answer.wait)
+            self.send_response(answer.status)
+            headers = {"Content-Type": answer.content_type, **answer.headers}
+            for name, value in headers.items():
+                self.send_header(name, value)
+            if answer.location:
+                self.send_header("Location", answer.location)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    known.update(answers(address))
+    yield address
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
+    """The configuration of `minutch init`, for loopback."""
+    folder = tmp_path_factory.mktemp("conf")
+    (folder / "nutch-site.xml").write_text(init.SITE, encoding="utf-8")
+    return Configuration.load(
+        [folder],
+        overrides={
+            "http.agent.name": "auditor",
+            "http.filter.ipaddress.include": "loopback",
+            "fetcher.server.delay": "0",
+            "fetcher.min.crawl.delay": "0",
+            "parser.sandbox": "false",
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def crawl(root: str, conf: Configuration, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site after eight rounds, the sitemap read before the second one."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "seeds.txt").write_text(root)
+    (folder / "sitemaps.txt").write_text(f"{root}sitemap.xml\n")
+    crawl = folder / "crawl"
+    jobs.run("crawl", "-s", folder / "seeds.txt", crawl, 1, conf=conf)
+    jobs.run("sitemap", crawl / "crawldb", "-sitemapUrls", folder / "sitemaps.txt", conf=conf)
+    jobs.run("crawl", crawl, 7, conf=conf)
+    return crawl
+
+
+def asked(crawl: Path, conf: Configuration, *words: str) -> tuple[int, str]:
+    """The exit code of an audit, and what it printed."""
+    context = JobContext(conf.freeze(), out=io.StringIO(), err=io.StringIO())
+    code = audit.run([str(crawl), *words], context)
+    assert isinstance(context.out, io.StringIO)
+    return code, context.out.getvalue()
+
+
+FOUND: dict[str, set[str]] = {
+    "broken-links": {"gone", "error"},
+    "server-errors": {"error"},
+    "no-answer": set(),
+    "redirect-circles": {"circle", "circle2"},
+    "redirect-chains": {"chain"},
+    "links-to-redirects": {"moved", "circle", "chain"},
+    "slow": {"slow"},
+    "no-title": {"untitled"},
+    "same-title": {"twin1", "twin2", "equal1", "equal2", "near1", "near2"},
+    "long-title": {"long"},
+    "no-description": {"nodescription"},
+    "same-description": {"described1", "described2", "equal1", "equal2", "near1", "near2"},
+    "no-h1": {"noh1"},
+    "several-h1": {"twoh1"},
+    "canonical-elsewhere": {"canonical", "canonicalbroken", "canonicalchain", "header"},
+    "canonical-broken": {"canonicalbroken"},
+    "canonical-chains": {"canonicalchain"},
+    "noindex-linked": {"noindex"},
+    "forbidden-linked": {"private/page"},
+    "orphans": {"orphan", "listed"},
+    "sitemap-not-200": {"gone", "private/page"},
+    "not-in-sitemap": {"plain"},
+    "deep": {"level6"},
+    "equal-pages": {"equal1", "equal2"},
+    "nearly-equal-pages": {"near1", "near2"},
+    "wrong-type": {"wrongtype.html"},
+    "wrong-charset": {"garbled"},
+}
+"""Rule -> the pages that it finds."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_defect_is_found_and_only_there(
+    crawl: Path, conf: Configuration, root: str, name: str, tmp_path: Path
+) -> None:
+    _, text = asked(crawl, conf, "--only", name, "--json", "--csv", str(tmp_path))
+    with (tmp_path / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["url"].removeprefix(root) for row in rows} == FOUND[name]
+    [said] = json.loads(text)
+    assert said["count"] == len(rows)
+    assert set(said["urls"]) == {row["url"] for row in rows}
+
+
+def test_every_rule_has_a_page(conf: Configuration) -> None:
+    assert rules_of(conf).keys() == FOUND.keys()
+
+
+def test_what_people_read(crawl: Path, conf: Configuration, root: str, tmp_path: Path) -> None:
+    code, text = asked(crawl, conf)
+    assert code == 0
+    lines = text.splitlines()
+    at = lines.index("warning: slow, 1 finding")
+    assert lines[at + 2] == f"    {root}slow"
+    assert lines[-1] == "1 rule found nothing."
+    assert [line.split(":")[0] for line in lines if not line.startswith(" ")][:-1] == sorted(
+        (line.split(":")[0] for line in lines[:-1] if not line.startswith(" ")),
+        key=("error", "warning", "notice").index,
+    )
+
+
+@pytest.mark.parametrize(
+    ("only", "threshold", "code"),
+    [("slow", "error", 0), ("slow", "warning", 1), ("no-answer", "notice", 0)],
+)
+def test_exit_codes_for_ci(
+    crawl: Path, conf: Configuration, only: str, threshold: str, code: int
+) -> None:
+    assert asked(crawl, conf, "--only", only, "--fail-on", threshold)[0] == code
+
+
+def test_wrong_words(crawl: Path, conf: Configuration) -> None:
+    with pytest.raises(UsageError, match="there is no rule gone: the rules are broken-links"):
+        asked(crawl, conf, "--only", "gone")
+    with pytest.raises(UsageError, match="--fail-on: expected error, warning, notice, found bad"):
+        asked(crawl, conf, "--fail-on", "bad")
+
+
+def test_the_statement_of_a_rule_is_one_for_sql(crawl: Path, conf: Configuration) -> None:
+    out = io.StringIO()
+    context = JobContext(conf.freeze(), out=out)
+    assert audit.run(["--explain", "slow"], context) == 0
+    assert len(minutch.open(crawl).sql(out.getvalue())) == 1
+
+
+def test_what_a_crawl_cannot_tell_is_said(crawl: Path, conf: Configuration, tmp_path: Path) -> None:
+    """As of a segment of Nutch's, which has no h1, description, canonical link or sitemap."""
+    shutil.copytree(crawl, tmp_path / "crawl", ignore=shutil.ignore_patterns("sitemaps"))
+    _, text = asked(tmp_path / "crawl", conf, "--only", "sitemap-not-200", "--json")
+    [said] = json.loads(text)
+    assert said["count"] is None and "minutch sitemap" in said["set"]
+    _, text = asked(tmp_path / "crawl", conf, "--only", "not-in-sitemap,slow")
+    assert "not to be told: not-in-sitemap" in text
+
+
+OWN = """
+[[rule]]
+id = "many-links"
+severity = "notice"
+says = "Pages with many links."
+sql = "select url, outlinks from site where outlinks > 20"
+
+[[rule]]
+id = "slow"
+severity = "error"
+says = "Slower than ever."
+sql = "select url from site where response_ms > 100000"
+"""
+
+
+def own(conf: Configuration, folder: Path, text: str) -> Configuration:
+    (folder / "audit-rules.toml").write_text(text)
+    return Configuration.load([folder], overrides=dict(conf.items()))
+
+
+def test_own_rules(crawl: Path, conf: Configuration, root: str, tmp_path: Path) -> None:
+    mine = own(conf, tmp_path, OWN)
+    _, text = asked(crawl, mine, "--only", "many-links,slow", "--json")
+    many, slow = json.loads(text)
+    assert many["urls"] == [root]
+    assert (slow["severity"], slow["count"]) == ("error", 0)
+    assert list(rules_of(mine)).index("slow") < list(rules_of(mine)).index("no-title")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("[[rule]", "audit-rules.toml: Expected"),
+        ("[[rule]]\nid = 'a'", "rule 1: no severity and no says and no sql"),
+        ("[[rule]]\nid = 1", "expected texts"),
+        ("[[rule]]\nid = 'a'\nseverity = 'bad'\nsays = 'x'\nsql = 'y'", "severity: expected error"),
+        ("[[rule]]\nid = 'a'\nwhat = 'x'", "what is none of id, severity"),
+    ],
+)
+def test_rules_that_are_none(conf: Configuration, tmp_path: Path, text: str, wrong: str) -> None:
+    with pytest.raises(ConfigError, match=wrong):
+        rules_of(own(conf, tmp_path, text))
+
+
+def test_a_statement_that_is_none_names_its_rule(
+    crawl: Path, conf: Configuration, tmp_path: Path
+) -> None:
+    text = OWN.replace("outlinks > 20", "outlink > 20")
+    with pytest.raises(QueryError, match="rule many-links: there is no column outlink"):
+        asked(crawl, own(conf, tmp_path, text), "--only", "many-links")
+
+
+def test_cells_are_no_formulas() -> None:
+    """OWASP, CSV Injection: spreadsheets compute what begins so."""
+    cells = ["=1+1", "+1", "-1", "@sum", "\tx", "plain", "http://a/=1", None]
+    text = "".join(csv_of(pl.DataFrame({"url": cells, "n": range(8)})))
+    rows = list(csv.reader(io.StringIO(text)))[1:]
+    assert [row[0] for row in rows] == [
+        *("'=1+1", "'+1", "'-1", "'@sum", "'\tx", "plain", "http://a/=1", ""),
+    ]
