@@ -1,4 +1,4 @@
-"""Crawls the corpus once, by the commands that people use."""
+"""Crawls the corpus once in each way of reading links, by the commands that people use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ SETTINGS: Final = {
     "http.agent.name": "corpusbot",
     "http.proxy.host": "127.0.0.1",
     "plugin.includes": "protocol-http|parse-(html|text|tika)|urlnormalizer-pass|scoring-opic",
-    "parser.html.outlinks.whatwg": "true",
     "db.max.outlinks.per.page": "-1",
     "fetcher.server.delay": "0",
     "fetcher.server.min.delay": "0",
@@ -29,6 +28,14 @@ SETTINGS: Final = {
     "fetcher.threads.per.queue": "8",
     "fetcher.threads.start.delay": "0",
     "parser.workers": "0",
+}
+
+
+BROWSERS, DEFAULT, LOADS = "browsers", "default", "loads"
+WAYS: Final = {
+    BROWSERS: {"parser.html.outlinks.whatwg": "true"},
+    DEFAULT: {"parser.html.outlinks.whatwg": "false"},
+    LOADS: {"parser.html.outlinks.whatwg": "true", "parser.html.outlinks.browser": "true"},
 }
 
 
@@ -45,7 +52,7 @@ class Crawled:
     """Of the CrawlDb that the sitemaps have filled."""
 
 
-def crawl(folder: Path) -> Crawled:
+def crawl(folder: Path, way: str) -> Crawled:
     """Crawls the corpus."""
     kinds = {kind: cases(kind) for kind in ("page", "robots", "sitemap")}
     answers = {
@@ -60,7 +67,9 @@ def crawl(folder: Path) -> Crawled:
         (folder / name / "urls.txt").write_text("\n".join(urls), encoding="utf-8")
     db, segments, listed = (str(folder / name) for name in ("crawldb", "segments", "listed"))
     with serving(answers) as port:
-        conf = Configuration.load([]).with_values({**SETTINGS, "http.proxy.port": str(port)})
+        conf = Configuration.load([]).with_values(
+            {**SETTINGS, **WAYS[way], "http.proxy.port": str(port)}
+        )
 
         def do(command: object, *words: str) -> None:
             job = JobContext(conf, out=io.StringIO(), err=io.StringIO(), stdin=io.StringIO())
