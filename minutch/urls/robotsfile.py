@@ -55,6 +55,8 @@ _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", 
 _WHOLE_SECONDS = re.compile(r"[+-]?[0-9]+")
 _SECONDS = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 _MAX_INT = 0x7FFFFFFF
+_MOST_DIGITS = 4000
+"""Of a number, fewer than Python reads at once; more don't make it shorter than any limit."""
 
 
 class RuleLine(NamedTuple):
@@ -179,14 +181,16 @@ def _add_delay(group: Group, value: str, line: int) -> None:
 
 
 def _milliseconds(text: str) -> int | None:
-    """Whole seconds, or a decimal fraction; None for anything else and for negative numbers."""
+    """Whole seconds, or a decimal fraction, no more than an int of Java's; None for anything else
+    and for negative numbers.
+    """
     if _WHOLE_SECONDS.fullmatch(text) is not None:
-        seconds: float = int(text)
+        seconds: float = int(text[:_MOST_DIGITS])
     elif _SECONDS.fullmatch(text) is not None:
         seconds = float(text.rstrip("fFdD"))
     else:
         return None
-    return int(seconds * 1000 + 0.5) if 0 <= seconds <= _MAX_INT else None
+    return int(min(seconds, _MAX_INT) * 1000 + 0.5) if seconds >= 0 else None
 
 
 def _add_signal(group: Group, value: str, line: int) -> None:
