@@ -17,6 +17,11 @@ LONGEST: Final = 8192
 
 _BLANKS: Final = " \t\n\f\r"
 _CANDIDATE: Final = re.compile(r"[\s,]*+([^\s]++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
+_WIDTH, _HEIGHT = (rf"0*+[1-9][0-9]*+{letter}" for letter in "wh")
+_DENSITY: Final = r"(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?x"
+_DESCRIPTORS: Final = re.compile(
+    rf"\s*+(?:{_WIDTH}(?:\s++{_HEIGHT})?|{_HEIGHT}\s++{_WIDTH}|{_DENSITY})?\s*+", re.ASCII
+)
 _IN_CSS: Final = re.compile(
     r"/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
     r"|(?:(?P<link>@import\s++|url\(\s*+)|)(?:\"(?P<double>(?:[^\"\\\n]++|\\.)*+)\"?|'(?P<single>(?:[^'\\\n]++|\\.)*+)'?)"
@@ -31,13 +36,15 @@ _LIKELY: Final = re.compile(r"(?:https?://|//?|\.\.?/)[\w~%-][^\s<>\"']*+", re.I
 
 
 def in_srcset(value: str) -> Iterator[str]:
-    """Yields the URLs of the candidates, without their descriptors."""
+    """Yields the URLs of the candidates; one whose descriptors are in error is none."""
     at = 0
     while (match := _CANDIDATE.match(value, at)) is not None:
-        url, at = match[1], match.end()
+        url, descriptors = match.groups()
+        at = match.end()
         if url.endswith(","):
-            at = match.end(1)
-        yield url.rstrip(",")
+            at, descriptors = match.end(1), ""
+        if _DESCRIPTORS.fullmatch(descriptors) is not None:
+            yield url.rstrip(",")
 
 
 def in_list(value: str) -> Iterator[str]:
