@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Final
 
 from minutch.cycle.parse.robotsdirectives import Directives, words_for
@@ -71,14 +70,26 @@ def _equivalent(
     if name == "pragma":
         tags.no_cache |= "no-cache" in content.lower()
     elif name == "refresh":
-        found = read_refresh(content)
-        if found is not None:
-            tags.refresh = True
-            tags.refresh_time, target = found
-            tags.refresh_href = page
-            if target:
-                with suppress(UrlError):
-                    tags.refresh_href = resolved_page(resolver, target)
+        _refresh(tags, content, page, resolver)
+
+
+def _refresh(
+    tags: HTMLMetaTags, content: str, page: str, resolver: Resolver | WhatwgResolver
+) -> None:
+    """Takes a refresh. In browsers the first one counts, and none to what is no page's URL; in
+    Nutch the last one does, which is one of the page itself then.
+    """
+    found, is_browsers = read_refresh(content), isinstance(resolver, WhatwgResolver)
+    if found is None or (is_browsers and tags.refresh):
+        return
+    seconds, target = found
+    try:
+        href = resolved_page(resolver, target) if target else page
+    except UrlError:
+        if is_browsers:
+            return
+        href = page
+    tags.refresh, tags.refresh_time, tags.refresh_href = True, seconds, href
 
 
 def read_refresh(value: str) -> tuple[int, str] | None:
