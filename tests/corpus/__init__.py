@@ -14,7 +14,8 @@ Content-Type, `headers` are more of them, `status` is 200 if it is missing.
     [[page]]       at http://pages.example/d/NAME, its answers `links` (in order), `title`, `text`,
                    `charset` (Java's name in lower case), `redirect` ("": none); `links` beginning
                    with a slash are of that host
-    [[robots]]     a robots.txt, its answers `allowed` and `refused`: paths at http://NAME.example
+    [[robots]]     a robots.txt, its answers `allowed` and `refused`: paths at http://NAME.example;
+                   `delay`: its Crawl-delay in ms, -1 for none. `fill` bytes of comments precede it
     [[sitemap]]    at http://NAME.example/PATH (/sitemap.xml if `path` is missing), its answer
                    `urls`; `more` are other files of the host. `gzip` compresses it
 

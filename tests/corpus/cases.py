@@ -64,6 +64,7 @@ def answer_of(table: dict[str, Any]) -> Answer:
         if "raw" in table
         else table.get("body", "").encode(table.get("in", "utf-8"))
     )
+    body = (b"#" * 99 + b"\n") * (table.get("fill", 0) // 100) + body
     if table.get("gzip"):
         body = gzip.compress(body, mtime=0)
     headers = dict(table.get("headers", {}))

@@ -10,8 +10,9 @@ import pytest
 
 from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY
+from minutch.urls.robots import parse_robots
 from tests.corpus.cases import PAGES, Case, cases
-from tests.corpus.crawled import DEFAULT, LOADS, WAYS, Crawled, crawl
+from tests.corpus.crawled import DEFAULT, LOADS, SETTINGS, WAYS, Crawled, crawl
 
 LEAST = 200
 
@@ -85,6 +86,12 @@ def test_robots(crawls: Crawls, case: Case) -> None:
     assert fetched == dict.fromkeys(case.table.get("allowed", ()), "success") | dict.fromkeys(
         case.table.get("refused", ()), "robots_denied"
     )
+
+
+@pytest.mark.parametrize("case", [c for c in cases("robots") if "delay" in c.table], ids=str)
+def test_delays(case: Case) -> None:
+    rules = parse_robots(case.answers()[case.url].body, "text/plain", [SETTINGS["http.agent.name"]])
+    assert (-1 if rules.crawl_delay is None else rules.crawl_delay) == case.table["delay"]
 
 
 @pytest.mark.parametrize(("way", "case"), _in_ways("sitemap"))
