@@ -112,6 +112,12 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>-post</value>
   </property>
 
+  <!-- false: what template elements hold is not the page's; often it is URLs to be filled in. -->
+  <property>
+    <name>parser.html.templates</name>
+    <value>false</value>
+  </property>
+
   <!-- Bytes of a page that are kept; longer ones are cut off. -1: all. -->
   <property>
     <name>http.content.limit</name>

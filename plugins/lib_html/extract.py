@@ -43,6 +43,7 @@ class Extractor:
     def __init__(self, conf: Configuration) -> None:
         self.elements = Elements.of(conf)
         self._limits = Limits(conf)
+        self._inert = not conf.get_boolean("parser.html.templates", True)
 
     @cached_property
     def _reader(self) -> TreeReader | None:
@@ -68,7 +69,7 @@ class Extractor:
         self, data: bytes, *, marked: bool = False
     ) -> tuple[LexborHTMLParser, ParsedMarkup]:
         """Reads the page by the walk in Python."""
-        document = build_tree(data if data.isascii() else clean(data))
+        document = build_tree(data if data.isascii() else clean(data), inert=self._inert)
         return document, Walk(self.elements).page(document, marked=marked)
 
     def read_by_kernel(
@@ -80,7 +81,7 @@ class Extractor:
         document = plain_tree(data)
         page = reader.read(document, marked=marked)
         if page is None:
-            document = build_tree(data)
+            document = build_tree(data, inert=self._inert)
             page = reader.read(document, marked=marked, rewritten=True)
         return document, page or Walk(self.elements).page(document, marked=marked)
 

@@ -1,7 +1,8 @@
 """Rewrites markup that Lexbor reads as text or drops from the tree, so that it is parsed as in
 Nutch.
 
-    template                    gets another name, so that its content is markup like any other
+    template                    gets another name, so that its content is markup like any other; if
+                                templates are inert, the root of a shadow tree alone, which is shown
     iframe with an end tag      likewise, if there is something inside
     iframe without one          gets another name and ends at once; so does `<iframe … />`
     noembed, noframes, xmp      get another name where the end tag is missing: a browser would take
@@ -27,21 +28,26 @@ _HIDDEN: Final = (b"noembed", b"noframes", b"xmp")
 """Elements that hold text if they have an end tag."""
 _TAG: Final = re.compile(rb"<(?:!--|(/?)([a-z][^\s/>]*))")
 _REST_OF_TAG: Final = re.compile(rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+'|(?![\"'])))*+(>?)")
+_SHADOW: Final = re.compile(rb"[\s/\"']shadowrootmode\s*=\s*[\"']?(?:open|closed)(?![^\s/>\"'])")
 _BLANKS: Final = b" \t\n\x0b\f\r"
 
 
-def rewrite(data: bytes) -> bytes:
-    """Returns the page with other names where they have to be; takes one pass."""
-    return b"".join(_Rewriter(data).pieces())
+def rewrite(data: bytes, *, inert: bool = False) -> bytes:
+    """Returns the page with other names where they have to be; takes one pass. `inert`: what
+    templates hold is not the page's.
+    """
+    return b"".join(_Rewriter(data, inert).pieces())
 
 
 class _Rewriter:
     """One pass over one page."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, data: bytes, inert: bool) -> None:
+        self._data, self._inert = data, inert
         self._lower = data.lower()
         self._next: dict[bytes, int] = {}
+        self._templates: list[bool] = []
+        """For each open template, whether it is renamed."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yields the page in pieces."""
@@ -54,7 +60,7 @@ class _Rewriter:
                 at = self._after(b"-->", match.end())
                 continue
             if closes:
-                is_renamed = name in (b"template", b"iframe")
+                is_renamed = name == b"iframe" or (name == b"template" and self._closes_renamed())
             elif name in _TEXTS:
                 at, is_renamed = self._after(b"</" + name, at), False
             elif name in _HIDDEN:
@@ -62,7 +68,9 @@ class _Rewriter:
                 at = at if is_renamed else self._after(b"</" + name, at)
             else:
                 name_end, at = at, self._end_of_tag(at)
-                is_renamed = name == b"template" or (name == b"iframe" and not self._is_empty(at))
+                is_renamed = (name == b"template" and self._opens_renamed(name_end, at)) or (
+                    name == b"iframe" and not self._is_empty(at)
+                )
                 if name == b"iframe" and is_renamed and self._is_unclosed(name_end, at):
                     new_end = b"</" + PREFIX + name + b">"
                 elif name == b"iframe" and not is_renamed:
@@ -71,6 +79,15 @@ class _Rewriter:
                 yield data[done:start] + PREFIX + data[start:at] + new_end
                 done = at
         yield data[done:]
+
+    def _opens_renamed(self, name_end: int, end: int) -> bool:
+        """Returns True if the template whose tag goes from `name_end` to `end` is renamed."""
+        is_renamed = not self._inert or _SHADOW.search(self._lower, name_end, end) is not None
+        self._templates.append(is_renamed)
+        return is_renamed
+
+    def _closes_renamed(self) -> bool:
+        return self._templates.pop() if self._templates else not self._inert
 
     def _find(self, text: bytes, start: int) -> int:
         """Returns the next position of a text, -1 if there is none. Remembers it, so that all calls

@@ -71,6 +71,7 @@ OWN = {
     "parser.html.outlinks.browser",
     "parser.html.outlinks.kinds",
     "parser.html.outlinks.whatwg",
+    "parser.html.templates",
     "parser.outlinks.count",
     "parser.sandbox",
     "parser.sandbox.allow",

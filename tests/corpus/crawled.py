@@ -33,7 +33,7 @@ SETTINGS: Final = {
 
 BROWSERS, DEFAULT, LOADS = "browsers", "default", "loads"
 WAYS: Final = {
-    BROWSERS: {"parser.html.outlinks.whatwg": "true"},
+    BROWSERS: {"parser.html.outlinks.whatwg": "true", "parser.html.templates": "false"},
     DEFAULT: {"parser.html.outlinks.whatwg": "false"},
     LOADS: {"parser.html.outlinks.whatwg": "true", "parser.html.outlinks.browser": "true"},
 }

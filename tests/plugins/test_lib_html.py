@@ -42,6 +42,7 @@ CONFIGURATIONS = [
             "parser.html.outlinks.ignore_tags": "script,a",
         }
     ),
+    configuration(**{"parser.html.templates": "false"}),
 ]
 EXTRACTORS = [Extractor(conf) for conf in CONFIGURATIONS]
 
@@ -113,7 +114,8 @@ def compare(data: bytes) -> ParsedMarkup:
         "<iframe src=f/>x<a href=y>z</a><noembed><b>c<xmp>d<noframes>e",
         (
             "<template><a"
-            " href=x>y</a></template><table><template><tr><td>z</template></table></TEMPLATE>"
+            " href=x>y</a></template><template shadowrootmode=open>s</template>"
+            "<table><template><tr><td>z</template></table></TEMPLATE>"
         ),
         (
             "<x-own><a-very-long-name-of-an-element"

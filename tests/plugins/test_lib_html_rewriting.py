@@ -44,6 +44,31 @@ def test_what_follows_is_the_pages(body: str, text: str, expected: list[tuple[st
 
 
 @pytest.mark.parametrize(
+    ("body", "default", "inert"),
+    [
+        ("<template>a</template>b", "a b", "b"),
+        ("<template><template>a</template>b</template>c", "a b c", "c"),
+        ("<template shadowrootmode=open>a</template>b", "a b", "a b"),
+        ("<template a=b SHADOWROOTMODE='Closed'>a</template>b", "a b", "a b"),
+        ("<template shadowrootmode=opened>a</template>b", "a b", "b"),
+        ("<template xshadowrootmode=open>a</template>b", "a b", "b"),
+        ("</template>a<template>b", "a b", "a"),
+        ("<template><iframe>a</iframe></template><iframe>b</iframe>c", "a b c", "b c"),
+        (
+            "<template shadowrootmode=open>a<template>b</template>c</template>d",
+            "a b c d",
+            "a c d",
+        ),
+    ],
+)
+def test_what_templates_hold(body: str, default: str, inert: str) -> None:
+    """HTML Standard, 4.12.3: it is no content of the document, but for declarative shadow roots."""
+    for value, expected in (("true", default), ("false", inert)):
+        conf = configuration(**{"parser.html.templates": value})
+        assert parse(f"<body>{body}", conf).text == expected
+
+
+@pytest.mark.parametrize(
     "page",
     [
         b"<p>text",
