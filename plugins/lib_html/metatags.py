@@ -59,7 +59,7 @@ def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str], 
         tags.no_index |= forbidden.no_index
         tags.no_follow |= forbidden.no_follow
         tags.no_cache |= forbidden.no_cache
-        if forbidden.noted and name != ROBOTS_KEY:
+        if name != ROBOTS_KEY and forbidden.noted:
             tags.general_tags.setdefault(ROBOTS_KEY, [])[:0] = forbidden.noted
 
 

@@ -59,16 +59,15 @@ class Directives(NamedTuple):
     @classmethod
     def of(cls, words: Iterable[str], now: int) -> Directives:
         """Returns what these words forbid at the time `now` (ms since 1970)."""
-        found = dict.fromkeys(words)
-        ends = {word: end for word in found if (end := _end(word)) is not None}
-        later = tuple(word for word, end in ends.items() if end > now)
+        found = tuple(words)
         none = "none" in found
-        return cls(
-            none or "noindex" in found or len(later) < len(ends),
-            none or "nofollow" in found,
-            "noarchive" in found,
-            later,
-        )
+        later: tuple[str, ...] = ()
+        no_index = none or "noindex" in found
+        for word in found:
+            if word.startswith(_UNTIL) and (end := _end(word)) is not None:
+                no_index |= end <= now
+                later += (word,) if end > now else ()
+        return cls(no_index, none or "nofollow" in found, "noarchive" in found, later)
 
     @property
     def noted(self) -> list[str]:
