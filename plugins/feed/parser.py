@@ -68,7 +68,11 @@ class FeedParser(Parser):
     def _entry(self, link: str, entry: FeedEntry, feed_link: str | None, content: Content) -> Parse:
         metadata = _entry_metadata(entry, feed_link)
         content_metadata = Metadata(
-            {name: list(values) for name, values in content.metadata.items()}
+            {
+                name: list(values)
+                for name, values in content.metadata.items()
+                if name.lower() != CONTENT_TYPE_KEY.lower()
+            }
         )
         parsed = self._parsed(link, entry, content_metadata)
         content_metadata.pop(CONTENT_TYPE_KEY, None)

@@ -181,6 +181,13 @@ class TestFeed:
         assert (own.text, own.data.title, own.is_original) == ("All the news", "News & more", True)
         assert own.data.content_meta["Content-Type"] == ["application/rss+xml"]
 
+    def test_entries_have_no_content_type_of_the_feed(self) -> None:
+        """RFC 9110, 5.1: whatever the case of the header's name, as segments of others have it."""
+        page = content(ATOM, "application/atom+xml")
+        page.metadata["content-type"] = page.metadata.pop("Content-Type")
+        found = [one for one in parse_all(page, self.CONF).values() if not one.is_original]
+        assert {one.data.meta("Content-Type") for one in found} == {None}
+
     @pytest.mark.parametrize(
         ("feed", "text"),
         [
