@@ -73,6 +73,16 @@ def _equivalent(
         _refresh(tags, content, page, resolver)
 
 
+def read_refreshes_below(
+    contents: Iterable[str], tags: HTMLMetaTags, page: str, resolver: Resolver | WhatwgResolver
+) -> None:
+    """Takes a refresh from the contents of refresh elements in the body, where browsers look, too,
+    and Nutch does not.
+    """
+    for content in contents:
+        _refresh(tags, content, page, resolver)
+
+
 def _refresh(
     tags: HTMLMetaTags, content: str, page: str, resolver: Resolver | WhatwgResolver
 ) -> None:

@@ -40,7 +40,7 @@ from minutch.urls.resolve import Resolver, WhatwgResolver, hosted, resolver_clas
 from .browserlinks import BrowserLinks
 from .extract import Extractor
 from .headerlinks import header_links
-from .metatags import read_metatags
+from .metatags import read_metatags, read_refreshes_below
 from .walk import ParsedMarkup, title_in_body
 from .xhtml import as_html, is_xhtml
 
@@ -86,6 +86,10 @@ class HtmlPages:
         tags = read_metatags(
             page.metas, content.base, resolver, self._agents, self._conf.clock.now()
         )
+        if isinstance(own, WhatwgResolver) and b"refresh" in markup.lower():
+            nodes = document.css("body meta[http-equiv=refresh i]")
+            contents = (node.attributes.get("content") or "" for node in nodes)
+            read_refreshes_below(contents, tags, content.base, resolver)
         tags.base_href = None if resolver is own else resolver.base
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
