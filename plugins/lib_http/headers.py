@@ -7,6 +7,7 @@ HttpResponse.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -38,6 +39,8 @@ LONGEST_KEPT: Final = 512
 """Bytes of a line, and of all names of an answer, that are kept for the next answer; longer ones
 are hardly alike.
 """
+_OWN: Final = re.compile(r"_[a-z.]+_|(?:minutch|nutch|robotstxt|http\.content)\..+", re.DOTALL)
+"""Keys, in lower case, by which the crawler notes what it knows of an answer itself."""
 _MAX_DISTANCE: Final = 3
 _LETTERS_PER_ERROR: Final = 3
 
@@ -80,7 +83,8 @@ class SpellCheckedMetadata(Metadata):
         self[self._own(name)] = [value]
 
     def put_lines(self, lines: Sequence[bytes], start: int = 0) -> None:
-        """Sets the values of header lines from number `start` on; skips one without a colon.
+        """Sets the values of header lines from number `start` on; skips one without a colon, or one
+        that would pass for a note of the crawler's own.
 
         Of a field in several lines the last one counts, as in Nutch, but all count of `LISTS`.
         """
@@ -179,11 +183,13 @@ def unfold(lines: Iterable[bytes]) -> Iterator[str]:
 
 
 def _field(line: bytes) -> tuple[str, str, str] | None:
-    """Splits a header line: corrected name, key to look it up, and value; None for a malformed
-    line.
+    """Splits a header line: corrected name, key to look it up, and value; None for a line that is
+    skipped.
     """
     name, colon, value = line.decode("latin-1").rstrip("\r\n").partition(":")
-    return (*_fold(name), value.lstrip(" \t")) if colon else None
+    spelled, folded = _fold(name)
+    is_skipped = not colon or _OWN.fullmatch(folded) is not None
+    return None if is_skipped else (spelled, folded, value.lstrip(" \t"))
 
 
 _kept_fold = lru_cache(maxsize=4096)(_fold)

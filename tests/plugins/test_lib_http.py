@@ -18,7 +18,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
 from minutch.hadoop.formats import zstd
 from minutch.hadoop.formats.javahash import string_hash
-from minutch.records.metadata import SEGMENT_NAME_KEY, TRUNCATED_KEY, Metadata
+from minutch.records.metadata import REQUEST_KEY, Metadata
 from plugins.lib_http.addressrules import AddressRules, embedded, is_special, parse_rule
 from plugins.lib_http.dates import format_date, parse_date
 from plugins.lib_http.decoding import decode
@@ -81,13 +81,21 @@ def test_names_are_looked_up_without_case_and_the_last_value_wins_but_for_lists(
     assert metadata.first("nothing", "else") == "else"
 
 
-def test_a_server_cannot_rename_the_keys_of_the_crawler() -> None:
+def test_a_server_cannot_say_what_the_crawler_notes() -> None:
     metadata = SpellCheckedMetadata()
-    metadata.put_lines([b"HTTP.Content.Truncated: false", b"NUTCH.Segment.Name: mine"])
-    metadata.set(TRUNCATED_KEY, "true")
-    metadata.set(SEGMENT_NAME_KEY, "20260101000000")
-    stored = Metadata.from_bytes(metadata.to_bytes())
-    assert stored == {TRUNCATED_KEY: ["true"], SEGMENT_NAME_KEY: ["20260101000000"]}
+    metadata.set(REQUEST_KEY, "GET / HTTP/1.1")
+    metadata.put_lines(
+        [
+            b"HTTP.Content.Truncated: true",
+            b"NUTCH.Segment.Name: mine",
+            b"_request_: theirs",
+            b"_FST_: x",
+            b"_x: kept",
+            b"Cat: theirs",
+        ]
+    )
+    metadata.set("cat", "ours")
+    assert metadata == {REQUEST_KEY: ["GET / HTTP/1.1"], "_x": ["kept"], "cat": ["ours"]}
 
 
 def test_continued_header_lines_are_joined() -> None:
