@@ -31,6 +31,7 @@ text.
 _PLAIN_URL: Final = re.compile(
     r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
 )
+_PORTS: Final = {"http": ":80", "https": ":443", "ftp": ":21"}
 SCHEMES: Final = ("http://", "https://", "ftp://", "file:/")
 _BROWSERS: Final = WhatwgResolver("")
 _WITH_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\][\t\n\r]*[/\\]")
@@ -57,7 +58,8 @@ class ListedUrls:
 
     With `whatwg` (`parser.html.outlinks.whatwg`) they are those of the URL standard, relative to
     the sitemap's; but each names a host, as sitemaps.org wants it: a line of prose is no URL.
-    `strict` takes only those below the folder of the sitemap's own URL.
+    `strict` takes only those below the folder of the sitemap's own URL, however the host is spelled
+    (RFC 3986, 6.2.2.1 and 6.2.3; crawler-commons compares letters).
     """
 
     def __init__(self, url: str, *, strict: bool, whatwg: bool = False) -> None:
@@ -68,7 +70,11 @@ class ListedUrls:
 
     def allows(self, url: str) -> bool:
         """Tells whether a URL may stand in the sitemap."""
-        return not self._strict or url.startswith(self._folder)
+        return (
+            not self._strict
+            or url.startswith(self._folder)
+            or _comparable(url).startswith(_comparable(self._folder))
+        )
 
     def read(self, text: str) -> str | None:
         """Returns the URL that `text` is; None if it is none."""
@@ -130,6 +136,18 @@ def base_of(url: str) -> str:
     port = "" if parsed.port == -1 else f":{parsed.port}"
     folder = parsed.path[: parsed.path.rfind("/") + 1] or "/"
     return str(parts.parse(f"{parsed.protocol}://{parsed.host}{port}{folder}"))
+
+
+def _comparable(url: str) -> str:
+    """Returns a URL without query, its host in lower case and without the port that its scheme
+    has anyway.
+    """
+    try:
+        parsed = parts.parse(url)
+    except UrlError:
+        return ""
+    host = (parsed.authority or "").lower().removesuffix(_PORTS.get(parsed.protocol, ""))
+    return f"{parsed.protocol}://{host}{parsed.path}"
 
 
 def checked_url(text: str) -> str | None:

