@@ -7,10 +7,11 @@ as crawlers do.
     line   = key ( [ blanks ] ":" [ blanks ] | blanks ) value [ "#" comment ]
 
 Keys are read without case and with the usual misspellings; a colon may be missing. Lines end at CR,
-LF, NEL, LS or PS. Bytes are UTF-8 unless a byte order mark says UTF-16; those after a limit don't
-count, nor does the line that it cuts (half a path would forbid more than its owner wrote), nor the
-rest of a line that is longer than 16,663 characters. An HTML page in place of the file is
-recognized; if it contains `User-agent:`, its lines are read without tags.
+LF, NEL, LS or PS. Bytes are UTF-8 unless a byte order mark says UTF-16; others stand for their
+escapes, as URLs have them. Those after a limit don't count, nor does the line that it cuts (half a
+path would forbid more than its owner wrote), nor the rest of a line that is longer than 16,663
+characters. An HTML page in place of the file is recognized; if it contains `User-agent:`, its lines
+are read without tags.
 
 Source: RFC 9309; SimpleRobotRulesParser of crawler-commons 1.6, which Nutch uses, where the RFC
 leaves room (typing errors, HTML, which Crawl-delay counts); google/robotstxt for the line length
@@ -52,6 +53,7 @@ _TAG = re.compile("<[^>]+>")
 _HTML = re.compile(r"<(?:html|head|body)\s*>", re.IGNORECASE | re.ASCII)
 _AGENT_LINE = re.compile("user-agent:", re.IGNORECASE | re.ASCII)
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _WHOLE_SECONDS = re.compile(r"[+-]?[0-9]+")
 _SECONDS = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 _MAX_INT = 0x7FFFFFFF
@@ -107,7 +109,7 @@ def read_robots(
         content = whole_lines(content[:limit])
     if not content:
         return None
-    text = _decode(content)
+    text = _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", _decode(content))
     is_html = content_type.lower().startswith("text/html") or _HTML.search(text) is not None
     if is_html and _AGENT_LINE.search(text) is None:
         return None
@@ -122,16 +124,18 @@ def line_of(content: bytes, number: int) -> str:
     """Returns a line of a file as its owner wrote it; empty where there is none of that number
     (from 1).
     """
-    lines = _LINE_END.split(_decode(content))
+    lines = _LINE_END.split(_NOT_UTF8.sub("\ufffd", _decode(content)))
     return lines[number - 1].strip(_BLANK) if 0 < number <= len(lines) else ""
 
 
 def _decode(content: bytes) -> str:
+    """Returns the text of a file; bytes that are not UTF-8 are surrogates."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
-            return content[len(mark) :].decode(encoding, "replace")
+            errors = "surrogateescape" if encoding == "utf-8" else "replace"
+            return content[len(mark) :].decode(encoding, errors)
     partial = next((n for n in (2, 1) if content.startswith(_MARKS[0][0][:n])), 0)
-    return content[partial:].decode("utf-8", "replace")
+    return content[partial:].decode("utf-8", "surrogateescape")
 
 
 def _read_line(robots: RobotsFile, line: str, number: int) -> None:
