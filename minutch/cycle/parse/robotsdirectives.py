@@ -42,6 +42,8 @@ _WITH_VALUE: Final = frozenset(
 _VALUE: Final = re.compile(r"\s*\S*")
 _UNTIL: Final = "unavailable_after"
 """Its value is a date, with blanks in it, and perhaps a comma behind the day of the week."""
+_LONGEST_DATE: Final = 64
+_NEVER: Final = 1 << 62
 _WEEKDAY: Final = re.compile(
     rf"({_UNTIL}\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\s*,", re.IGNORECASE
 )
@@ -53,26 +55,27 @@ class Directives(NamedTuple):
     no_index: bool = False
     no_follow: bool = False
     no_cache: bool = False
-    later: tuple[str, ...] = ()
-    """Each `unavailable_after` whose time is still to come."""
+    later: str = ""
+    """The `unavailable_after` whose time is the next to come."""
 
     @classmethod
     def of(cls, words: Iterable[str], now: int) -> Directives:
         """Returns what these words forbid at the time `now` (ms since 1970)."""
         found = tuple(words)
         none = "none" in found
-        later: tuple[str, ...] = ()
+        later, next_end = "", _NEVER
         no_index = none or "noindex" in found
         for word in found:
             if word.startswith(_UNTIL) and (end := _end(word)) is not None:
                 no_index |= end <= now
-                later += (word,) if end > now else ()
+                if now < end < next_end:
+                    later, next_end = word, end
         return cls(no_index, none or "nofollow" in found, "noarchive" in found, later)
 
     @property
     def noted(self) -> list[str]:
         """What the parse's metadata say of it, under ROBOTS_KEY, for the index job."""
-        return ["noindex"] if self.no_index else list(self.later)
+        return ["noindex"] if self.no_index else [self.later] if self.later else []
 
 
 def agents_of(conf: Configuration) -> frozenset[str]:
@@ -101,7 +104,9 @@ def words_for(value: str, agents: frozenset[str]) -> Iterator[str]:
 def _words(item: str) -> Iterator[str]:
     while (match := _AGENT.match(item)) is not None:
         if match[1] == _UNTIL:
-            yield f"{_UNTIL}: {item[match.end() :].strip()}"
+            date = item[match.end() :].strip()
+            if len(date) <= _LONGEST_DATE:
+                yield f"{_UNTIL}: {date}"
             return
         item = item[match.end() :]
         value = _VALUE.match(item)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.cycle.parse.robotsdirectives import is_over
+from minutch.cycle.parse.robotsdirectives import Directives, is_over, words_for
 from minutch.records.metadata import CACHING_FORBIDDEN_KEY
 from tests.support.pages import URL, configuration, content, parse, parse_all
 
@@ -60,6 +60,14 @@ def test_a_date_that_cannot_be_read_forbids_nothing(date: str) -> None:
     parsed = parse(page, configuration())
     assert (parsed.text, parsed.data.title) == ("T text", "T")
     assert parsed.data.parse_meta.first(CACHING_FORBIDDEN_KEY) == "content"
+
+
+def test_of_many_dates_the_next_one_counts() -> None:
+    """A page may say as many as it likes: no more than one is kept of them, and in linear time."""
+    dates = [f"unavailable_after: {year}-01-01" for year in range(2000, 9999)] * 5
+    words = words_for(", ".join([*dates, f"unavailable_after: {'1' * 999_999}"]), frozenset())
+    found = Directives.of(words, int(datetime(1999, 1, 1, tzinfo=UTC).timestamp() * 1000))
+    assert found.noted == ["unavailable_after: 2000-01-01"]
 
 
 @pytest.mark.parametrize(
