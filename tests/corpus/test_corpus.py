@@ -14,7 +14,7 @@ from minutch.urls.robots import parse_robots
 from tests.corpus.cases import PAGES, Case, cases
 from tests.corpus.crawled import DEFAULT, LOADS, SETTINGS, WAYS, Crawled, crawl
 
-LEAST = 200
+LEAST = 450
 
 
 Crawls = Callable[[str], Crawled]
