@@ -245,6 +245,19 @@ def test_a_stop_file_ends_it(jobs: Jobs, place: str) -> None:
     assert jobs.names[1:] == ["inject", "generate", *ROUND[1:]]
 
 
+def test_a_log_that_is_renamed_between_two_rounds_stops_nobody(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As logrotate does, at whatever moment."""
+    log_file = jobs.root / "crawl" / "crawl.log"
+    monkeypatch.setattr("minutch.log.log_to", lambda path, stream: path)
+    jobs.before = {
+        "inject": log_file.touch,
+        "dedup": lambda: log_file.unlink(missing_ok=True),
+    }
+    assert crawl(jobs, rounds=2).run().totals.rounds == 2
+
+
 @pytest.mark.parametrize("step", ROUND[1:])
 def test_an_interrupted_round_is_finished_first(jobs: Jobs, step: str) -> None:
     jobs.fails, jobs.error = step, KeyboardInterrupt()
