@@ -42,6 +42,7 @@ OF_SOURCES = (
     "conf/test_keys.py",
     "conf/test_own_properties.py",
     "docs/test_pages.py",
+    "docs/test_recipes.py",
     "kernels/test_library.py",
 )
 """Modules that are about the checkout: its sources, scripts and build."""

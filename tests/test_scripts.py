@@ -102,6 +102,7 @@ def test_bash_reads_it(script: str) -> None:
     ("script", "extras", "handed"),
     [
         ("minutch", "", "python -m minutch inject a b"),
+        ("nutch", "", "python -m minutch inject a b"),
         ("crawl", "", "python -m minutch crawl inject a b"),
         ("demo", "", "python -m tests.support.demo inject a b"),
         ("test", "[test]", "python -m pytest -n auto --dist worksteal -rs inject a b"),

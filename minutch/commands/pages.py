@@ -28,6 +28,7 @@ TOPICS = (
     "archives",
     "plugins",
     "operating",
+    "recipes",
     "cluster",
     "compatibility",
     "formats",

@@ -13,7 +13,7 @@ from tests.support.golden import PROJECT
 DOCS = PROJECT / "minutch" / "docs"
 PAGES = {"README": PROJECT / "README.md"} | {path.stem: path for path in sorted(DOCS.glob("*.md"))}
 _FENCE = re.compile(
-    r"(?:^`(?P<file>[\w./-]+)`\n\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    r"(?:^`(?P<file>[\w./@-]+)`\n\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
