@@ -7,13 +7,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.support.golden import PROJECT
 
 BASH = shutil.which("bash") or ""
+SETPRIV = shutil.which("setpriv") or ""
 pytestmark = pytest.mark.skipif(not BASH, reason="the scripts need bash")
 
 # Stands in for Python: notes what it was called with; `-m venv` puts a copy of itself into the
@@ -63,10 +66,15 @@ class Checkout:
         python.chmod(0o755)
 
     def run(
-        self, script: str, *args: str, cwd: Path | None = None, **more: str
+        self,
+        script: str,
+        *args: str,
+        cwd: Path | None = None,
+        by: Sequence[str] = (),
+        **more: str,
     ) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": str(self.path), "HOME": os.environ.get("HOME", "/"), **more}
-        command = [str(self.home / "bin" / script), *args]
+        command = [*by, str(self.home / "bin" / script), *args]
         return subprocess.run(
             command,
             env=environment,
@@ -222,6 +230,25 @@ def test_lint_runs_all_its_tools_and_fails_if_one_does(checkout: Checkout) -> No
     assert checkout.calls()[-4:] == tools
     assert checkout.run("lint", RUFF_FAILS="1").returncode == 1
     assert checkout.calls() == tools
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not SETPRIV, reason="needs root and setpriv")
+def test_a_prepared_checkout_works_for_every_user() -> None:
+    """Who may not write to it is told what to do where it has changed since."""
+    nobody = [SETPRIV, "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        checkout = Checkout(Path(folder))
+        refused = checkout.run("nutch", by=nobody)
+        assert checkout.run("minutch").returncode == 0
+        checkout.log.chmod(0o666)
+        done = checkout.run("nutch", "inject", by=nobody)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert checkout.calls()[-1] == "python -m minutch inject"
+        (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
+        for answer in (refused, checkout.run("nutch", by=nobody)):
+            assert answer.returncode == 1
+            assert "they run bin/minutch once, after which it works for everybody" in answer.stderr
 
 
 def test_the_tests_run_in_the_checkout(checkout: Checkout, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ PARSED = {
 LEFT_OUT = {
     r"^pip install": "changes the environment",
     r"^apt-get install": "changes the machine",
-    r"^(install|setpriv|systemctl) ": "changes the machine",
+    r"^(install|runuser|systemctl|useradd) ": "changes the machine",
     r"^docker ": "makes an image, which needs rights and a registry",
     r"^rsync ": "rsync is not on every machine; tests/docs/test_recipes.py runs it",
     r"^solr ": "Solr",
