@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 import weakref
@@ -34,6 +33,7 @@ from minutch.cycle.parse.sandbox import STRICT, Sandbox
 from minutch.cycle.parse.workerpipe import Channel
 from minutch.cycle.parse.workerprocess import FINISHING, NOT_BEGUN, WorkerTask, serve, too_long
 from minutch.processes import may_fork, start_worker
+from minutch.work.tables.parallel import cores
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -180,7 +180,7 @@ class WorkerPool(Generic[R]):
         self._task = make_task()
         self._settings = settings
         self._timeout = settings.timeout
-        self._most = max(1, settings.workers or _processors())
+        self._most = max(1, settings.workers or cores())
         self._idle: list[_Worker[R]] = []
         self._busy: dict[Any, _Worker[R]] = {}
         self._lent: set[_Worker[R]] = set()
@@ -381,10 +381,3 @@ def _batches(items: Iterable[bytes]) -> Iterator[_Batch[R]]:
             number, batch, size = number + 1, [], 0
     if batch:
         yield _Batch(number, batch, [None] * len(batch))
-
-
-def _processors() -> int:
-    """Returns the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -5,6 +5,7 @@ Kernels and Polars let go of Python's lock, so threads of one process are enough
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,30 +38,42 @@ def memory_budget(conf: Configuration) -> int:
 
 
 def available_memory(root: Path = Path("/")) -> int:
-    """Returns the bytes of memory that this process may have: the machine's, or fewer where its
-    control group, or one above, has a limit (a container's, systemd's MemoryMax and MemoryHigh).
-
-    Source: Linux, Documentation/admin-guide/cgroup-v2.rst.
+    """Returns the bytes of memory that this process may have: the machine's, or fewer where a
+    container or a systemd unit has a limit (--memory; MemoryMax, MemoryHigh).
     """
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    groups = root / "sys/fs/cgroup"
-    with suppress(OSError):
-        for line in (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines():
-            if line.startswith("0::/"):  # a path within the host's may be unknown in a container
-                own = groups / line.removeprefix("0::/")
-                limits += [
-                    limit
-                    for group in (own, *own.parents)
-                    if group.is_relative_to(groups)
-                    for limit in _limits(group)
-                ]
+    for group in _control_groups(root):
+        for name in ("memory.max", "memory.high"):
+            with suppress(OSError, ValueError):  # no such file; `max` is no limit
+                limits.append(int((group / name).read_text(encoding="ascii")))
     return min(limits)
 
 
-def _limits(group: Path) -> Iterator[int]:
-    for name in ("memory.max", "memory.high"):
-        with suppress(OSError, ValueError):  # no such file; `max` is no limit
-            yield int((group / name).read_text(encoding="ascii"))
+def cores(root: Path = Path("/")) -> int:
+    """Returns the number of cores that this process may use: those it may run on, or fewer where a
+    container or a systemd unit gets a share of their time (--cpus; CPUQuota).
+    """
+    may_run = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    limits = [may_run or 1]
+    for group in _control_groups(root):
+        with suppress(OSError, ValueError):
+            quota, period = map(int, (group / "cpu.max").read_text(encoding="ascii").split())
+            limits.append(max(1, math.ceil(quota / period)))
+    return min(limits)
+
+
+def _control_groups(root: Path) -> Iterator[Path]:
+    """Yields the folders of this process's control group and of all above it, whose limits hold,
+    too. In a container its own path may be the host's, which is not there.
+
+    Source: Linux, Documentation/admin-guide/cgroup-v2.rst.
+    """
+    groups = root / "sys/fs/cgroup"
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines():
+            if line.startswith("0::/"):
+                own = groups / line.removeprefix("0::/")
+                yield from (group for group in (own, *own.parents) if group.is_relative_to(groups))
 
 
 def number_of_parts(conf: Configuration) -> int:
@@ -70,11 +83,7 @@ def number_of_parts(conf: Configuration) -> int:
 
 def workers() -> int:
     """Threads that work at the same time: one per core that this process may use."""
-    return processwide.settings().cores or _cores()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processwide.settings().cores or cores()
 
 
 def for_each(work: Callable[[T], R], items: Iterable[T], threads: int = 0) -> list[R]:

@@ -13,6 +13,7 @@ from minutch.conf import Configuration
 from minutch.work.tables.parallel import (
     MEMORY_PROPERTY,
     available_memory,
+    cores,
     for_each,
     memory_budget,
     number_of_parts,
@@ -72,6 +73,16 @@ GROUPS = "sys/fs/cgroup"
 OWN = f"{GROUPS}/minutch.slice/minutch@news.service"
 
 
+def write_groups(root: Path, files: dict[str, str]) -> None:
+    """A machine's files of a process in a group, and these of the groups."""
+    (root / "proc/self").mkdir(parents=True)
+    path = root / "proc/self/cgroup"
+    path.write_text("1:name=systemd:/\n0::/minutch.slice/minutch@news.service\n")
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -87,13 +98,27 @@ def test_memory_is_that_of_the_control_group(
     tmp_path: Path, files: dict[str, str], expected: int
 ) -> None:
     """Linux's cgroup-v2.rst: a limit holds for the group and all below it; `max` is none."""
-    (tmp_path / "proc/self").mkdir(parents=True)
-    path = tmp_path / "proc/self/cgroup"
-    path.write_text("1:name=systemd:/\n0::/minutch.slice/minutch@news.service\n")
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_groups(tmp_path, files)
     assert available_memory(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({f"{OWN}/cpu.max": "300000 100000\n"}, 3),
+        ({f"{OWN}/cpu.max": "150000 100000\n"}, 2),
+        ({f"{OWN}/cpu.max": "max 100000\n", f"{GROUPS}/cpu.max": "20000 100000\n"}, 1),
+        ({f"{OWN}/cpu.max": "800000 100000\n"}, 4),
+        ({}, 4),
+    ],
+)
+def test_cores_are_those_of_the_control_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: int
+) -> None:
+    """Linux's cgroup-v2.rst: "$MAX $PERIOD", microseconds of all cores together in a period."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
+    write_groups(tmp_path, files)
+    assert cores(tmp_path) == expected
 
 
 def test_memory_where_there_are_no_control_groups(tmp_path: Path) -> None:
