@@ -145,6 +145,7 @@ class SiteServer:
 def _handler(server: SiteServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body waits 40 ms for the ACK of its head else
 
         def do_GET(self) -> None:
             host = self.headers.get("Host", "")
