@@ -30,6 +30,21 @@ PLAIN: Final = "\x1b[0m"
 """Our own colours, for `raw` streams; the last ends the others."""
 _PLURALS: Final = {"ies": "y", "ches": "ch", "s": ""}
 """Endings of words in the plural and in the singular."""
+_VERBS: Final = {
+    "are": "is",
+    "were": "was",
+    "have": "has",
+    "come": "comes",
+    "belong": "belongs",
+    "lead": "leads",
+    "redirect": "redirects",
+}
+"""Verbs in the plural and in the singular."""
+_GOES_ON: Final = " \\"
+_WORD: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|\[[^]\s][^]]*\]|[^\s"'])+""")
+"""A word of a command line."""
+_SQL_WORD: Final = re.compile(r"(?:'[^']*'|[^\s'])+")
+"""A word between double quotes: statements have strings between single ones."""
 _FIRST_BYTE: Final = 0xDC80
 _LAST_BYTE: Final = 0xDCFF
 
@@ -46,12 +61,37 @@ def visible_line(text: str) -> str:
 
 def counted(count: int, plural: str) -> str:
     """`1 page`, `2,000 pages`, `1 fetch`, `1 entry`; words that don't end in s stay."""
-    if count == 1:
-        end, instead = next(
-            (pair for pair in _PLURALS.items() if plural.endswith(pair[0])), ("", "")
-        )
-        plural = plural.removesuffix(end) + instead
-    return f"{count:,} {plural}"
+    return f"{count:,} {agreeing(count, plural)}"
+
+
+def agreeing(count: int, plural: str) -> str:
+    """Returns the word for a count, a noun or a verb: `page` and `is` for 1, else `pages` and
+    `are`.
+    """
+    if count != 1:
+        return plural
+    if plural in _VERBS:
+        return _VERBS[plural]
+    end, instead = next((pair for pair in _PLURALS.items() if plural.endswith(pair[0])), ("", ""))
+    return plural.removesuffix(end) + instead
+
+
+def folded_command(command: str, width: int | None, indent: int = 0) -> str:
+    """Returns a command line in lines of a width that a shell takes as one; as it is without one.
+    It begins at the column `indent`; its other lines are further in.
+    """
+    if width is None or indent + len(command) <= width:
+        return command
+    lines, room = [""], width - indent - len(_GOES_ON)
+    for word in _WORD.findall(command):
+        parts = _SQL_WORD.findall(word) if word[0] == '"' and len(word) > room - 4 else [word]
+        for number, part in enumerate(parts):
+            if lines[-1] and len(lines[-1]) + 1 + len(part) > room:
+                lines[-1] += "" if number else _GOES_ON  # between quotes a line end is a blank
+                lines.append(" " * 4 + part)
+            else:
+                lines[-1] += f"{' ' if lines[-1] else ''}{part}"
+    return f"\n{' ' * indent}".join(lines)
 
 
 def width_of(stream: TextIO) -> int | None:

@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,19 @@ from minutch.job import CLEAR
 from minutch.log import configure
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata
-from minutch.terminal import BOLD, PLAIN, RED, YELLOW, counted, guard, raw, visible, visible_line
+from minutch.terminal import (
+    BOLD,
+    PLAIN,
+    RED,
+    YELLOW,
+    counted,
+    folded,
+    folded_command,
+    guard,
+    raw,
+    visible,
+    visible_line,
+)
 from tests.cycle.fetch.test_seen import NOW, Terminal
 from tests.support.golden import PROJECT
 
@@ -159,15 +172,60 @@ def test_the_live_line_is_still_one() -> None:
     assert terminal.getvalue().startswith("\r\x1b[2K")
 
 
-def test_counts() -> None:
-    assert [counted(number, "rounds") for number in (0, 1, 2000)] == [
-        "0 rounds",
-        "1 round",
-        "2,000 rounds",
-    ]
-    assert [counted(1, words) for words in ("URLs", "fetches", "entries", "known")] == [
-        "1 URL",
-        "1 fetch",
-        "1 entry",
-        "1 known",
-    ]
+@pytest.mark.parametrize(
+    ("count", "plural", "words"),
+    [
+        (0, "pages", "0 pages"),
+        (1, "pages", "1 page"),
+        (2_000, "pages", "2,000 pages"),
+        (1, "fetches", "1 fetch"),
+        (1, "entries", "1 entry"),
+        (1, "queues", "1 queue"),
+        (1, "URLs", "1 URL"),
+        (1, "new", "1 new"),
+        (1, "known", "1 known"),
+        (1, "rounds", "1 round"),
+        (1, "are", "1 is"),
+        (3, "were", "3 were"),
+    ],
+)
+def test_words_agree_with_their_counts(count: int, plural: str, words: str) -> None:
+    assert counted(count, plural) == words
+
+
+COMMANDS = (
+    "minutch report crawl",
+    "minutch crawl --depth 3 https://www.example.org/ https://www.example.com/ www.example.org 3",
+    "bin/minutch sql www.example.org \"select url, reason from pages where host = 'www.example.org'"
+    " and protocol_status = 'exception' and reason like 'a  b'\"",
+    "minutch explain 'http://www.example.org/a page?with=a&lot=of&words=in&it=%20' 'my crawl' -expr"
+    " 'score > 1'",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_folded_command_is_the_same_to_a_shell(command: str, width: int) -> None:
+    """A backslash before a line end joins the lines (POSIX, Shell Command Language, 2.2.1); between
+    double quotes the line end stays, and is a blank to SQL.
+    """
+    found = folded_command(command, width, 7)
+    lines = (" " * 7 + found).split("\n")
+    longest = max(map(len, re.findall(r"'[^']*'|[^\s]+", command)))
+    assert max(map(len, lines)) <= max(width, longest + 15)
+    assert folded_command(command, None, 7) == command
+    words, ours = (
+        subprocess.run(
+            ["bash", "-c", f"printf '%s\\0' {text}"], capture_output=True, text=True, check=True
+        ).stdout.split("\0")
+        for text in (command, found)
+    )
+    assert [re.sub(r"\n +", " ", word) for word in ours] == words
+
+
+def test_text_is_folded_below_where_it_begins() -> None:
+    text = "one two three http://www.example.org/a-long-address four"
+    assert folded(text, 24, 6) == (
+        "one two three\n      http://www.example.org/a-long-address\n      four"
+    )
+    assert folded(text, None, 6) == text

@@ -24,6 +24,7 @@ from minutch.inspect.explain.factsjson import to_json
 from minutch.inspect.explain.settings import ExplainOptions
 from minutch.inspect.explain.textpages import explanation_lines, overview_lines
 from minutch.job import JobContext
+from minutch.terminal import width_of
 
 USAGE: Final = """explain <url> [<crawl>] [options]
        explain [<crawl>] [options]
@@ -70,10 +71,10 @@ def run(args: list[str], context: JobContext) -> int:
     facts: Explanation | Overview
     if url is None:
         facts = overview(crawl, options, context=context)
-        lines = overview_lines(facts)
+        lines = overview_lines(facts, width_of(context.out))
     else:
         facts = explain(crawl, url, options, context=context)
-        lines = explanation_lines(facts)
+        lines = explanation_lines(facts, width_of(context.out))
     for line in [to_json(facts)] if arguments["-json"] else lines:
         context.print(line)
     return 0

@@ -28,6 +28,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_NAMES
+from minutch.terminal import counted
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +149,7 @@ def _duplicates(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
         for member in duplicates.members:
             context.print(f"\t{member.bits}\t{STATUS_NAMES[member.status]}\t{member.url}")
         found, pages = found + 1, pages + len(duplicates.members)
-    log.info("CrawlDb duplicates: %d groups, %d duplicates", found, pages)
+    log.info("CrawlDb duplicates: %s, %s", counted(found, "groups"), counted(pages, "duplicates"))
 
 
 class _Command(NamedTuple):

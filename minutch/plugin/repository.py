@@ -35,6 +35,7 @@ from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.includes import missing_plugins, misspelt_plugins
 from minutch.plugin.manifest import FILE_NAME, Implementation, Manifest, read_manifest
 from minutch.plugin.points import ExtensionBase
+from minutch.terminal import counted
 
 log = logging.getLogger(__name__)
 
@@ -289,7 +290,10 @@ def _read_folders(folders: Iterable[Path]) -> tuple[dict[str, Manifest], set[str
             else:
                 manifests[manifest.id] = manifest
     for name, count in counts.items():
-        _say_once(logging.INFO, f"{name}: {count} plugins written in Java are not used")
+        _say_once(
+            logging.INFO,
+            f"{name}: {counted(count, 'plugins')} written in Java and not used",
+        )
     return manifests, java
 
 

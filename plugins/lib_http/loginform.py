@@ -128,7 +128,7 @@ class Sessions:
             url = parse(location, url)
             response = await self._ask("GET", url, {}, b"")
         log.info(
-            "logged in at %s: status %d, %d cookies",
+            "logged in at %s: status %d, cookies: %d",
             form.url,
             response.status_code,
             len(self._cookies),

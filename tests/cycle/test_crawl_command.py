@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from tests.support.demo import definitions, write_seeds
 from tests.support.golden import PROJECT
+from tests.support.misbehaving import MisbehavingServer
 from tests.support.siteserver import SiteServer
 
 pytestmark = pytest.mark.slow
@@ -31,7 +33,7 @@ def minutch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "minutch", *words],
         cwd=folder,
-        env={**environment, "PYTHONPATH": str(PROJECT)},
+        env={**environment, "PYTHONPATH": str(PROJECT), "MINUTCH_PROGRAM": "bin/minutch"},
         capture_output=True,
         text=True,
         check=False,
@@ -84,8 +86,8 @@ def test_the_summary(crawled: tuple[Path, str, str]) -> None:
         summary[1],
     )
     assert summary[2] == "  29 URLs known, 14 still to fetch"
-    assert summary[3] == "  Go on: minutch crawl [the same -D ...] crawl 2"
-    assert summary[4] == "  Look:  minutch report crawl"
+    assert summary[3] == "  Go on: bin/minutch crawl [the same -D ...] crawl 2"
+    assert summary[4] == "  Look:  bin/minutch report crawl"
 
 
 def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: Path) -> None:
@@ -207,3 +209,33 @@ def test_a_forgotten_dir(words: list[str], crawled: tuple[Path, str, str]) -> No
         done.stderr,
         re.MULTILINE,
     )
+
+
+def test_redirects_that_lead_nowhere_are_said(tmp_path: Path) -> None:
+    """A page that redirects to itself wants a cookie; browsers say so of a loop, too."""
+    moved = "HTTP/1.1 302 Found\r\nLocation: {}\r\n{}Content-Length: 0\r\n\r\n"
+    answers = {"/cookie": ("/cookie", "Set-Cookie: a=1\r\n"), "/self": ("/self", "")}
+    answers |= {"/bracket": ("http://[bad", ""), "/mail": ("mailto:a@b.org", "")}
+    with MisbehavingServer() as server:
+        server.pages.update(
+            {path: moved.format(*answer).encode() for path, answer in answers.items()}
+        )
+        (tmp_path / "seeds").write_text("".join(f"{server.url(path[1:])}\n" for path in answers))
+        out = minutch(tmp_path, "crawl", *definitions(), "-s", "seeds", "crawl", "1").stdout
+    assert "  retry 2: 2 × redirects to what is no URL\n" in out
+    assert "  1 × redirects to itself\n" in out
+    assert "  1 × redirects to itself with a cookie (http.agent.host.cookie.file)\n" in out
+
+
+def test_a_round_that_was_stopped_counts_what_it_had_fetched(
+    crawled: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    """The crawl that fetched it ended before its summary."""
+    folder = tmp_path / "crawled"
+    shutil.copytree(crawled[0], folder)
+    segment = sorted((folder / "crawl" / "segments").iterdir())[-1]
+    for part in ("crawl_parse", "parse_data", "parse_text"):
+        shutil.rmtree(segment / part)
+    done = minutch(folder, "crawl", *definitions(), "crawl", "1")
+    assert f"Round 1 of 1 goes on with segment {segment.name}: parse, updatedb" in done.stdout
+    assert re.search(r"\n  [1-9]\d* pages: \d+ new, \d+ changed, .* \d errors?, ", done.stdout)

@@ -9,6 +9,7 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,16 @@ pytestmark = pytest.mark.slow
 ESCAPE = re.compile(r"\x1b\[\d*[A-Za-z]")
 
 
-def in_terminal(folder: Path, *words: str, **environment: str) -> str:
-    """All that a command writes to a terminal of 80 columns."""
+def in_terminal(folder: Path, *words: str, typed: str = "", **environment: str) -> str:
+    """All that a command writes to a terminal of 80 columns, into which `typed` is typed."""
     main, side = pty.openpty()
-    environment = {"TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(PROJECT), **environment}
+    environment = {
+        "TERM": "xterm",
+        "COLUMNS": "80",
+        "MINUTCH_PROGRAM": "bin/minutch",
+        "PYTHONPATH": str(PROJECT),
+        **environment,
+    }
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -41,6 +48,7 @@ def in_terminal(folder: Path, *words: str, **environment: str) -> str:
         close_fds=True,
     ):
         os.close(side)
+        os.write(main, typed.encode())
         parts = []
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
@@ -101,3 +109,65 @@ def test_errors_are_red_and_last(tmp_path: Path) -> None:
         "",
     ]
     assert "\x1b[31merror:\x1b[0m" in text
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, SiteServer]]:
+    folder = tmp_path_factory.mktemp("crawled")
+    with SiteServer() as server:
+        write_seeds(folder, server.site)
+        words = [*definitions(), "-D", "fetcher.server.delay=0", "seeds", "crawl", "2"]
+        in_terminal(folder, "crawl", *words)
+        yield folder, server
+
+
+@pytest.mark.parametrize(
+    ("words", "has"),
+    [
+        (("explain", "crawl"), "What is growing"),
+        (("explain", "{}", "crawl"), "History"),
+        (("explain", "{}nowhere", "crawl"), "  To bring it in: inject it: bin/minutch inject "),
+        (("explain", "{}unindexed.html", "crawl"), "noindex,nofollow: title and text are left"),
+        (("sql", "crawl", "select foo from parses"), "hint: the columns are segment, url, status,"),
+        (("sql", "crawl", "select sig"), "hint: from which table? crawldb, linkdb, "),
+        (("readdb", "crawl/crawldb"), "error: say what to read: -stats, "),
+        (("crawl", "crawl", "3"), "the next page is due on"),
+        (("help", "crawl"), "Usage: bin/minutch crawl"),
+        (("help",), "`bin/minutch help NAME` explains a command"),
+    ],
+)
+def test_screens_have_80_columns(
+    crawled: tuple[Path, SiteServer], words: tuple[str, ...], has: str
+) -> None:
+    folder, server = crawled
+    url = server.site.url("one")
+    definitions_ = definitions() if words[0] in ("explain", "crawl") else ()
+    filled = [word.format(url) for word in words[1:]]
+    lines = on_screen(in_terminal(folder, words[0], *definitions_, *filled))
+    assert [line for line in lines if len(line) > 80] == []
+    assert has in "\n".join(lines)
+
+
+def test_the_next_command_can_be_copied_from_80_columns(
+    crawled: tuple[Path, SiteServer],
+) -> None:
+    folder, server = crawled
+    urls = [server.site.url("one"), server.site.url("two")]
+    words = [*definitions(), "--depth", "9", *urls, "crawl-of-both-sites", "1"]
+    lines = on_screen(in_terminal(folder, "crawl", *words))
+    at = next(i for i, line in enumerate(lines) if line.startswith("  Go on: "))
+    assert lines[at].endswith(" \\") and len(lines[at]) <= 80
+    command = lines[at].removeprefix("  Go on: ").removesuffix("\\") + lines[at + 1].strip()
+    asked = f"--depth 9 {' '.join(urls)} crawl-of-both-sites 1"
+    assert command == f"bin/minutch crawl [the same -D ...] {asked}"
+    assert lines[at + 2] == "  Look:  bin/minutch report crawl-of-both-sites"
+
+
+def test_the_prompt_of_sql(crawled: tuple[Path, SiteServer]) -> None:
+    typed = "help\nselect nothing from parses;\ntables\ncolumns pages\nquit\n"
+    text = in_terminal(crawled[0], "sql", "crawl", typed=typed)
+    lines = on_screen(text)
+    assert [line for line in lines if len(line) > 80] == []
+    assert "The tables are crawldb, linkdb, links, pages, parses, hosts, duplicates." in lines
+    assert "quit               ends, as Ctrl-D does" in lines
+    assert "error: there is no column nothing" in lines

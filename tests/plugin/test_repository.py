@@ -307,7 +307,7 @@ def test_unreadable_and_java_plugins_are_passed_over(
     (tmp_path / "no plugin").mkdir()
     with caplog.at_level(logging.INFO):
         assert "java" not in active(tmp_path)
-    assert f"{tmp_path}: 1 plugins written in Java are not used" in caplog.text
+    assert f"{tmp_path}: 1 plugin written in Java and not used" in caplog.text
     assert "bad/plugin.xml, line 1: " in caplog.text
 
 

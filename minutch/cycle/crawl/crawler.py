@@ -28,7 +28,7 @@ from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.outcomes import Outcomes, outcomes_of
+from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.index.writers import keep_documents, reach_writers
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ConfigError, MinutchError
@@ -289,10 +289,8 @@ class Crawler:
             self._one(current, step)
             current.done.append(step)
         Round.forget(self.directory)
-        outcomes = Outcomes()
-        if "fetch" in left:
-            segment = self.directory / "segments" / current.segment
-            outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
+        segment = self.directory / "segments" / current.segment
+        outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
         self.screen.reasons(outcomes)
         self.totals.rounds += 1
         if self.context.watch is not None:

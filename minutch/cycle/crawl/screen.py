@@ -16,12 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 from minutch.cycle.crawl.summaries import counters_of, result_of, size
 from minutch.cycle.fetch.outcomes import Outcomes
 from minutch.hadoop.formats.javahash import date_to_string
 from minutch.job import Counters, JobContext, live_line, time_text
-from minutch.terminal import BOLD, YELLOW, counted
+from minutch.terminal import BOLD, YELLOW, counted, folded, folded_command, width_of
 
 WIDTH = 80
 _EXAMPLES = 5
@@ -50,7 +51,7 @@ class Screen:
         """Begins a round."""
         if self.context.watch is not None:
             self.context.watch.begin(text)
-        self._say(text, BOLD)
+        self._say(folded(text, WIDTH), BOLD)
 
     @contextmanager
     def running(self, step: str) -> Iterator[str]:
@@ -129,8 +130,9 @@ class Screen:
                 f"  {counted(known, 'URLs')} known, "
                 + (f"{left:,} still to fetch" if left else "all fetched")
             )
-        for title, command in zip(("Go on:", "Look:", ""), next_commands, strict=False):
-            self._say(f"  {title:<7}{command}")
+        width = width_of(self.context.out)
+        for title, command in zip_longest(("Go on:", "Look:"), next_commands, fillvalue=""):
+            self._say(f"  {title:<7}{folded_command(command, width, 9)}")
 
     def _say(self, text: str, style: str = "") -> None:
         self.context.print(text, style=style if self.context.colour else "")

@@ -32,6 +32,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.javahash import date_to_string, double_to_string, float32
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
+from minutch.terminal import counted
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.crawldata import scan
@@ -234,7 +235,9 @@ def _hosts(keys: pl.Series) -> pl.Series:
     """Returns the host of each URL as java.net.URL has it, null where it is no URL."""
     hosts = hosts_of(decode_keys(keys))
     if hosts.null_count():
-        log.error("%d entries whose keys are no URLs have no host", hosts.null_count())
+        log.error(
+            "%s without a host: keys that are no URLs", counted(hosts.null_count(), "entries")
+        )
     return hosts
 
 

@@ -154,6 +154,13 @@ class RedirectRules:
             return None
         return new
 
+    def leads_nowhere(self, url: str, location: str) -> bool:
+        """Tells whether a page redirects to itself."""
+        try:
+            return self._normalize(location) == url
+        except UrlError:
+            return False
+
     def _ignored(self, url: str, new: str) -> bool:
         settings = self._settings
         if not (settings.ignore_external or settings.ignore_internal):

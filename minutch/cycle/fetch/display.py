@@ -20,6 +20,7 @@ from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.job import PLAIN_INTERVAL, time_text
 from minutch.job import live_line as show
+from minutch.terminal import agreeing, counted
 
 log = logging.getLogger(__name__)
 
@@ -52,12 +53,12 @@ def live_line(snapshot: Snapshot, label: str = "fetch", since: Snapshot | None =
     rate = done / seconds
     of = "" if snapshot.total is None else f" of {snapshot.total:,}"
     parts = [
-        f"{label}: {snapshot.done:,}{of} pages",
+        f"{label}: {snapshot.done:,}{of} {agreeing(snapshot.total or snapshot.done, 'pages')}",
         "paused" if snapshot.paused else time_left(snapshot),
         f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s",
         f"{size / seconds / 1024:,.0f} KB/s",
-        f"{snapshot.queues:,} host{'s' * (snapshot.queues != 1)}",
-        f"{snapshot.errors:,} error{'s' * (snapshot.errors != 1)}",
+        counted(snapshot.queues, "hosts"),
+        counted(snapshot.errors, "errors"),
     ]
     return ", ".join(filter(None, parts))
 

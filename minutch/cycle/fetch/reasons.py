@@ -51,7 +51,7 @@ _MESSAGES: Final = (
     (r"Network is unreachable", "network unreachable"),
     (r"Connect(ion)? timed out", _TIMEOUT),
     (r"timed out", "timeout (http.timeout)"),
-    (r"MalformedURLException", "not a URL"),
+    (r"MalformedURLException", "redirects to what is no URL"),
 )
 """What a message looks like, and what it means; the first one counts."""
 _UNREACHED: Final = (

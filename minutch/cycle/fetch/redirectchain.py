@@ -323,6 +323,8 @@ class ChainRunner:
             await self._parsed(chain, page)
         location = _location(output.status, page)
         if location is not None:
+            if self.rules.leads_nowhere(item.url, location[0]):
+                self._say_itself(item.url, output)
             await self._redirect(chain, *location, now)
 
     def _finish(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
@@ -378,6 +380,15 @@ class ChainRunner:
         chain.conclude(Outcome.RETRY)
 
     # -- redirects ---------------------------------------------------------------------------------
+
+    def _say_itself(self, url: str, output: points.ProtocolOutput) -> None:
+        """Says why a redirect to the page itself ends here: what it wants is a cookie."""
+        content = output.content
+        wants = content is not None and content.metadata.field_values("Set-Cookie")
+        if wants:
+            log.warning("%s: redirects to itself with a cookie (http.agent.host.cookie.file)", url)
+        else:
+            log.warning("%s: redirects to itself", url)
 
     async def _redirect(
         self, chain: RedirectChain, location: str, temporary: bool, now: int

@@ -30,6 +30,7 @@ from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.job import Counters, Progress
 from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.terminal import counted
 from minutch.work.engine import Engine
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import OutputSettings
@@ -124,8 +125,8 @@ def make_up(
     keys = [table["key"] for segment in lists for table in _entries(segment)]
     if keys:
         log.info(
-            "Generator: marking the pages of %d segments, which a run that was stopped has left",
-            len(lists),
+            "Generator: marking the pages of %s, which a run that was stopped has left",
+            counted(len(lists), "segments"),
         )
         mark(pl.concat(keys), time)
     record.unlink()

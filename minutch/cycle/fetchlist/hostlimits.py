@@ -32,7 +32,7 @@ from minutch.errors import ExpressionError
 from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.writables import LongWritable, MapWritable
 from minutch.records.metadata.rawmap import merge
-from minutch.terminal import visible_line
+from minutch.terminal import counted, visible_line
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
 
@@ -164,7 +164,8 @@ def _numbers(
     missing = numbers.count(None)
     if missing:
         first = decode_keys(hosts["key"])[numbers.index(None)]
-        log.error("%s: no number for %d hosts, such as %s", name, missing, visible_line(first))
+        hosts_ = counted(missing, "hosts")
+        log.error("%s: no number for %s, such as %s", name, hosts_, visible_line(first))
     return pl.Series(numbers, dtype=pl.Int64)
 
 

@@ -30,6 +30,7 @@ from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.plugin.repository import Extension, PluginRepository
+from minutch.terminal import counted
 
 log = logging.getLogger(__name__)
 
@@ -255,9 +256,9 @@ class WriterChain:
         for queue in self._opened:
             if queue.accepted:
                 log.warning(
-                    "Index writer %s had taken %d actions; nothing is committed",
+                    "Index writer %s had taken %s; nothing is committed",
                     queue.name,
-                    queue.accepted,
+                    counted(queue.accepted, "actions"),
                 )
             try:
                 queue.writer.abort()

@@ -48,6 +48,7 @@ from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, SegmentMergeFilters
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_SIGNATURE, CrawlDatum
+from minutch.terminal import counted
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
 from minutch.work.tables.parallel import ordered
@@ -88,7 +89,7 @@ def mergesegs(
     no folder is in all of them; FormatError for damage.
     """
     name = segment_name(context.clock.now())
-    log.info("Merging %d segments to %s/%s", len(segments), output, name)
+    log.info("Merging %s to %s/%s", counted(len(segments), "segments"), output, name)
     require_absent(output)
     found = _existing([Segment(path) for path in segments])
     folders = _common_folders(found)

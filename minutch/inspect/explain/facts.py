@@ -148,6 +148,8 @@ class Visit:
     headers: dict[str, str] = field(default_factory=dict)
     parse: str = ""
     title: str = ""
+    robots: str = ""
+    """Robots directives of the page, a header's too; with noindex it has no title and no text."""
     outlinks: int | None = None
     in_crawldb: bool | None = None
     """True if the CrawlDb's entry comes from this visit or a later one."""

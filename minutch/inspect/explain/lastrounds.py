@@ -18,6 +18,7 @@ from minutch.inspect.explain.stores import CrawlStores
 from minutch.inspect.explain.timewords import interval
 from minutch.inspect.query.pages import PagesTable
 from minutch.records.crawldatum import STATUS_LINKED, status_name
+from minutch.terminal import agreeing
 from minutch.work.tables.crawldata import scan
 
 MOST: Final = 10
@@ -40,23 +41,23 @@ def unfinished(
         name = segment.name
         if not segment.has(CRAWL_FETCH):
             if segment.has(CRAWL_GENERATE):
-                text = f"pages of segment {name} are listed and not fetched"
-                yield OverviewLine(
-                    _entries(segment, CRAWL_GENERATE),
-                    name,
-                    text,
-                    commands.on_segment("fetch", name),
-                )
+                count = _entries(segment, CRAWL_GENERATE)
+                text = f"{_pages_are(count, name)} listed and not fetched"
+                yield OverviewLine(count, name, text, commands.on_segment("fetch", name))
         elif not segment.has(CRAWL_PARSE):
-            text = f"fetched pages of segment {name} are not parsed"
-            yield OverviewLine(
-                _entries(segment, CRAWL_FETCH), name, text, commands.on_segment("parse", name)
-            )
+            count = _entries(segment, CRAWL_FETCH)
+            text = f"fetched {_pages_are(count, name)} not parsed"
+            yield OverviewLine(count, name, text, commands.on_segment("parse", name))
     parsed = [segment for segment in fetched_in(crawl.segments) if segment.has(CRAWL_PARSE)]
     if parsed and not is_merged(parsed[-1], crawl.crawldb, schedule):
         name = parsed[-1].name
-        text = f"pages of segment {name} are, as it seems, not in the CrawlDb yet"
-        yield OverviewLine(_entries(parsed[-1], CRAWL_FETCH), name, text, commands.update(name))
+        count = _entries(parsed[-1], CRAWL_FETCH)
+        text = f"{_pages_are(count, name)}, as it seems, not in the CrawlDb yet"
+        yield OverviewLine(count, name, text, commands.update(name))
+
+
+def _pages_are(count: int, segment: str) -> str:
+    return f"{agreeing(count, 'pages')} of segment {segment} {agreeing(count, 'are')}"
 
 
 def _entries(segment: Segment, folder: str) -> int:
@@ -72,23 +73,21 @@ def last_round(
     last = fetched[-1]
     more = commands.on_segment("readseg -list", last.name)
     if last.has(CRAWL_GENERATE):
-        yield OverviewLine(
-            _entries(last, CRAWL_GENERATE),
-            "listed",
-            f"pages were in the list of segment {last.name}",
-            more,
-        )
+        count = _entries(last, CRAWL_GENERATE)
+        were = f"{agreeing(count, 'pages')} {agreeing(count, 'were')}"
+        yield OverviewLine(count, "listed", f"{were} in the list of segment {last.name}", more)
     outcomes = outcomes_of(last.path, proxy)
-    yield OverviewLine(
-        outcomes.fetched, "fetched", f"pages came; the same as before: {outcomes.unchanged:,}", more
-    )
+    pages = agreeing(outcomes.fetched, "pages")
+    text = f"{pages} came; the same as before: {outcomes.unchanged:,}"
+    yield OverviewLine(outcomes.fetched, "fetched", text, more)
     if outcomes.redirected:
         query = (
             "select url, redirect_to from pages where redirect_to is not null and segment ="
             " {segment}"
         )
         more = commands.sql(query, segment=last.name)
-        yield OverviewLine(outcomes.redirected, "redirected", "redirect to other pages", more)
+        text = f"{agreeing(outcomes.redirected, 'redirect')} to other pages"
+        yield OverviewLine(outcomes.redirected, "redirected", text, more)
     for (fate, why), count in outcomes.reasons.most_common(MOST_REASONS):
         example = outcomes.examples[fate, why][0]
         yield OverviewLine(count, fate, f"did not come ({fate}): {why}", commands.explain(example))
@@ -103,7 +102,10 @@ def slow_hosts(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[O
     )
     query = "select url, response_ms from pages where host = {host} order by 2 desc limit 20"
     for host, count, mean, longest in _most(took, "mean"):
-        text = f"answers of {host} took {mean:,.0f} ms on average, {longest:,} ms at most"
+        text = (
+            f"{agreeing(count, 'answers')} of {host} took {mean:,.0f} ms on average,"
+            f" {longest:,} ms at most"
+        )
         yield OverviewLine(count, host, text, commands.sql(query, host=host))
     failed = (
         pages.filter(pl.col("protocol_status") == "exception").select("host").group_by("host").len()
@@ -113,7 +115,7 @@ def slow_hosts(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[O
         yield OverviewLine(
             count,
             host,
-            f"fetches of {host} failed, to be tried again",
+            f"{agreeing(count, 'fetches')} of {host} failed, to be tried again",
             commands.sql(query, host=host),
         )
 
@@ -131,5 +133,5 @@ def rounds(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[Overv
     ).sort("segment")
     for name, count, first, last in table.collect().iter_rows():
         took = (last - first).total_seconds()
-        text = f"pages in segment {name}, within {interval(took)}"
+        text = f"{agreeing(count, 'pages')} in segment {name}, within {interval(took)}"
         yield OverviewLine(count, name, text, commands.on_segment("readseg -list", name))

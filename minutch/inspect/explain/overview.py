@@ -30,6 +30,7 @@ from minutch.inspect.explain.timewords import interval, seen_from
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, status_name
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.terminal import agreeing
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, empty
 
@@ -138,7 +139,8 @@ class OverviewBuilder:
     def _by_status(self, statuses: pl.DataFrame) -> Iterator[OverviewLine]:
         for code, count in statuses.select("status", "len").iter_rows():
             name = status_name(code)
-            text = f"URLs are {name}: {MEANINGS.get(code, 'a status that Nutch does not know')}"
+            urls, are = agreeing(count, "URLs"), agreeing(count, "are")
+            text = f"{urls} {are} {name}: {MEANINGS.get(code, 'a status that Nutch does not know')}"
             yield OverviewLine(count, name, text, self._commands.entries(name))
 
     # -- the next round ----------------------------------------------------------------------------
@@ -151,11 +153,15 @@ class OverviewBuilder:
         tables = [table.entries for table in found] or [nothing]
         chosen = self.selector.selection(tables).choose(tables, counters)
         yield OverviewLine(
-            len(chosen), select.SELECTED, "pages would be fetched", self._commands.generate()
+            len(chosen),
+            select.SELECTED,
+            f"{agreeing(len(chosen), 'pages')} would be fetched",
+            self._commands.generate(),
         )
         for code, count in _counted(chosen["status"]):
             name = status_name(code)
-            yield OverviewLine(count, name, f"of them are {name}", self._commands.entries(name))
+            text = f"of them {agreeing(count, 'are')} {name}"
+            yield OverviewLine(count, name, text, self._commands.entries(name))
         yield from self._next_hosts(host_names(decode_keys(chosen["key"])))
         for reason, text in (due.REASONS | select.REASONS).items():
             if counters.get(reason, 0):
@@ -179,16 +185,16 @@ class OverviewBuilder:
                 if count > 1 and delay
                 else ""
             )
-            yield OverviewLine(
-                count, host, f"of them are on {host}{lasts}", self._commands.host(host)
-            )
+            text = f"of them {agreeing(count, 'are')} on {host}{lasts}"
+            yield OverviewLine(count, host, text, self._commands.host(host))
         others = counts[MOST:]
         if others:
             total = sum(count for _, count in others)
             yield OverviewLine(
                 total,
                 "others",
-                f"of them are on {len(others):,} other hosts",
+                f"of them {agreeing(total, 'are')} on {len(others):,} other"
+                f" {agreeing(len(others), 'hosts')}",
                 self._commands.stats(),
             )
 
@@ -202,7 +208,11 @@ class OverviewBuilder:
         )
         waiting = counts.filter(pl.col("status") == STATUS_DB_UNFETCHED).drop_nulls("host")
         for host, count in waiting.select("host", "len").head(MOST).iter_rows():
-            text = f"pages of {host} are still unfetched, {fetched.get(host, 0):,} are fetched"
+            had = fetched.get(host, 0)
+            text = (
+                f"{agreeing(count, 'pages')} of {host} {agreeing(count, 'are')} still unfetched,"
+                f" {had:,} {agreeing(had, 'are')} fetched"
+            )
             yield OverviewLine(count, host, text, self._commands.host(host))
 
     def _growing_folders(self) -> Iterator[OverviewLine]:

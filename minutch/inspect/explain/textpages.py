@@ -6,6 +6,7 @@ line of its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -25,21 +26,23 @@ from minutch.inspect.explain.referrers import LINK
 from minutch.inspect.explain.timewords import date, interval, seen_from
 from minutch.inspect.explain.visits import FETCHED, LINKED, LISTED
 from minutch.processwide import command_line
-from minutch.terminal import counted, visible_line
+from minutch.terminal import counted, folded, folded_command, visible_line
 
 _LABEL: Final = 14
+_LABELLED: Final = re.compile(r" *\S(?:\S| (?! )){0,15} {2,}| {5,}")
+"""A label and the blanks behind it, or those in its place."""
 _ALL: Final = "all scopes"
 _SUCCESSES: Final = range(200, 300)
 Lines = Iterator[str]
 
 
-def explanation_lines(found: Explanation) -> Lines:
-    """Yields all lines about a URL, by sections."""
+def explanation_lines(found: Explanation, width: int | None = None) -> Lines:
+    """Yields all lines about a URL, by sections, in a width if there is one."""
     yield visible_line(found.url)
     if found.given != found.url:
         yield visible_line(f"  asked for as {found.given}")
     yield ""
-    yield from (visible_line(f"  {line}") for line in summary_lines(found))
+    yield from (_fit(visible_line(f"  {line}"), width) for line in summary_lines(found))
     sections = {
         "Record": _record(found),
         "Due": _due(found),
@@ -55,7 +58,17 @@ def explanation_lines(found: Explanation) -> Lines:
         if listed:
             yield ""
             yield title
-            yield from (visible_line(f"  {line}") for line in listed)
+            yield from (_fit(visible_line(f"  {line}"), width) for line in listed)
+
+
+def _fit(line: str, width: int | None) -> str:
+    """Returns a line in a width: what goes on does so below the text behind its label."""
+    if width is None or len(line) <= width:
+        return line
+    label = _LABELLED.match(line)
+    if label is None:
+        return f"  {folded(line, width, 4)}"
+    return label[0] + folded(line[label.end() :], width, label.end())
 
 
 def summary_lines(found: Explanation) -> Lines:
@@ -220,7 +233,7 @@ def _visit(visit: Visit) -> Lines:
         return
     what = visit.reason or visit.protocol
     code = f"HTTP {visit.code}" if visit.code is not None and f"HTTP {visit.code}" != what else ""
-    size = f"{visit.size:,} bytes" if visit.size is not None else ""
+    size = counted(visit.size, "bytes") if visit.size is not None else ""
     speed = f"{visit.response_ms} ms" if visit.response_ms is not None else ""
     state = {FETCHED: visit.status, LINKED: "found by a redirect"}.get(visit.state, "not asked for")
     facts = ", ".join(filter(None, (what, code, size, visit.content_type, speed)))
@@ -231,10 +244,11 @@ def _visit(visit: Visit) -> Lines:
     if visit.digest:
         yield f"{inside}  digest {visit.digest}"
     if visit.parse:
-        yield (
-            f"{inside}  parse {visit.parse}, {counted(visit.outlinks or 0, 'links')}, title:"
-            f" {visit.title}"
-        )
+        title = f"title: {visit.title}" if visit.title else "no title"
+        yield f"{inside}  parse {visit.parse}, {counted(visit.outlinks or 0, 'links')}, {title}"
+        if visit.robots:
+            left_out = ": title and text are left out" if "noindex" in visit.robots.lower() else ""
+            yield f"{inside}  robots {visit.robots}{left_out}"
     for name, value in visit.headers.items():
         yield f"{inside}  {name}: {value}"
     if visit.in_crawldb is False:
@@ -269,16 +283,13 @@ def _link(link: ReferringLink) -> str:
 
 
 def _found(found: ReferringSegment) -> str:
-    kind = "link" if found.seen_as == LINK else "redirect"
-    return (
-        f"segment {found.segment}: {found.links:,} {kind}{'' if found.links == 1 else 's'}, score"
-        f" {found.score:g}"
-    )
+    links = counted(found.links, "links" if found.seen_as == LINK else "redirects")
+    return f"segment {found.segment}: {links}, score {found.score:g}"
 
 
-def overview_lines(found: Overview) -> Lines:
+def overview_lines(found: Overview, width: int | None = None) -> Lines:
     """Yields all lines about a crawl, each with its count, and below it the command that shows
-    more.
+    more; in a width if there is one.
     """
     yield visible_line(
         f"{found.crawl}: {counted(found.urls, 'URLs')}, {counted(found.segments, 'segments')}"
@@ -294,34 +305,13 @@ def overview_lines(found: Overview) -> Lines:
         if lines:
             yield ""
             yield title
-            yield from _counted(lines)
+            yield from _counted(lines, width)
 
 
-_ONE: Final = {
-    "pages ": "page ",
-    "fetched pages ": "fetched page ",
-    "URLs are ": "URL is ",
-    "of them are ": "of them is ",
-    "answers ": "answer ",
-    "fetches ": "fetch ",
-    "redirect ": "redirects ",
-}
-"""The beginning of a line's text -> its form for a count of one."""
-
-
-def _in_number(line: OverviewLine) -> str:
-    """Returns the text in the singular or plural that fits the count."""
-    plural = (
-        next((words for words in _ONE if line.text.startswith(words)), "")
-        if line.count == 1
-        else ""
-    )
-    return _ONE[plural] + line.text.removeprefix(plural) if plural else line.text
-
-
-def _counted(lines: Iterable[OverviewLine]) -> Lines:
+def _counted(lines: Iterable[OverviewLine], width: int | None) -> Lines:
     lines = tuple(lines)
-    width = max(len(f"{line.count:,}") for line in lines)
+    digits = max(len(f"{line.count:,}") for line in lines)
+    at, below = digits + 4, digits + 6
     for line in lines:
-        yield visible_line(f"  {line.count:>{width},}  {_in_number(line)}")
-        yield visible_line(f"  {'':{width}}    {line.more}")
+        yield f"  {line.count:>{digits},}  {folded(visible_line(line.text), width, at)}"
+        yield f"{'':{below}}{folded_command(visible_line(line.more), width, below)}"

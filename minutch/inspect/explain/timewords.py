@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from minutch.terminal import counted
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 _MOST_UNITS: Final = 2
@@ -35,7 +37,7 @@ def interval(seconds: float) -> str:
     for size, name in _UNITS:
         count, left = divmod(left, size)
         if count:
-            words.append(f"{count:,} {name}{'' if count == 1 else 's'}")
+            words.append(counted(count, f"{name}s"))
         if len(words) == _MOST_UNITS:
             break
     return " ".join(words) or "0 seconds"

@@ -13,7 +13,7 @@ from minutch.inspect.explain.urlforms import form_of
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT
 from minutch.plugin.rejections import why_rejected
 from minutch.processwide import command_line
-from minutch.terminal import counted
+from minutch.terminal import agreeing, counted
 
 MALFORMED = "malformed"
 DROPPED = "dropped"
@@ -66,7 +66,7 @@ def why_unknown(  # noqa: PLR0911 - one return a case
             NOT_LOOKED, "the CrawlDb does not have it; the segments were not gone through", remedy
         )
     if referrers.total:
-        lead = "leads" if referrers.total == 1 else "lead"
+        lead = agreeing(referrers.total, "lead")
         links = counted(referrers.total, "links")
         text = f"{links} in the LinkDb {lead} to it, but no segment at hand"
         return MissingEntry(NOT_BROUGHT_IN, text, remedy)

@@ -17,7 +17,12 @@ from minutch.records import crawldatum as status
 from minutch.records import parsestatus, protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import PROTO_STATUS_KEY, RESPONSE_TIME_KEY, SIGNATURE_KEY
+from minutch.records.metadata import (
+    PROTO_STATUS_KEY,
+    RESPONSE_TIME_KEY,
+    ROBOTS_KEY,
+    SIGNATURE_KEY,
+)
 from minutch.records.parsedata import ParseData
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -122,6 +127,7 @@ def _visit(segment: Segment, url: str, datum: CrawlDatum, normalize: Change, pro
         headers={} if page is None else _headers(page),
         parse="" if data is None else str(data.status),
         title="" if data is None else data.title,
+        robots="" if data is None else ", ".join(data.parse_meta.get(ROBOTS_KEY, [])),
         outlinks=None if data is None else len(data.outlinks),
     )
 

@@ -30,6 +30,7 @@ from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.processwide import command_line
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS
+from minutch.terminal import agreeing, counted
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
 
@@ -123,7 +124,8 @@ class WithCrawlDb:
         ):
             if len(keys):
                 text = (
-                    f"{len(keys)} of {len(pages)} pages were fetched and are {what}: has updatedb"
+                    f"{len(keys):,} of {counted(len(pages), 'pages')} {agreeing(len(keys), 'were')}"
+                    f" fetched and {agreeing(len(keys), 'are')} {what}: has updatedb"
                     " been run?"
                 )
                 yield Problem(segment.path, text, key=keys[0])

@@ -34,6 +34,7 @@ from minutch.records.links.columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.records.webgraph import LinkDatum, Node
 from minutch.records.webgraph import columns as webgraph_columns
+from minutch.terminal import agreeing, counted
 from minutch.work.tables import spans
 from minutch.work.tables.database import part_paths
 from minutch.work.tables.merge import first_out_of_order
@@ -70,7 +71,11 @@ class _Order:
         if self.parts > 1:
             wrong = (partition_of(keys, self.parts) != self.part).arg_true()
             if len(wrong):
-                what = f"{len(wrong)} keys belong to other parts than {self.part} of {self.parts}"
+                belong = agreeing(len(wrong), "belong")
+                what = (
+                    f"{counted(len(wrong), 'keys')} {belong} to other parts than {self.part} of"
+                    f" {self.parts}"
+                )
                 yield self._problem(what, keys[wrong[0]], Remedy.REWRITE)
         self.rows += len(keys)
         self.last = keys[-1]
@@ -88,7 +93,8 @@ class _Order:
             again = (keys == keys.shift()).fill_null(False).arg_true()
             if len(again):
                 yield self._problem(
-                    f"{len(again)} keys come twice, only the last one counts",
+                    f"{counted(len(again), 'keys')} {agreeing(len(again), 'come')} twice, only the"
+                    " last one counts",
                     keys[again[0]],
                     Remedy.DROP,
                 )

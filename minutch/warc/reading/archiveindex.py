@@ -16,6 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from minutch.errors import StoreError
+from minutch.terminal import counted
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, find_archives
 from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.cdxjlookup import entries_of
@@ -98,7 +99,7 @@ def _make(archives: Iterable[ArchiveFile | IndexFile], path: Path) -> None:
             index.commit()
             index.close()
             new.replace(path)
-        log.info("%s: %d visits", path, count)
+        log.info("%s: %s", path, counted(count, "visits"))
     except (sqlite3.Error, OSError) as exc:
         raise StoreError(f"{path}: the index of the archives can't be written: {exc}") from exc
 

@@ -172,7 +172,7 @@ def test_order_and_partition(crawl: Path) -> None:
     write_raw(crawl, 1, second[1:])
     rebuild_index(part(crawl, 1))
     assert fsck(crawl)[1] == [
-        f"{part(crawl)}: 1 keys belong to other parts than 0 of 2 (key {second[0][0][1:].decode()})"
+        f"{part(crawl)}: 1 key belongs to other parts than 0 of 2 (key {second[0][0][1:].decode()})"
     ]
     assert fsck(crawl, "-repair")[0] == 0
     assert fsck(crawl) == (0, []) and read_db(crawl / "crawldb") == before
@@ -185,7 +185,7 @@ def test_repeated_keys_are_kept_until_asked_otherwise(crawl: Path) -> None:
     write_raw(crawl, 0, [first[0], (first[1][0], older), *first[1:]])
     rebuild_index(part(crawl))
     assert fsck(crawl)[1] == [
-        f"{part(crawl)}: 1 keys come twice, only the last one counts (key"
+        f"{part(crawl)}: 1 key comes twice, only the last one counts (key"
         f" {first[1][0][1:].decode()})"
     ]
     assert fsck(crawl, "-repair")[0] == 1
@@ -311,7 +311,7 @@ def test_segments_against_each_other_and_the_crawldb(crawl: Path) -> None:
             ),
             f"{two}: generated, but not fetched: `minutch fetch`, or remove the segment",
             (
-                f"{one}: 1 of 1 pages were fetched and are not in the CrawlDb: has updatedb been"
+                f"{one}: 1 of 1 page was fetched and is not in the CrawlDb: has updatedb been"
                 " run? (key http://new.example/)"
             ),
         ],
