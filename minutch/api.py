@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from minutch import jobs, log, processwide
 from minutch.conf import Configuration
+from minutch.conf.check import check
 from minutch.cycle.crawl.crawler import LOG, crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject
@@ -122,13 +123,15 @@ def open_crawl(
     StoreError.
 
     `conf` is what jobs are configured with: a Configuration, or properties on top of the shipped
-    ones, whose values may be texts, numbers, True and False. `quiet` jobs show nothing.
+    ones, whose values may be texts, numbers, True and False; what the command line refuses is a
+    ConfigError here. `quiet` jobs show nothing.
     """
     configuration = (
         conf
         if isinstance(conf, Configuration)
         else Configuration.load([], overrides=_properties(conf or {}))
     )
+    check(configuration)
     folder = Path(path)
     if create and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
         folder.mkdir(parents=True, exist_ok=True)

@@ -92,6 +92,18 @@ def test_properties_are_texts_numbers_and_truths(tmp_path: Path) -> None:
         minutch.open(tmp_path / "other", create=True, conf={"plugin.includes": ["a"]})
 
 
+def test_properties_are_checked_as_on_the_command_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = {"fetcher.server.delay": "fast", "fetcher.threads.fetch": 1.5, "fetcher.parse": "yes"}
+    for name, value in wrong.items():
+        with pytest.raises(ConfigError, match=name):
+            minutch.open(tmp_path / "crawl", create=True, conf={name: value})
+    assert not (tmp_path / "crawl").exists()
+    minutch.open(tmp_path / "crawl", create=True, conf={"fetcher.wacr": True})
+    assert "did you mean fetcher.warc?" in caplog.text
+
+
 def test_what_is_there_and_no_crawl_is_not_made_one(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="is no crawl"):
