@@ -185,7 +185,7 @@ class LiveLine(TextIOBase):
     """A stream that shows the live line of a job by `show`; lines that end go to sys.stderr."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
-        self._show, self._line = show, ""
+        self._show, self._line, self._shown = show, "", ""
 
     def isatty(self) -> bool:
         """True: jobs write live lines to terminals alone."""
@@ -200,5 +200,7 @@ class LiveLine(TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Shows the live line."""
-        self._show(self._line)
+        """Shows the live line, if it has changed: a job that shows none leaves no trace."""
+        if self._line != self._shown:
+            self._shown = self._line
+            self._show(self._line)

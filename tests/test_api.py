@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 import minutch
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.crawldbs import write_db
-from tests.support.golden import GOLDEN
+from tests.support.golden import GOLDEN, PROJECT
 
 
 def test_every_name_is_there() -> None:
@@ -116,3 +117,51 @@ def test_a_linkdb_from_python() -> None:
     assert len(db) == len(urls) > 0
     assert db[urls[0]] == dict(db.items())[urls[0]]
     assert urls[0] in db and "http://nowhere/" not in db
+
+
+USE = """
+from typing import Any
+import pandas
+import polars
+from typing_extensions import assert_type
+
+import minutch
+from minutch import open as open_crawl
+
+conf = {"fetcher.warc": True, "fetcher.server.delay": 0.02}
+crawl = minutch.open("crawl", create=True, conf=conf)
+assert_type(crawl, minutch.Crawl)
+assert_type(open_crawl("crawl"), minutch.Crawl)
+assert_type(crawl.sql("select 1"), polars.DataFrame)
+assert_type(crawl.crawldb.scan(), polars.LazyFrame)
+assert_type(crawl.crawldb.to_pandas(), pandas.DataFrame)
+assert_type(crawl.tables["pages"].to_pandas(), pandas.DataFrame)
+assert_type(crawl.run(rounds=2, options=minutch.CrawlOptions(size=9)), minutch.Counters)
+assert_type(minutch.jobs.readdb("crawl/crawldb", "-stats"), minutch.Counters)
+crawl.run(rounds="two")  # type: ignore[arg-type]
+minutch.open("crawl", conf=["fetcher.warc"])  # type: ignore[arg-type]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stubs", [True, False])
+def test_type_checkers_know_the_results(tmp_path: Path, stubs: bool) -> None:
+    """Of pandas only where its stubs are installed (PEP 561); without them it is Any."""
+    pytest.importorskip("mypy", reason="mypy is in the extra dev")
+    if stubs:
+        (tmp_path / "pandas").mkdir()
+        (tmp_path / "pandas" / "__init__.pyi").write_text("class DataFrame: ...\n")
+    (tmp_path / "use.py").write_text(USE if stubs else USE.replace("pandas.DataFrame", "Any"))
+    lines = ["[mypy]", "strict = True", "follow_imports = silent"]
+    if not stubs:
+        lines += ["[mypy-pandas.*]", "ignore_missing_imports = True"]
+    (tmp_path / "mypy.ini").write_text("\n".join([*lines, ""]))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", os.devnull, "use.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": os.pathsep.join((str(PROJECT), str(tmp_path)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -15,12 +15,13 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Final, Protocol, TextIO
 
+from minutch import eventloops
 from minutch.clock import Clock
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
@@ -187,9 +188,28 @@ def logs_in(work: Path) -> list[Path]:
 def _run_alone(
     job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
 ) -> tuple[Ledger, FetchStats]:
-    session = job.session(tick, Alone())
-    with serving:  # a thread: after the parse worker, which is a fork
-        asyncio.run(_run_with_signals(job, session, watcher))
+    ends: list[Callable[[], None]] = []
+
+    @contextmanager
+    def stops(end: Callable[[], None]) -> Iterator[None]:
+        ends.append(end)
+        yield
+
+    def on_signal() -> None:
+        for end in ends:
+            end()
+
+    def fetched() -> FetchSession:
+        session = job.session(tick, Alone())
+        with serving:  # a thread: after the parse worker, which is a fork
+            asyncio.run(_run_with_signals(job, session, watcher))
+        return session
+
+    with ExitStack() as caught:
+        if eventloops.is_running() and job.stops is None:  # signals come to this thread alone
+            job.stops = stops
+            caught.enter_context(signals(on_signal, on_signal))
+        session = eventloops.apart(fetched)
     return session.results.ledger, session.results.stats
 
 

@@ -5,7 +5,6 @@ Source: org.apache.nutch.protocol.RobotRulesParser.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from minutch import eventloops
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
 from minutch.job import JobContext
@@ -102,7 +102,7 @@ def _verdict(url: str, host: str, rules: RobotRules, allowlist: tuple[str, ...])
 def _rules(source: str, conf: Configuration) -> RobotRules:
     if _IS_URL.match(source) is not None:
         keeps = conf.get_boolean("fetcher.store.robotstxt", False)
-        return asyncio.run(_fetched_rules(source, ProtocolFactory(conf), keeps=keeps))
+        return eventloops.run(_fetched_rules(source, ProtocolFactory(conf), keeps=keeps))
     try:
         content = Path(source).read_bytes()
     except OSError as exc:

@@ -7,7 +7,6 @@ Source: org.apache.nutch.util.AbstractChecker, ParserChecker, IndexingFiltersChe
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import pickle
 from abc import ABC, abstractmethod
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Self
 
+from minutch import eventloops
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
@@ -112,7 +112,7 @@ class PageChecker(ABC):
         """Fetches and parses a page; returns the text to show. Raises CheckFailed, or CheckError
         where Nutch fails with an exception.
         """
-        content, datum = asyncio.run(self._fetch(url))
+        content, datum = eventloops.run(self._fetch(url))
         return f"No content for {url}\n" if content is None else self._shown(content, datum)
 
     @abstractmethod

@@ -9,7 +9,6 @@ Source: org.apache.nutch.util.SitemapProcessor.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Final
 
 import polars as pl
 
+from minutch import eventloops
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
@@ -121,7 +121,7 @@ def sitemap(
             context.progress("sitemap", unit="starts") as progress,
         ):
             collected.listing = ListingWriter(fresh)
-            asyncio.run(
+            eventloops.run(
                 fetcher.run(_starts(files, hosts), options.threads, collected.add, progress.advance)
             )
             collected.listing.finish(listing)
