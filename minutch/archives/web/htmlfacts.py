@@ -64,6 +64,13 @@ select summary table tbody td textarea tfoot th thead time title tr ul video
 )
 """Elements that separate words."""
 _CLICKABLE: Final = frozenset({"div", "input"})
+_TOLD: Final = (
+    frozenset("base body head html link meta script style svg title".split())  # noqa: SIM905
+    | _CLICKABLE
+    | _WITH_MORE.keys()
+    | _URL_ATTRIBUTES.keys()
+)
+"""Elements of which there is more to tell than the attributes that any may have."""
 _CLICKS: Final = (
     re.compile(
         r"^(?:javascript:)?(?:(?:window|top|document|self|parent)\.)?location(?:\.href)?\s*=\s*'([^'\"]{3,256})'$",
@@ -78,7 +85,6 @@ _IN_STYLE: Final = (
     re.compile(r"url\s*\(\s*([^()\s]{1,8000})\s*\)"),
     re.compile(r"@import\s+(\"[^\"]+\"|'[^']+'|[a-z0-9_.:/-]+)\s*;"),
 )
-_BLANKS: Final = re.compile(r"\s+")
 
 Link = dict[str, str]
 
@@ -95,7 +101,7 @@ def html_facts(markup: bytes) -> dict[str, object]:
     return reader.facts()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Anchor:
     link: Link
     text: list[str] = field(default_factory=list)
@@ -120,17 +126,22 @@ class _Reader:
     _svgs: int = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        name = tag.upper()
-        for each in _ON_ANY:
-            if each in attributes:
-                self.links.append(_link(name, each, attributes))
-        self._track_section(tag, opened=True)
-        self._head_element(tag, name, attributes)
+        if attributes:
+            for each in _ON_ANY:
+                if each in attributes:
+                    self.links.append(_link(tag.upper(), each, attributes))
         if tag == "a":
             known = "href" in attributes
             self._anchors.append(
-                _Anchor(_link(name, "href", attributes, _OF_ANCHORS) if known else {})
+                _Anchor(_link("A", "href", attributes, _OF_ANCHORS) if known else {})
             )
+        elif tag in _TOLD:
+            self._told(tag, tag.upper(), attributes)
+
+    def _told(self, tag: str, name: str, attributes: Mapping[str, str]) -> None:
+        """Takes an element of which there is more to tell than of any."""
+        self._track_section(tag, opened=True)
+        self._head_element(tag, name, attributes)
         if tag in _WITH_MORE and _WITH_MORE[tag][0] in attributes:
             self.links.append(_link(name, _WITH_MORE[tag][0], attributes, _WITH_MORE[tag][1]))
         for each in _URL_ATTRIBUTES.get(tag, ()):
@@ -179,12 +190,21 @@ class _Reader:
             self._title.append(text)
         elif self._style is not None:
             self._style.append(text)
-        else:
+        elif self._anchors:
             self._add_text(text)
 
     def end(self, tag: str) -> None:
+        if self._anchors and tag in _SEPARATING:
+            self._add_text(" ")
+        if tag == "a":
+            if self._anchors:
+                self._close(self._anchors.pop())
+        elif tag in _TOLD:
+            self._end_told(tag)
+
+    def _end_told(self, tag: str) -> None:
         if tag == "title" and self._title is not None:
-            title = _BLANKS.sub(" ", "".join(self._title)).strip()[:LONGEST_TEXT]
+            title = " ".join("".join(self._title).split())[:LONGEST_TEXT]
             if not self._svgs and (self._in_head or "Title" not in self.head):
                 self.head["Title"] = title
             self._title = None
@@ -192,10 +212,6 @@ class _Reader:
             text = "".join(self._style)[:_LONGEST_STYLE]
             self.links += [{"path": "STYLE/#text", "href": url} for url in _styled(text)]
             self._style = None
-        elif tag == "a" and self._anchors:
-            self._close(self._anchors.pop())
-        if tag in _SEPARATING:
-            self._add_text(" ")
         self._track_section(tag, opened=False)
 
     def _add_text(self, text: str) -> None:
@@ -204,8 +220,10 @@ class _Reader:
 
     def _close(self, anchor: _Anchor) -> None:
         if anchor.link:
-            text = _BLANKS.sub(" ", "".join(anchor.text)).strip()[:LONGEST_TEXT]
-            self.links.append(anchor.link | ({"text": text} if text else {}))
+            text = " ".join("".join(anchor.text).split())[:LONGEST_TEXT]
+            if text:
+                anchor.link["text"] = text
+            self.links.append(anchor.link)
 
     def close(self) -> None:
         while self._anchors:
@@ -220,8 +238,12 @@ class _Reader:
 def _link(
     name: str, attribute: str, attributes: Mapping[str, str], more: tuple[str, ...] = ()
 ) -> Link:
-    found = {each: attributes[each] for each in more if each in attributes}
-    return {"path": f"{name}@/{attribute}", "url": attributes[attribute], **found}
+    found = {"path": f"{name}@/{attribute}", "url": attributes[attribute]}
+    if more and len(attributes) > 1:
+        for each in more:
+            if each in attributes:
+                found[each] = attributes[each]
+    return found
 
 
 def _clicked(script: str) -> Iterator[str]:

@@ -32,7 +32,14 @@ from minutch.archives.web.companions import CompanionFiles
 from minutch.archives.web.htmlfacts import html_facts
 from minutch.archives.web.webarchive import ArchiveSpec
 from minutch.cycle.parse.charset import CharsetDetector
-from minutch.warc.warcfile import FIELDS, REQUEST, RESPONSE, WrittenRecord, sha1_digest
+from minutch.warc.warcfile import (
+    FIELDS,
+    PAYLOAD_DIGEST,
+    REQUEST,
+    RESPONSE,
+    WrittenRecord,
+    sha1_digest,
+)
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 LARGEST: Final = 1 << 20
@@ -63,14 +70,14 @@ class WatFiles(CompanionFiles):
 
     def _envelope(self, record: WrittenRecord) -> Json:
         version, fields = _lines(record.header)
-        block = record.head + record.body
-        payload = self._payload(record, dict(fields).get("Content-Type", ""))
+        named = dict(fields)
+        payload = self._payload(record, named.get("Content-Type", ""))
         return {
             "Payload-Metadata": payload
             | {
-                "Actual-Content-Length": str(len(block)),
+                "Actual-Content-Length": str(len(record.head) + len(record.body)),
                 "Trailing-Slop-Length": "4",
-                "Block-Digest": sha1_digest(block),
+                "Block-Digest": named["WARC-Block-Digest"],
             },
             "Format": version,
             "WARC-Header-Length": str(len(record.header)),
@@ -109,7 +116,9 @@ class WatFiles(CompanionFiles):
         result["Headers"] = _object(headers)
         if (media_type("response", record.header, record.head) or "").lower() in HTML:
             result["HTML-Metadata"] = self._html(record)
-        return result | _entity(record.body)
+        own = record.kind == "response"  # that of a revisit is another record's
+        digest = field(record.header, PAYLOAD_DIGEST) if own else ""
+        return result | _entity(record.body, digest or sha1_digest(record.body))
 
     def _html(self, record: WrittenRecord) -> Json:
         return facts_of(self._charsets, record.body, field(record.head, "Content-Type"))
@@ -141,17 +150,18 @@ def _request(block: bytes) -> Json:
     first, headers = _lines(block)
     method, path, version = (*first.split(" ", 2), "", "")[:3]
     end = block.find(b"\r\n\r\n") + 2
+    body = block[end + 2 :] if end > 1 else b""
     return {
         "Request-Message": {"Method": method, "Path": path, "Version": version},
         "Headers-Length": str(end if end > 1 else len(block)),
         "Headers": _object(headers),
-    } | _entity(block[end + 2 :] if end > 1 else b"")
+    } | _entity(body, sha1_digest(body))
 
 
-def _entity(body: bytes) -> Json:
+def _entity(body: bytes, digest: str) -> Json:
     return {
         "Entity-Length": str(len(body)),
-        "Entity-Digest": sha1_digest(body),
+        "Entity-Digest": digest,
         "Entity-Trailing-Slop-Length": "0",
     }
 
