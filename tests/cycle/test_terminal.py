@@ -131,7 +131,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Si
         (("sql", "crawl", "select foo from parses"), "hint: the columns are segment, url, status,"),
         (("sql", "crawl", "select sig"), "hint: from which table? crawldb, linkdb, "),
         (("readdb", "crawl/crawldb"), "error: say what to read: -stats, "),
-        (("crawl", "crawl", "3"), "the next page is due on"),
+        (("crawl", "crawl", "3"), "the next page is due at"),
         (("help", "crawl"), "Usage: bin/minutch crawl"),
         (("help",), "`bin/minutch help NAME` explains a command"),
     ],

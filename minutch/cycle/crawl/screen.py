@@ -15,12 +15,11 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import zip_longest
 
 from minutch.cycle.crawl.summaries import counters_of, result_of, size
 from minutch.cycle.fetch.outcomes import Outcomes
-from minutch.hadoop.formats.javahash import date_to_string
+from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.job import Counters, JobContext, live_line, time_text
 from minutch.terminal import BOLD, YELLOW, counted, folded, folded_command, width_of
 
@@ -103,7 +102,7 @@ class Screen:
         """Why generate has found nothing, and when there is something again (ms)."""
         lines = list(reasons)
         if next_due is not None:
-            lines.append(f"the next page is due on {_date(next_due)}")
+            lines.append(f"the next page is due at {date_time_to_string(next_due)} UTC")
         for line in textwrap.wrap("; ".join(lines), WIDTH - 2, break_on_hyphens=False):
             self._say(f"  {line}")
 
@@ -137,10 +136,3 @@ class Screen:
     def _say(self, text: str, style: str = "") -> None:
         self.context.print(text, style=style if self.context.colour else "")
         self.context.out.flush()
-
-
-def _date(time: int) -> str:
-    try:
-        return f"{datetime.fromtimestamp(time // 1000, UTC):%Y-%m-%d at %H:%M} UTC"
-    except (ValueError, OverflowError, OSError):
-        return date_to_string(time)  # beyond the calendar

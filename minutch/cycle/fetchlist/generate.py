@@ -23,9 +23,10 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, generatemarks, select
 from minutch.cycle.fetchlist.lists import FetchListWriter, stamp
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
-from minutch.hadoop.formats.javahash import date_to_string
+from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.terminal import counted
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import OutputSettings
 
@@ -118,13 +119,16 @@ def _log_why(result: Generated) -> None:
     for reason in result.reasons:
         log.warning("Generator: %s", reason)
     if result.next_due is not None:
-        log.warning("Generator: the next page is due at %s", date_to_string(result.next_due))
+        due_at = date_time_to_string(result.next_due)
+        log.warning("Generator: the next page is due at %s UTC", due_at)
 
 
 def describe(counters: Mapping[str, int]) -> Iterator[str]:
     """Returns a line for each reason that left out entries; one line where the CrawlDb has none."""
     reasons = due.REASONS | select.REASONS
     lines = [
-        f"{counters[name]:,} {text}" for name, text in reasons.items() if counters.get(name, 0)
+        f"{counted(counters[name], 'URLs')} {text}"
+        for name, text in reasons.items()
+        if counters.get(name, 0)
     ]
     return iter(lines or ["the CrawlDb has no entries"])

@@ -213,7 +213,7 @@ def test_it_stops_when_nothing_is_due(jobs: Jobs) -> None:
     run = crawl(jobs, rounds=-1)
     run.run()
     assert jobs.names == ["inject", *ROUND, "generate"]
-    assert "  the CrawlDb has no entries; the next page is due on " in printed(run)
+    assert "  the CrawlDb has no entries; the next page is due at " in printed(run)
     assert "Round 2\n  generate       1.5 s  nothing is due\n" in printed(run)
 
 

@@ -85,21 +85,21 @@ def test_two_runs_in_one_second_make_two_segments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("properties", "arguments", "reason"),
     [
-        ({}, ["-expr", "score > 3"], "2 for which the expression is not true"),
-        ({"generate_min_score": "5"}, [], "2 with a score below generate.min.score"),
+        ({}, ["-expr", "score > 3"], "2 URLs for which the expression is not true"),
+        ({"generate_min_score": "5"}, [], "2 URLs with a score below generate.min.score"),
         (
             {"generate_restrict_status": "db_gone"},
             [],
-            "2 with another status than generate.restrict.status",
+            "2 URLs with another status than generate.restrict.status",
         ),
         (
             {"generate_min_interval": "60"},
             [],
-            "2 with a fetch interval above generate.min.interval",
+            "2 URLs with a fetch interval above generate.min.interval",
         ),
-        ({"urlfilter_regex_rules": "-."}, [], "2 rejected by the URL filters"),
-        ({}, ["-topN", "0"], "2 beyond topN"),
-        ({"generate_curTime": str(NOW - 1000)}, [], "2 not due yet"),
+        ({"urlfilter_regex_rules": "-."}, [], "2 URLs rejected by the URL filters"),
+        ({}, ["-topN", "0"], "2 URLs beyond topN"),
+        ({"generate_curTime": str(NOW - 1000)}, [], "2 URLs not due yet"),
     ],
 )
 def test_nothing_to_do_and_why(
@@ -123,7 +123,7 @@ def test_says_when_the_next_page_is_due(tmp_path: Path, caplog: pytest.LogCaptur
         {"http://a/": page(fetch_time=NOW + 1000), "http://b/": page(fetch_time=NOW + 5000)},
     )
     assert run(tmp_path) == 1
-    assert "the next page is due at Tue Nov 14 22:13:21 UTC 2023" in caplog.text
+    assert "the next page is due at 2023-11-14 22:13:21 UTC" in caplog.text
     assert run(tmp_path, "-adddays", "1") == 0
 
 

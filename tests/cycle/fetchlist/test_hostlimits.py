@@ -103,7 +103,7 @@ def test_without_an_expression_generate_max_count_holds(base: Path) -> None:
 
 def test_what_gives_no_number_is_reported(base: Path, caplog: pytest.LogCaptureFixture) -> None:
     run(base, generate__max__count__expr="pct95._rs_ + 1")
-    assert "generate.max.count.expr: no number for 1 hosts, such as b.example" in caplog.text
+    assert "generate.max.count.expr: no number for 1 host, such as b.example" in caplog.text
 
 
 def test_limits_over_several_segments_and_parts(base: Path) -> None:
