@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import shutil
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ SHOW_AFTER = 1.0
 """Seconds before progress shows."""
 PLAIN_INTERVAL = 60.0
 """Seconds between two plain lines."""
+RATE_SECONDS = 30.0
+"""Seconds that the rate shown is that of, and with it the time left."""
 LIVE_INTERVAL = 0.1
 """Seconds between two refreshes of the live line."""
 CLEAR = "\r\x1b[2K"
@@ -176,11 +179,14 @@ class Progress:
         self._clock = clock
         self._err = err
         self._started = self._shown = clock.monotonic()
+        self._seen = deque([(self._started, 0)])
+        """Times, a second apart, and records done by then, of the last RATE_SECONDS."""
         self._is_live = err.isatty()
         self._watch = watch
 
     def __enter__(self) -> Self:
         self._started = self._shown = self._clock.monotonic()
+        self._seen = deque([(self._started, 0)])
         if self._watch is not None:
             self._watch.progress = self
         return self
@@ -240,27 +246,32 @@ class Progress:
         if now - self._shown < (LIVE_INTERVAL if self._is_live else PLAIN_INTERVAL):
             return
         self._shown = now
+        text = self._text(self._recent_rate(now))
         if self._is_live:
-            live_line(self._err, f"{self.name}: {self._so_far()}, {self._left()}")
+            live_line(self._err, text)
         else:
-            self._show_plain(self._left())
+            progress_log.info("%s", text)
 
     @property
     def rate(self) -> float:
         """Records per second so far."""
         return self.done / self.seconds if self.seconds > 0 else 0.0
 
-    def _left(self) -> str:
-        if not self.total or not self.done:
-            return "time left unknown"
-        return f"{time_text(max(0.0, (self.total - self.done) / self.rate))} left"
+    def _recent_rate(self, now: float) -> float:
+        """Returns records per second of late: a job may have had faster or slower times."""
+        while len(self._seen) > 1 and self._seen[1][0] <= now - RATE_SECONDS:
+            self._seen.popleft()
+        time, done = self._seen[0]
+        if now - self._seen[-1][0] >= 1:
+            self._seen.append((now, self.done))
+        return (self.done - done) / (now - time) if now > time else self.rate
 
-    def _so_far(self) -> str:
+    def _text(self, rate: float) -> str:
         of = f" of {self.total:,}" if self.total else ""
-        return f"{self.done:,}{of} {self.unit}, {self.rate:,.0f}/s"
-
-    def _show_plain(self, tail: str) -> None:
-        progress_log.info("%s: %s, %s", self.name, self._so_far(), tail)
+        left = "time left unknown"
+        if self.total and rate > 0:
+            left = f"{time_text(max(0.0, (self.total - self.done) / rate))} left"
+        return f"{self.name}: {self.done:,}{of} {self.unit}, {rate:,.0f}/s, {left}"
 
 
 def live_line(stream: TextIO, text: str) -> None:

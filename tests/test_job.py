@@ -94,6 +94,19 @@ def test_a_live_line_in_a_terminal() -> None:
     )
 
 
+def test_the_rate_is_that_of_the_last_half_minute() -> None:
+    """A job that was fast and is slow has more time left than its mean says."""
+    err = Terminal()
+    job = context(err)
+    with job.progress("parse", 10_000) as progress:
+        for count in [100] * 60 + [10] * 40:
+            job.clock.advance(1)  # type: ignore[attr-defined]
+            progress.advance(count)
+        last = err.getvalue().rpartition("\x1b[2K")[2]
+        assert last == "parse: 6,400 of 10,000 records, 10/s, 6:00 left"
+        assert progress.rate == 64
+
+
 def test_a_failed_job_says_nothing_of_being_done(caplog: pytest.LogCaptureFixture) -> None:
     job = context()
     with caplog.at_level(logging.INFO), pytest.raises(OSError, match="disk"), job.progress("dedup"):
@@ -124,7 +137,7 @@ def test_a_total_is_asked_for_only_when_it_shows(caplog: pytest.LogCaptureFixtur
         progress.advance(150)
     assert [record.getMessage() for record in caplog.records] == [
         "long: 100 of 300 records, 1/s, 3:20 left",
-        "long: 150 of 300 records, 1/s, 3:20 left",
-        "long: 300 of 600 records, 1/s, 5:00 left",
+        "long: 150 of 300 records, 0/s, 5:00 left",
+        "long: 300 of 600 records, 2/s, 3:20 left",
         "long: 300 records, 1/s, done",
     ]
