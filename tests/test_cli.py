@@ -410,6 +410,8 @@ def test_what_is_on_the_path_is_said_without_its_folder(monkeypatch: pytest.Monk
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/local/bin/{name}")
     assert cli._typed({"MINUTCH_PROGRAM": "/usr/local/bin/minutch"}) == "minutch"
     assert cli._typed({"MINUTCH_PROGRAM": "/opt/bin/minutch"}) == "/opt/bin/minutch"
+    monkeypatch.setattr("sys.argv", ["-c"])  # as startserver runs its jobs
+    assert cli._typed({}) == "minutch"
 
 
 TOO_FEW = {

@@ -82,7 +82,8 @@ def _typed(environment: Mapping[str, str]) -> str:
     name = environment.get("MINUTCH_PROGRAM") or sys.argv[0]
     if Path(name).name == "__main__.py":
         return shlex.join([sys.orig_argv[0], "-m", "minutch"])
-    return "minutch" if shutil.which("minutch") == name else shlex.quote(name)
+    is_plain = name == "-c" or shutil.which("minutch") == name  # -c: a job of startserver
+    return "minutch" if is_plain else shlex.quote(name)
 
 
 def _dispatch(name: str, rest: Sequence[str], verbose: bool) -> int:
