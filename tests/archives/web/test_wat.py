@@ -58,7 +58,24 @@ def test_each_record_is_described_where_it_lies(folders: tuple[Path, Path]) -> N
         payload = envelope["Payload-Metadata"]
         assert payload["Actual-Content-Length"] == str(len(block)), kind
         assert payload["Block-Digest"] == sha1_digest(block)
+        answer = payload.get("HTTP-Response-Metadata")
+        if answer is not None:  # of a revisit, too: its own body, which is empty
+            body = block[int(answer["Headers-Length"]) :]
+            assert answer["Entity-Digest"] == sha1_digest(body), kind
         assert envelope["Format"] == "WARC/1.1"
+
+
+def test_digests_are_those_of_the_records(tmp_path: Path) -> None:
+    words = (archived_crawl().folder, tmp_path / "wat", "-prefix", "x", "-digest", "sha256")
+    jobs.export("wat", *words, conf=Configuration.load([]))
+    for _, facts in described(tmp_path / "wat"):
+        envelope = facts["Envelope"]
+        header, payload = envelope["WARC-Header-Metadata"], envelope["Payload-Metadata"]
+        assert payload["Block-Digest"] == header["WARC-Block-Digest"]
+        assert payload["Block-Digest"].startswith("sha256:")
+        if header["WARC-Type"] == "response" and "HTTP-Response-Metadata" in payload:
+            digest = payload["HTTP-Response-Metadata"]["Entity-Digest"]
+            assert digest == header["WARC-Payload-Digest"]
 
 
 def test_the_shape_is_the_common_crawls(folders: tuple[Path, Path]) -> None:
