@@ -60,11 +60,18 @@ async def _serve(
 ) -> None:
     from anyio import to_thread
 
+    from minutch.inspect.query.crawl import open_crawl
+    from minutch.inspect.report.page import to_html
+    from minutch.inspect.report.reportfile import gathered
     from minutch.inspect.search.app import make
 
     shown = f"[{host.strip('[]')}]" if ":" in host else host
     hosts = {*LOCAL, shown.lower()} | (set() if is_local(host) else {socket.gethostname().lower()})
-    running = server(make(searcher, crawl, frozenset(hosts)), longest_head=1 << 17)
+
+    def report() -> str:
+        return to_html(gathered(open_crawl(crawl.folder), context))
+
+    running = server(make(searcher, crawl, frozenset(hosts), report), longest_head=1 << 17)
     await to_thread.run_sync(searcher.search, "*")  # what the first page would wait for
     context.print(
         f"{counted(searcher.count, 'documents')}: http://{shown}:{listener.getsockname()[1]}/"

@@ -152,8 +152,8 @@ class Chromium:
         """Click an element that leads to another page, and wait for that."""
         box = self.run(
             f"(()=>{{const e=document.querySelector({json.dumps(selector)});"
-            " e.scrollIntoView({block:'center'});const r=e.getClientRects()[0]; return"
-            " [r.x+r.width/2, r.y+r.height/2]})()"
+            " e.scrollIntoView({block:'center', behavior:'instant'});"
+            "const r=e.getClientRects()[0]; return [r.x+r.width/2, r.y+r.height/2]})()"
         )
         self.events.clear()
         for kind in ("mousePressed", "mouseReleased"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -376,6 +377,7 @@ class FetchLoop:
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.results.stats, self.clock.now()
+        ledger = self.results.ledger
         longest_rest, longest_queue = self._longest.of(queues, stats, now)
         oldest = min((running.since for running in self._running.values()), default=now)
         return Snapshot(
@@ -391,15 +393,18 @@ class FetchLoop:
             bytes_last_second=size,
             seconds=self.clock.monotonic() - self._started - self.pause.lasting(now) / 1000,
             longest_rest=longest_rest / 1000,
-            done=self.results.ledger.settled,
+            done=ledger.settled,
             total=self.total,
             events=stats.events,
+            outcomes=Counter(
+                {int(end): count for end, count in self.results.ledger.outcomes.items()}
+            ),
             longest_queue=longest_queue / 1000,
             oldest_wait=(now - oldest) / 1000,
             requests=stats.requests,
             request_ms=stats.request_ms,
             paused=self.pause.is_on,
-            details=details_of(self.results.ledger, stats, queues, now) if details else None,
+            details=details_of(stats, queues, now) if details else None,
         )
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from minutch.cycle.fetch.frontier.queues import FetchQueues
-from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
 
 ROWS: Final = 10
@@ -35,8 +34,6 @@ class QueueState:
 class Details:
     """The figures that take longer to find, and are shown less often."""
 
-    outcomes: dict[int, int] = field(default_factory=dict)
-    """URLs of the fetch list by their outcome's number."""
     slowest: list[tuple[str, HostTimes]] = field(default_factory=list)
     longest: list[QueueState] = field(default_factory=list)
     """The queues in which most waits."""
@@ -63,6 +60,8 @@ class Snapshot:
     done: int
     total: int | None
     events: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[int] = field(default_factory=Counter)
+    """URLs by their outcome's number: those that `done` counts, and links that were followed."""
     oldest_wait: float = 0.0
     """Seconds for which the oldest chain in flight has been under way."""
     longest_queue: float = 0.0
@@ -91,11 +90,10 @@ _SUMS: Final = (
 )
 
 
-def details_of(ledger: Ledger, stats: FetchStats, queues: FetchQueues, now: int) -> Details:
+def details_of(stats: FetchStats, queues: FetchQueues, now: int) -> Details:
     """Details of one process's share."""
     longest = heapq.nlargest(ROWS, queues.queues.values(), key=lambda queue: queue.waiting)
     return Details(
-        {int(outcome): count for outcome, count in ledger.outcomes.items()},
         stats.slowest(ROWS),
         [
             QueueState(
@@ -131,7 +129,7 @@ class LongestWaits:
 def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:
     """Returns the sum of several processes' states; `total` URLs in all."""
     first, *others = snapshots
-    result = replace(first, events=first.events.copy(), total=total)
+    result = replace(first, events=first.events.copy(), outcomes=first.outcomes.copy(), total=total)
     for other in others:
         for name in _SUMS:
             setattr(result, name, getattr(result, name) + getattr(other, name))
@@ -139,6 +137,7 @@ def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:
         result.longest_queue = max(result.longest_queue, other.longest_queue)
         result.oldest_wait = max(result.oldest_wait, other.oldest_wait)
         result.events += other.events
+        result.outcomes += other.outcomes
     result.details = _details_together(
         [shot.details for shot in snapshots if shot.details is not None]
     )
@@ -148,14 +147,10 @@ def together(snapshots: Sequence[Snapshot], total: int | None) -> Snapshot:
 def _details_together(parts: Sequence[Details]) -> Details | None:
     if not parts:
         return None
-    outcomes: Counter[int] = Counter()
-    for part in parts:
-        outcomes.update(part.outcomes)
     slowest = [row for part in parts for row in part.slowest]
     longest = [row for part in parts for row in part.longest]
     failures = [row for part in parts for row in part.failures]
     return Details(
-        dict(outcomes),
         heapq.nlargest(ROWS, slowest, key=lambda row: row[1].mean_ms),
         heapq.nlargest(ROWS, longest, key=lambda row: row.waiting),
         heapq.nlargest(ROWS, failures, key=lambda row: row.time),

@@ -22,8 +22,8 @@ from minutch.job import Progress
 
 ROUNDS: Final = 50
 """Rounds that are remembered."""
-SECONDS: Final = 600
-"""Seconds of a fetch whose pages are remembered, one number for each."""
+SECONDS: Final = 3600
+"""Seconds of fetching whose pages are remembered, one number for each."""
 
 
 @dataclass
@@ -40,6 +40,8 @@ class Round:
     """A round, or what comes before the first one."""
 
     title: str
+    began: int
+    """ms since the epoch."""
     steps: list[Step] = field(default_factory=list)
 
 
@@ -87,8 +89,10 @@ class Watch:
         """The fetch that runs."""
         self.details: Details | None = None
         """Of the fetch that runs, or of the last one."""
-        self.pages: deque[int] = deque(maxlen=SECONDS)
-        """Pages of each of its seconds."""
+        self.pages: deque[tuple[int, int]] = deque(maxlen=SECONDS)
+        """The end (ms since the epoch) and the pages of each second that something was fetched
+        in.
+        """
         self._before = Totals()
         self._lock = threading.Lock()
         self._free = threading.Event()
@@ -139,11 +143,10 @@ class Watch:
     def show(self, snapshot: Snapshot) -> None:
         """The state of a fetch, once a second."""
         if self.fetch is None:
-            self.pages.clear()
             self.details = None
         self.fetch = snapshot
         self.details = snapshot.details or self.details
-        self.pages.append(snapshot.pages_last_second)
+        self.pages.append((self.clock.now(), snapshot.pages_last_second))
 
     def fetched(self, stats: FetchStats, urls: int) -> None:
         """A fetch has ended, after `urls` of its list: its counts join those before."""
@@ -175,7 +178,7 @@ class Watch:
 
     def begin(self, title: str) -> None:
         """A round begins."""
-        self.rounds.append(Round(title))
+        self.rounds.append(Round(title, self.clock.now()))
 
     @contextmanager
     def running(self, step: str, place: str) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """Routes the live page's requests.
 
     GET  /                        the page; `/?token=…`, as it is printed, lets a browser in and
-         leads to `/`
+         leads to `/`; `/?minutes=60` shows the speed of the last hour
     POST /pause /resume           hold the job, let it go on
     POST /stop /go-on             end after this round, or not after all
     GET  /metrics                 figures for Prometheus: no names of hosts or pages, and no token
@@ -23,12 +23,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minutch.cycle.fetch.watch import Watch
-from minutch.inspect.live.livepage import POLICY, page
+from minutch.inspect.live.livepage import POLICY, USUAL, WINDOWS, page
 from minutch.inspect.live.metrics import CONTENT_TYPE, metrics_text
 from minutch.web.access import Access
 from minutch.web.requestchecks import PRIVATE, RequestChecks
 
 _View = Callable[[Request], Awaitable[Response]]
+_WINDOWS: Final = {str(minutes): minutes for minutes in WINDOWS}
 _LONGEST_QUERY: Final = 1000
 
 
@@ -37,7 +38,8 @@ def make(watch: Watch, access: Access) -> ASGIApp:
 
     async def shown(request: Request) -> Response:
         if "token" not in request.query_params:
-            return HTMLResponse(page(watch))
+            asked = request.query_params.get("minutes", "")
+            return HTMLResponse(page(watch, _WINDOWS.get(asked, USUAL)))
         answer = RedirectResponse("/", 303)
         answer.set_cookie(access.cookie, access.token or "", httponly=True, samesite="strict")
         return answer

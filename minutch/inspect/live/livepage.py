@@ -1,83 +1,84 @@
 """Makes the live page: a `Watch` in, HTML out. Pure.
 
 It is complete without scripts, and reloads itself every few seconds. With scripts it replaces
-what has changed (elements with `data-live`). All texts go through `markup`, which escapes them;
-POLICY says what a page may do.
+what has changed (elements with `data-live`). Whatever comes from the web is text.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
-from minutch.cycle.fetch.ledger import OUTCOMES
+from minutch.cycle.fetch.display import time_left
+from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.watch import Round, Watch
 from minutch.job import time_text
+from minutch.terminal import counted, visible_line
+from minutch.web import cells, frame, plots
+from minutch.web.cells import Column
 from minutch.web.htmlbuilder import Child, Markup, element, joined
+from minutch.web.plots import Series
 
 REFRESH: Final = 5
 """Seconds after which a browser without scripts loads the page again."""
-STYLE: Final = files("minutch.inspect.live").joinpath("live.css").read_text(encoding="utf-8")
-SCRIPT: Final = files("minutch.inspect.live").joinpath("live.js").read_text(encoding="utf-8")
-_CHART_HEIGHT: Final = 100
-_SIZES: Final = ("B", "KB", "MB", "GB", "TB")
-
-
-def _source(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-POLICY: Final = (
-    f"default-src 'none'; style-src {_source(STYLE)}; script-src {_source(SCRIPT)}; connect-src"
-    " 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+WINDOWS: Final = {1: 5, 10: 10, 60: 60}
+"""Minutes that the plot can show, and the seconds of one of its columns."""
+USUAL: Final = 10
+SCRIPT: Final = frame.resource("live.js", __package__)
+POLICY: Final = frame.policy(
+    SCRIPT, "connect-src 'self'; form-action 'self'; frame-ancestors 'none'"
 )
 
+e = element
 
-def page(watch: Watch) -> Markup:
-    """Returns the page."""
+
+def page(watch: Watch, minutes: int = USUAL) -> str:
+    """Returns the page; the plot shows the last `minutes`."""
     state, rounds = watch.fetch, list(watch.rounds)
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("noscript", element("meta", http_equiv="refresh", content=str(REFRESH))),
-        element("title", f"{_short(watch, state)} · minutch {watch.title}"),
-        element("style", Markup(STYLE)),
-    )
-    header = element(
-        "header",
-        element("h1", "minutch ", element("bdi", watch.title)),
-        _live("p", "state", *_state(watch), class_="state"),
-        element(
-            "p", "The job has ended, or does not answer.", id="gone", class_="gone", hidden=True
-        ),
-    )
-    main = element(
-        "main",
+    title = visible_line(watch.title)
+    header = (
+        e("h1", "minutch ", e("bdi", title)),
+        _live("p", "state", *_state(watch)),
+        e("p", "The job has ended, or does not answer.", id="gone", class_="bad", hidden=True),
         _live("div", "controls", _controls(watch)),
-        element("h2", "Now"),
-        _live("div", "now", *_now(watch, state)),
-        element("h2", "Pages a second"),
-        _live("div", "chart", _chart(list(watch.pages))),
-        element("h2", "Rounds") if watch.can_stop else None,
-        _rounds(rounds) if watch.can_stop else None,
-        *_hosts(watch),
     )
-    footer = element(
-        "footer", element("a", "The same for Prometheus", href="/metrics"), "; times are UTC."
+    windows = [
+        e(
+            "a",
+            counted(each, "minutes"),
+            href=f"/?minutes={each}",
+            aria_current="true" if each == minutes else None,
+        )
+        for each in WINDOWS
+    ]
+    speed = (_live("div", "chart", _chart(watch, rounds, minutes)), _windows(windows))
+    content = (
+        frame.section("now", "Now", _live("div", "figures", *_now(watch, state))),
+        frame.section("speed", "Speed", *speed),
+        frame.section("rounds", "Rounds", _live("div", "steps", *_rounds(rounds)))
+        if watch.can_stop
+        else None,
+        frame.section("hosts", "Hosts and errors", *_hosts(watch)),
     )
-    body = element("body", header, main, footer, element("script", Markup(SCRIPT)))
-    return joined(Markup("<!DOCTYPE html>"), element("html", head, body, lang="en"))
+    return frame.page(
+        f"{_short(watch, state)} · minutch {title}",
+        header,
+        content,
+        joined(e("a", "The same for Prometheus", href="/metrics"), "; times are UTC."),
+        head=e("noscript", e("meta", http_equiv="refresh", content=str(REFRESH))),
+        script=SCRIPT,
+    )
 
 
-def _live(tag: str, name: str, *children: Child, class_: str | None = None) -> Markup:
+def _windows(links: Sequence[Markup]) -> Markup:
+    return frame.navigation("Time that the plot shows", links)
+
+
+def _live(tag: str, name: str, *children: Child) -> Markup:
     """Makes an element that the script keeps up to date."""
-    return element(tag, *children, id=name, class_=class_, data_live=True)
+    return e(tag, *children, id=name, data_live=True)
 
 
 # -- the current step ------------------------------------------------------------------------------
@@ -86,9 +87,11 @@ def _live(tag: str, name: str, *children: Child, class_: str | None = None) -> M
 def _short(watch: Watch, state: Snapshot | None) -> str:
     if watch.paused:
         return "paused"
-    if state is not None:
-        return f"{state.done:,}" if state.total is None else f"{state.done:,} of {state.total:,}"
-    return watch.step or "running"
+    return watch.step or "running" if state is None else _done(state)
+
+
+def _done(state: Snapshot) -> str:
+    return f"{state.done:,}" if state.total is None else f"{state.done:,} of {state.total:,}"
 
 
 def _state(watch: Watch) -> Iterable[Child]:
@@ -98,13 +101,13 @@ def _state(watch: Watch) -> Iterable[Child]:
             if _is_other_step(watch)
             else "Paused: nothing new is fetched. "
         )
-        yield element("span", text, class_="paused")
+        yield e("span", text, class_="warn paused")
     if watch.stopping:
-        yield element("span", "Stops after this round. ", class_="stopping")
+        yield e("span", "Stops after this round. ", class_="warn stopping")
     if not (watch.paused or watch.stopping):
-        yield "Running. "
+        yield e("strong", "Running. ")
     seconds = (watch.clock.now() - watch.started) / 1000
-    yield element(
+    yield e(
         "span",
         f"Since {_time(watch.started, '%Y-%m-%d %H:%M')}, {time_text(seconds)}",
         class_="quiet",
@@ -120,13 +123,13 @@ def _is_other_step(watch: Watch) -> bool:
 
 def _controls(watch: Watch) -> Markup:
     def button(path: str, text: str, style: str | None = None) -> Markup:
-        return element("button", text, type="submit", formaction=path, class_=style)
+        return e("button", text, type="submit", formaction=path, class_=style)
 
     buttons = [button("/resume", "Resume") if watch.paused else button("/pause", "Pause")]
     if watch.can_stop:
         wanted = ("/go-on", "Don't stop") if watch.stopping else ("/stop", "Stop after this round")
         buttons.append(button(*wanted, "second"))
-    return element("form", *buttons, method="post")
+    return e("form", *buttons, method="post")
 
 
 def _now(watch: Watch, state: Snapshot | None) -> Iterable[Child]:
@@ -134,170 +137,175 @@ def _now(watch: Watch, state: Snapshot | None) -> Iterable[Child]:
     if step:
         seconds = watch.clock.monotonic() - watch.step_since
         words = [f"{watch.place}: " if watch.place else "", step, f", for {time_text(seconds)}"]
-        yield element("p", "".join(words))
+        left = "" if state is None or state.paused else time_left(state)
+        yield e("p", "".join(words), f", {left}" if left else None)
     else:
-        yield element("p", "Waits to be resumed." if watch.paused else "Between two steps.")
+        yield e("p", "Waits to be resumed." if watch.paused else "Between two steps.")
     progress = watch.progress
     if state is not None:
         yield from _bar(state.done, state.total, "Pages")
-        yield element("dl", *_figures(state))
-        yield _outcomes(watch)
+        yield _outcomes(state)
+        yield frame.tiles(list(_figures(state)))
     elif progress is not None and progress.done:
         total = progress.known_total
         yield from _bar(progress.done, total, progress.unit)
         of = "" if total is None else f" of {total:,}"
-        yield element(
+        yield e(
             "p", f"{progress.done:,}{of} {progress.unit}, {progress.rate:,.0f}/s", class_="quiet"
         )
 
 
 def _bar(done: int, total: int | None, what: str) -> Iterable[Child]:
     if total:
-        yield element("progress", max=str(total), value=str(min(done, total)), aria_label=what)
+        yield e("progress", max=str(total), value=str(min(done, total)), aria_label=what)
 
 
-def _figures(state: Snapshot) -> Iterable[Markup]:
+def _outcomes(state: Snapshot) -> Markup:
+    """Says how many URLs are done, and what came of them: all counts are of one moment."""
+    ends = sorted((number, count) for number, count in state.outcomes.items() if count)
+    listed = [f"{count:,} {OUTCOMES[n].label}" for n, count in ends if n != Outcome.FOLLOWED]
+    text = f"{_done(state)} URLs done" + (f": {', '.join(listed)}" if listed else "")
+    followed = state.outcomes.get(Outcome.FOLLOWED, 0)
+    more = f"; besides, {counted(followed, 'links')} followed" if followed else ""
+    return e("p", f"{text}{more}.")
+
+
+def _figures(state: Snapshot) -> Iterable[tuple[str, str]]:
     seconds = max(state.seconds, 0.001)
-    of = "" if state.total is None else f" of {state.total:,}"
-    yield _figure("URLs done", f"{state.done:,}{of}")
-    yield _figure(
-        "Pages a second", f"{state.pages_last_second:,}, mean {state.pages / seconds:,.1f}"
-    )
-    yield _figure(
-        "Bytes a second", f"{_size(state.bytes_last_second)}, mean {_size(state.bytes / seconds)}"
-    )
-    yield _figure("Content", _size(state.bytes))
-    yield _figure("Requests in flight", f"{state.active:,} of {state.threads:,}")
-    yield _figure("Oldest of them", f"{state.oldest_wait:,.1f} s")
-    yield _figure(
-        "Mean answer", f"{state.request_ms / state.requests:,.0f} ms" if state.requests else "–"
-    )
-    yield _figure(
-        "Queues", f"{state.queues:,}" + (f", {state.blocked:,} given up" if state.blocked else "")
-    )
-    yield _figure("URLs in queues", f"{state.waiting:,}")
-    yield _figure("Longest rest", f"{max(0.0, state.longest_rest):,.1f} s")
-    yield _figure("Errors", f"{state.errors:,}")
+    yield "pages a second", f"{state.pages_last_second:,}, mean {state.pages / seconds:,.1f}"
+    size, mean = cells.size(state.bytes_last_second), cells.size(state.bytes / seconds)
+    yield "bytes a second", f"{size}, mean {mean}"
+    yield "content", cells.size(state.bytes)
+    yield "requests in flight", f"{state.active:,} of {state.threads:,}"
+    yield "the oldest of them", f"{state.oldest_wait:,.1f} s"
+    mean_ms = f"{state.request_ms / state.requests:,.0f} ms" if state.requests else "–"
+    yield "mean answer", mean_ms
+    yield "failed requests", f"{state.errors:,}"
+    yield "queues", f"{state.queues:,}" + (f", {state.blocked:,} given up" * bool(state.blocked))
+    yield "URLs in queues", f"{state.waiting:,}"
+    yield "longest rest", f"{max(0.0, state.longest_rest):,.1f} s"
 
 
-def _figure(name: str, value: str) -> Markup:
-    return element("div", element("dt", name), element("dd", value))
-
-
-def _outcomes(watch: Watch) -> Markup | None:
-    details = watch.details
-    if details is None or not details.outcomes:
-        return None
-    pairs = sorted(details.outcomes.items())
-    text = ", ".join(f"{OUTCOMES[number].label} {count:,}" for number, count in pairs if count)
-    return element("p", f"So far: {text}", class_="quiet")
-
-
-def _chart(pages: Sequence[int]) -> Markup:
-    if len(pages) < 2:
-        return element("p", "Nothing fetched yet.", class_="quiet")
-    most = max(1, *pages)
-    points = " ".join(
-        f"{x},{_CHART_HEIGHT * (1 - value / most):.1f}" for x, value in enumerate(pages)
+def _chart(watch: Watch, rounds: Sequence[Round], minutes: int) -> Markup:
+    """Draws the pages a second of the last minutes, and where rounds began."""
+    if not watch.pages:
+        return e("p", "Nothing fetched yet.", class_="quiet")
+    wide = 1000 * WINDOWS[minutes]
+    last, pages = watch.clock.now(), list(watch.pages)
+    first = last - 60_000 * minutes
+    sums = [0] * (60_000 * minutes // wide)
+    for end, count in pages:
+        if first < end <= last:
+            sums[(end - first - 1) // wide] += count
+    series = [Series("pages a second", "fetched", [1000 * count / wide for count in sums])]
+    starts = [first + at * wide for at in range(len(sums))]
+    form = "%H:%M" if minutes > 1 else "%H:%M:%S"
+    turns = [
+        (100 * (each.began - first) / (last - first), _short_name(each))
+        for each in rounds
+        if each.began > first
+    ]
+    return plots.columns(
+        "Pages a second",
+        [_time(start, form) for start in starts],
+        series,
+        cells.short,
+        f"means of {WINDOWS[minutes]} s, until {_time(last)}",
+        [_time(start) for start in starts],
+        turns,
     )
-    text = f"the last {time_text(len(pages))}: at most {most:,}, {pages[-1]:,} now"
-    line = element("polyline", points=points)
-    box = f"0 -4 {len(pages) - 1} {_CHART_HEIGHT + 8}"
-    svg = element(
-        "svg",
-        line,
-        viewBox=box,
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=f"Pages a second, {text}",
-    )
-    return joined(svg, element("p", text[0].upper() + text[1:], class_="quiet"))
 
 
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def _rounds(rounds: Sequence[Round]) -> Markup:
-    rows = [
-        (index == 0 and each.title, step.name, f"{step.seconds:,.1f}", step.result)
-        for each in reversed(rounds)
-        for index, step in enumerate(each.steps)
+def _rounds(rounds: Sequence[Round]) -> Iterable[Markup]:
+    """Shows the round that runs, then those before it, folded."""
+    if not rounds:
+        yield e("p", "No step has ended yet.", class_="quiet")
+        return
+    *before, now = rounds
+    yield _steps(now)
+    for each in reversed(before):
+        seconds = time_text(sum(step.seconds for step in each.steps))
+        fetched = next((step.result for step in each.steps if step.name == "fetch"), "")
+        said = [e("bdi", visible_line(_name(each))), f", {seconds}", fetched and f": {fetched}"]
+        yield e(
+            "details",
+            e("summary", *said, id=f"summary-{each.began}"),
+            _steps(each),
+            id=f"round-{each.began}",
+        )
+
+
+def _name(each: Round) -> str:
+    return each.title or "Before the first round"
+
+
+def _short_name(each: Round) -> str:
+    return visible_line(_name(each).partition(" of ")[0])
+
+
+def _steps(each: Round) -> Markup:
+    rows = [{"name": one.name, "seconds": one.seconds, "result": one.result} for one in each.steps]
+    columns = [
+        cells.text("Step", "name"),
+        Column("Seconds", lambda row: f"{row['seconds']:,.1f}", lambda row: row["seconds"]),
+        cells.text("Result", "result"),
     ]
-    return _table(
-        "rounds", "Rounds", ("Round", "Step", "# Seconds", "Result"), rows, "No step has ended yet."
-    )
+    return cells.table(visible_line(_name(each)), rows, columns, empty="No step has ended yet.")
 
 
 def _hosts(watch: Watch) -> Iterable[Markup]:
     details = watch.details
-    slow = [] if details is None else details.slowest
-    yield element("h2", "Slow hosts")
-    yield _table(
-        "slow",
-        "Slow hosts",
-        ("Host", "# Requests", "# Mean ms", "# Longest ms", "# Errors"),
-        [
-            (name, f"{t.requests:,}", f"{t.mean_ms:,.0f}", f"{t.longest_ms:,}", f"{t.errors:,}")
-            for name, t in slow
-        ],
-        "None yet.",
-    )
-    queues = [] if details is None or watch.fetch is None else details.longest
-    yield element("h2", "Longest queues")
-    yield _table(
-        "queues",
-        "Longest queues",
-        ("Host", "# Waiting", "# In flight", "# Rests s", "# Delay s"),
-        [
-            (
-                q.id,
-                f"{q.waiting:,}",
-                f"{q.in_progress:,}",
-                f"{q.rest / 1000:,.1f}",
-                f"{q.delay / 1000:,.1f}",
-            )
-            for q in queues
-        ],
-        "Nothing waits.",
-    )
-    failures = [] if details is None else details.failures
-    yield element("h2", "Last errors")
-    yield _table(
-        "errors",
-        "Last errors",
-        ("Time", "URL", "Reason"),
-        [(_time(failure.time), failure.url, failure.text) for failure in failures],
-        "None yet.",
-    )
-
-
-def _table(
-    name: str, label: str, columns: Sequence[str], rows: Sequence[Sequence[str | bool]], empty: str
-) -> Markup:
-    """Makes a table; names of columns of numbers begin with a `#`."""
-    styles = ["number" if column.startswith("# ") else "name" for column in columns]
-    head = [
-        element("th", column.removeprefix("# "), scope="col", class_=style)
-        for column, style in zip(columns, styles, strict=True)
+    slow: list[dict[str, Any]] = [
+        {"host": name, "times": times} for name, times in (details.slowest if details else [])
     ]
-    body = [
-        element("tr", *(_cell(value, style) for value, style in zip(row, styles, strict=True)))
-        for row in rows
-    ] or [element("tr", element("td", empty, colspan=str(len(columns)), class_="quiet"))]
-    table = element("table", element("thead", element("tr", *head)), _live("tbody", name, *body))
-    return element("div", table, class_="wide", tabindex="0", role="region", aria_label=label)
+    queues = details.longest if details and watch.fetch is not None else []
+    host = cells.text("Host", "host")
+    yield cells.table(
+        "Slow hosts",
+        slow,
+        [
+            host,
+            _number("Requests", "times", lambda times: f"{times.requests:,}"),
+            _number("Mean", "times", lambda times: cells.milliseconds(times.mean_ms)),
+            _number("Longest", "times", lambda times: cells.milliseconds(times.longest_ms)),
+            _number("Errors", "times", lambda times: f"{times.errors:,}"),
+        ],
+        empty="None yet.",
+        live="slow",
+    )
+    yield cells.table(
+        "Longest queues",
+        [{"host": queue.id, "queue": queue} for queue in queues],
+        [
+            host,
+            _number("Waiting", "queue", lambda queue: f"{queue.waiting:,}"),
+            _number("In flight", "queue", lambda queue: f"{queue.in_progress:,}"),
+            _number("Rests", "queue", lambda queue: cells.milliseconds(queue.rest)),
+            _number("Delay", "queue", lambda queue: cells.milliseconds(queue.delay)),
+        ],
+        empty="Nothing waits.",
+        live="queues",
+    )
+    yield cells.table(
+        "Last errors",
+        [each._asdict() for each in (details.failures if details else [])],
+        [
+            Column("Time", lambda row: _time(row["time"])),
+            cells.text("URL", "url"),
+            cells.text("Reason", "text"),
+        ],
+        stacked=True,
+        empty="None yet.",
+        live="errors",
+    )
 
 
-def _cell(value: str | bool, style: str) -> Markup:
-    return element("td", element("bdi", value) if isinstance(value, str) else None, class_=style)
-
-
-def _size(count: float) -> str:
-    for unit in _SIZES:
-        if count < 1024 or unit == _SIZES[-1]:
-            break
-        count /= 1024
-    return f"{count:,.0f} {unit}" if unit == "B" or count >= 100 else f"{count:,.1f} {unit}"
+def _number(title: str, name: str, shown: Any) -> Column:
+    """Makes a column of numbers of an object."""
+    return Column(title, lambda row: shown(row[name]), lambda row: None)
 
 
 def _time(milliseconds: int, form: str = "%H:%M:%S") -> str:

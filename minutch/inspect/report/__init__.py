@@ -8,7 +8,7 @@ Begin with reportfile and gather, which collects the facts, then page, which sho
     `depths`, `chains`, `brokenlinks`, `compare`  what is found in them
     `groupcounts`, `ids`                      counting piece by piece
     `page`, `layout`, `crawlsections`, `pagesections`, `findings`    the page and its sections
-    `cells`, `plots`                          values, tables and plots as HTML
+    `statuswords`                             statuses and answers in words
     `simulate`, `sample`, `forecast`, `simulated`    what a schedule would do
     `rates`, `poisson`, `seededrandom`        how often pages change
 """

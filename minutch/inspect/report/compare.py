@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from minutch.inspect.report import cells
-from minutch.inspect.report.cells import Column, number
 from minutch.inspect.report.facts import TOTALS, Facts
 from minutch.inspect.report.layout import MOST_ROWS, Section, section
+from minutch.web import cells
+from minutch.web.cells import Column, number
 from minutch.web.htmlbuilder import Markup, element, joined
 
 e = element

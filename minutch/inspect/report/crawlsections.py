@@ -12,8 +12,6 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.query.outcomes import OUTCOMES
-from minutch.inspect.report import cells, plots
-from minutch.inspect.report.cells import Column, number
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import (
     MOST_ROWS,
@@ -27,9 +25,11 @@ from minutch.inspect.report.layout import (
     series_of,
     together,
 )
-from minutch.inspect.report.plots import Series
 from minutch.terminal import counted
+from minutch.web import cells, plots
+from minutch.web.cells import Column, number
 from minutch.web.htmlbuilder import Markup, element
+from minutch.web.plots import Series
 
 e = element
 

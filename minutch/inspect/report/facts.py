@@ -18,12 +18,9 @@ import polars as pl
 
 from minutch.errors import FormatError
 from minutch.inspect.query.outcomes import OUTCOMES
+from minutch.web.cells import MOST_ADDRESS
 
 TIME: Final = pl.Datetime("ms", "UTC")
-MOST_ADDRESS: Final = 2000
-"""Letters of a URL that can be followed. Longer texts are cut behind one letter more, which tells
-that they are.
-"""
 _COUNT: Final = pl.Int64
 _TEXT: Final = pl.String
 _TEXTS: Final = pl.List(pl.String)
@@ -139,7 +136,7 @@ def empty(name: str) -> pl.DataFrame:
 
 def shaped(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Returns a table with its columns in order and with their types; missing ones are null, long
-    texts are cut.
+    texts are cut behind one character more than can be followed, which tells that they are.
     """
     columns = [
         (pl.col(column) if column in frame.columns else pl.lit(None)).cast(kind).alias(column)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from minutch.inspect.report import cells
-from minutch.inspect.report.cells import Column, number
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import NAMES, Section, listed, section
 from minutch.terminal import counted
+from minutch.web import cells
+from minutch.web.cells import Column, number
 from minutch.web.htmlbuilder import Markup, joined
 
 MOST_EXAMPLES: Final = 5

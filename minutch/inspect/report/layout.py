@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from minutch.inspect.report import cells, plots
-from minutch.inspect.report.cells import Column, number
-from minutch.inspect.report.plots import Series
+from minutch.web import cells, frame, plots
+from minutch.web.cells import Column, number
 from minutch.web.htmlbuilder import Child, Markup, element, joined
+from minutch.web.plots import Series
 
 e = element
 Row = Mapping[str, Any]
@@ -41,12 +41,8 @@ class Section(NamedTuple):
 
 def section(name: str, title: str, said: Child, *content: Child) -> Section:
     """Makes a section with a heading and a line that introduces it."""
-    heading, about = e("h2", title, id=f"{name}-title"), e("p", said, class_="said")
-    return Section(
-        name,
-        title,
-        e("section", heading, about, *content, id=name, aria_labelledby=f"{name}-title"),
-    )
+    markup = frame.section(name, title, e("p", said, class_="said"), *content)
+    return Section(name, title, markup)
 
 
 def bar_column(title: str, parts: Mapping[str, str], most: float) -> Column:

@@ -1,23 +1,19 @@
 """Writes a report as one HTML page that loads nothing: style, script and facts are in it. Pure:
 facts in, HTML out.
 
-Its policy (Content-Security-Policy) allows this style and this script, by their hashes, and nothing
-else; without the script, tables can't be sorted, and that is all.
+Without the script, tables can't be sorted, and that is all.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 from typing import Final
 
-from minutch.inspect.report import cells, crawlsections, findings, pagesections
+from minutch.inspect.report import crawlsections, findings, pagesections
 from minutch.inspect.report.compare import changes
 from minutch.inspect.report.facts import TOTALS, Facts, from_json, to_json
 from minutch.inspect.report.layout import Section
 from minutch.terminal import visible_line
+from minutch.web import cells, frame
 from minutch.web.htmlbuilder import Markup, element, joined
 
 e = element
@@ -59,7 +55,7 @@ def to_html(facts: Facts, earlier: Facts | None = None) -> str:
     shown = [made for part in SECTIONS if (made := part(facts))]
     if earlier is not None:
         shown.insert(0, changes(earlier, facts))
-    return f"{MARK}{e('html', _head(facts), _body(facts, shown), lang='en')}\n"
+    return _page(facts, shown)
 
 
 def from_html(text: str) -> Facts | None:
@@ -69,73 +65,35 @@ def from_html(text: str) -> Facts | None:
     return from_json(text.partition(_FACTS)[2].partition(_END)[0])
 
 
-@cache
-def _resource(name: str) -> str:
-    return files("minutch.inspect.report").joinpath(name).read_text(encoding="utf-8")
+SCRIPT: Final = frame.resource("sort.js")
+POLICY: Final = frame.policy(SCRIPT, "form-action 'none'")
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def policy() -> str:
-    """Returns the page's Content-Security-Policy."""
-    allowed = f"style-src {_hash(_resource('style.css'))}; script-src {_hash(_resource('sort.js'))}"
-    return f"default-src 'none'; img-src data:; {allowed}; base-uri 'none'; form-action 'none'"
-
-
-def _head(facts: Facts) -> Markup:
-    return e(
-        "head",
-        e("meta", charset="utf-8"),
-        e("meta", http_equiv="Content-Security-Policy", content=policy()),
-        e("meta", http_equiv="x-dns-prefetch-control", content="off"),
-        e("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        e("meta", name="color-scheme", content="light dark"),
-        e("meta", name="referrer", content="no-referrer"),
-        e("title", f"Crawl report: {visible_line(facts.crawl)}"),
-        e("link", rel="icon", href="data:,"),
-        Markup(f"<style>{_resource('style.css')}</style>"),
-    )
-
-
-def _body(facts: Facts, shown: list[Section]) -> Markup:
+def _page(facts: Facts, shown: list[Section]) -> str:
     made = joined("As of ", cells.moment(facts.when), " UTC", _covered(facts))
-    header = e(
-        "header",
+    head = joined(
+        e("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        e("meta", http_equiv="x-dns-prefetch-control", content="off"),
+        e("meta", name="referrer", content="no-referrer"),
+    )
+    header = [
         e("h1", "Crawl report: ", e("bdi", visible_line(facts.crawl))),
         e("p", made, class_="said"),
-        e(
-            "nav",
-            e("ul", *(e("li", e("a", one.title, href=f"#{one.name}")) for one in shown)),
-            aria_label="Sections",
-        ),
-    )
+        frame.navigation("Sections", [e("a", one.title, href=f"#{one.name}") for one in shown]),
+    ]
     nothing = None if shown else e("section", e("p", "The crawl has neither entries nor segments."))
-    footer = e(
-        "footer",
-        e(
-            "p",
-            "Made by ",
-            e("code", "minutch report"),
-            " from the files of the crawl. Times are UTC.",
-        ),
+    footer = joined(
+        "Made by ", e("code", "minutch report"), " from the files of the crawl. Times are UTC."
     )
-    return e(
-        "body",
-        e("a", "Skip to content", class_="skip", href="#report"),
+    return frame.page(
+        f"Crawl report: {visible_line(facts.crawl)}",
         header,
-        e(
-            "main",
-            _tiles(facts),
-            nothing,
-            *(one.markup for one in shown),
-            id="report",
-            tabindex="-1",
-        ),
-        footer,
-        Markup(f"{_FACTS}{to_json(facts)}{_END}"),
-        Markup(f"<script>{_resource('sort.js')}</script>"),
+        [_tiles(facts), nothing, *(one.markup for one in shown)],
+        e("p", footer),
+        head=head,
+        script=SCRIPT,
+        data=Markup(f"{_FACTS}{to_json(facts)}{_END}"),
+        doctype=MARK,
     )
 
 
@@ -149,8 +107,6 @@ def _covered(facts: Facts) -> Markup | None:
 
 def _tiles(facts: Facts) -> Markup | None:
     found = [(name, value) for name in _TILES if (value := facts.total(name)) is not None]
-    tiles = [
-        e("div", e("dt", TOTALS[name]), e("dd", _SHOWN.get(name, cells.count)(value)))
-        for name, value in found
-    ]
-    return e("dl", *tiles, class_="tiles") if tiles else None
+    return frame.tiles(
+        [(TOTALS[name], _SHOWN.get(name, cells.count)(value)) for name, value in found]
+    )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from minutch.inspect.report import cells, plots
-from minutch.inspect.report.cells import Column
 from minutch.inspect.report.depths import MOST_DEPTHS
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import Section, histogram, ranked, section, together
-from minutch.inspect.report.plots import Series
 from minutch.terminal import counted
+from minutch.web import cells, plots
+from minutch.web.cells import Column
 from minutch.web.htmlbuilder import element
+from minutch.web.plots import Series
 
 e = element
 

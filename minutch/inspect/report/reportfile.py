@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.errors import FormatError, MinutchError, StoreError
-from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.query.crawl import Crawl, open_crawl
 from minutch.inspect.report import page
 from minutch.inspect.report.compare import is_same_crawl
 from minutch.inspect.report.facts import Facts
@@ -53,8 +53,7 @@ def report(crawl: Path, options: ReportOptions = _DEFAULTS, *, context: JobConte
     file = options.file or Path(f"{name}{FILE_ENDING}")
     _check_replaceable(file, force=options.force)
     earlier = None if options.compare is None else read_facts(options.compare)
-    memory = memory_budget(context.conf)
-    facts = FactsGatherer(opened, context.clock.now(), memory, context.progress).facts(name)
+    facts = gathered(opened, context)
     if earlier is not None and not is_same_crawl(earlier, facts):
         context.err.write(
             f"{options.compare}: no segment of it is one of {name}'s: is it a report of another"
@@ -62,6 +61,13 @@ def report(crawl: Path, options: ReportOptions = _DEFAULTS, *, context: JobConte
         )
     _write(file, page.to_html(facts, earlier))
     return Report(file, facts)
+
+
+def gathered(crawl: Crawl, context: JobContext) -> Facts:
+    """Returns the facts of a crawl as it is now. Raises FormatError (damage)."""
+    memory = memory_budget(context.conf)
+    gatherer = FactsGatherer(crawl, context.clock.now(), memory, context.progress)
+    return gatherer.facts(crawl.path.resolve().name or "crawl")
 
 
 def read_facts(path: Path) -> Facts:

@@ -3,7 +3,7 @@
     /?q=…&host=…&page=…             search
     /cached /anchors /history ?url= what the crawl's files hold of a page
     /raw?url=                       the bytes of a stored page, for the frame of /cached
-    /style.css
+    /report                         the report of the crawl, as it is now
 
 What a crawled page holds can't run, nor leave its frame: it is text wherever we show it, and as a
 page of its own it comes with a policy (CSP) that makes it a sandbox without scripts, forms, links
@@ -18,7 +18,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from ipaddress import ip_address
 from typing import Final
 
@@ -30,18 +29,17 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from minutch.errors import MinutchError
+from minutch.inspect.report import page
 from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
 from minutch.inspect.search.results import Searcher, SearchOptions
+from minutch.inspect.search.suggestions import suggestions
 from minutch.web.access import Denied, host_of
 from minutch.web.requestchecks import PRIVATE, RequestChecks
 
 log = logging.getLogger(__name__)
 
-OWN_POLICY: Final = (
-    "default-src 'none'; style-src 'self'; img-src data:; frame-src 'self'; form-action 'self';"
-    " base-uri 'none'; frame-ancestors 'none'"
-)
+REPORT_POLICY: Final = f"{page.POLICY}; frame-ancestors 'none'"
 STORED_POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:;"
     " form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
@@ -51,11 +49,13 @@ LONGEST_URL: Final = 1 << 16
 
 
 class Site:
-    """The search site's views."""
+    """The search site's views. `report` makes the crawl's report."""
 
-    def __init__(self, searcher: Searcher, crawl: CrawlFiles) -> None:
-        self._searcher, self._crawl = searcher, crawl
-        self._lock = threading.Lock()
+    def __init__(
+        self, searcher: Searcher, crawl: CrawlFiles, report: Callable[[], str] | None = None
+    ) -> None:
+        self._searcher, self._crawl, self._report = searcher, crawl, report
+        self._lock, self._reporting = threading.Lock(), threading.Lock()
 
     def _current(self) -> Searcher:
         with self._lock:
@@ -67,7 +67,7 @@ class Site:
         searcher = self._current()
         query = request.query_params.get("q", "").strip()[:LONGEST_QUERY]
         if not query:
-            return HTMLResponse(pages.start(searcher.count))
+            return HTMLResponse(pages.home(self._home(searcher)))
         host = request.query_params.get("host", "").strip()[:LONGEST_QUERY]
         number = _number(request.query_params.get("page", "1"))
         started = time.perf_counter()
@@ -75,13 +75,39 @@ class Site:
         options = SearchOptions(pages.PER_PAGE, offset, host, count_hosts=True)
         results = searcher.search(query, options)
         took = 1000 * (time.perf_counter() - started)
-        return HTMLResponse(pages.found(query, host, number, results, took))
+        if results.hits:
+            return HTMLResponse(pages.found(query, host, number, results, took))
+        others = suggestions(searcher, query)
+        return HTMLResponse(pages.nothing(query, host, results.documents, others))
+
+    def _home(self, searcher: Searcher) -> pages.Home:
+        return pages.Home(
+            self._crawl.folder.resolve().name,
+            searcher.count,
+            len(self._crawl.segments()),
+            searcher.host_count(),
+            searcher.hosts(),
+            searcher.newest_hits(pages.PER_PAGE),
+            self._report is not None,
+        )
+
+    def report(self, request: Request) -> Response:
+        """Shows the report, one at a time: each reads the whole crawl."""
+        if self._report is None:
+            raise HTTPException(404, "This server makes no reports.")
+        with self._reporting:
+            made = self._report()
+        return HTMLResponse(made, headers={"Content-Security-Policy": REPORT_POLICY})
 
     def cached(self, request: Request) -> Response:
         """Shows a stored page in its frame."""
+        about = self._about(request)
+        stored = self._crawl.stored(about.url)
+        return HTMLResponse(pages.cached(about, stored), 404 if stored is None else 200)
+
+    def _about(self, request: Request) -> pages.About:
         url, query = _asked(request)
-        stored = self._crawl.stored(url)
-        return HTMLResponse(pages.cached(url, query, stored), 404 if stored is None else 200)
+        return pages.About(url, self._crawl.title(url), query)
 
     def raw(self, request: Request) -> Response:
         """Sends a stored page itself."""
@@ -99,29 +125,35 @@ class Site:
 
     def anchors(self, request: Request) -> Response:
         """Shows the links to a page."""
-        url, query = _asked(request)
-        return HTMLResponse(pages.anchors(url, query, self._crawl.inlinks(url)))
+        about = self._about(request)
+        return HTMLResponse(pages.anchors(about, self._crawl.inlinks(about.url)))
 
     def history(self, request: Request) -> Response:
-        """Shows the records of a page."""
-        url, query = _asked(request)
-        return HTMLResponse(pages.history(url, query, self._crawl.history(url)))
+        """Tells what has become of a page."""
+        about = self._about(request)
+        return HTMLResponse(pages.history(about, self._crawl.history(about.url)))
 
 
-def make(searcher: Searcher, crawl: CrawlFiles, hosts: frozenset[str]) -> Starlette:
-    """Builds the application; `hosts` are the names that it answers for, in lower case."""
-    site = Site(searcher, crawl)
-    css = files("minutch.inspect.search").joinpath("style.css").read_text(encoding="utf-8")
+def make(
+    searcher: Searcher,
+    crawl: CrawlFiles,
+    hosts: frozenset[str],
+    report: Callable[[], str] | None = None,
+) -> Starlette:
+    """Builds the application; `hosts` are the names that it answers for, in lower case, and
+    `report` makes the crawl's report.
+    """
+    site = Site(searcher, crawl, report)
     views: dict[str, Callable[[Request], Response]] = {
         "/": site.search,
         "/cached": site.cached,
         "/raw": site.raw,
         "/anchors": site.anchors,
         "/history": site.history,
-        "/style.css": lambda _: Response(css, media_type="text/css"),
+        "/report": site.report,
         "/robots.txt": lambda _: PlainTextResponse("User-agent: *\nDisallow: /\n"),
     }
-    headers = {**PRIVATE, "Content-Security-Policy": OWN_POLICY}
+    headers = {**PRIVATE, "Content-Security-Policy": pages.POLICY}
     return Starlette(
         routes=[Route(path, view, methods=["GET"]) for path, view in views.items()],
         middleware=[

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.reasons import http_code, reason
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse.charsetlabels import lookup
 from minutch.cycle.segment.store import (
@@ -22,13 +23,22 @@ from minutch.cycle.segment.store import (
     segments_in,
 )
 from minutch.hadoop.formats.javaio import decode_text, encode_text
+from minutch.hadoop.formats.writables import Text
 from minutch.inspect.query.links import newest_links
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Inlink
-from minutch.records.metadata import SIGNATURE_KEY
+from minutch.records.metadata import (
+    GENERATE_TIME_KEY,
+    PROTO_STATUS_KEY,
+    RESPONSE_CODE_KEY,
+    RESPONSE_TIME_KEY,
+    SIGNATURE_KEY,
+)
 from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
+from minutch.records.protocolstatus import NOTMODIFIED, ProtocolStatus
 
 HTML: Final = frozenset(("text/html", "application/xhtml+xml"))
 PICTURES: Final = frozenset(
@@ -58,19 +68,29 @@ class Stored:
 
 @dataclass(frozen=True)
 class Event:
-    """The record of a URL in one segment, or in the CrawlDb. Times are in milliseconds since the
-    epoch.
-    """
+    """What one segment or the CrawlDb says of a URL. Times are in milliseconds since the epoch."""
 
-    where: str
+    segment: str
+    """Empty for the CrawlDb."""
     status: str
+    """Nutch's name."""
+    why: str
+    """Why it was not fetched, in words; else empty."""
+    code: str
+    """The HTTP status of the answer, as far as it is known."""
     time: int
+    """Of the fetch; in the CrawlDb, when it is due."""
     modified: int
     score: float
     signature: str
     interval: int
     parsed: str
+    """How parsing ended; empty if nothing was parsed."""
+    listed: str
+    """When it was put on the fetch list."""
+    response_ms: str
     metadata: dict[str, str]
+    """What is left of it."""
 
 
 class CrawlFiles:
@@ -91,6 +111,14 @@ class CrawlFiles:
             if isinstance(found, Content):
                 return _stored(url, segment, found)
         return None
+
+    def title(self, url: str) -> str:
+        """Returns the title of the page as it was last parsed; empty if it has none."""
+        for segment in reversed(self.segments()):
+            found = _last(segment, PARSE_DATA, url)
+            if isinstance(found, ParseData):
+                return " ".join(found.title.split())
+        return ""
 
     def inlinks(self, url: str) -> list[Inlink]:
         """Returns the links to a page, in the order of the LinkDb; where it knows none, those of
@@ -117,14 +145,11 @@ class CrawlFiles:
         for segment in self.segments():
             for datum in segment.get(CRAWL_FETCH, url) if segment.has(CRAWL_FETCH) else ():
                 if isinstance(datum, CrawlDatum):
-                    parsed = _last(segment, PARSE_DATA, url)
-                    yield _event(
-                        segment.name, datum, parsed if isinstance(parsed, ParseData) else None
-                    )
+                    yield _event(segment.name, datum, _last(segment, PARSE_DATA, url))
         db = CrawlDb(self.folder / "crawldb")
         known = db.get(url) if db.exists() else None
         if known is not None:
-            yield _event("crawldb", known, None)
+            yield _event("", known, None)
 
 
 def _last(segment: Segment, folder: str, url: str) -> object | None:
@@ -132,24 +157,40 @@ def _last(segment: Segment, folder: str, url: str) -> object | None:
     return found[-1] if found else None
 
 
-def _event(where: str, datum: CrawlDatum, parsed: ParseData | None) -> Event:
+def _event(segment: str, datum: CrawlDatum, parsed: object | None) -> Event:
     signature = datum.signature.hex() if datum.signature else ""
-    if parsed is not None:
+    ended = datum.metadata.get(Text(PROTO_STATUS_KEY))
+    more = {str(key): str(value) for key, value in datum.metadata.items()}
+    for known in (PROTO_STATUS_KEY, RESPONSE_CODE_KEY):
+        more.pop(known, None)
+    code = http_code(datum)
+    if isinstance(parsed, ParseData):
         signature = parsed.content_meta.first(SIGNATURE_KEY) or signature
-    metadata = (
-        {str(key): str(value) for key, value in datum.metadata.items()} if datum.metadata else {}
-    )
     return Event(
-        where,
+        segment,
         datum.status_name,
+        _why(ended, code),
+        code,
         datum.fetch_time,
         datum.modified_time,
         datum.score,
         signature,
         datum.fetch_interval,
-        "" if parsed is None else str(parsed.status).strip(),
-        metadata,
+        _parse_words(parsed.status) if isinstance(parsed, ParseData) else "",
+        more.pop(GENERATE_TIME_KEY, ""),
+        more.pop(RESPONSE_TIME_KEY, ""),
+        more,
     )
+
+
+def _why(ended: object, code: str) -> str:
+    if not isinstance(ended, ProtocolStatus) or ended.is_success or ended.is_redirect:
+        return ""
+    return "" if ended.code == NOTMODIFIED else reason(ended, code)
+
+
+def _parse_words(status: ParseStatus) -> str:
+    return "parsed" if status.is_success else f"not parsed: {status.message or status}".strip()
 
 
 def _stored(url: str, segment: Segment, content: Content) -> Stored:

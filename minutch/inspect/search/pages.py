@@ -1,21 +1,25 @@
-"""Makes the pages of `serve`: search, cached, anchors, history; they work without scripts. Pure:
-results in, HTML out.
+"""Makes the pages of `serve`: home, search, cached, anchors, history; they work without scripts.
+Pure: results in, HTML out.
 
-Whatever comes from the web is text here, with a direction of its own (`bdi`); a stored page is only
-ever shown in a frame (see `app`). Only http, https and ftp become links.
+Whatever comes from the web is text here (`minutch.web.cells`); a stored page is only ever shown in
+a frame (see `app`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
+from minutch.inspect.report import statuswords
 from minutch.inspect.search.crawlfiles import Event, Stored
-from minutch.inspect.search.results import Hit, Piece, Results
+from minutch.inspect.search.results import NEWEST, Hit, Piece, Results
 from minutch.records.links import Inlink
 from minutch.terminal import counted
+from minutch.web import cells, frame
+from minutch.web.cells import Column
 from minutch.web.htmlbuilder import Child, Markup, element, joined
 
 PER_PAGE: Final = 10
@@ -23,29 +27,14 @@ MOST_PAGES: Final = 1000
 MOST_ANCHORS: Final = 1000
 _NEAR: Final = 3
 """Pages that are linked on both sides of the one that is shown."""
-SCHEMES: Final = frozenset(("http", "https", "ftp"))
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+POLICY: Final = frame.policy("", "frame-src 'self'; form-action 'self'; frame-ancestors 'none'")
 
 e = element
 
 
 def page(title: str, *content: Child, query: str = "", host: str = "") -> str:
-    """Returns a whole page: the search box, and what is below it."""
-    head = e(
-        "head",
-        e("meta", charset="utf-8"),
-        e("title", title),
-        e("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        e("meta", name="color-scheme", content="light dark"),
-        e("link", rel="stylesheet", href="style.css"),
-        e("link", rel="icon", href="data:,"),
-    )
-    skip = e("a", "Skip to content", class_="skip", href="#content")
-    body = e("body", skip, _header(query, host), e("main", *content, id="content", tabindex="-1"))
-    return f"<!DOCTYPE html>\n{e('html', head, body, lang='en')}\n"
-
-
-def _header(query: str, host: str) -> Markup:
+    """Returns a whole page: the search box, the title as heading, and what is below it."""
     box = e(
         "input",
         type="search",
@@ -57,94 +46,127 @@ def _header(query: str, host: str) -> Markup:
         spellcheck="false",
         autofocus=not query,
     )
-    kept = e("input", type="hidden", name="host", value=host) if host else None
     form = e(
         "form",
-        e("label", "Search", for_="q"),
+        e("a", "minutch", class_="brand", href="./"),
+        e("label", "Search", for_="q", class_="hidden"),
         box,
-        kept,
+        e("input", type="hidden", name="host", value=host) if host else None,
         e("button", "Search"),
         role="search",
         action="./",
     )
-    return e("header", e("a", "minutch", class_="brand", href="./"), form)
+    return frame.page(title, [form], [e("h1", cells.words(title)), *content])
 
 
 # -- search ----------------------------------------------------------------------------------------
 
+EXAMPLES: Final = (
+    "words of a page",
+    '"words in a row"',
+    "title:word",
+    "host:example.org",
+    "date:2024",
+    "-without",
+)
 
-def start(documents: int) -> str:
+
+@dataclass(frozen=True)
+class Home:
+    """What the first page says of a crawl."""
+
+    crawl: str
+    documents: int
+    segments: int
+    host_count: int
+    hosts: Sequence[tuple[str, int]]
+    """Those with the most documents."""
+    newest: Sequence[Hit]
+    has_report: bool
+
+
+def home(crawl: Home) -> str:
     """Returns the page without a query."""
-    examples = (
-        "words of a page",
-        '"words in a row"',
-        "title:word",
-        "host:example.org",
-        "date:2024",
-        "-without",
-    )
-    tips = e("ul", *(e("li", e("code", example)) for example in examples), class_="tips")
+    last = crawl.newest[0].time(NEWEST) if crawl.newest else None
+    figures = [
+        ("documents", cells.count(crawl.documents)),
+        ("hosts", cells.count(crawl.host_count)),
+        ("segments", cells.count(crawl.segments)),
+        ("newest page (UTC)", cells.moment(last)),
+    ]
+    report = e("a", "Report of the crawl", href="report") if crawl.has_report else None
+    newest = [_hit(hit, "", "h3") for hit in crawl.newest]
+    content = frame.section("newest", "Newest pages", e("ol", *newest, class_="hits"))
+    hosts = _hosts("*", "", crawl.hosts, "Hosts") if crawl.hosts else None
+    tips = e("ul", *(e("li", e("code", example)) for example in EXAMPLES), class_="tips")
     return page(
-        "Search",
-        e("h1", "Search"),
-        e("p", f"{counted(documents, 'documents')}. A query can have:"),
-        tips,
+        crawl.crawl,
+        frame.tiles(figures),
+        e("p", report) if report else None,
+        e("div", content, hosts, class_="columns") if newest else None,
+        frame.section("queries", "A query can have", tips),
     )
 
 
 def found(query: str, host: str, number: int, results: Results, milliseconds: float) -> str:
     """Returns a page of hits; `number` counts from 1."""
-    if not results.hits:
-        return page(
-            f"{query} – nothing found",
-            e("h1", "Nothing found"),
-            *_nothing(query, host),
-            query=query,
-            host=host,
-        )
     first = (number - 1) * PER_PAGE + 1
     last = first + len(results.hits) - 1
     said = f"{first:,} to {last:,} of {counted(results.count, 'pages')}, {milliseconds:.0f} ms"
     hits = e("ol", *(_hit(hit, query) for hit in results.hits), class_="hits", start=str(first))
     content = e(
-        "div", e("p", said, class_="count"), hits, _paging(query, host, number, results.count)
+        "section",
+        e("p", said, class_="quiet count"),
+        hits,
+        _paging(query, host, number, results.count),
+        aria_label="Results",
     )
-    facet = _hosts(query, host, results.hosts)
-    heading = e("h1", "Results for ", e("bdi", query), class_="quiet")
+    hosts = _hosts(query, host, results.hosts, "By host")
+    title = f"Results for {query}" + (f" – page {number}" if number > 1 else "")
+    return page(title, e("div", content, hosts, class_="columns"), query=query, host=host)
+
+
+def nothing(query: str, host: str, documents: int, suggestions: Sequence[tuple[str, int]]) -> str:
+    """Returns the page of a query that finds nothing."""
+    there = f"None of the {counted(documents, 'documents')} has all of this"
+    where = joined(" on the host ", e("bdi", host)) if host else None
+    tried = [
+        e("li", e("a", e("bdi", other), counted(count, "pages"), href=_search(other)))
+        for other, count in suggestions
+    ]
+    if host:
+        tried.append(e("li", e("a", "The same on all hosts", href=_search(query))))
+    tried.append(e("li", e("a", "All pages, the home page", href="./")))
     return page(
-        f"{query} – page {number}",
-        heading,
-        e("div", content, facet, class_="columns"),
+        f"Nothing found for {query}",
+        e("section", e("p", there, where, ": ", e("bdi", query)), aria_label="Results"),
+        frame.section("instead", "Instead", e("ul", *tried, class_="plain")),
         query=query,
         host=host,
     )
 
 
-def _nothing(query: str, host: str) -> list[Markup]:
-    lines = [e("p", "No page has all of this: ", e("bdi", query))]
-    if host:
-        lines.append(e("p", e("a", "Search on all hosts", href=_search(query))))
-    return lines
-
-
-def _hit(hit: Hit, query: str) -> Markup:
+def _hit(hit: Hit, query: str, heading: str = "h2") -> Markup:
     shown = hit.title or hit.url
-    more = e(
-        "p",
-        *(
-            e(
-                "a",
-                name,
-                e("span", f" of {shown}", class_="hidden"),
-                href=_about(name, hit.url, query),
-            )
-            for name in VIEWS
-        ),
-        class_="more",
+    links = [
+        e(
+            "a",
+            name,
+            e("span", f" of {shown}", class_="hidden"),
+            href=_about(name, hit.url, query),
+        )
+        for name in VIEWS
+    ]
+    times = (("fetched", hit.time(NEWEST)), ("modified", hit.time("lastModified")))
+    facts = [e("span", said, " ", cells.moment(when)) for said, when in times if when]
+    facts += [e("span", hit.kind)] if hit.kind else []
+    return e(
+        "li",
+        e(heading, cells.address(hit.url, e("bdi", shown))),
+        e("p", e("bdi", hit.url), class_="url"),
+        e("p", *map(_piece, hit.snippet), class_="snippet", dir="auto") if hit.snippet else None,
+        e("p", *facts, *links, class_="more"),
     )
-    snippet = e("p", *map(_piece, hit.snippet), class_="snippet", dir="auto")
-    heading = e("h2", _link(hit.url, e("bdi", shown)))
-    return e("li", heading, e("p", e("bdi", hit.url), class_="url"), snippet, more)
 
 
 def _piece(piece: Piece) -> Markup:
@@ -152,18 +174,25 @@ def _piece(piece: Piece) -> Markup:
     return e("mark", words) if is_found else joined(words)
 
 
-def _hosts(query: str, host: str, hosts: Sequence[tuple[str, int]]) -> Markup | None:
+def _hosts(query: str, host: str, hosts: Sequence[tuple[str, int]], title: str) -> Markup | None:
     """Lists the hosts of all hits, to choose one of them."""
     if not hosts:
         return None
     items = [
-        e("li", e("a", "All hosts", href=_search(query), aria_current=None if host else "true"))
+        e(
+            "li",
+            e(
+                "a",
+                e("bdi", name),
+                e("span", f"{count:,}", class_="number"),
+                href=_search(query, name),
+                aria_current="true" if name == host else None,
+            ),
+        )
+        for name, count in hosts
     ]
-    for name, count in hosts:
-        current = "true" if name == host else None
-        label = joined(e("bdi", name), " ", e("span", f"{count:,}", class_="number"))
-        items.append(e("li", e("a", label, href=_search(query, name), aria_current=current)))
-    return e("nav", e("h2", "Hosts"), e("ul", *items), class_="hosts", aria_label="Hosts")
+    every = e("li", e("a", "All hosts", href=_search(query))) if host else None
+    return frame.section("hosts", title, e("ul", every, *items, class_="plain hosts"))
 
 
 def _paging(query: str, host: str, number: int, count: int) -> Markup | None:
@@ -200,53 +229,45 @@ def _encoded(values: dict[str, str]) -> str:
     return urlencode(values, errors="replace")
 
 
-def _link(url: str, label: Child, **attributes: str) -> Markup:
-    """Makes a link to another site; a text that is no address of the web stays text."""
-    try:
-        scheme = urlsplit(url).scheme.lower()
-    except ValueError:
-        scheme = ""
-    if scheme not in SCHEMES:
-        return joined(label)
-    return e("a", label, href=url, rel="noopener noreferrer nofollow", **attributes)
-
-
 # -- behind a hit ----------------------------------------------------------------------------------
 
 VIEWS: Final = ("cached", "anchors", "history")
 
 
-def _view(view: str, url: str, query: str, *content: Child) -> str:
+@dataclass(frozen=True)
+class About:
+    """The page that a view is about, and the query that led to it."""
+
+    url: str
+    title: str
+    query: str
+
+
+def _view(view: str, about: About, *content: Child) -> str:
     """Returns a page about one URL, with links to the others."""
-    items = [
+    links = [
         e(
-            "li",
-            e(
-                "a",
-                name,
-                href=_about(name, url, query),
-                aria_current="page" if name == view else None,
-            ),
+            "a",
+            name.capitalize(),
+            href=_about(name, about.url, about.query),
+            aria_current="page" if name == view else None,
         )
         for name in VIEWS
     ]
-    tabs = e("nav", e("ul", *items), class_="views", aria_label="About this page")
-    address = e("p", _link(url, e("bdi", url)), class_="url")
     return page(
-        f"{view.capitalize()}: {url}",
-        e("h1", view.capitalize()),
-        address,
-        tabs,
-        *content,
-        query=query,
+        about.title or about.url,
+        e("p", cells.address(about.url), class_="url"),
+        frame.navigation("About this page", links),
+        frame.section(view, view.capitalize(), *content),
+        query=about.query,
     )
 
 
-def cached(url: str, query: str, stored: Stored | None) -> str:
+def cached(about: About, stored: Stored | None) -> str:
     """Returns the page that shows the stored page in a frame."""
     if stored is None:
         return _view(
-            "cached", url, query, e("p", "No segment of this crawl holds the content of this page.")
+            "cached", about, e("p", "No segment of this crawl holds the content of this page.")
         )
     when = joined("Fetched ", _time(stored.fetched)) if stored.fetched is not None else "Stored"
     kind = (
@@ -255,110 +276,86 @@ def cached(url: str, query: str, stored: Stored | None) -> str:
         else stored.original_type
     )
     off = "Scripts, forms and links of the page are off."
-    said = e("p", when, f", in segment {stored.segment}; {kind}. {off}")
-    source = f"raw?{_encoded({'url': url})}"
-    frame = e(
+    said = e("p", when, f", in segment {stored.segment}; {kind}. {off}", class_="said")
+    shown = e(
         "iframe",
-        src=source,
+        src=f"raw?{_encoded({'url': about.url})}",
         sandbox="",
         title="The stored page",
         referrerpolicy="no-referrer",
         tabindex="0",
     )
-    return _view("cached", url, query, said, frame)
+    return _view("cached", about, said, shown)
 
 
-def anchors(url: str, query: str, links: Sequence[Inlink]) -> str:
+def anchors(about: About, links: Sequence[Inlink]) -> str:
     """Returns the page that lists the links to a page."""
     if not links:
-        return _view("anchors", url, query, e("p", "The crawl knows no link to this page."))
-    rows = [
-        e(
-            "tr",
-            e("td", e("bdi", link.anchor or "–")),
-            e("td", _link(link.from_url, e("bdi", link.from_url))),
-        )
-        for link in links[:MOST_ANCHORS]
-    ]
-    count = f"{counted(len(links), 'links')} to this page"
+        return _view("anchors", about, e("p", "The crawl knows no link to this page."))
+    rows = [{"anchor": link.anchor, "from": link.from_url} for link in links[:MOST_ANCHORS]]
+    many = f"{counted(len(links), 'links')} to this page"
     shown = f"; the first {MOST_ANCHORS:,} are shown" if len(links) > MOST_ANCHORS else ""
-    return _view(
-        "anchors", url, query, e("p", f"{count}{shown}."), _table("Links", ("Text", "From"), rows)
-    )
+    columns = [cells.text("Text", "anchor"), cells.url("From", "from")]
+    table = cells.table("Links", rows, columns, stacked=True)
+    return _view("anchors", about, e("p", f"{many}{shown}."), table)
 
 
-def history(url: str, query: str, events: Sequence[Event]) -> str:
-    """Returns the page that lists the records of a URL."""
+def history(about: About, events: Sequence[Event]) -> str:
+    """Returns the page that tells what has become of a URL, round by round."""
     if not events:
-        return _view(
-            "history", url, query, e("p", "Neither the crawldb nor a segment knows this URL.")
-        )
-    return _view(
-        "history",
-        url,
-        query,
-        _table("Records", _COLUMNS, [_event(event) for event in events], "records"),
-    )
+        return _view("history", about, e("p", "Neither the crawldb nor a segment knows this URL."))
+    rows = [{"event": event} for event in events]
+    return _view("history", about, cells.table("Records", rows, _HISTORY, stacked=True))
 
 
-_COLUMNS: Final = (
-    "Where",
-    "Status",
-    "Time",
-    "Modified",
-    "Score",
-    "Signature",
-    "Interval",
-    "Parse",
-    "More",
+def _when(event: Event) -> Child:
+    return joined(None if event.segment else "next ", _time(event.time))
+
+
+def _what(event: Event) -> Child:
+    why = joined(": ", cells.words(event.why)) if event.why else None
+    code = joined(", ", statuswords.code(event.code)) if event.code and not why else None
+    took = f" in {event.response_ms} ms" if event.response_ms and event.segment else None
+    return joined(statuswords.status(event.status), why, code, took)
+
+
+def _where(event: Event) -> str:
+    return f"segment {event.segment}" if event.segment else "crawldb"
+
+
+def _more(event: Event) -> Markup:
+    shown: list[Child] = []
+    if event.parsed:
+        shown.append(cells.words(event.parsed))
+    if event.modified > 0:
+        shown.append(joined("last change ", _time(event.modified)))
+    if event.interval:
+        shown.append(f"fetched every {cells.span(event.interval)}")
+    shown.append(f"score {event.score:.4g}")
+    if event.listed.isascii() and event.listed.isdigit() and len(event.listed) < len("9" * 16):
+        shown.append(joined("on the fetch list ", _time(int(event.listed))))
+    if event.signature:
+        shown.append(joined("signature ", e("bdi", event.signature)))
+    shown += [cells.words(f"{key}: {value}") for key, value in event.metadata.items()]
+    return cells.several(shown)
+
+
+_HISTORY: Final = (
+    Column("When (UTC)", lambda row: _when(row["event"])),
+    Column("What", lambda row: _what(row["event"])),
+    Column("Where", lambda row: _where(row["event"])),
+    Column("More", lambda row: _more(row["event"])),
 )
-
-
-def _event(event: Event) -> Markup:
-    is_db = event.where == "crawldb"
-    more = [e("li", e("bdi", f"{key}: {value}")) for key, value in event.metadata.items()]
-    cells = (
-        event.where if is_db else f"segment {event.where}",
-        event.status,
-        joined("next ", _time(event.time)) if is_db else _time(event.time),
-        _time(event.modified) if event.modified > 0 else "–",
-        f"{event.score:g}",
-        e("code", event.signature) if event.signature else "–",
-        _duration(event.interval),
-        e("bdi", event.parsed) if event.parsed else "–",
-        e("ul", *more) if more else "–",
-    )
-    return e("tr", e("th", cells[0], scope="row"), *(e("td", cell) for cell in cells[1:]))
-
-
-def _table(
-    name: str, columns: Sequence[str], rows: Sequence[Markup], kind: str | None = None
-) -> Markup:
-    head = e("thead", e("tr", *(e("th", column, scope="col") for column in columns)))
-    table = e("table", e("caption", name, class_="hidden"), head, e("tbody", *rows), class_=kind)
-    return e("div", table, class_="wide", tabindex="0", role="region", aria_label=name)
 
 
 def problem(title: str, sentence: str) -> str:
     """Returns the page for an error."""
-    return page(title, e("h1", title), e("p", sentence))
+    return page(title, e("p", sentence))
 
 
 def _time(ms: int) -> Markup:
     """Shows a time in UTC, or its number if calendars do not reach it."""
     try:
-        found = _EPOCH + timedelta(milliseconds=ms)
+        return cells.moment(_EPOCH + timedelta(milliseconds=ms))
     except OverflowError:
-        return joined(f"{ms} ms")
-    day, clock = f"{found:%Y-%m-%d}", f"{found:%H:%M:%S}"
-    return e("time", e("span", day), " ", e("span", clock), " UTC", datetime=f"{day}T{clock}Z")
-
-
-def _duration(seconds: int) -> str:
-    """Shows a fetch interval."""
-    days, rest = divmod(seconds, 86400)
-    return (
-        f"{days:,} day{'' if days == 1 else 's'}"
-        if days and not rest
-        else str(timedelta(seconds=seconds))
-    )
+        return joined(f"{ms} ms after 1970")

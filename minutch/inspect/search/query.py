@@ -85,6 +85,16 @@ def rewritten(text: str, languages: Collection[str] = ()) -> str:
     return " ".join(kept)
 
 
+def words_of(text: str) -> list[str]:
+    """Returns the words and phrases of a query as they were typed; none if it has groups or
+    operators.
+    """
+    found = list(_PIECE.finditer(text[:LONGEST]))
+    if any(one["open"] or one["close"] or one[0] in _OPERATORS for one in found):
+        return []
+    return [one[0] for one in found]
+
+
 def default_fields(languages: Collection[str]) -> list[str]:
     """Returns the fields in which words without a field are searched."""
     return [*TEXTS, *(f"{name}_{code}" for name in STEMMED for code in languages)]

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,13 @@ SNIPPET: Final = 240
 """Characters of a snippet."""
 LONGEST_TITLE: Final = 200
 MOST_HOSTS: Final = 12
+NEWEST: Final = "tstamp"
+"""The time of a page's fetch."""
+_CUT: Final = "…"
+_LIKE: Final = 20
+"""Pages that are looked through for a word much like another."""
+_LONG: Final = 5
+"""Characters of a word from which on two of them may differ."""
 DEEPEST: Final = 10_000
 """Hits beyond this one can't be reached."""
 
@@ -38,6 +45,16 @@ class Hit:
     snippet: list[Piece]
     stored: dict[str, list[Any]] = field(repr=False)
     """The document as the index has it."""
+
+    @property
+    def kind(self) -> str:
+        """The media type; empty if the index does not have it."""
+        return next((kind for kind in map(str, self.stored.get("type", ())) if "/" in kind), "")
+
+    def time(self, name: str) -> datetime | None:
+        """Returns a point in time that the document has."""
+        found = self.stored.get(name, [None])[0]
+        return found.replace(tzinfo=UTC) if isinstance(found, datetime) else None
 
     @property
     def fields(self) -> dict[str, list[Any]]:
@@ -148,6 +165,40 @@ class Searcher:
         hosts = self._hosts(wanted) if options.count_hosts else []
         return Results(hits[: options.limit], count, self.count, hosts, errors)
 
+    def newest_hits(self, limit: int) -> list[Hit]:
+        """Returns the pages that were fetched last."""
+        every = tantivy.Query.all_query()
+        found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
+        marker = _Marker(self._searcher, every, self._index.schema)
+        return [self._hit(0, address, marker) for _, address in found.hits]
+
+    def hosts(self) -> list[tuple[str, int]]:
+        """Returns the hosts with the most documents, and their numbers."""
+        return self._hosts(tantivy.Query.all_query())
+
+    def host_count(self) -> int:
+        """Returns the number of hosts; of very many, nearly."""
+        counted = {"hosts": {"cardinality": {"field": "host"}}}
+        found = self._searcher.aggregate(tantivy.Query.all_query(), counted)
+        return int(found["hosts"]["value"])
+
+    def texts_like(self, word: str) -> Iterator[str]:
+        """Yields titles and contents of pages that have a word much like this one."""
+        distance = 2 if len(word) >= _LONG else 1
+        like = [
+            (
+                tantivy.Occur.Should,
+                tantivy.Query.fuzzy_term_query(
+                    self._index.schema, name, word.lower(), distance, True, False
+                ),
+            )
+            for name in queries.default_fields(self.languages)
+        ]
+        for _, address in self._searcher.search(tantivy.Query.boolean_query(like), _LIKE).hits:
+            stored = self._searcher.doc(address).to_dict()
+            for name in (*_those_of("title", stored), *_those_of("content", stored)):
+                yield unpaired(str(stored[name][0]))
+
     def _parsed(self, text: str) -> tuple[tantivy.Query | None, list[str]]:
         if not text.strip():
             return None, []
@@ -228,18 +279,27 @@ class _Marker:
 
     def snippet(self, name: str, document: tantivy.Document) -> list[Piece]:
         """Returns the best passage of a field, in pieces; its beginning if nothing in it
-        matches.
+        matches. What is left out is marked.
         """
         if name not in self._generators:
             made = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, name)
             made.set_max_num_chars(SNIPPET)
             self._generators[name] = made
+        text = str(document.get_first(name))
         found = self._generators[name].snippet_from_doc(document)
         fragment = found.fragment()
         if not fragment:
-            start = unpaired(str(document.get_first(name))[: 3 * SNIPPET])[:SNIPPET]
-            return [(" ".join(start.split()), False)]
-        return marked(fragment, [(part.start, part.end) for part in found.highlighted()])
+            start = unpaired(text[: 3 * SNIPPET])
+            shown = " ".join(start[:SNIPPET].split())
+            is_cut = len(text) > 3 * SNIPPET or len(start) > SNIPPET
+            return [(shown + _CUT * is_cut, False)] if shown else []
+        pieces = marked(fragment, [(part.start, part.end) for part in found.highlighted()])
+        before, _, after = text.partition(fragment)
+        return [
+            *([(_CUT, False)] if before.strip() else []),
+            *pieces,
+            *([(_CUT, False)] if after.strip() else []),
+        ]
 
 
 def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:

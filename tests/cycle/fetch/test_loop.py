@@ -27,7 +27,7 @@ from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.neighbours import Alone
 from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.redirectchain import ChainRunner
-from minutch.cycle.fetch.results.fetchlog import FetchLog, Part, frames
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.results.recorder import NoScoring, PageParser, ParsedPage, Recorder
 from minutch.cycle.fetch.results.resume import resume
@@ -39,7 +39,7 @@ from minutch.cycle.fetch.settings import (
     RedirectSettings,
     RobotsSettings,
 )
-from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.snapshot import Snapshot, together
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.visits import Visits
 from minutch.cycle.fetch.wakeup import Wakeup
@@ -785,6 +785,28 @@ async def test_events_are_published(bench: Bench) -> None:
         ("START", "http://a/0", {}),
         ("END", "http://a/0", {"status": "success"}),
     ]
+
+
+async def test_a_state_has_all_counts_of_one_moment(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcomes that a state shows are those of the URLs that it counts as done, after every
+    page and in the sum of several processes' states.
+    """
+    web = Web()
+    loop = bench.loop(web, urls(20))
+    states: list[Snapshot] = []
+    write = FetchResults.write
+
+    def written(results: FetchResults, frame: Frame) -> None:
+        write(results, frame)
+        states.append(loop.snapshot())
+
+    monkeypatch.setattr(FetchResults, "write", written)
+    await asyncio.wait_for(loop.run(), 60)
+    assert [state.done for state in states] == list(range(1, 21))
+    for state in (*states, together(states, None)):
+        assert state.outcomes == {int(Outcome.FETCHED): state.done}
 
 
 async def test_depth_of_the_queues_is_bounded(bench: Bench) -> None:

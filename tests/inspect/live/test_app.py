@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -25,11 +27,13 @@ HOSTILE = (
     " onerror=alert(1)>\u202e\x1b[31m"
 )
 DETAILS = Details(
-    {1: 12_345, 4: 12},
     [(HOSTILE, HostTimes(3, 9000, 5000, 2)), ("b.example", HostTimes(1, 20, 20, 0))],
     [QueueState(HOSTILE, 800, 1, 4800, 5000)],
     [Failure(1_700_000_000_000, f"http://{HOSTILE}/", f"it broke: {HOSTILE}")],
 )
+
+
+BUSY = replace(NOW, outcomes=Counter({1: 12_345, 4: 152, 15: 7, 6: 3}))
 
 
 def busy() -> Watch:
@@ -42,7 +46,8 @@ def busy() -> Watch:
     watch.step, watch.place = "fetch", "round 2 of 5"
     NOW.details = None
     for _ in range(20):
-        watch.show(NOW)
+        watch.clock.advance(1)
+        watch.show(BUSY)
     watch.details = DETAILS
     return watch
 
@@ -186,7 +191,11 @@ def test_the_page_shows_where_the_crawl_is(client: TestClient) -> None:
     ):
         assert text in page.text, text
     assert ("progress", {"max": "25000", "value": "12500", "aria-label": "Pages"}) in page.found
-    assert "fetched 12,345, gone 12" in page.text
+    assert (
+        "12,500 of 25,000 URLs done: 12,345 fetched, 152 gone, 3 denied; besides, 7 links followed."
+        in page.text
+    )
+    assert ", 1:23 left" in page.text
 
 
 def test_hostile_names_are_text_and_nothing_comes_from_outside(client: TestClient) -> None:
@@ -194,7 +203,7 @@ def test_hostile_names_are_text_and_nothing_comes_from_outside(client: TestClien
     page = Tags(answer.text)
     assert [
         tag for tag, _ in page.found if tag in ("script", "img", "iframe", "object", "link")
-    ] == ["script"]
+    ] == ["link", "script"]
     assert not any(
         name.startswith("on") or name == "style"
         for _, attributes in page.found
@@ -202,8 +211,9 @@ def test_hostile_names_are_text_and_nothing_comes_from_outside(client: TestClien
     )
     names = ("href", "src", "action", "formaction")
     targets = {a[name] for _, a in page.found for name in names if name in a}
-    assert targets == {"/metrics", "/pause", "/stop"}
-    assert page.text.count("document.title='owned'") == 4 and "\x1b" not in answer.text
+    windows = {f"/?minutes={minutes}" for minutes in (1, 10, 60)}
+    assert targets == {"/metrics", "/pause", "/stop", "#main", "data:,", *windows}
+    assert page.text.count("document.title='owned'") == 5 and "\x1b" not in answer.text
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
     assert (
@@ -231,6 +241,37 @@ def test_a_step_shows_its_progress(client: TestClient, watch: Watch) -> None:
         text = let_in(client).get("/").text
         assert "round 2 of 5: parse" in text and "100 of 400 pages" in text
     assert watch.progress is None and watch.step == ""
+
+
+@pytest.mark.parametrize(("asked", "places"), [("1", 12), ("10", 60), ("60", 60), ("x", 60)])
+def test_the_plot_shows_a_fixed_time(
+    client: TestClient, watch: Watch, asked: str, places: int
+) -> None:
+    """Columns are means of pages a second over fixed times; rounds are marked where they began."""
+    text = let_in(client).get("/", params={"minutes": asked}).text
+    plot = text[text.index('id="chart"') : text.index("Time that the plot shows")]
+    assert plot.count('class="place"') == places
+    assert plot.count('class="turn"') == 2 and "Round 1<" in plot and "Round 2" in plot
+    assert "Pages a second" in plot and "until 22:13:40" in plot
+    current = asked if asked != "x" else "10"
+    assert f'href="/?minutes={current}" aria-current="true"' in text
+    means = [float(mean) for mean in re.findall(r": pages a second ([\d.]+)<", plot)]
+    seconds = {"1": 5, "60": 60}.get(asked, 10)
+    assert sum(means) * seconds == pytest.approx(20 * BUSY.pages_last_second, rel=0.01)
+
+
+def test_speed_is_remembered_from_one_fetch_to_the_next(watch: Watch) -> None:
+    watch.fetched(FetchStats(), 0)
+    watch.clock.advance(30)
+    watch.show(BUSY)
+    assert len(watch.pages) == 21 and watch.pages[-1][0] - watch.pages[-2][0] == 30_000
+
+
+def test_rounds_that_have_ended_are_folded(client: TestClient) -> None:
+    text = let_in(client).get("/").text
+    (folded,) = re.findall("<details.*?</details>", text)
+    assert "Round 1 of 5</bdi>, 0:32: 15 pages</summary>" in folded and "Round 2" not in folded
+    assert "open" not in folded.partition(">")[0]
 
 
 def test_an_empty_watch_can_be_shown() -> None:

@@ -72,8 +72,10 @@ def test_the_page_keeps_up_without_being_loaded_again(
     assert browser.run("location.href") == base(site)
     browser.run("window.same = true")
     watch.show(replace(NOW, done=12_777))
+    browser.run("document.querySelector('summary').click()")
     watch.row("fetch", 99.0, "a new row")
     until(browser, "document.getElementById('rounds').innerText.includes('a new row')")
+    assert browser.run("document.querySelector('details').open")  # as its reader left it
     assert browser.run("window.same && document.title").startswith("12,777 of 25,000")
     assert browser.run("document.querySelector('progress').value") == 12_777
     assert browser.run("document.getElementById('gone').hidden")
@@ -88,6 +90,14 @@ def test_buttons_work_without_scripts(browser: Chromium, site: LiveServer, watch
     browser.go(site.address)
     browser.send("Emulation.setScriptExecutionDisabled", value=True)
     browser.go(base(site))
+    for path in ("/pause", "/stop", "/?minutes=1"):  # all can be reached with the keyboard
+        while True:
+            browser.press("Tab")
+            at = "document.activeElement"
+            where = browser.run(f"{at}.getAttribute('formaction') || {at}.getAttribute('href')")
+            if where == path:
+                break
+            assert browser.run(f"{at} !== document.body"), path
     browser.click("button[formaction='/pause']")
     assert watch.paused and browser.run("document.querySelector('.paused').innerText").startswith(
         "Paused"
@@ -130,7 +140,7 @@ def test_hostile_names_do_nothing(browser: Chromium, site: LiveServer) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [400, 1200])
+@pytest.mark.parametrize("width", [400, 1280])
 def test_nothing_keeps_people_from_using_it(
     browser: Chromium, site: LiveServer, watch: Watch, axe: str, width: int, dark: bool
 ) -> None:

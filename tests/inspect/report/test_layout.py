@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from minutch.inspect.report import cells
-from minutch.inspect.report.cells import text
 from minutch.inspect.report.crawlsections import code_kind, due_label
 from minutch.inspect.report.layout import MOST_PLACES, listed, steps, together
+from minutch.web import cells
+from minutch.web.cells import text
 
 
 def test_few_rounds_stand_alone() -> None:

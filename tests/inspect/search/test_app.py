@@ -4,6 +4,7 @@ doing harm.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from urllib.parse import quote
@@ -11,10 +12,23 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from minutch.inspect.search import pages
+from minutch.hadoop.formats.writables import IntWritable, LongWritable, Text
+from minutch.inspect.report.facts import Facts
+from minutch.inspect.report.page import POLICY, to_html
 from minutch.inspect.search.app import is_ours, make
-from minutch.inspect.search.crawlfiles import CrawlFiles
+from minutch.inspect.search.crawlfiles import CrawlFiles, _event
+from minutch.inspect.search.pages import About, history
 from minutch.inspect.search.results import Searcher
+from minutch.records import crawldatum as status
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import (
+    GENERATE_TIME_KEY,
+    PROTO_STATUS_KEY,
+    RESPONSE_CODE_KEY,
+    RESPONSE_TIME_KEY,
+)
+from minutch.records.protocolstatus import NOTFOUND, ProtocolStatus
+from minutch.web import cells
 from tests.inspect.search.conftest import HOSTILE, HOSTILE_CONTENT, JAPANESE
 from tests.support.indexedcrawl import IndexedCrawl, Page
 
@@ -36,9 +50,60 @@ def about(view: str, url: str) -> str:
 
 
 def test_the_start_page_has_a_search_box(client: TestClient) -> None:
+    assert 'type="search"' in client.get("/").text
+
+
+def test_the_home_page_says_what_the_crawl_is(client: TestClient) -> None:
+    """Its name as heading and title; how many documents, hosts, segments; its newest pages."""
     text = client.get("/").text
-    assert 'type="search"' in text
-    assert "34 documents" in text
+    assert "<title>crawl</title>" in text and "<h1><bdi>crawl</bdi></h1>" in text
+    figures = dict(re.findall("<dt>([^<]*)</dt><dd>([^<]*)</dd>", text))
+    assert figures == {"documents": "34", "hosts": "3", "segments": "2"}
+    assert "newest page (UTC)" in text and text.count("<h3><a") == 10
+    assert 'href="./?q=%2A&amp;host=a.example.org"' in text
+    assert 'href="report"' not in text  # this server makes none
+
+
+def test_the_report_is_that_of_the_crawl(harbours: IndexedCrawl) -> None:
+    """What people open from the home page is the report itself, under the report's policy."""
+    facts = Facts("<b>", 0, {})
+    app = make(
+        Searcher(harbours.index_folder),
+        CrawlFiles(harbours.folder),
+        HOSTS,
+        lambda: to_html(facts),
+    )
+    client = TestClient(app, base_url="http://localhost:8080")
+    assert 'href="report"' in client.get("/").text
+    answer = client.get("/report")
+    assert "Crawl report: <bdi>&lt;b&gt;</bdi>" in answer.text
+    assert answer.headers["content-security-policy"] == f"{POLICY}; frame-ancestors 'none'"
+
+
+def test_hits_have_a_date_and_a_type(client: TestClient) -> None:
+    text = client.get("/?q=harbour&host=b.example.org").text
+    assert re.search(r'fetched <time datetime="2023-11-14T22:13:20Z">2023-11-14 22:13<', text)
+    assert "<span>text/html</span>" in text
+
+
+def test_nothing_found_says_what_to_do(client: TestClient) -> None:
+    """The nearest spelling, the query with fewer words, how many documents there are."""
+    text = client.get("/?q=harbuor").text
+    assert "None of the 34 documents has all of this" in text
+    assert '<a href="./?q=harbour"><bdi>harbour</bdi>26 pages</a>' in text
+    text = client.get("/", params={"q": "dogs running boats"}).text
+    assert 'href="./?q=dogs+running"' in text and 'href="./?q=dogs+boats"' not in text
+    text = client.get("/?q=dogs&host=a.example.org").text
+    assert '<a href="./?q=dogs">The same on all hosts</a>' in text
+
+
+@pytest.mark.parametrize("view", ["cached", "anchors", "history"])
+def test_the_heading_is_the_pages_title(client: TestClient, view: str) -> None:
+    text = client.get(about(view, "http://b.example.org/")).text
+    assert "<h1><bdi>Another harbour</bdi></h1>" in text
+    assert "<title>Another harbour</title>" in text
+    assert f'aria-current="page">{view.capitalize()}</a>' in text
+    assert "<h1><bdi>http://x.org/</bdi></h1>" in client.get(about(view, "http://x.org/")).text
 
 
 def test_ten_results_a_page(client: TestClient) -> None:
@@ -85,8 +150,8 @@ def test_only_addresses_of_the_web_become_links() -> None:
         " javascript:x",
         "vbscript:x",
     ):
-        assert "<a" not in pages._link(url, "x")
-    assert 'href="https://e.org/?a=&quot;"' in pages._link('https://e.org/?a="', "x")
+        assert "<a" not in cells.address(url, "x")
+    assert 'href="https://e.org/?a=&quot;"' in cells.address('https://e.org/?a="', "x")
 
 
 def test_a_stored_page_is_in_its_charset_and_in_a_sandbox(client: TestClient) -> None:
@@ -139,8 +204,28 @@ def test_history_has_every_record(client: TestClient) -> None:
         for word in ("segment 20240101000000", "segment 20240102000000", ">crawldb<")
     ]
     assert order == sorted(order)
-    assert text.count("fetch_success") == 2 and "db_fetched" in text
-    assert 'datetime="2023-11-14T22:13:20Z"' in text and ">1.5<" in text and "success" in text
+    assert text.count('<td data-label="What"><bdi>fetched</bdi></td>') == 3
+    assert 'datetime="2023-11-14T22:13:20Z"' in text and "score 1.5<" in text and "parsed" in text
+
+
+def test_history_is_told_in_words(tmp_path: Path) -> None:
+    """Nutch's names of metadata (`_ngt_`, `_pst_`, `_rs_`) are its own; people read what they
+    mean.
+    """
+    datum = CrawlDatum(status.STATUS_FETCH_GONE, fetch_time=1_700_000_000_000)
+    for key, value in {
+        GENERATE_TIME_KEY: LongWritable(1_795_622_684_567),
+        PROTO_STATUS_KEY: ProtocolStatus.of(NOTFOUND, "x"),
+        RESPONSE_TIME_KEY: IntWritable(46),
+        RESPONSE_CODE_KEY: Text("404"),
+        "mine": Text("<script>"),
+    }.items():
+        datum.metadata[Text(key)] = value
+    text = history(About("http://x.org/", "", ""), [_event("20240101000000", datum, None)])
+    assert "<bdi>gone</bdi>: <bdi>HTTP 404</bdi> in 46 ms" in text
+    assert 'on the fetch list <time datetime="2026-11-25T16:04:44Z">' in text
+    assert "<bdi>mine: &lt;script&gt;</bdi>" in text
+    assert not re.search("_ngt_|_pst_|_rs_|1795622684567|nutch.protocol", text)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +239,7 @@ def test_history_has_every_record(client: TestClient) -> None:
         ("/anchors?url=x", 200),
         ("/history?url=%00%ff", 200),
         ("/../../etc/passwd", 404),
-        ("/style.css", 200),
+        ("/report", 404),
         ("/robots.txt", 200),
     ],
 )

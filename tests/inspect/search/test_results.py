@@ -4,12 +4,14 @@ error.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.inspect.search.results import Searcher, SearchOptions, marked
-from tests.support.indexedcrawl import IndexedCrawl
+from minutch.inspect.search.results import Hit, Searcher, SearchOptions, marked
+from tests.support.indexedcrawl import IndexedCrawl, Page
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +162,22 @@ WORDS += [
 def test_no_query_is_an_error(searcher: Searcher, query: str) -> None:
     results = searcher.search(query, SearchOptions(count_hosts=True))
     assert results.count >= len(results.hits)
+
+
+def test_cut_snippets_say_so(tmp_path: Path) -> None:
+    """An ellipsis stands where text was left out, and nowhere else."""
+    crawl = IndexedCrawl(tmp_path)
+    long = "before " * 200 + "needle" + " after" * 200
+    pages = [Page("http://a.org/1", "", long), Page("http://a.org/2", "short", "a needle here")]
+    crawl.segment("20240101000000", pages)
+    crawl.index()
+    searcher = Searcher(crawl.index_folder)
+    shown = {hit.url[-1]: "".join(text for text, _ in hit.snippet) for hit in _hits(searcher)}
+    assert shown["1"].startswith("…before") and shown["1"].endswith("after…")
+    assert shown["2"] == "a needle here"
+    (start,) = (hit.snippet for hit in searcher.newest_hits(9) if hit.url.endswith("1"))
+    assert start[0][0].startswith("before") and start[0][0].endswith("…")
+
+
+def _hits(searcher: Searcher) -> list[Hit]:
+    return searcher.search("needle").hits

@@ -1,8 +1,8 @@
 """Formats values for people, and makes sortable tables of them. Pure: values in, markup out.
 
 Whatever comes from the web is text here: control characters are written out (`minutch.terminal`),
-long ones are cut, directions of writing do not reach beyond it (`bdi`). Only http and https become
-links.
+long ones are cut, directions of writing do not reach beyond it (`bdi`). Only http, https and ftp
+become links.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from minutch.inspect.report.facts import MOST_ADDRESS
 from minutch.terminal import visible_line
 from minutch.web.htmlbuilder import Child, Markup, element, joined
 
 e = element
 
+MOST_ADDRESS: Final = 2000
+"""Characters of a URL that can be followed."""
 MOST_LETTERS: Final = 160
 """Characters of a text from the web that are shown."""
-_SCHEMES: Final = ("http", "https")
+_SCHEMES: Final = ("http", "https", "ftp")
 _NONE: Final = "–"
 _SIZES: Final = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -87,19 +88,18 @@ def words(value: str | None) -> Markup:
     )
 
 
-def address(value: str | None) -> Markup:
-    """Shows a URL, as a link if its scheme is http or https."""
+def address(value: str | None, label: Child = None) -> Markup:
+    """Shows a URL, as a link if it is one of the web; `label` is what it says instead."""
+    shown = joined(label) if label else words(value)
     if not value or len(value) > MOST_ADDRESS or not value.isprintable():
-        return words(value)
+        return shown
     try:
         scheme = urlsplit(value).scheme.lower()
     except ValueError:
-        return words(value)
-    return (
-        e("a", words(value), href=value, rel="noopener noreferrer nofollow")
-        if scheme in _SCHEMES
-        else words(value)
-    )
+        return shown
+    if scheme not in _SCHEMES:
+        return shown
+    return e("a", shown, href=value, rel="noopener noreferrer nofollow")
 
 
 def several(values: Iterable[Child], kind: str = "") -> Markup:
@@ -153,19 +153,27 @@ def table(
     note: Child = None,
     *,
     stacked: bool = False,
+    empty: str = "",
+    live: str | None = None,
 ) -> Markup:
-    """Makes a table. The first column names its rows; `note` says what is not shown.
+    """Makes a table. The first column names its rows; `note` says what is not shown, `empty` that
+    there are none. `live` is the name under which a script keeps its rows up to date.
 
     In a narrow window the cells of a `stacked` row stand below each other: for columns of long
     texts.
     """
     head = e("tr", *map(_head, columns))
-    body = e("tbody", *(_row(row, columns, stacked) for row in rows))
+    shown = [_row(row, columns, stacked) for row in rows]
+    if empty and not rows:
+        shown = [e("tr", e("td", empty, colspan=str(len(columns)), class_="quiet"))]
+    body = e("tbody", *shown, id=live, data_live=live is not None)
     whole = e(
         "table", e("caption", name), e("thead", head), body, class_="stacked" if stacked else None
     )
-    shown = e("div", whole, class_="wide", tabindex="0", role="region", aria_label=f"Table: {name}")
-    return joined(shown, e("p", note, class_="note") if note else None)
+    framed = e(
+        "div", whole, class_="wide", tabindex="0", role="region", aria_label=f"Table: {name}"
+    )
+    return joined(framed, e("p", note, class_="note") if note else None)
 
 
 def _head(column: Column) -> Markup:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.web.htmlbuilder import Markup, element
+from minutch.web.htmlbuilder import Markup, element, joined
 
 e = element
 
@@ -30,6 +30,8 @@ _WIDE: Final = 0.78
 """Share of its place that a column fills."""
 _WIDEST: Final = 12
 """Percent of the plot that a column takes at most."""
+_ROOM: Final = 14
+"""Percent of the plot that the name of a turn takes."""
 _MANY: Final = 40
 """Number of columns from which on they touch each other."""
 
@@ -52,10 +54,12 @@ def columns(
     number: Number,
     said: str = "",
     places: Sequence[str] = (),
+    turns: Sequence[tuple[float, str]] = (),
 ) -> Markup:
     """Draws columns, those of several series stacked.
 
-    `said` follows the title; `places` are longer names of what `labels` are.
+    `said` follows the title; `places` are longer names of what `labels` are; `turns` are marked by
+    lines: where (percent of the width), and what begins there.
     """
     top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
     wide = 100 / max(len(labels), 1)
@@ -85,7 +89,7 @@ def columns(
         labels,
         [(at + 0.5) * wide for at in range(len(labels))],
         series,
-        shapes,
+        [*shapes, *_turns(turns)],
         top,
         number,
         said,
@@ -131,6 +135,19 @@ def areas(
         number,
         said,
     )
+
+
+def _turns(turns: Sequence[tuple[float, str]]) -> list[Markup]:
+    """Draws a line at each turn, with its name where there is room."""
+    found, free = [], 0.0
+    for at, name in turns:
+        x = _percent(at)
+        shown = free <= at <= 100 - _ROOM
+        free = at + _ROOM if shown else free
+        label = e("text", name, x=x, dx="4", y="0", dy=".2em", aria_hidden="true")
+        line = e("line", e("title", name), x1=x, x2=x, y1="0", y2="100%", class_="turn")
+        found.append(joined(line, label if shown else None))
+    return found
 
 
 def bar(parts: Sequence[tuple[float, str]]) -> Markup:

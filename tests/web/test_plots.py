@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from minutch.inspect.report import cells, plots
-from minutch.inspect.report.plots import Series, areas, bar, columns, ticks
+from minutch.web import cells, plots
+from minutch.web.plots import Series, areas, bar, columns, ticks
 
 
 @pytest.mark.parametrize(

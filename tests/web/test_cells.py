@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minutch.inspect.report import cells
+from minutch.web import cells
 from tests.inspect.report.madeup import BAD, HOSTILE
 
 
