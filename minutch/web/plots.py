@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 
 from minutch.web.htmlbuilder import Markup, element, joined
@@ -35,7 +37,18 @@ _ROOM: Final = 14
 _MANY: Final = 40
 """Number of columns from which on they touch each other."""
 
+_MINUTE: Final = 60_000
+_DAY: Final = 1440 * _MINUTE
+_TIME_STEPS: Final = (
+    *(1000 * seconds for seconds in (1, 2, 5, 10, 15, 30)),
+    *(_MINUTE * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 180, 360, 720)),
+    *(_DAY * days for days in (1, 2, 7, 14, 28, 91, 182, 364)),
+)
+"""Milliseconds between two labels of a time axis."""
+
 Number = Callable[[float], str]
+Mark = tuple[float, str]
+"""Where something stands (percent of the width), and its name."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +67,13 @@ def columns(
     number: Number,
     said: str = "",
     places: Sequence[str] = (),
-    turns: Sequence[tuple[float, str]] = (),
+    turns: Sequence[Mark] = (),
+    axis: Sequence[Mark] = (),
 ) -> Markup:
     """Draws columns, those of several series stacked.
 
     `said` follows the title; `places` are longer names of what `labels` are; `turns` are marked by
-    lines: where (percent of the width), and what begins there.
+    lines; `axis` has the labels of the axis, if they are others.
     """
     top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
     wide = 100 / max(len(labels), 1)
@@ -87,7 +101,7 @@ def columns(
     return _figure(
         title,
         labels,
-        [(at + 0.5) * wide for at in range(len(labels))],
+        axis or [((at + 0.5) * wide, label) for at, label in enumerate(labels)],
         series,
         [*shapes, *_turns(turns)],
         top,
@@ -97,20 +111,30 @@ def columns(
 
 
 def areas(
-    title: str, labels: Sequence[str], series: Sequence[Series], number: Number, said: str = ""
+    title: str,
+    labels: Sequence[str],
+    series: Sequence[Series],
+    number: Number,
+    said: str = "",
+    places: Sequence[float] = (),
+    axis: Sequence[Mark] = (),
 ) -> Markup:
-    """Draws the numbers of several series as stacked areas."""
+    """Draws the numbers of several series as stacked areas.
+
+    `places` says where each stands (percent of the width), if not as far from each other; `axis`
+    has the labels of the axis then.
+    """
     top = _top([sum(values) for values in zip(*(one.values for one in series), strict=True)])
     wide = 100 / max(len(labels) - 1, 1)
+    middles = list(places) or [at * wide for at in range(len(labels))]
     below = [0.0] * len(labels)
     shapes = []
     for one in series:
         upper = [low + 100 * value / top for low, value in zip(below, one.values, strict=True)]
         if any(one.values):
-            there = [f"{at * wide:.2f} {100 - high:.2f}" for at, high in enumerate(upper)]
-            back = [
-                f"{at * wide:.2f} {100 - low:.2f}" for at, low in reversed(list(enumerate(below)))
-            ]
+            pairs = list(zip(middles, upper, below, strict=True))
+            there = [f"{x:.2f} {100 - high:.2f}" for x, high, _ in pairs]
+            back = [f"{x:.2f} {100 - low:.2f}" for x, _, low in reversed(pairs)]
             shapes.append(e("path", d=f"M{' L'.join([*there, *back])}Z", class_=one.kind))
         below = upper
     drawn = e(
@@ -121,23 +145,40 @@ def areas(
         width="100%",
         height="100%",
     )
-    places = [
-        e("g", e("title", _place(label, series, at, number)), _whole((at - 0.5) * wide, wide))
+    edges = [0.0, *((left + right) / 2 for left, right in pairwise(middles)), 100.0]
+    shown = [
+        e(
+            "g",
+            e("title", _place(label, series, at, number)),
+            _whole(edges[at], edges[at + 1] - edges[at]),
+        )
         for at, label in enumerate(labels)
     ]
-    return _figure(
-        title,
-        labels,
-        [at * wide for at in range(len(labels))],
-        series,
-        [drawn, *places],
-        top,
-        number,
-        said,
-    )
+    marks = axis or list(zip(middles, labels, strict=True))
+    return _figure(title, labels, marks, series, [drawn, *shown], top, number, said)
 
 
-def _turns(turns: Sequence[tuple[float, str]]) -> list[Markup]:
+def time_axis(first: float, last: float) -> list[Mark]:
+    """Returns the labels of an axis from one time (ms since the epoch, UTC) to another: round
+    times, dates at midnight.
+    """
+    span = max(last - first, 1.0)
+    step = next((one for one in _TIME_STEPS if span / one < _MOST_LABELS), span / _TICKS)
+    start = math.ceil(first / step)
+    times = [at * step for at in range(start, math.floor(last / step) + 1)]
+    return [(100 * (time - first) / span, _time_label(time, step)) for time in times]
+
+
+def _time_label(time: float, step: float) -> str:
+    shown = datetime.fromtimestamp(time / 1000, UTC)
+    if step >= 28 * _DAY:
+        return f"{shown:%b %Y}"
+    if time % _DAY == 0:
+        return f"{shown.day} {shown:%b}"
+    return f"{shown:%H:%M:%S}" if step < _MINUTE else f"{shown:%H:%M}"
+
+
+def _turns(turns: Sequence[Mark]) -> list[Markup]:
     """Draws a line at each turn, with its name where there is room."""
     found, free = [], 0.0
     for at, name in turns:
@@ -195,14 +236,14 @@ def _top(sums: Sequence[float]) -> float:
 def _figure(
     title: str,
     labels: Sequence[str],
-    middles: Sequence[float],
+    axis: Sequence[Mark],
     series: Sequence[Series],
     drawn: Sequence[Markup],
     top: float,
     number: Number,
     said: str,
 ) -> Markup:
-    """Draws title, legend and axis around a plot."""
+    """Draws title, legend and axes around a plot."""
     marks = [(tick, _percent(100 - 100 * tick / top)) for tick in ticks(top)]
     zero, *lines = [
         e("line", x1="0", x2="100%", y1=y, y2=y, class_="grid" if tick else "zero")
@@ -213,18 +254,17 @@ def _figure(
     ]
     size = {"height": str(HEIGHT), "y": str(_TOP), "width": "100%"}
     height = str(HEIGHT + _TOP + _LABELS)
-    axis = e(
+    scale = e(
         "svg",
         e("svg", *numbers, **size, class_="open"),
         width=str(_AXIS),
         height=height,
         aria_hidden="true",
     )
-    below = _labels(labels, middles)
     field = e(
         "svg",
         e("svg", *lines, *drawn, zero, **size, class_="open"),
-        *below,
+        *_labels(axis),
         height=height,
         role="img",
         aria_label=_in_words(title, labels, series, number),
@@ -232,21 +272,21 @@ def _figure(
     )
     names = legend(series) if len(series) > 1 else None
     caption = e("figcaption", e("strong", title), e("span", said) if said else None, names)
-    return e("figure", caption, e("div", axis, field, class_="plot"))
+    return e("figure", caption, e("div", scale, field, class_="plot"))
 
 
-def _labels(labels: Sequence[str], middles: Sequence[float]) -> list[Markup]:
+def _labels(axis: Sequence[Mark]) -> list[Markup]:
     """Draws as many labels as there is room for; a narrow window hides every other one (class
     `minor`).
     """
-    every = math.ceil(len(labels) / _MOST_LABELS)
-    shown = range(0, len(labels), max(every, 1))
+    every = math.ceil(len(axis) / _MOST_LABELS)
+    shown = axis[:: max(every, 1)]
     found = []
-    for count, at in enumerate(shown):
-        anchor = "start" if middles[at] < 2 else "end" if middles[at] > 98 else "middle"
+    for count, (at, label) in enumerate(shown):
+        anchor = "start" if at < 2 else "end" if at > 98 else "middle"
         minor = "minor" if count % 2 and len(shown) > _MOST_LABELS // 2 else None
-        place = {"x": _percent(middles[at]), "y": str(HEIGHT + _TOP + 18), "text_anchor": anchor}
-        found.append(e("text", labels[at], **place, class_=minor, aria_hidden="true"))
+        place = {"x": _percent(at), "y": str(HEIGHT + _TOP + 18), "text_anchor": anchor}
+        found.append(e("text", label, **place, class_=minor, aria_hidden="true"))
     return found
 
 

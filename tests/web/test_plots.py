@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import pytest
 
@@ -92,3 +93,52 @@ def test_what_comes_from_the_web_is_text() -> None:
             draw("<b>", ["<i>", "</svg>"], [Series("<s>", "fetched", [1, 2])], cells.short, "<u>")
         )
         assert not {one.tag for one in root.iter()} & {"b", "i", "s", "u"}
+
+
+MINUTE, DAY = 60_000, 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("span", "labels"),
+    [
+        (10_000, ["1 Jan", "00:00:02", "00:00:04"]),
+        (10 * MINUTE, ["1 Jan", "00:02", "00:04"]),
+        (2 * DAY, ["1 Jan", "12:00", "2 Jan"]),
+        (30 * DAY, ["1 Jan", "8 Jan"]),
+        (3000 * DAY, ["Jan 1970", "Jan 1972"]),
+    ],
+)
+def test_a_time_axis_has_round_times(span: int, labels: list[str]) -> None:
+    """Labels are as far from each other as their times, on the edges of minutes, hours and days."""
+    found = plots.time_axis(0, span)
+    assert [label for _, label in found][: len(labels)] == labels and 1 < len(found) <= 8
+    gaps = [right - left for (left, _), (right, _) in pairwise(found)]
+    assert max(gaps) - min(gaps) < 0.01 and found[0][0] == 0 and found[-1][0] <= 100
+
+
+def test_a_time_axis_of_no_time() -> None:
+    assert len(plots.time_axis(5, 5)) <= 8
+
+
+def test_areas_stand_where_their_times_are() -> None:
+    """Three rounds, the second soon after the first: the area turns there, not in the middle."""
+    series = [Series("one", "fetched", [0, 10, 10])]
+    root = drawn_rates(
+        areas("A plot", ["1", "2", "3"], series, cells.short, "", [0, 10, 100], [(50, "noon")])
+    )
+    (path,) = root.iter("path")
+    assert (path.get("d") or "").startswith("M0.00 100.00 L10.00 0.00 L100.00 0.00")
+    places = [one.get("width") for one in root.iter("rect") if one.get("class") == "place"]
+    assert places == ["5%", "50%", "45%"]
+    assert "noon" in [one.text for one in root.iter("text")]
+
+
+def test_turns_are_marked() -> None:
+    series = [Series("one", "fetched", [1, 2])]
+    marks = [(10, "Round 1"), (12, "Round 2"), (60, "<b>")]
+    root = drawn_rates(columns("A plot", ["a", "b"], series, cells.short, turns=marks))
+    turns = [one for one in root.iter("line") if one.get("class") == "turn"]
+    assert [one.get("x1") for one in turns] == ["10%", "12%", "60%"]
+    assert [one[0].text for one in turns] == ["Round 1", "Round 2", "<b>"]
+    texts = [one.text for one in root.iter("text")]
+    assert "Round 1" in texts and "<b>" in texts and "Round 2" not in texts  # no room

@@ -199,7 +199,6 @@ def _chart(watch: Watch, rounds: Sequence[Round], minutes: int) -> Markup:
             sums[(end - first - 1) // wide] += count
     series = [Series("pages a second", "fetched", [1000 * count / wide for count in sums])]
     starts = [first + at * wide for at in range(len(sums))]
-    form = "%H:%M" if minutes > 1 else "%H:%M:%S"
     turns = [
         (100 * (each.began - first) / (last - first), _short_name(each))
         for each in rounds
@@ -207,12 +206,12 @@ def _chart(watch: Watch, rounds: Sequence[Round], minutes: int) -> Markup:
     ]
     return plots.columns(
         "Pages a second",
-        [_time(start, form) for start in starts],
+        [_time(start) for start in starts],
         series,
         cells.short,
         f"means of {WINDOWS[minutes]} s, until {_time(last)}",
-        [_time(start) for start in starts],
-        turns,
+        turns=turns,
+        axis=plots.time_axis(first, last),
     )
 
 

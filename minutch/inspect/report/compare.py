@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch.inspect.report import statuswords
 from minutch.inspect.report.facts import TOTALS, Facts
 from minutch.inspect.report.layout import MOST_ROWS, Section, section
 from minutch.web import cells
@@ -51,10 +52,14 @@ def changes(earlier: Facts, facts: Facts) -> Section:
     )  # fmt: skip
     totals = cells.table("Totals", _totals(earlier, facts), _columns("What"))
     statuses = cells.table(
-        "Statuses", _both("statuses", "status", "urls", earlier, facts), _columns("Status")
+        "Statuses",
+        _both("statuses", "status", "urls", earlier, facts),
+        _columns("Status", statuswords.status),
     )
     codes = cells.table(
-        "Answers", _both("codes", "code", "requests", earlier, facts), _columns("Answer")
+        "Answers",
+        _both("codes", "code", "requests", earlier, facts),
+        _columns("Answer", statuswords.code),
     )
     pair = e("div", totals, e("div", statuses, codes), class_="pair")
     return section("changes", "Since the earlier report", said, pair, _hosts(earlier, facts))
@@ -88,9 +93,9 @@ def _both(table: str, key: str, value: str, earlier: Facts, facts: Facts) -> lis
     )
 
 
-def _columns(title: str) -> list[Column]:
+def _columns(title: str, shown: Callable[[str], Markup] = cells.words) -> list[Column]:
     return [
-        cells.text(title, "name"),
+        Column(title, lambda row: shown(row["name"])),
         Column("Before", lambda row: _shown(row, row["before"]), lambda row: row["before"]),
         Column("Now", lambda row: _shown(row, row["now"]), lambda row: row["now"]),
         Column("Change", _change, lambda row: row["now"] - row["before"]),

@@ -12,6 +12,7 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.query.outcomes import OUTCOMES
+from minutch.inspect.report import statuswords
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import (
     MOST_ROWS,
@@ -80,12 +81,28 @@ def _history(facts: Facts) -> Markup | None:
     if frame.height < 2:
         return None
     shown = (*OUTCOMES, *(["waiting"] if frame["waiting"].sum() else []))
-    labels, levels = together(frame, sums=())
+    ends = facts["rounds"].select("segment", pl.col("ended").dt.epoch("ms"))
+    labels, levels = together(
+        frame.join(ends, on="segment", how="left", maintain_order="left"), sums=()
+    )
+    places, axis = _on_time(levels["ended"].to_list())
     title, said = (
         "Statuses over time",
-        "all URLs known when a round had ended, by what came of them last",
+        "all URLs known when a round had ended, by what came of them last"
+        + (" (UTC)" if axis else ""),
     )
-    return plots.areas(title, labels, series_of(levels, shown), cells.short, said)
+    series = series_of(levels, shown)
+    return plots.areas(title, labels, series, cells.short, said, places, axis)
+
+
+def _on_time(ends: list[int]) -> tuple[list[float], list[plots.Mark]]:
+    """Returns where rounds stand by the times of their ends (ms), and the axis; nothing if the
+    times are not known or don't grow.
+    """
+    if ends != sorted(ends) or not 0 < ends[0] < ends[-1]:
+        return [], []
+    first, span = ends[0], ends[-1] - ends[0]
+    return [100 * (end - first) / span for end in ends], plots.time_axis(first, ends[-1])
 
 
 def _lasted(row: Row) -> float | None:
@@ -131,7 +148,8 @@ def state(facts: Facts) -> Section | None:
     most = float(frame["urls"].max() or 0)  # type: ignore[arg-type]
     total = float(frame["urls"].sum())
     columns = [
-        cells.text("Status", "status"),
+        Column("Status", lambda row: statuswords.status(row["status"])),
+        Column("Nutch's name", lambda row: e("code", row["status"]), minor=True),
         number("URLs", "urls"),
         Column("Share", lambda row: f"{row['urls'] / total:.1%}", lambda row: row["urls"]),
         Column(
@@ -266,7 +284,7 @@ def answers(facts: Facts) -> Section | None:
     most = float(codes["requests"].max() or 0)  # type: ignore[arg-type]
     total = float(codes["requests"].sum())
     columns = [
-        Column("Answer", lambda row: _code(row["code"])),
+        Column("Answer", lambda row: statuswords.code(row["code"])),
         number("Requests", "requests"),
         Column("Share", lambda row: f"{row['requests'] / total:.1%}", lambda row: row["requests"]),
         Column("", lambda row: plots.bar([(row["requests"] / most, code_kind(row["code"]))])),
@@ -290,10 +308,6 @@ def _reasons(frame: pl.DataFrame) -> Markup:
     return listed("Why pages were not had", frame, columns, stacked=True)
 
 
-def _code(code: str) -> Markup:
-    return e("bdi", e("strong", code), f" {WORDS[code]}") if code in WORDS else cells.words(code)
-
-
 def code_kind(code: str) -> str:
     """Returns the colour of an answer."""
     if code == "304":
@@ -301,28 +315,6 @@ def code_kind(code: str) -> str:
     return {"2": "fetched", "3": "redirected", "4": "gone"}.get(
         code[:1], "denied" if "robots" in code else "failed"
     )
-
-
-WORDS: Final = {
-    "200": "OK",
-    "301": "Moved Permanently",
-    "302": "Found",
-    "303": "See Other",
-    "304": "Not Modified",
-    "307": "Temporary Redirect",
-    "308": "Permanent Redirect",
-    "400": "Bad Request",
-    "401": "Unauthorized",
-    "403": "Forbidden",
-    "404": "Not Found",
-    "410": "Gone",
-    "429": "Too Many Requests",
-    "500": "Internal Server Error",
-    "502": "Bad Gateway",
-    "503": "Service Unavailable",
-    "504": "Gateway Timeout",
-}
-"""Names of status codes (RFC 9110, section 15; 429: RFC 6585) that crawlers see often."""
 
 
 def _quantiles(facts: Facts) -> str:

@@ -30,8 +30,8 @@ NEEDED: Final = (
 NEEDED_ALL: Final = (*NEEDED, "response_ms", "content_type", "size", "redirect_to", "digest")
 HAD: Final = ("fetched", "unchanged", "redirected")
 """Outcomes that need no reason."""
-TIME_BOUNDS: Final = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000)
-"""Milliseconds."""
+TIME_BOUNDS: Final = tuple(step * 10**power for power in range(5) for step in (1, 2, 5))
+"""Milliseconds, in equal steps of a logarithmic scale: 1, 2, 5, 10, … 50,000."""
 
 _CODES: Final = {name: code for code, name in CODE_NAMES.items()}
 _LAST: Final = 253_402_300_799_000

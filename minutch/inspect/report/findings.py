@@ -1,17 +1,19 @@
-"""Makes the sections about what people would fix: duplicates, redirects, broken links, robots.txt.
-Pure."""
+"""Makes the sections about what people would fix: a summary of all findings, then broken links,
+redirects, duplicates, robots.txt. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import NAMES, Section, listed, section
 from minutch.terminal import counted
 from minutch.web import cells
 from minutch.web.cells import Column, number
-from minutch.web.htmlbuilder import Markup, joined
+from minutch.web.htmlbuilder import Markup, element, joined
+
+e = element
 
 MOST_EXAMPLES: Final = 5
 """Addresses of a list within a cell."""
@@ -19,6 +21,44 @@ MOST_CHAINS: Final = 10
 _DUPLICATES: Final = "select * from duplicates"
 _REDIRECTS: Final = "select url, redirect_to from pages where redirect_to is not null"
 _REFUSED: Final = "select url from pages where protocol_status = 'robots_denied'"
+
+
+class Finding(NamedTuple):
+    """A line of the summary: how many, of what, and the section that shows them."""
+
+    many: int | None
+    what: str
+    section: str
+
+
+def summary(facts: Facts) -> Section | None:
+    """Lists what was found, for the beginning of the report; the gravest come first."""
+    if facts["rounds"].is_empty():
+        return None
+    rows = [one._asdict() for one in _found(facts) if one.many]
+    columns = [
+        Column("Finding", lambda row: e("a", row["what"], href=f"#{row['section']}")),
+        number("How many", "many"),
+    ]
+    said = "What to look at first; each line leads to its section." if rows else None
+    return section(
+        "findings",
+        "Findings",
+        said,
+        cells.table("What was found", rows, columns)
+        if rows
+        else e("p", "Nothing that would have to be mended.", class_="good"),
+    )
+
+
+def _found(facts: Facts) -> Iterator[Finding]:
+    rounds = facts["rounds"]
+    yield Finding(facts.total("broken"), "Addresses that pages link to are gone or fail", "broken")
+    yield Finding(int(rounds["failed"].sum()), "Requests failed", "answers")
+    yield Finding(int(rounds["unparsed"].sum()), "Pages could not be parsed", "rounds")
+    yield Finding(facts.total("chains"), "Redirects lead to redirects", "redirects")
+    yield Finding(facts.total("duplicate_groups"), "Groups of pages are equal", "duplicates")
+    yield Finding(facts.total("denied"), "Requests were refused by robots.txt", "robots")
 
 
 def duplicates(facts: Facts) -> Section | None:

@@ -41,7 +41,8 @@ class Section(NamedTuple):
 
 def section(name: str, title: str, said: Child, *content: Child) -> Section:
     """Makes a section with a heading and a line that introduces it."""
-    markup = frame.section(name, title, e("p", said, class_="said"), *content)
+    about = e("p", said, class_="said") if said else None
+    markup = frame.section(name, title, about, *content)
     return Section(name, title, markup)
 
 

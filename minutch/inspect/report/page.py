@@ -23,6 +23,10 @@ MARK: Final = "<!DOCTYPE html>\n<!-- minutch report 1 -->\n"
 _FACTS: Final = '<script type="application/json" id="facts">'
 _END: Final = "</script>"
 SECTIONS: Final = (
+    findings.broken,
+    findings.chains,
+    findings.duplicates,
+    findings.robots,
     crawlsections.rounds,
     crawlsections.state,
     crawlsections.hosts,
@@ -30,11 +34,8 @@ SECTIONS: Final = (
     pagesections.content,
     pagesections.depth,
     pagesections.freshness,
-    findings.duplicates,
-    findings.chains,
-    findings.broken,
-    findings.robots,
 )
+"""In their order, behind the summary of findings and what has changed."""
 _TILES: Final = (
     "urls",
     "fetched",
@@ -52,9 +53,8 @@ _SHOWN: Final = {"bytes": cells.size, "median_ms": cells.milliseconds}
 
 def to_html(facts: Facts, earlier: Facts | None = None) -> str:
     """Returns the page; `earlier` are the facts of an earlier report to compare with."""
-    shown = [made for part in SECTIONS if (made := part(facts))]
-    if earlier is not None:
-        shown.insert(0, changes(earlier, facts))
+    first = [findings.summary(facts), earlier and changes(earlier, facts)]
+    shown = [made for made in (*first, *(part(facts) for part in SECTIONS)) if made]
     return _page(facts, shown)
 
 
@@ -79,6 +79,7 @@ def _page(facts: Facts, shown: list[Section]) -> str:
     header = [
         e("h1", "Crawl report: ", e("bdi", visible_line(facts.crawl))),
         e("p", made, class_="said"),
+        _tiles(facts),
         frame.navigation("Sections", [e("a", one.title, href=f"#{one.name}") for one in shown]),
     ]
     nothing = None if shown else e("section", e("p", "The crawl has neither entries nor segments."))
@@ -88,7 +89,7 @@ def _page(facts: Facts, shown: list[Section]) -> str:
     return frame.page(
         f"Crawl report: {visible_line(facts.crawl)}",
         header,
-        [_tiles(facts), nothing, *(one.markup for one in shown)],
+        [nothing, *(one.markup for one in shown)],
         e("p", footer),
         head=head,
         script=SCRIPT,

@@ -34,10 +34,8 @@ SIZE_BOUNDS: Final = (
 )
 _HOUR: Final = 3600
 _DAY: Final = 24 * _HOUR
-AGE_BOUNDS: Final = tuple(
-    _HOUR * hours
-    for hours in (1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2160, 4320, 8760, 17520, 43800)
-)
+_HOURS: Final = (1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2160, 4320, 8760, 17520, 43800)
+AGE_BOUNDS: Final = (60, 300, 900, *(_HOUR * hours for hours in _HOURS))
 """Seconds."""
 _SEEN: Final = ("fetched", "unchanged")
 
@@ -57,9 +55,8 @@ class UrlHistories:
             {"segment": segment}, same=Aggregate(same), changed=Aggregate(1 - same)
         )
         age = (now - pl.col("time")) // 1000
-        self._ages = GroupCounts(
-            {"age": pl.when(age < 0).then(0).otherwise(age // _HOUR * _HOUR)}, n=ROWS
-        )
+        rounded = pl.when(age < _HOUR).then(age // 60 * 60).otherwise(age // _HOUR * _HOUR)
+        self._ages = GroupCounts({"age": pl.when(age < 0).then(0).otherwise(rounded)}, n=ROWS)
         self._types = GroupCounts(
             {"content_type": pl.col("type").cast(pl.String)},
             pages=ROWS,

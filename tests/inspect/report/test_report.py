@@ -7,6 +7,7 @@ import re
 from base64 import b64encode
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from minutch import jobs
@@ -14,6 +15,7 @@ from minutch.commands import flow
 from minutch.commands.report import run
 from minutch.errors import FormatError, StoreError, UsageError
 from minutch.inspect.report import page
+from minutch.inspect.report.facts import Facts, shaped
 from minutch.inspect.report.reportfile import read_facts
 from tests.inspect.report.conftest import Written, context
 from tests.inspect.report.madeup import BAD
@@ -172,5 +174,23 @@ def test_what_comes_from_the_web_is_text(hostile: Written) -> None:
 
 def test_every_section_of_a_crawl_that_has_all(harbours: Written) -> None:
     found = re.findall(r'<section id="(\w+)"', page.to_html(harbours.facts, harbours.facts))
-    names = ["changes", "rounds", "state", "hosts", "answers", "content", "depth", "freshness"]
-    assert found == [*names, "duplicates", "redirects", "broken", "robots"]
+    names = ["rounds", "state", "hosts", "answers", "content", "depth", "freshness"]
+    mended = ["broken", "redirects", "duplicates", "robots"]
+    assert found == ["findings", "changes", *mended, *names]
+
+
+def test_the_report_begins_with_what_was_found(harbours: Written) -> None:
+    """A line for each kind of finding, with its number, and a link to a section that is there."""
+    facts = harbours.facts
+    text = page.to_html(facts)
+    found = text[text.index('<section id="findings"') : text.index("</section>")]
+    lines = re.findall(r'href="#(\w+)">([^<]*)</a></th><td[^>]*>([\d,]+)<', found)
+    assert ("broken", "Addresses that pages link to are gone or fail", "13") in lines
+    assert ("answers", "Requests failed", f"{facts['rounds']['failed'].sum():,}") in lines
+    assert all(f'<section id="{name}"' in text for name, _, _ in lines) and len(lines) >= 5
+
+
+def test_nothing_to_mend_is_said() -> None:
+    rounds = shaped("rounds", pl.DataFrame({"segment": ["20240101000000"], "fetched": [3]}))
+    assert "Nothing that would have to be mended" in page.to_html(Facts("x", 0, {"rounds": rounds}))
+    assert "findings" not in re.findall(r'<section id="(\w+)"', page.to_html(Facts("x", 0, {})))
