@@ -326,8 +326,7 @@ class Service:
         )
 
     async def docs(self, request: HttpRequest) -> Response:
-        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-        return HTMLResponse(openapi.page(), headers={"Content-Security-Policy": policy})
+        return HTMLResponse(openapi.page(), headers={"Content-Security-Policy": openapi.POLICY})
 
 
 class NotFound(MinutchError):

@@ -1,10 +1,14 @@
-"""Describes the service: as OpenAPI 3.1 in JSON, and as a self-contained HTML page."""
+"""Describes the service: as OpenAPI 3.1 in JSON, and as an HTML page. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Final
+
+from minutch.web import frame
+from minutch.web.htmlbuilder import Markup, element, joined
+
+e = element
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
@@ -24,11 +28,17 @@ class Operation:
     body: str = ""
     """Example of a request's body."""
     answer: str = JSON
+    example: str = ""
+    """Example of an answer; long ones are cut."""
 
 
 OPERATIONS: Final = (
     Operation(
-        "GET", "/admin", "Configurations and jobs of the service, and its start time", "admin"
+        "GET",
+        "/admin",
+        "Configurations and jobs of the service, and its start time",
+        "admin",
+        example='{"startDate":1795801493242,"configuration":["default"],"jobs":[],"runningJobs":[]}',
     ),
     Operation(
         "GET",
@@ -37,8 +47,9 @@ OPERATIONS: Final = (
         "admin_stop",
         query=("force",),
         answer=TEXT,
+        example="Stopping in server on port 8081",
     ),
-    Operation("GET", "/config", "Names of all configurations", "configs"),
+    Operation("GET", "/config", "Names of all configurations", "configs", example='["default"]'),
     Operation(
         "POST",
         "/config/create",
@@ -46,23 +57,30 @@ OPERATIONS: Final = (
         "config_create",
         body='{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}',
         answer=TEXT,
+        example="mine",
     ),
     Operation(
         "GET",
         "/config/{configId}",
         "All properties of a configuration; passwords are hidden",
         "config",
+        example='{…,"http.agent.name":"my-crawler",…}',
     ),
     Operation("DELETE", "/config/{configId}", "Delete a configuration", "config_delete"),
     Operation(
-        "GET", "/config/{configId}/{propertyId}", "One property", "config_property", answer=TEXT
+        "GET",
+        "/config/{configId}/{propertyId}",
+        "One property",
+        "config_property",
+        answer=TEXT,
+        example="my-crawler",
     ),
     Operation(
         "PUT",
         "/config/{configId}/{propertyId}",
         "Set one property",
         "config_set",
-        body="value",
+        body="my-crawler",
         answer=TEXT,
     ),
     Operation(
@@ -71,6 +89,7 @@ OPERATIONS: Final = (
         "Statistics, one entry, a dump or the top of a crawldb",
         "crawldb",
         body='{"crawlId": "crawl", "type": "stats", "args": {}}',
+        example='{"totalUrls":"30",…,"status":{"1":{"statusValue":"db_unfetched","count":"2"},…}}',
     ),
     Operation(
         "GET",
@@ -78,8 +97,16 @@ OPERATIONS: Final = (
         "Pages of the last segment fetched, with their links",
         "fetchdb",
         query=("from", "to"),
+        example='[{"url":"https://www.example.org/","status":1,"numOfOutlinks":2,"children":[…]}]',
     ),
-    Operation("GET", "/job", "All jobs", "jobs", query=("crawlId",)),
+    Operation(
+        "GET",
+        "/job",
+        "All jobs",
+        "jobs",
+        query=("crawlId",),
+        example='[{"id":"crawl-default-GENERATE-00000001","type":"GENERATE",…,"state":"FINISHED",…}]',
+    ),
     Operation(
         "POST",
         "/job/create",
@@ -87,11 +114,39 @@ OPERATIONS: Final = (
         "job_create",
         body='{"crawlId": "crawl", "type": "GENERATE", "confId": "default", '
         '"args": {"topN": "1000"}}',
+        example='{"id":"crawl-default-GENERATE-00000001",…,"state":"IDLE","msg":"idle","crawlId":"crawl"}',
     ),
-    Operation("GET", "/job/{id}", "One job", "job", query=("crawlId",)),
-    Operation("GET", "/job/{id}/stop", "Stop a job gracefully", "job_stop", query=("crawlId",)),
-    Operation("GET", "/job/{id}/abort", "End a job at once", "job_abort", query=("crawlId",)),
-    Operation("GET", "/seed", "All seed lists created here", "seeds"),
+    Operation(
+        "GET",
+        "/job/{id}",
+        "One job",
+        "job",
+        query=("crawlId",),
+        example='{"id":"crawl-default-GENERATE-00000001",…,"result":{"result":"0"},"state":"FINISHED","msg":"OK",…}',
+    ),
+    Operation(
+        "GET",
+        "/job/{id}/stop",
+        "Stop a job gracefully",
+        "job_stop",
+        query=("crawlId",),
+        example="true",
+    ),
+    Operation(
+        "GET",
+        "/job/{id}/abort",
+        "End a job at once",
+        "job_abort",
+        query=("crawlId",),
+        example="true",
+    ),
+    Operation(
+        "GET",
+        "/seed",
+        "All seed lists created here",
+        "seeds",
+        example='{"mine":{"id":null,"name":"mine","seedFilePath":"seedFiles/seed-1795801514631","seedUrls":[…]}}',
+    ),
     Operation(
         "POST",
         "/seed/create",
@@ -99,6 +154,7 @@ OPERATIONS: Final = (
         "seed_create",
         body='{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}',
         answer=TEXT,
+        example="seedFiles/seed-1795801514631",
     ),
     Operation(
         "POST",
@@ -107,8 +163,15 @@ OPERATIONS: Final = (
         "read_sequence",
         query=("nrows", "start", "end", "count"),
         body='{"path": "crawl/crawldb/current/part-r-00000/data"}',
+        example='[["https://www.example.org/","Version: 7\\nStatus: 2 (db_fetched)\\n…"]]',
     ),
-    Operation("GET", "/reader/link", "Fields of link records", "link_schema"),
+    Operation(
+        "GET",
+        "/reader/link",
+        "Fields of link records",
+        "link_schema",
+        example='{"key_url":"string","timestamp":"int","score":"float",…}',
+    ),
     Operation(
         "POST",
         "/reader/link/read",
@@ -116,8 +179,15 @@ OPERATIONS: Final = (
         "read_link",
         query=("nrows", "start", "end", "count"),
         body='{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}',
+        example='[{"key_url":"https://www.example.org/","url":"https://example.net/",…}]',
     ),
-    Operation("GET", "/reader/node", "Fields of node records", "node_schema"),
+    Operation(
+        "GET",
+        "/reader/node",
+        "Fields of node records",
+        "node_schema",
+        example='{"key_url":"string","num_inlinks":"int","num_outlinks":"int",…}',
+    ),
     Operation(
         "POST",
         "/reader/node/read",
@@ -125,9 +195,14 @@ OPERATIONS: Final = (
         "read_node",
         query=("nrows", "start", "end", "count"),
         body='{"path": "crawl/webgraph/nodes/part-r-00000/data"}',
+        example='[{"key_url":"https://www.example.org/","num_inlinks":"1","num_outlinks":"1",…}]',
     ),
     Operation(
-        "GET", "/services/commoncrawldump/{crawlId}", "Dumps in the Common Crawl's format", "dumps"
+        "GET",
+        "/services/commoncrawldump/{crawlId}",
+        "Dumps in the Common Crawl's format",
+        "dumps",
+        example='{"dumpPaths":["crawl/dump/commoncrawl-20261127174517"]}',
     ),
     Operation(
         "POST",
@@ -136,6 +211,7 @@ OPERATIONS: Final = (
         "dump_create",
         body='{"crawlId": "crawl", "args": {}}',
         answer=TEXT,
+        example="crawl/dump/commoncrawl-20261127174517",
     ),
 )
 """Every path of the service, in the order of Nutch's resources."""
@@ -184,27 +260,69 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return described
 
 
-_STYLE: Final = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "code,pre{font:14px/1.5"
-    " ui-monospace,monospace}pre{overflow:auto}b{display:inline-block;min-width:5rem}"
-    "@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}}"
-)
+GROUPS: Final = {
+    "admin": "The service",
+    "config": "Configurations",
+    "db": "Databases",
+    "job": "Jobs",
+    "seed": "Seed lists",
+    "reader": "Files",
+    "services": "Dumps",
+}
+"""The first parts of paths, and what they are about."""
+_PLACES: Final = {
+    "configId": "mine",
+    "propertyId": "http.agent.name",
+    "id": "crawl-default-GENERATE-00000001",
+    "crawlId": "crawl",
+}
+"""Examples of what stands in paths."""
+_QUERIES: Final = {"nrows": "10", "from": "0", "to": "10", "force": "true"}
+"""Examples of parameters; others are left out of commands."""
+POLICY: Final = frame.policy("", "form-action 'none'; frame-ancestors 'none'")
 
 
 def page() -> str:
-    """Returns the description as an HTML page, without external scripts, fonts or images."""
-    items = []
-    for operation in OPERATIONS:
-        query = "?" + "&".join(f"{name}=…" for name in operation.query) if operation.query else ""
-        body = f"<pre>{escape(operation.body)}</pre>" if operation.body else ""
-        line = f"<code><b>{operation.method}</b>{escape(operation.path + query)}</code>"
-        items.append(f"<dt>{line}</dt><dd>{escape(operation.summary)}{body}</dd>")
-    return (
-        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>minutch startserver</title><meta"
-        f" name=viewport content='width=device-width'><style>{_STYLE}</style><h1>minutch"
-        " startserver</h1><p>The REST service of Apache Nutch 1.22. Requests need"
-        " <code>Authorization: Bearer TOKEN</code>, or Basic with the token as the password. The"
-        " same for programs: <a"
-        f" href='/openapi.json'>openapi.json</a>.</p><dl>{''.join(items)}</dl></html>"
+    """Returns the description as an HTML page that loads nothing."""
+    title = "minutch startserver"
+    token = joined(
+        "The REST service of Apache Nutch 1.22. Requests need ",
+        e("code", "Authorization: Bearer TOKEN"),
+        ", or Basic with the token as the password. The same for programs: ",
+        e("a", "openapi.json", href="/openapi.json"),
+        ".",
     )
+    links = [e("a", said, href=f"#{name}") for name, said in GROUPS.items()]
+    header = (e("h1", title), e("p", token), frame.navigation("Groups", links))
+    return frame.page(title, header, [_group(name) for name in GROUPS])
+
+
+def _group(name: str) -> Markup:
+    mine = [operation for operation in OPERATIONS if operation.path.split("/")[1] == name]
+    return frame.section(name, GROUPS[name], *(_described(one) for one in mine))
+
+
+def _described(operation: Operation) -> Markup:
+    names = [f"{name}=…" for name in operation.query]
+    path = operation.path + (f"?{'&'.join(names)}" if names else "")
+    answer = operation.example or "(no content)"
+    return joined(
+        e("h3", e("code", e("span", operation.method, class_="method"), " ", path)),
+        e("p", f"{operation.summary}."),
+        e("pre", e("code", _command(operation)), tabindex="0"),
+        e("pre", e("code", answer, class_="quiet"), tabindex="0"),
+    )
+
+
+def _command(operation: Operation) -> str:
+    """Returns the command line of a request; the variable TOKEN holds the token."""
+    path = operation.path.format_map(_PLACES)
+    query = "&".join(f"{name}={_QUERIES[name]}" for name in operation.query if name in _QUERIES)
+    url = f"'localhost:8081{path}?{query}'" if query else f"localhost:8081{path}"
+    words = ["curl -u nutch:$TOKEN", url]
+    if operation.method not in ("GET", "POST"):
+        words.insert(1, f"-X {operation.method}")
+    if operation.body:
+        kind = JSON if operation.body.startswith("{") else TEXT
+        words.append(f"-H 'Content-Type: {kind}' -d '{operation.body}'")
+    return " ".join(words)

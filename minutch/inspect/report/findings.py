@@ -53,12 +53,14 @@ def summary(facts: Facts) -> Section | None:
 
 def _found(facts: Facts) -> Iterator[Finding]:
     rounds = facts["rounds"]
-    yield Finding(facts.total("broken"), "Addresses that pages link to are gone or fail", "broken")
-    yield Finding(int(rounds["failed"].sum()), "Requests failed", "answers")
-    yield Finding(int(rounds["unparsed"].sum()), "Pages could not be parsed", "rounds")
-    yield Finding(facts.total("chains"), "Redirects lead to redirects", "redirects")
-    yield Finding(facts.total("duplicate_groups"), "Groups of pages are equal", "duplicates")
-    yield Finding(facts.total("denied"), "Requests were refused by robots.txt", "robots")
+    yield Finding(facts.total("broken"), "Broken links: addresses that are gone or fail", "broken")
+    yield Finding(int(rounds["failed"].sum()), "Failed requests", "answers")
+    yield Finding(int(rounds["unparsed"].sum()), "Pages that could not be parsed", "rounds")
+    yield Finding(facts.total("chains"), "Redirects that lead to redirects", "redirects")
+    yield Finding(
+        facts.total("duplicate_groups"), "Groups of pages with equal content", "duplicates"
+    )
+    yield Finding(facts.total("denied"), "Requests that robots.txt refused", "robots")
 
 
 def duplicates(facts: Facts) -> Section | None:
@@ -141,8 +143,8 @@ def robots(facts: Facts) -> Section | None:
         cells.url("For example", "example"),
     ]
     said = (
-        f"{cells.count(facts.total('denied'))} requests were not made, because the robots.txt of"
-        " the host says so."
+        "Requests that were not made, because the robots.txt of the host says so:"
+        f" {cells.count(facts.total('denied'))}."
     )
     return section(
         "robots",

@@ -8,6 +8,8 @@ import asyncio
 import importlib
 import math
 import os
+import re
+import shlex
 import signal
 import stat
 import subprocess
@@ -17,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -513,8 +516,35 @@ def test_the_service_is_described(server: Server) -> None:
     assert described["openapi"] == "3.1.0"
     assert set(described["paths"]) == {operation.path for operation in openapi.OPERATIONS}
     assert all(operation.path in page.text for operation in openapi.OPERATIONS)
-    assert "src=" not in page.text
+    assert "src=" not in page.text and "<script" not in page.text
+    assert page.text.count("curl -u nutch:$TOKEN") == len(openapi.OPERATIONS)
+    groups = re.findall(r'<section id="(\w+)"', page.text)
+    assert groups == list(dict.fromkeys(one.path.split("/")[1] for one in openapi.OPERATIONS))
     assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_the_commands_of_the_description_work(server: Server) -> None:
+    """What the page shows can be typed as it stands, and is answered as it says."""
+    wanted = "config_create configs config config_set config_property config_delete seed_create"
+    operations = {one.function: one for one in openapi.OPERATIONS}
+    for name in f"{wanted} link_schema node_schema".split():
+        operation = operations[name]
+        command = openapi._command(operation).replace("mine", "typed")  # others use `mine`
+        words = shlex.split(command)
+        assert words[:3] == ["curl", "-u", "nutch:$TOKEN"]
+        options = dict(pairwise(words))
+        path = next(word for word in words if word.startswith("localhost:8081"))
+        method = options.get("-X") or ("POST" if "-d" in words else "GET")
+        answer = server.client.request(
+            method,
+            path.removeprefix("localhost:8081"),
+            content=options.get("-d"),
+            headers=dict([options["-H"].split(": ")]) if "-H" in options else None,
+        )
+        assert answer.status_code < 300, (name, answer.text)
+        example = operation.example.replace("mine", "typed").partition("…")[0]
+        assert answer.text.startswith(example[:4]), (name, answer.text)
+        assert bool(answer.text) == bool(example)
 
 
 def test_dumps_of_the_common_crawls_kind(server: Server) -> None:

@@ -185,8 +185,8 @@ def test_the_report_begins_with_what_was_found(harbours: Written) -> None:
     text = page.to_html(facts)
     found = text[text.index('<section id="findings"') : text.index("</section>")]
     lines = re.findall(r'href="#(\w+)">([^<]*)</a></th><td[^>]*>([\d,]+)<', found)
-    assert ("broken", "Addresses that pages link to are gone or fail", "13") in lines
-    assert ("answers", "Requests failed", f"{facts['rounds']['failed'].sum():,}") in lines
+    assert ("broken", "Broken links: addresses that are gone or fail", "13") in lines
+    assert ("answers", "Failed requests", f"{facts['rounds']['failed'].sum():,}") in lines
     assert all(f'<section id="{name}"' in text for name, _, _ in lines) and len(lines) >= 5
 
 
