@@ -170,20 +170,30 @@ def _outcomes(state: Snapshot) -> Markup:
     return e("p", f"{text}{more}.")
 
 
-def _figures(state: Snapshot) -> Iterable[tuple[str, str]]:
+def _figures(state: Snapshot) -> Iterable[tuple[str, Child]]:
     seconds = max(state.seconds, 0.001)
-    yield "pages a second", f"{state.pages_last_second:,}, mean {state.pages / seconds:,.1f}"
-    size, mean = cells.size(state.bytes_last_second), cells.size(state.bytes / seconds)
-    yield "bytes a second", f"{size}, mean {mean}"
+    yield (
+        "pages a second",
+        _with(f"{state.pages_last_second:,}", f"mean {state.pages / seconds:,.1f}"),
+    )
+    yield (
+        "bytes a second",
+        _with(cells.size(state.bytes_last_second), f"mean {cells.size(state.bytes / seconds)}"),
+    )
     yield "content", cells.size(state.bytes)
     yield "requests in flight", f"{state.active:,} of {state.threads:,}"
     yield "the oldest of them", f"{state.oldest_wait:,.1f} s"
     mean_ms = f"{state.request_ms / state.requests:,.0f} ms" if state.requests else "–"
     yield "mean answer", mean_ms
     yield "failed requests", f"{state.errors:,}"
-    yield "queues", f"{state.queues:,}" + (f", {state.blocked:,} given up" * bool(state.blocked))
+    given_up = f"{state.blocked:,} given up" if state.blocked else ""
+    yield "queues", _with(f"{state.queues:,}", given_up)
     yield "URLs in queues", f"{state.waiting:,}"
     yield "longest rest", f"{max(0.0, state.longest_rest):,.1f} s"
+
+
+def _with(value: str, more: str) -> Markup:
+    return joined(value, e("small", more) if more else None)
 
 
 def _chart(watch: Watch, rounds: Sequence[Round], minutes: int) -> Markup:

@@ -3,8 +3,10 @@ redirects, duplicates, robots.txt. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+import polars as pl
 
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import NAMES, Section, listed, section
@@ -24,11 +26,12 @@ _REFUSED: Final = "select url from pages where protocol_status = 'robots_denied'
 
 
 class Finding(NamedTuple):
-    """A line of the summary: how many, of what, and the section that shows them."""
+    """A line of the summary: how many, of what, the section that shows them, one of them."""
 
-    many: int | None
     what: str
     section: str
+    many: int | None
+    example: str | None = None
 
 
 def summary(facts: Facts) -> Section | None:
@@ -39,28 +42,54 @@ def summary(facts: Facts) -> Section | None:
     columns = [
         Column("Finding", lambda row: e("a", row["what"], href=f"#{row['section']}")),
         number("How many", "many"),
+        cells.url("For example", "example"),
     ]
     said = "What to look at first; each line leads to its section." if rows else None
     return section(
         "findings",
         "Findings",
         said,
-        cells.table("What was found", rows, columns)
+        cells.table("What was found", rows, columns, stacked=True)
         if rows
         else e("p", "Nothing that would have to be mended.", class_="good"),
     )
 
 
 def _found(facts: Facts) -> Iterator[Finding]:
-    rounds = facts["rounds"]
-    yield Finding(facts.total("broken"), "Broken links: addresses that are gone or fail", "broken")
-    yield Finding(int(rounds["failed"].sum()), "Failed requests", "answers")
-    yield Finding(int(rounds["unparsed"].sum()), "Pages that could not be parsed", "rounds")
-    yield Finding(facts.total("chains"), "Redirects that lead to redirects", "redirects")
+    rounds, failed = facts["rounds"], facts["reasons"].filter(pl.col("outcome") == "failed")
+    chain: Sequence[str] = next(iter(facts["chains"]["addresses"]), [])
     yield Finding(
-        facts.total("duplicate_groups"), "Groups of pages with equal content", "duplicates"
+        "Broken links: addresses that are gone or fail",
+        "broken",
+        facts.total("broken"),
+        _first(facts["broken"]["url"]),
     )
-    yield Finding(facts.total("denied"), "Requests that robots.txt refused", "robots")
+    yield Finding(
+        "Failed requests", "answers", int(rounds["failed"].sum()), _first(failed["example"])
+    )
+    yield Finding("Pages that could not be parsed", "rounds", int(rounds["unparsed"].sum()))
+    yield Finding(
+        "Redirects that lead to redirects",
+        "redirects",
+        facts.total("chains"),
+        next(iter(chain), None),
+    )
+    yield Finding(
+        "Groups of pages with equal content",
+        "duplicates",
+        facts.total("duplicate_groups"),
+        _first(facts["duplicates"]["kept"]),
+    )
+    yield Finding(
+        "Requests that robots.txt refused",
+        "robots",
+        facts.total("denied"),
+        _first(facts["robots"]["example"]),
+    )
+
+
+def _first(values: pl.Series) -> str | None:
+    return next(iter(values), None)
 
 
 def duplicates(facts: Facts) -> Section | None:

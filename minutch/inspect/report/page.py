@@ -23,10 +23,6 @@ MARK: Final = "<!DOCTYPE html>\n<!-- minutch report 1 -->\n"
 _FACTS: Final = '<script type="application/json" id="facts">'
 _END: Final = "</script>"
 SECTIONS: Final = (
-    findings.broken,
-    findings.chains,
-    findings.duplicates,
-    findings.robots,
     crawlsections.rounds,
     crawlsections.state,
     crawlsections.hosts,
@@ -34,6 +30,10 @@ SECTIONS: Final = (
     pagesections.content,
     pagesections.depth,
     pagesections.freshness,
+    findings.broken,
+    findings.chains,
+    findings.duplicates,
+    findings.robots,
 )
 """In their order, behind the summary of findings and what has changed."""
 _TILES: Final = (

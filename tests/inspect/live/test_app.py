@@ -184,7 +184,7 @@ def test_the_page_shows_where_the_crawl_is(client: TestClient) -> None:
     for text in (
         "round 2 of 5: fetch",
         "12,500 of 25,000",
-        "87, 2 given up",
+        "2 given up",
         "15 pages",
         "b.example",
         "22:13:20",

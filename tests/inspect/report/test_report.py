@@ -176,15 +176,18 @@ def test_every_section_of_a_crawl_that_has_all(harbours: Written) -> None:
     found = re.findall(r'<section id="(\w+)"', page.to_html(harbours.facts, harbours.facts))
     names = ["rounds", "state", "hosts", "answers", "content", "depth", "freshness"]
     mended = ["broken", "redirects", "duplicates", "robots"]
-    assert found == ["findings", "changes", *mended, *names]
+    assert found == ["findings", "changes", *names, *mended]
 
 
 def test_the_report_begins_with_what_was_found(harbours: Written) -> None:
-    """A line for each kind of finding, with its number, and a link to a section that is there."""
+    """A line for each kind of finding, with its number, one of them, and a link to a section that
+    is there.
+    """
     facts = harbours.facts
     text = page.to_html(facts)
     found = text[text.index('<section id="findings"') : text.index("</section>")]
     lines = re.findall(r'href="#(\w+)">([^<]*)</a></th><td[^>]*>([\d,]+)<', found)
+    assert facts["broken"]["url"][0] in found
     assert ("broken", "Broken links: addresses that are gone or fail", "13") in lines
     assert ("answers", "Failed requests", f"{facts['rounds']['failed'].sum():,}") in lines
     assert all(f'<section id="{name}"' in text for name, _, _ in lines) and len(lines) >= 5
