@@ -92,7 +92,7 @@ def home(crawl: Home) -> str:
         ("documents", cells.count(crawl.documents)),
         ("hosts", cells.count(crawl.host_count)),
         ("segments", cells.count(crawl.segments)),
-        ("newest page (UTC)", cells.moment(last)),
+        ("newest page (UTC)", _day(last)),
     ]
     report = e("a", "Report of the crawl", href="report") if crawl.has_report else None
     newest = [_hit(hit, "", "h3") for hit in crawl.newest]
@@ -106,6 +106,13 @@ def home(crawl: Home) -> str:
         e("div", content, hosts, class_="columns") if newest else None,
         frame.section("queries", "A query can have", tips),
     )
+
+
+def _day(when: datetime | None) -> Markup:
+    if when is None:
+        return cells.moment(None)
+    clock = e("small", f"{when:%H:%M}")
+    return e("time", f"{when:%Y-%m-%d}", clock, datetime=f"{when:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def found(query: str, host: str, number: int, results: Results, milliseconds: float) -> str:

@@ -149,6 +149,22 @@ def test_everybody_can_read_it(
             )
 
 
+def test_the_first_column_stays_in_a_narrow_window(
+    browser: Chromium, reports: dict[str, str]
+) -> None:
+    """Rows keep their names while the rest of a wide table is looked at."""
+    browser.screen(400)
+    browser.go(reports["harbours"])
+    script = """
+    [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth).map(e => {
+      e.scrollLeft = 999;
+      const cell = e.querySelector('tbody th').getBoundingClientRect();
+      return [e.scrollLeft > 0, Math.round(cell.left - e.getBoundingClientRect().left)];
+    })"""
+    found = browser.run(script)
+    assert len(found) > 2 and all(one == [True, 0] for one in found)
+
+
 def overlapping(browser: Chromium) -> list[list[str]]:
     """Labels of one plot that overlap each other."""
     script = """
