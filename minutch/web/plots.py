@@ -182,12 +182,13 @@ def _turns(turns: Sequence[Mark]) -> list[Markup]:
     """Draws a line at each turn, with its name where there is room."""
     found, free = [], 0.0
     for at, name in turns:
-        x = _percent(at)
-        shown = free <= at <= 100 - _ROOM
-        free = at + _ROOM if shown else free
-        label = e("text", name, x=x, dx="4", y="0", dy=".2em", aria_hidden="true")
+        x, is_right = _percent(at), free <= at <= 100 - _ROOM
+        side = {"dx": "4"} if is_right else {"dx": "-4", "text_anchor": "end"}
+        label = e("text", name, x=x, y="0", dy=".2em", aria_hidden="true", **side)
         line = e("line", e("title", name), x1=x, x2=x, y1="0", y2="100%", class_="turn")
-        found.append(joined(line, label if shown else None))
+        has_room = is_right or free <= at - _ROOM
+        found.append(joined(line, label if has_room else None))
+        free = (at + _ROOM if is_right else at) if has_room else free
     return found
 
 

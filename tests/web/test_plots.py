@@ -135,10 +135,12 @@ def test_areas_stand_where_their_times_are() -> None:
 
 def test_turns_are_marked() -> None:
     series = [Series("one", "fetched", [1, 2])]
-    marks = [(10, "Round 1"), (12, "Round 2"), (60, "<b>")]
+    marks = [(10, "Round 1"), (12, "Round 2"), (60, "<b>"), (95, "Round 4")]
     root = drawn_rates(columns("A plot", ["a", "b"], series, cells.short, turns=marks))
     turns = [one for one in root.iter("line") if one.get("class") == "turn"]
-    assert [one.get("x1") for one in turns] == ["10%", "12%", "60%"]
-    assert [one[0].text for one in turns] == ["Round 1", "Round 2", "<b>"]
+    assert [one.get("x1") for one in turns] == ["10%", "12%", "60%", "95%"]
+    assert [one[0].text for one in turns] == ["Round 1", "Round 2", "<b>", "Round 4"]
     texts = [one.text for one in root.iter("text")]
     assert "Round 1" in texts and "<b>" in texts and "Round 2" not in texts  # no room
+    last = next(one for one in root.iter("text") if one.text == "Round 4")
+    assert last.get("text-anchor") == "end"  # on the side where there is room

@@ -43,7 +43,9 @@ TICK: Final = 1.0
 SYNC_EVERY: Final = 0.25
 """Seconds between two syncs of the log to the medium."""
 DETAILS_EVERY: Final = 4
-"""Ticks between two looks at single hosts, where somebody watches."""
+"""Ticks between two looks at single hosts, where somebody watches and there are many."""
+FEW: Final = 1000
+"""Queues and hosts up to which every tick looks at them."""
 SHORTEST_WAIT: Final = 0.001
 """Seconds; a timer is never set shorter."""
 STARTS: Final = 50
@@ -318,7 +320,8 @@ class FetchLoop:
             await asyncio.sleep(TICK)
             self._load.adjust(time.monotonic() - due, self._in_flight())
             stats = self.results.stats
-            details = self.listener.wants_details and number % DETAILS_EVERY == 0
+            is_small = len(self.queues.queues) + len(stats.hosts) <= FEW
+            details = self.listener.wants_details and (is_small or number % DETAILS_EVERY == 0)
             snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
             pages, size = stats.pages, stats.bytes
             self.tick(snapshot, guards)

@@ -39,6 +39,8 @@ class Details:
     """The queues in which most waits."""
     failures: list[Failure] = field(default_factory=list)
     """The last requests that failed, latest first."""
+    time: int = 0
+    """When they were found, in ms since the epoch."""
 
 
 @dataclass(slots=True)
@@ -107,6 +109,7 @@ def details_of(stats: FetchStats, queues: FetchQueues, now: int) -> Details:
             if queue.waiting
         ],
         list(stats.failures)[: -ROWS - 1 : -1],
+        now,
     )
 
 
@@ -154,4 +157,5 @@ def _details_together(parts: Sequence[Details]) -> Details | None:
         heapq.nlargest(ROWS, slowest, key=lambda row: row[1].mean_ms),
         heapq.nlargest(ROWS, longest, key=lambda row: row.waiting),
         heapq.nlargest(ROWS, failures, key=lambda row: row.time),
+        min(part.time for part in parts),
     )

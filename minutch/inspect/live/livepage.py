@@ -272,6 +272,8 @@ def _hosts(watch: Watch) -> Iterable[Markup]:
     ]
     queues = details.longest if details and watch.fetch is not None else []
     host = cells.text("Host", "host")
+    asof = f"As of {_time(details.time)}." if details else ""
+    yield e("p", asof, id="asof", data_live=True, class_="quiet")
     yield cells.table(
         "Slow hosts",
         slow,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from minutch.cycle.fetch.stats import Failure, HostTimes
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
-from tests.cycle.fetch.test_loop import QUICK, Bench, Rules, Web, urls
+from tests.cycle.fetch.test_loop import QUICK, Bench, Listener, Rules, Web, urls
 from tests.cycle.fetch.test_seen import NOW
 
 HOUR = 3_600_000
@@ -176,7 +177,6 @@ async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
         await asyncio.sleep(0)
     details = loop.snapshot(details=True).details
     assert details is not None
-    assert details.outcomes == {Outcome.RETRY: 1, Outcome.FETCHED: 1}
     assert {name for name, _ in details.slowest} == {"a", "b"}
     assert [(queue.id, queue.waiting) for queue in details.longest] == [("a", 3), ("b", 2)]
     assert HOUR - 60_000 < details.longest[0].rest <= HOUR + 60_000
@@ -188,30 +188,56 @@ async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
     await task
 
 
+@pytest.mark.parametrize("few", [1000, 0])
+async def test_few_hosts_are_looked_at_with_every_count(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """What waits in the queues that are named is what waits in all; with very many hosts they are
+    looked at less often.
+    """
+    monkeypatch.setattr("minutch.cycle.fetch.loop.TICK", 0.01)
+    monkeypatch.setattr("minutch.cycle.fetch.loop.FEW", few)
+    listener = Listener()
+    listener.wants_details = True
+    settings = replace(QUICK, queues=QueueSettings(crawl_delay=HOUR))
+    loop = bench.loop(Web(), [*urls(4), *urls(3, "b")], settings, listener=listener)
+    task = asyncio.create_task(loop.run())
+    while len(listener.ticks) < 9:
+        await asyncio.sleep(0.01)
+    loop.leave()
+    await task
+    named = [state for state in listener.ticks[:9] if state.details is not None]
+    assert len(named) == (9 if few else 3)
+    for state in named:
+        assert state.details is not None
+        assert sum(queue.waiting for queue in state.details.longest) == state.waiting
+
+
 def test_details_of_several_processes_are_put_together() -> None:
     first = Details(
-        {1: 3, 4: 1},
         [("a", HostTimes(1, 900, 900, 0))],
         [QueueState("a", 5, 0, 0, 1)],
         [Failure(2, "x", "")],
+        17,
     )
     second = Details(
-        {1: 2},
         [("b", HostTimes(2, 4000, 3000, 1))],
         [QueueState("b", 9, 1, 7, 1)],
         [Failure(3, "y", "")],
+        18,
     )
     shots = [
-        replace(NOW, details=first),
-        replace(NOW, details=second, paused=True),
+        replace(NOW, details=first, outcomes=Counter({1: 3, 4: 1})),
+        replace(NOW, details=second, paused=True, outcomes=Counter({1: 2})),
         replace(NOW, details=None),
     ]
     found = together(shots, 99)
     assert (found.pages, found.total, found.requests) == (3 * NOW.pages, 99, 0)
+    assert found.outcomes == {1: 5, 4: 1}
     assert found.details == Details(
-        {1: 5, 4: 1},
         [*second.slowest, *first.slowest],
         [*second.longest, *first.longest],
         [Failure(3, "y", ""), Failure(2, "x", "")],
+        17,
     )
     assert together([NOW], None).details is None

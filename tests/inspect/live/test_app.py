@@ -30,6 +30,7 @@ DETAILS = Details(
     [(HOSTILE, HostTimes(3, 9000, 5000, 2)), ("b.example", HostTimes(1, 20, 20, 0))],
     [QueueState(HOSTILE, 800, 1, 4800, 5000)],
     [Failure(1_700_000_000_000, f"http://{HOSTILE}/", f"it broke: {HOSTILE}")],
+    1_700_000_019_000,
 )
 
 
@@ -195,7 +196,7 @@ def test_the_page_shows_where_the_crawl_is(client: TestClient) -> None:
         "12,500 of 25,000 URLs done: 12,345 fetched, 152 gone, 3 denied; besides, 7 links followed."
         in page.text
     )
-    assert ", 1:23 left" in page.text
+    assert ", 1:23 left" in page.text and "As of 22:13:39." in page.text
 
 
 def test_hostile_names_are_text_and_nothing_comes_from_outside(client: TestClient) -> None:
