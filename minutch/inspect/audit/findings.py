@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from minutch.errors import QueryError
+from minutch.errors import QueryError, StoreError
 from minutch.inspect.audit.rules import Rule
 from minutch.inspect.query.crawl import Crawl
 from minutch.inspect.query.results import csv_lines
@@ -65,6 +65,9 @@ def audit(crawl: Crawl, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
                 yield Finding(rule, None)
                 continue
             rows = in_utc(session.query(rule.sql)).collect(engine="streaming")
+        except StoreError:  # a store that does not exist
+            yield Finding(rule, None)
+            continue
         except (QueryError, pl.exceptions.PolarsError) as exc:
             said = exc if isinstance(exc, QueryError) else session.error(exc, rule.sql)
             raise QueryError(f"rule {rule.id}: {said}", hint=said.hint) from exc

@@ -10,10 +10,12 @@ links       inlinks: links from other pages; depth: links from where the crawl b
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import ClassVar, Final
 
 import polars as pl
 
+from minutch.errors import StoreError
 from minutch.inspect.query.columns import STATUS
 from minutch.inspect.query.linkreach import LinkReach, starts
 from minutch.inspect.query.outcomes import OUTCOMES, is_fetch, outcome
@@ -89,8 +91,9 @@ class SiteTable(Table):
 
     def _with_reach(self, rows: pl.DataFrame) -> pl.DataFrame:
         reach = LinkReach(rows["url"])
-        for links in self._tables["links"].frames(Request(("url", "from_url"))):
-            reach.add(links["from_url"], links["url"])
+        with suppress(StoreError):  # neither a LinkDb nor parses: no links
+            for links in self._tables["links"].frames(Request(("url", "from_url"))):
+                reach.add(links["from_url"], links["url"])
         pages = self._tables["pages"].scan().filter(is_fetch())
         moved = _newest(pages.select("url", "redirect_to")).drop_nulls("redirect_to")
         first = pages.filter(

@@ -53,6 +53,13 @@ TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "ages": {"below": _COUNT, "pages": _COUNT},
     "intervals": {"seconds": _COUNT, "urls": _COUNT},
     "changes": {"segment": _TEXT, "changed": _COUNT, "same": _COUNT},
+    "audit": {
+        "rule": _TEXT,
+        "severity": _TEXT,
+        "says": _TEXT,
+        "findings": _COUNT,
+        "example": _TEXT,
+    },
     "duplicates": {"signature": _TEXT, "urls": _COUNT, "kept": _TEXT, "others": _TEXTS},
     "chains": {"hops": _COUNT, "addresses": _TEXTS, "end": _TEXT},
     "broken": {"url": _TEXT, "why": _TEXT, "links": _COUNT, "pages": _TEXTS, "anchors": _TEXTS},
@@ -61,6 +68,8 @@ TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
 """The tables and their columns.
 
     totals     `name` → `value`: see TOTALS
+    audit      the rules of `minutch audit`, and how much each has found; null: the crawl can't
+               tell. Empty where it has more URLs than minutch.memory has room for
     statuses   the CrawlDb's entries by status, Nutch's names
     rounds     what came of each segment; `bytes` are of contents, `median_ms` is of response times
     history    how many URLs had which outcome last when a round had ended; `waiting` are known and

@@ -3,8 +3,8 @@ redirects, duplicates, robots.txt. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 
 import polars as pl
 
@@ -25,71 +25,49 @@ _REDIRECTS: Final = "select url, redirect_to from pages where redirect_to is not
 _REFUSED: Final = "select url from pages where protocol_status = 'robots_denied'"
 
 
-class Finding(NamedTuple):
-    """A line of the summary: how many, of what, the section that shows them, one of them."""
-
-    what: str
-    section: str
-    many: int | None
-    example: str | None = None
+_SECTIONS: Final = {
+    "broken-links": "broken",
+    "redirect-chains": "redirects",
+    "equal-pages": "duplicates",
+    "forbidden-linked": "robots",
+    "server-errors": "answers",
+    "no-answer": "answers",
+}
+"""Rule -> the section of the report that shows more."""
 
 
 def summary(facts: Facts) -> Section | None:
-    """Lists what was found, for the beginning of the report; the gravest come first."""
-    if facts["rounds"].is_empty():
+    """Lists what an audit has found, for the beginning of the report; the gravest come first."""
+    asked = facts["audit"]
+    if asked.is_empty():
         return None
-    rows = [one._asdict() for one in _found(facts) if one.many]
+    found = asked.filter(pl.col("findings") > 0)
     columns = [
-        Column("Finding", lambda row: e("a", row["what"], href=f"#{row['section']}")),
-        number("How many", "many"),
+        Column("Finding", _finding),
+        cells.text("Severity", "severity"),
+        number("How many", "findings"),
         cells.url("For example", "example"),
     ]
-    said = "What to look at first; each line leads to its section." if rows else None
+    unknown = asked.filter(pl.col("findings").is_null())["rule"].to_list()
+    said = joined(
+        "All of them, with the pages: ",
+        e("code", "minutch audit"),
+        f". Not to be told from this crawl: {', '.join(unknown)}." if unknown else ".",
+    )
     return section(
         "findings",
         "Findings",
         said,
-        cells.table("What was found", rows, columns, stacked=True)
-        if rows
-        else e("p", "Nothing that would have to be mended.", class_="good"),
+        e("p", "Nothing that would have to be mended.", class_="good")
+        if found.is_empty()
+        else cells.table("What was found", found.to_dicts(), columns, stacked=True),
     )
 
 
-def _found(facts: Facts) -> Iterator[Finding]:
-    rounds, failed = facts["rounds"], facts["reasons"].filter(pl.col("outcome") == "failed")
-    chain: Sequence[str] = next(iter(facts["chains"]["addresses"]), [])
-    yield Finding(
-        "Broken links: addresses that are gone or fail",
-        "broken",
-        facts.total("broken"),
-        _first(facts["broken"]["url"]),
-    )
-    yield Finding(
-        "Failed requests", "answers", int(rounds["failed"].sum()), _first(failed["example"])
-    )
-    yield Finding("Pages that could not be parsed", "rounds", int(rounds["unparsed"].sum()))
-    yield Finding(
-        "Redirects that lead to redirects",
-        "redirects",
-        facts.total("chains"),
-        next(iter(chain), None),
-    )
-    yield Finding(
-        "Groups of pages with equal content",
-        "duplicates",
-        facts.total("duplicate_groups"),
-        _first(facts["duplicates"]["kept"]),
-    )
-    yield Finding(
-        "Requests that robots.txt refused",
-        "robots",
-        facts.total("denied"),
-        _first(facts["robots"]["example"]),
-    )
-
-
-def _first(values: pl.Series) -> str | None:
-    return next(iter(values), None)
+def _finding(row: Mapping[str, Any]) -> Markup:
+    place = _SECTIONS.get(row["rule"])
+    name = e("a", row["rule"], href=f"#{place}") if place else e("b", row["rule"])
+    return joined(name, ": ", cells.words(row["says"]))
 
 
 def duplicates(facts: Facts) -> Section | None:

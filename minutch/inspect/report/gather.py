@@ -9,7 +9,7 @@ duplicates   the largest groups
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,8 @@ import polars as pl
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, Segment
+from minutch.inspect.audit.findings import audit
+from minutch.inspect.audit.rules import Rule
 from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
 from minutch.inspect.query.outcomes import OUTCOMES
 from minutch.inspect.query.pages import PagesTable
@@ -50,6 +52,8 @@ _PARSED: Final = {
 }
 _ROWS: Final = 1 << 16
 """Rows that are counted at a time: counting ten takes as long as counting thousands."""
+_URL_BYTES: Final = 1000
+"""Bytes of memory that a URL takes in an audit."""
 _STORED: Final = 20
 """Bytes of a fetch on disk, at least."""
 
@@ -62,9 +66,15 @@ class FactsGatherer:
     """
 
     def __init__(
-        self, crawl: Crawl, now: int, memory: int, progress: Callable[[str], Progress]
+        self,
+        crawl: Crawl,
+        rules: Collection[Rule],
+        now: int,
+        memory: int,
+        progress: Callable[[str], Progress],
     ) -> None:
         self.crawl, self.now = crawl, now
+        self._rules = rules
         self._memory, self._progress = memory, progress
         self.tables: dict[str, pl.DataFrame] = {}
         self.totals: dict[str, int] = {}
@@ -80,6 +90,7 @@ class FactsGatherer:
         parsed = self._count_parses()
         self._follow_links(histories, parsed)
         self._count_duplicates()
+        self._audit()
         self.tables["totals"] = pl.DataFrame(
             {"name": list(self.totals), "value": list(self.totals.values())}
         )
@@ -308,6 +319,25 @@ class FactsGatherer:
         if LinkDb(self.crawl.path / LINKDB).exists():
             for frame in self.crawl.tables["links"].frames(Request(("url", "from_url", "anchor"))):
                 yield None, frame.with_columns(pl.all().cast(pl.Binary))
+
+    def _audit(self) -> None:
+        """Asks the rules of an audit, whose table of the site is in memory."""
+        if not self.segments or self.totals.get("urls", 0) * _URL_BYTES > self._memory:
+            return
+        found = []
+        with self._progress("report: audit") as progress:
+            for finding in audit(self.crawl, self._rules, self.now):
+                found.append(
+                    {
+                        "rule": finding.rule.id,
+                        "severity": finding.rule.severity,
+                        "says": finding.rule.says,
+                        "findings": None if finding.rows is None else finding.count,
+                        "example": next(iter(finding.urls(1)), None),
+                    }
+                )
+                progress.advance()
+        self.tables["audit"] = pl.DataFrame(found, schema=dict(TABLES["audit"]))
 
     def _count_duplicates(self) -> None:
         if self._entries is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.errors import FormatError, MinutchError, StoreError
+from minutch.inspect.audit.rules import rules_of
 from minutch.inspect.query.crawl import Crawl, open_crawl
 from minutch.inspect.report import page
 from minutch.inspect.report.compare import is_same_crawl
@@ -66,7 +67,8 @@ def report(crawl: Path, options: ReportOptions = _DEFAULTS, *, context: JobConte
 def gathered(crawl: Crawl, context: JobContext) -> Facts:
     """Returns the facts of a crawl as it is now. Raises FormatError (damage)."""
     memory = memory_budget(context.conf)
-    gatherer = FactsGatherer(crawl, context.clock.now(), memory, context.progress)
+    rules = rules_of(context.conf).values()
+    gatherer = FactsGatherer(crawl, rules, context.clock.now(), memory, context.progress)
     return gatherer.facts(crawl.path.resolve().name or "crawl")
 
 

@@ -11,10 +11,9 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.report import reportfile
 from minutch.inspect.report.facts import Facts
-from minutch.inspect.report.gather import FactsGatherer
 from minutch.job import JobContext
-from minutch.work.tables.parallel import memory_budget
 from tests.inspect.report.madeup import MadeUp
 
 
@@ -27,9 +26,7 @@ def context(now: int, **properties: str) -> JobContext:
 
 def gathered(folder: Path, now: int, **properties: str) -> Facts:
     """The facts of the crawl in a folder."""
-    job = context(now, **properties)
-    gatherer = FactsGatherer(open_crawl(folder), now, memory_budget(job.conf), job.progress)
-    return gatherer.facts(folder.name)
+    return reportfile.gathered(open_crawl(folder), context(now, **properties))
 
 
 @dataclass

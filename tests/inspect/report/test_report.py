@@ -186,14 +186,16 @@ def test_the_report_begins_with_what_was_found(harbours: Written) -> None:
     facts = harbours.facts
     text = page.to_html(facts)
     found = text[text.index('<section id="findings"') : text.index("</section>")]
-    lines = re.findall(r'href="#(\w+)">([^<]*)</a></th><td[^>]*>([\d,]+)<', found)
-    assert facts["broken"]["url"][0] in found
-    assert ("broken", "Broken links: addresses that are gone or fail", "13") in lines
-    assert ("answers", "Failed requests", f"{facts['rounds']['failed'].sum():,}") in lines
-    assert all(f'<section id="{name}"' in text for name, _, _ in lines) and len(lines) >= 5
+    lines = re.findall(r'<a href="#(\w+)">([\w-]+)</a>: .*?<td[^>]*>([\d,]+)<', found)
+    assert facts["audit"].filter(pl.col("rule") == "broken-links")["example"][0] in found
+    asked = {row["rule"]: row["findings"] for row in facts["audit"].to_dicts()}
+    assert asked["broken-links"] and asked["equal-pages"]
+    assert ("broken", "broken-links", f"{asked['broken-links']:,}") in lines
+    assert all(f'<section id="{name}"' in text for name, _, _ in lines) and len(lines) >= 3
+    assert "Not to be told from this crawl: " in found and "sitemap-not-200" in found
 
 
 def test_nothing_to_mend_is_said() -> None:
-    rounds = shaped("rounds", pl.DataFrame({"segment": ["20240101000000"], "fetched": [3]}))
-    assert "Nothing that would have to be mended" in page.to_html(Facts("x", 0, {"rounds": rounds}))
+    asked = shaped("audit", pl.DataFrame({"rule": ["slow"], "findings": [0]}))
+    assert "Nothing that would have to be mended" in page.to_html(Facts("x", 0, {"audit": asked}))
     assert "findings" not in re.findall(r'<section id="(\w+)"', page.to_html(Facts("x", 0, {})))
