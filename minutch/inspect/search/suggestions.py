@@ -15,6 +15,8 @@ MOST_WORDS: Final = 8
 """Words of a query, each of which is left out once; longer queries have no suggestions."""
 _PLAIN: Final = re.compile(r"\w{3,}")
 _ALIKE: Final = 0.6
+_APART: Final = 2
+"""Characters by which the lengths of two words alike may differ."""
 _ONE: Final = SearchOptions(limit=1)
 
 
@@ -38,5 +40,11 @@ def _nearest(searcher: Searcher, word: str) -> str:
     """Returns the word, or if no page has it, the most similar one of a page."""
     if not _PLAIN.fullmatch(word) or searcher.search(word, _ONE).count:
         return word
-    there = {found.lower() for text in searcher.texts_like(word) for found in _PLAIN.findall(text)}
+    least, most = len(word) - _APART, len(word) + _APART
+    there = {
+        found.lower()
+        for text in searcher.texts_like(word)
+        for found in _PLAIN.findall(text)
+        if least <= len(found) <= most
+    }
     return next(iter(get_close_matches(word.lower(), sorted(there), 1, _ALIKE)), word)
