@@ -49,6 +49,22 @@ CODE_WORDS: Final = {
 }
 """Names of status codes (RFC 9110, section 15; 429: RFC 6585) that crawlers see often."""
 
+ENDING_WORDS: Final = {
+    "exception": "no answer, or an error",
+    "robots denied": "refused by robots.txt",
+    "redir exceeded": "too many redirects",
+    "proto not found": "no plugin for its protocol",
+    "notfetching": "not asked for",
+    "notmodified": "not modified",
+    "notfound": "not found",
+    "moved": "moved for good",
+    "temp moved": "moved for now",
+    "retry": "to be tried again",
+    "wouldblock": "the host is busy",
+    "blocked": "the host is blocked",
+}
+"""What Nutch's protocol statuses mean where there is no HTTP status; others say it themselves."""
+
 
 def status(name: str) -> Markup:
     """Shows a status of Nutch's."""
@@ -59,4 +75,4 @@ def code(name: str) -> Markup:
     """Shows the answer to a request: an HTTP status, or Nutch's word where there was none."""
     if name in CODE_WORDS:
         return e("bdi", e("strong", name), f" {CODE_WORDS[name]}")
-    return cells.words(name)
+    return cells.words(ENDING_WORDS.get(name, name))
