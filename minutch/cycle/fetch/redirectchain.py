@@ -323,9 +323,7 @@ class ChainRunner:
             await self._parsed(chain, page)
         location = _location(output.status, page)
         if location is not None:
-            if self.rules.leads_nowhere(item.url, location[0]):
-                self._say_itself(item.url, output)
-            await self._redirect(chain, *location, now)
+            await self._redirect(chain, *location, now, output.content)
 
     def _finish(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
         """Lets the host rest after an answer, as long as it asks to."""
@@ -381,21 +379,26 @@ class ChainRunner:
 
     # -- redirects ---------------------------------------------------------------------------------
 
-    def _say_itself(self, url: str, output: points.ProtocolOutput) -> None:
+    def _say_itself(self, url: str, content: Content | None) -> None:
         """Says why a redirect to the page itself ends here: what it wants is a cookie."""
-        content = output.content
-        wants = content is not None and content.metadata.field_values("Set-Cookie")
-        if wants:
+        if content is not None and content.metadata.field_values("Set-Cookie"):
             log.warning("%s: redirects to itself with a cookie (http.agent.host.cookie.file)", url)
         else:
             log.warning("%s: redirects to itself", url)
 
     async def _redirect(
-        self, chain: RedirectChain, location: str, temporary: bool, now: int
+        self,
+        chain: RedirectChain,
+        location: str,
+        temporary: bool,
+        now: int,
+        content: Content | None,
     ) -> None:
         item, settings = chain.item, self.settings.redirects
         target = self.rules.target(item.url, location)
         if target is None:
+            if self.rules.leads_nowhere(item.url, location):
+                self._say_itself(item.url, content)
             return
         chain.representative = choose_representative(chain.representative, target, temporary)
         if settings.max_redirects <= 0:

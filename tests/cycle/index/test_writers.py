@@ -210,7 +210,7 @@ def test_nothing_is_committed_where_another_writer_fails(
     with pytest.raises(IndexWriterError), caplog.at_level(logging.WARNING):
         run(setup.chain(), actions("a"))
     assert setup.said("good") == ["open", "write a", "abort"]
-    assert "Index writer good had taken 1 actions; nothing is committed" in caplog.text
+    assert "Index writer good had taken 1 action; nothing is committed" in caplog.text
 
 
 def test_refused_documents_are_counted_and_named(
