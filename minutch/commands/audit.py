@@ -14,7 +14,7 @@ from minutch.inspect.audit.rules import SEVERITIES, Rule, rules_of
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
 from minutch.processwide import command_line
-from minutch.terminal import counted, visible_line
+from minutch.terminal import counted, folded, folded_command, visible_line, width_of
 from minutch.work.tables.wholefile import WholeFile
 
 USAGE: Final = """audit <crawl> [--csv <folder>] [--json] [--only <ids>] [--fail-on <severity>]
@@ -96,21 +96,24 @@ def _as_json(finding: Finding) -> dict[str, object]:
 
 def _show(found: Sequence[Finding], crawl: str, folder: Path | None, context: JobContext) -> None:
     """Prints the findings, then what could not be answered."""
+    width = width_of(context.out)
     some = [finding for finding in found if finding.count]
     for finding in some:
         rule = finding.rule
         context.print(f"{rule.severity}: {rule.id}, {counted(finding.count, 'findings')}")
-        context.print(f"  {rule.says}")
+        context.print(f"  {folded(rule.says, width, 2)}")
         for url in finding.urls(SHOWN):
             context.print(f"    {visible_line(url)}")
         if finding.count > SHOWN:
             more = command_line(f'sql {crawl} "$({command_line(f"audit --explain {rule.id}")})"')
-            context.print(f"    … all: {more if folder is None else folder / f'{rule.id}.csv'}")
+            shown = str(folder / f"{rule.id}.csv") if folder else folded_command(more, width, 11)
+            context.print(f"    … all: {shown}")
     unknown: dict[str, list[str]] = {}
     for finding in found:
         if finding.rows is None:
             unknown.setdefault(finding.rule.set, []).append(finding.rule.id)
     for remedy, names in unknown.items():
-        context.print(f"not to be told: {', '.join(names)}\n  {remedy}")
+        said = f"not to be told: {', '.join(names)}"
+        context.print(f"{folded(said, width)}\n  {folded(remedy, width, 2)}")
     quiet = sum(finding.rows is not None and not finding.count for finding in found)
     context.print(f"{counted(quiet, 'rules')} found nothing." if some else "Nothing was found.")
