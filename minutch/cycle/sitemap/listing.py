@@ -33,7 +33,7 @@ class Listing(Database):
     """The listings in a folder."""
 
     def parts(self) -> list[Path]:
-        return sorted(self.current.glob("part-r-*"))
+        return sorted(self.current.glob("*.parquet"))
 
     def scan(self) -> pl.LazyFrame:
         """Returns all rows."""
@@ -86,4 +86,4 @@ class ListingWriter:
 
     def _next(self) -> Path:
         self._files += 1
-        return self._folder / part_name(self._files - 1)
+        return self._folder / f"{part_name(self._files - 1)}.parquet"
