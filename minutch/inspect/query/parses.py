@@ -1,8 +1,9 @@
 """The table `parses`: one row for each parsed page of each segment.
 
     parse_data     url, status, title, the media type and charset that were found, language, number
-                   of links, and of those left out (parser.outlinks.count); description
-                   (parse-metatags), h1 and how many (headings), canonical (parse-canonical), robots
+                   of links, and of those left out (parser.outlinks.count); where a refresh leads
+                   that was taken for a redirect; description (parse-metatags), h1 and how many
+                   (headings), canonical (parse-canonical), robots
     parse_text     text_length, in characters, words, and garbled characters
     crawl_parse    parse_time: the time of the entry with the page's signature
 
@@ -21,6 +22,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.batch import Batch, keys_of
+from minutch.hadoop.formats.javaio import DataInput, java_string
 from minutch.inspect.query.columns import TIME, enum_of, times
 from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
@@ -36,7 +38,7 @@ from minutch.records.metadata import (
 )
 from minutch.records.parsedata import columns as parsedata_columns
 from minutch.records.parsedata.columns import ParseTable
-from minutch.records.parsestatus import MAJOR_NAMES
+from minutch.records.parsestatus import MAJOR_NAMES, SUCCESS_REDIRECT, ParseStatus
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
 
@@ -164,6 +166,20 @@ def _statuses(table: ParseTable) -> pl.Series:
     return enum_of(table.places["major"], dict(enumerate(MAJOR_NAMES)), PARSE_STATUS, UNKNOWN)
 
 
+def _refreshes(table: ParseTable) -> pl.Series:
+    """Returns where refreshes lead that the parser took for redirects; null where there is none."""
+    at = table.places["at"].to_numpy()
+    minor = table.buffer[at + 3].astype(np.int32) << 8 | table.buffer[at + 4]
+    rows = np.flatnonzero(table.is_success.to_numpy() & (minor == SUCCESS_REDIRECT))
+    targets = [
+        ParseStatus.read(DataInput(table.buffer[at[row] + 1 :].data)).message for row in rows
+    ]
+    empty = pl.Series([None], dtype=pl.String).new_from_index(0, len(table))
+    return empty.scatter(
+        rows, pl.Series([java_string(to or "") for to in targets], dtype=pl.String)
+    )
+
+
 def _counts(table: ParseTable, name: str) -> pl.Series:
     """Returns how many values a name has in the parse metadata; null where there is none."""
     rows = table.all_values(name, "parse")["row"].to_numpy()
@@ -196,6 +212,7 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "h1s": lambda table: _counts(table, HEADING_KEY),
     "canonical": lambda table: _first(table, ("parse", CANONICAL_KEY)),
     "robots": lambda table: _all(table, ROBOTS_KEY),
+    "refresh_to": _refreshes,
     "outlinks": _outlink_counts,
     "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
     "outlinks_external": lambda table: _number(table, LINKS_EXTERNAL_KEY),
@@ -233,6 +250,7 @@ class ParsesTable(Table):
         "h1s": Column(pl.Int32(), lambda rows: rows.field("h1s")),
         "canonical": Column(pl.String(), lambda rows: rows.field("canonical")),
         "robots": Column(pl.String(), lambda rows: rows.field("robots")),
+        "refresh_to": Column(pl.String(), lambda rows: rows.field("refresh_to")),
         "outlinks": Column(pl.Int32(), lambda rows: rows.field("outlinks")),
         "outlinks_cut": Column(pl.Int32(), lambda rows: rows.field("outlinks_cut")),
         "outlinks_external": Column(pl.Int32(), lambda rows: rows.field("outlinks_external")),

@@ -95,16 +95,18 @@ class SiteTable(Table):
             for links in self._tables["links"].frames(Request(("url", "from_url"))):
                 reach.add(links["from_url"], links["url"])
         pages = self._tables["pages"].scan().filter(is_fetch())
-        moved = _newest(pages.select("url", "redirect_to")).drop_nulls("redirect_to")
+        redirects = _newest(pages.select("url", to="redirect_to"))
+        parsed = self._tables["parses"].scan().filter(pl.col("status") == "success")
+        refreshes = _newest(parsed.select("url", to="refresh_to"))
+        moved = pl.concat([redirects, refreshes]).drop_nulls()
+        moved = moved.with_columns(pl.col("to").str.replace("#.*", ""))
         first = pages.filter(
             pl.col("segment") == pages.select(pl.col("segment").min()).collect().item()
         )
         asked = first.select("url").collect(engine="streaming").to_series()
         listed = self._tables["sitemaps"].scan().select("url").collect().to_series()
-        roots = reach.places(
-            starts(asked.filter(~asked.is_in(moved["redirect_to"].implode())), listed)
-        )
-        source, target = reach.places(moved["url"]), reach.places(moved["redirect_to"])
+        roots = reach.places(starts(asked.filter(~asked.is_in(moved["to"].implode())), listed))
+        source, target = reach.places(moved["url"]), reach.places(moved["to"])
         both = (source >= 0) & (target >= 0)
         depths = reach.depths(roots[roots >= 0], (source[both], target[both]))
         return rows.with_columns(

@@ -65,7 +65,7 @@ LINKED = (
     *("gone", "error", "moved", "circle", "chain", "slow", "untitled", "twin1", "twin2", "long"),
     *("plain", "nodescription", "noh1", "twoh1", "canonical", "canonicalbroken", "canonicalchain"),
     *("noindex", "preview", "private/page", "level1", "equal1", "equal2", "near1", "near2"),
-    *("wrongtype.html", "garbled", "header", "described1", "described2"),
+    *("wrongtype.html", "garbled", "header", "described1", "described2", "refresh"),
 )
 LONG_TITLE = "A title of more than sixty characters, which search engines cut off somewhere"
 
@@ -96,6 +96,8 @@ def answers(root: str) -> dict[str, Answer]:
         "equal2": page("equal", "/"),
         "near1": page("near", body=f"{WORDS} first"),
         "near2": page("near", body=f"{WORDS} other"),
+        "refresh": page("refresh", head="<meta http-equiv=refresh content='0;url=/refreshed'>"),
+        "refreshed": page("refreshed"),
         "orphan": page("orphan"),
         "listed": page("listed"),
         "private/page": page("private"),
@@ -111,7 +113,7 @@ def answers(root: str) -> dict[str, Answer]:
         page("garbled", body="Gr\u00fc\u00dfe").replace("ü".encode(), b"\xfc")
     )
     found["error"] = Answer(b"no", 503)
-    for name, to in (("moved", "moved-here"), ("circle", "circle2"), ("circle2", "circle")):
+    for name, to in (("moved", "moved-here#part"), ("circle", "circle2"), ("circle2", "circle")):
         found[name] = Answer(status=301, location=f"/{to}")
     found["chain"] = Answer(status=302, location="/chain2")
     found["chain2"] = Answer(status=302, location="/moved-here")
