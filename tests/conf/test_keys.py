@@ -13,6 +13,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.conf.inert import INERT
+from minutch.version import __version__
 from tests.conf.tested import is_set
 from tests.support.golden import PROJECT, SHARED
 
@@ -147,3 +148,7 @@ def test_hidden_properties_have_no_default() -> None:
         name not in conf
         for name in ("generate.topN", "injector.current.time", "mapreduce.job.reduces")
     )
+
+
+def test_the_agents_version_is_this_one() -> None:
+    assert Configuration.load([]).get("http.agent.version") == f"minutch-{__version__}"

@@ -8,7 +8,8 @@ properties.
     (always)         db.ignore.external.links, by domain: the crawl stays on its sites;
                      linkdb.ignore.internal.links=false: the LinkDb has their links;
                      parser.outlinks.count: pages say how many links they lack;
-                     headings, parse-metatags and parse-canonical, for what an audit asks about
+                     headings, parse-metatags and parse-canonical, for what an audit asks about;
+                     parser.html.templates=false: their content is not the page's
 
 A property that is set on the command line or in nutch-site.xml is left alone, where nothing is
 wished for it.
@@ -61,6 +62,7 @@ class Wishes:
             ("metatags.names", "description"),
             ("headings", "h1"),
             ("headings.multivalued", "true"),
+            ("parser.html.templates", "false"),
             ("db.ignore.external.links", "true"),
             ("db.ignore.external.links.mode", "byDomain"),
             ("linkdb.ignore.internal.links", "false"),

@@ -78,6 +78,7 @@ def test_wishes_are_properties(tmp_path: Path) -> None:
         "metatags.names": "description",
         "headings": "h1",
         "headings.multivalued": "true",
+        "parser.html.templates": "false",
         "parser.outlinks.count": "true",
         "scoring.depth.max": "3",
         "fetcher.server.delay": "0.5",
