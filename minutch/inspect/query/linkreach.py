@@ -46,7 +46,9 @@ class LinkReach:
 
     def add(self, sources: pl.Series, targets: pl.Series) -> None:
         """Adds links; those of a page to itself, and to or from elsewhere, don't count."""
-        source, target = self.places(sources), self.places(targets)
+        heads = (sources != sources.shift()).fill_null(True).to_numpy()  # a page has many links
+        source = self.places(sources.filter(heads))[np.cumsum(heads) - 1]
+        target = self.places(targets)
         mine = (source >= 0) & (target >= 0) & (source != target)
         self._links.append((source[mine], target[mine]))
 

@@ -111,11 +111,13 @@ def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
     (the target), `from_url`, `anchor` (Binary). Raises FormatError.
     """
     newer = np.empty(0, np.uint64)
-    for segment in reversed(segments):
+    for left, segment in reversed(list(enumerate(segments))):
         for part in segment.parts(PARSE_DATA):
             for table in scan_outlinks(part):
                 links = table.filter(pl.Series(~_among(newer, table["key"].hash().to_numpy())))
                 yield links.select(pl.col("to_url").alias("key"), from_url="key", anchor="anchor")
+        if not left:
+            return
         parsed = ParsesTable([segment]).scan().filter(pl.col("status") == "success")
         found = parsed.select(pl.col("url").cast(pl.Binary).hash()).collect(engine="streaming")
         newer = np.union1d(newer, found.to_series().to_numpy())

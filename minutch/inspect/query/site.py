@@ -35,6 +35,9 @@ _OF_PARSE: Final = (
     *("lang", "words", "garbled", "outlinks"),
 )
 _OF_LINKS: Final = ("inlinks", "depth")
+_REFRESH: Final = "refresh_to"
+_WAYS: Final = {"redirect_to", _REFRESH}
+"""What leads on without a link."""
 
 
 def _column(name: str, dtype: pl.DataType) -> Column:
@@ -66,10 +69,11 @@ class SiteTable(Table):
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         needed = request.needed
+        needed |= _WAYS if needed & {*_OF_LINKS} else set()
         rows = self._entries(needed)
         if wanted := needed & {"outcome", *_OF_PAGE}:
             rows = rows.join(self._newest_pages(wanted), on="url", how="left")
-        if wanted := needed & {*_OF_PARSE}:
+        if wanted := needed & {*_OF_PARSE, _REFRESH}:
             parses = self._tables["parses"].scan().filter(pl.col("status") == "success")
             rows = rows.join(_newest(parses.select("url", *wanted)), on="url", how="left")
         rows = rows.sort("url")
@@ -94,12 +98,9 @@ class SiteTable(Table):
         with suppress(StoreError):  # neither a LinkDb nor parses: no links
             for links in self._tables["links"].frames(Request(("url", "from_url"))):
                 reach.add(links["from_url"], links["url"])
+        ways = pl.concat([rows.select("url", to=name) for name in sorted(_WAYS)]).drop_nulls()
+        moved = ways.with_columns(pl.col("to").str.replace("#.*", ""))
         pages = self._tables["pages"].scan().filter(is_fetch())
-        redirects = _newest(pages.select("url", to="redirect_to"))
-        parsed = self._tables["parses"].scan().filter(pl.col("status") == "success")
-        refreshes = _newest(parsed.select("url", to="refresh_to"))
-        moved = pl.concat([redirects, refreshes]).drop_nulls()
-        moved = moved.with_columns(pl.col("to").str.replace("#.*", ""))
         first = pages.filter(
             pl.col("segment") == pages.select(pl.col("segment").min()).collect().item()
         )
