@@ -67,7 +67,7 @@ def summary(facts: Facts) -> Section | None:
 def _finding(row: Mapping[str, Any]) -> Markup:
     place = _SECTIONS.get(row["rule"])
     name = e("a", row["rule"], href=f"#{place}") if place else e("b", row["rule"])
-    return joined(name, ": ", cells.words(row["says"]))
+    return joined(name, ": ", row["says"])
 
 
 def duplicates(facts: Facts) -> Section | None:
