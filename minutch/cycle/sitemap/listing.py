@@ -48,6 +48,7 @@ class ListingWriter:
         self._folder = folder
         self._files = 0
         self._rows: list[pl.DataFrame] = []
+        self._count = 0
         self._read: set[str] = set()
         self._lock = Lock()
 
@@ -70,7 +71,8 @@ class ListingWriter:
         with self._lock:
             self._read.add(sitemap.listed.url)
             self._rows.append(rows)
-            if sum(map(len, self._rows)) >= _ROWS:
+            self._count += len(rows)
+            if self._count >= _ROWS:
                 self._flush()
 
     def finish(self, before: Listing) -> None:
@@ -82,7 +84,7 @@ class ListingWriter:
     def _flush(self) -> None:
         if self._rows:
             pl.concat(self._rows).write_parquet(self._next())
-            self._rows = []
+            self._rows, self._count = [], 0
 
     def _next(self) -> Path:
         self._files += 1

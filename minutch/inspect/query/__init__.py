@@ -5,6 +5,7 @@ Begin with crawl, which opens one, then table.
     `crawl`, `table`, `columns`                     a crawl, a table, and its typed columns
     `crawldb`, `hosts`, `links`, `duplicates`       tables of databases
     `segments`, `pages`, `parses`, `ranges`         tables of segments
+    `ids`                                           URLs as numbers
     `site`, `outcomes`, `linkreach`, `sitemaps`     a row per URL, of all of them; sitemaps
     `graph`, `graphexport`, `parquetexport`         links as a graph; exports
     `predicates`, `skipping`                        reads only where rows may be

@@ -57,12 +57,13 @@ class Crawl:
     @property
     def tables(self) -> Mapping[str, Table]:
         """Every table by its name in SQL."""
+        segments = self.segments
         tables: list[Table] = [
             self.crawldb,
             self.linkdb,
-            LinksTable(LinkDb(self.path / LINKDB), self.segments),
-            self.segments.pages,
-            self.segments.parses,
+            LinksTable(LinkDb(self.path / LINKDB), segments),
+            segments.pages,
+            segments.parses,
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
             DuplicatesTable(self.crawldb),
             SitemapsTable(Listing(self.path / LISTINGS)),

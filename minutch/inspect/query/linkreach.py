@@ -14,6 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from minutch.inspect.query.ids import places_in, places_of_runs
+
 Places = NDArray[np.int32]
 MOST_DEEP: Final = 100
 """The last depth that is told; it stands for all that are greater."""
@@ -38,16 +40,16 @@ class LinkReach:
 
     def places(self, urls: pl.Series) -> Places:
         """Returns the place of each of `urls`; -1 for one that is not of the site."""
-        if not len(self._sorted):
-            return np.full(len(urls), -1, np.int32)
-        wanted = urls.hash().to_numpy()
-        at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
-        return np.where(self._sorted[at] == wanted, self._order[at], -1).astype(np.int32)
+        return self._named(*places_in(self._sorted, urls.hash().to_numpy()))
+
+    def _named(self, at: NDArray[np.int64], there: NDArray[np.bool_]) -> Places:
+        found = np.full(len(at), -1, np.int32)
+        found[there] = self._order[at[there]]
+        return found
 
     def add(self, sources: pl.Series, targets: pl.Series) -> None:
         """Adds links; those of a page to itself, and to or from elsewhere, don't count."""
-        heads = (sources != sources.shift()).fill_null(True).to_numpy()  # a page has many links
-        source = self.places(sources.filter(heads))[np.cumsum(heads) - 1]
+        source = self._named(*places_of_runs(self._sorted, sources.hash().to_numpy()))
         target = self.places(targets)
         mine = (source >= 0) & (target >= 0) & (source != target)
         self._links.append((source[mine], target[mine]))

@@ -13,11 +13,11 @@ from typing import ClassVar, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import PARSE_DATA, Segment
 from minutch.hadoop.formats.batch import Batch
+from minutch.inspect.query.ids import places_of_runs
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, once, part_file
@@ -28,7 +28,6 @@ from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.linkfiles import scan_inlinks, scan_outlinks
 from minutch.work.tables.spans import batchwise
 
-Hashes = NDArray[np.uint64]
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
 
@@ -114,21 +113,14 @@ def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
     for left, segment in reversed(list(enumerate(segments))):
         for part in segment.parts(PARSE_DATA):
             for table in scan_outlinks(part):
-                links = table.filter(pl.Series(~_among(newer, table["key"].hash().to_numpy())))
+                _, is_old = places_of_runs(newer, table["key"].hash().to_numpy())
+                links = table.filter(pl.Series(~is_old))
                 yield links.select(pl.col("to_url").alias("key"), from_url="key", anchor="anchor")
         if not left:
             return
         parsed = ParsesTable([segment]).scan().filter(pl.col("status") == "success")
         found = parsed.select(pl.col("url").cast(pl.Binary).hash()).collect(engine="streaming")
         newer = np.union1d(newer, found.to_series().to_numpy())
-
-
-def _among(ids: Hashes, wanted: Hashes) -> NDArray[np.bool_]:
-    """Returns which of `wanted` are in sorted `ids`."""
-    if not len(ids):
-        return np.zeros(len(wanted), np.bool_)
-    found: NDArray[np.bool_] = ids[np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)] == wanted
-    return found
 
 
 class LinkDbTable(_LinkTable):

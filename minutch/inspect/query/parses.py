@@ -101,27 +101,26 @@ class ParseRows:
     @property
     def text_length(self) -> pl.Series:
         """Characters of each text; null if it is not stored."""
-        return self._of_text(lambda texts: texts.str.len_chars())
+        return self._texts.str.len_chars()
 
     @property
     def words(self) -> pl.Series:
         """Words of each text, between blanks; null if it is not stored."""
-        return self._of_text(lambda texts: texts.str.count_matches(r"\S+"))
+        return self._texts.str.count_matches(r"\S+")
 
     @property
     def garbled(self) -> pl.Series:
         """How often U+FFFD is in each text, where bytes are not of the charset."""
-        return self._of_text(lambda texts: texts.str.count_matches("\ufffd", literal=True))
+        return self._texts.str.count_matches("\ufffd", literal=True)
 
-    def _of_text(self, count: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    @once
+    def _texts(self) -> pl.Series:
         def decode(batch: Batch) -> pl.DataFrame:
-            return pl.DataFrame(
-                {"value": count(decode_keys(parsedata_columns.decode_texts(batch)))}
-            )
+            return pl.DataFrame({"value": decode_keys(parsedata_columns.decode_texts(batch))})
 
         table = self._stretch.read(PARSE_TEXT, decode)
         if table is None:
-            return pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(self))
+            return pl.Series([None], dtype=pl.String).new_from_index(0, len(self))
         mine = self._frame.select("key", "nth")
         return mine.join(table, on=["key", "nth"], how="left", maintain_order="left")["value"]
 

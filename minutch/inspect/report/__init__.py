@@ -6,7 +6,7 @@ Begin with reportfile and gather, which collects the facts, then page, which sho
     `gather`, `facts`                         the facts of a crawl
     `entrycounts`, `fetchcounts`, `urlhistory`    entries, fetches and URLs, counted
     `depths`, `chains`, `brokenlinks`, `compare`  what is found in them
-    `groupcounts`, `ids`                      counting piece by piece
+    `groupcounts`                             counting piece by piece
     `page`, `layout`, `crawlsections`, `pagesections`, `findings`    the page and its sections
     `statuswords`                             statuses and answers in words
     `simulate`, `sample`, `forecast`, `simulated`    what a schedule would do

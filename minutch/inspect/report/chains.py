@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.inspect.report.ids import Ids, places_in
+from minutch.inspect.query.ids import Ids, places_in
 
 MOST_HOPS: Final = 50
 """A chain that is longer is cut here."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.inspect.report.ids import Mask, Places, places_in, places_of_runs
+from minutch.inspect.query.ids import Mask, Places, places_in, places_of_runs
 
 MOST_DEPTHS: Final = 40
 """The last depth that is told; it stands for all that are greater."""

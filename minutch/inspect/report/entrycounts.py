@@ -7,8 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from minutch.inspect.query.ids import ID
 from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts
-from minutch.inspect.report.ids import ID
 
 NEEDED: Final = ("url", "host", "status", "fetch_time", "fetch_interval")
 HOST_COUNTS: Final = {

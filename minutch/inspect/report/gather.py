@@ -21,6 +21,7 @@ from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, Segment
 from minutch.inspect.audit.findings import audit
 from minutch.inspect.audit.rules import Rule
 from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
+from minutch.inspect.query.ids import ID, Ids, places_of_runs
 from minutch.inspect.query.outcomes import OUTCOMES
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
@@ -32,7 +33,6 @@ from minutch.inspect.report.entrycounts import EntryCounts
 from minutch.inspect.report.facts import TABLES, Facts, shaped
 from minutch.inspect.report.fetchcounts import FetchCounts, with_outcomes
 from minutch.inspect.report.groupcounts import Aggregate, GroupCounts, batched
-from minutch.inspect.report.ids import ID, Ids, places_of_runs
 from minutch.inspect.report.urlhistory import ROW_BYTES, UrlHistories
 from minutch.job import Progress
 from minutch.work.tables.linkfiles import scan_outlinks

@@ -1,4 +1,4 @@
-"""Numbers URLs by 64 bits of their hashes while a report is counted. Pure."""
+"""Numbers URLs by 64 bits of their hashes, and finds them among sorted ones. Pure."""
 
 from __future__ import annotations
 
