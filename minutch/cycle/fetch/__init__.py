@@ -6,6 +6,7 @@ Read `fetcher` (the job) first, then `redirectchain` (the life of one URL), `que
 (when a host may be asked) and `fetchlog` in `results` (what a kill leaves behind).
 
     `fetcher`, `settings`                the job, its options and settings
+    `roundsfetch`, `turnover`            fetch list after list for a crawl; turn over to the next
     `listfetch`, `session`               fetch the URLs of fetch lists; put the parts together
     `components`, `protocols`            make the plugins of a process; find the protocol of a URL
     `frontier`                           says which URL may be asked for now

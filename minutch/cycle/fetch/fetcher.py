@@ -82,7 +82,7 @@ def fetch(
     conf = context.conf
     if watch is None and isinstance(context.watch, Watch):
         watch = context.watch
-    _check_agent(conf)
+    check_agent(conf)
     Segment(segment).finish()
     Segment(segment).check()
     clock = SteadyClock(context.clock)
@@ -127,7 +127,7 @@ def _job(
     removed.
     """
     if runs_here(conf):
-        with fetched_here(path) as here, _working(Segment(here)) as work, cycles_seldom_sought():
+        with fetched_here(path) as here, working(Segment(here)) as work, cycles_seldom_sought():
             if (work / BEGUN).exists():
                 raise StoreError(
                     f"{path}: its fetch was begun with minutch.engine=spark: finish it so, "
@@ -148,7 +148,7 @@ def _job(
     from minutch.cycle.fetch.tasks.taskfetch import TaskFetch, one_attempt
 
     segment, files = Segment(path.absolute()), generate_files(path)
-    with _working(segment) as work:
+    with working(segment) as work:
         engine = engine_of(one_attempt(conf))
         named = conf.get(STATE_PROPERTY)
         yield TaskFetch(
@@ -163,7 +163,8 @@ def _job(
         )
 
 
-def _check_agent(conf: Configuration) -> None:
+def check_agent(conf: Configuration) -> None:
+    """Raises ConfigError without http.agent.name."""
     if not (conf.get("http.agent.name") or "").strip():
         raise ConfigError(
             "nothing is fetched without a name: set http.agent.name in conf/nutch-site.xml"
@@ -171,7 +172,7 @@ def _check_agent(conf: Configuration) -> None:
 
 
 @contextmanager
-def _working(segment: Segment) -> Iterator[Path]:
+def working(segment: Segment) -> Iterator[Path]:
     """Yields the folder of the logs, under a lock that keeps a second fetch off the segment;
     removed at a good end.
 

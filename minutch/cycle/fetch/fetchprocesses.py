@@ -2,13 +2,16 @@
 and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
-           <─ ("hand", owner, …) ("idle", received) ("tick", snapshot) ─
+           ── ("turn", files, time limit) ("take", files) ──>
+           <─ ("hand", owner, …) ("idle", received, list, ledger) ("tick", snapshot) ─
+           <─ ("turned", list, URLs) ("taken", list, URLs) ("settled", list, ledger) ─
            <─ ("done", ledger, stats) ("failed", error) ─
 
 A redirect or followed link to a host of another process goes to that process through the parent, so
 no host is ever asked by two. A child that has nothing left says how many items it has received;
 when every child is idle and has received all that was sent to it, nothing can come any more, and
-the parent lets them finish. Children leave signals to the parent, and end when it dies.
+the parent lets them finish, or go on with another list (`turn`, `take`; lists are numbered from 0).
+Children leave signals to the parent, and end when it dies.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -28,7 +31,8 @@ from typing import Any, Final
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow, unpack_follow
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.neighbours import Neighbours, Share
-from minutch.cycle.fetch.session import FetchSession
+from minutch.cycle.fetch.results.fetchresults import FetchResults
+from minutch.cycle.fetch.session import FetchSession, SessionFiles
 from minutch.cycle.fetch.snapshot import Snapshot, together
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import MinutchError, StoreError
@@ -51,9 +55,15 @@ class _Child:
 
     pipe: Connection
     share: Share
+    session: FetchSession = field(init=False)
     received: int = 0
     finishing: bool = False
     said: int = -1
+    number: int = 0
+    """The list that is being fetched."""
+    lists: dict[int, FetchResults] = field(default_factory=dict)
+    """The results of lists that have not ended, by number."""
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def tick(self, snapshot: Snapshot) -> None:
         self.pipe.send(("tick", snapshot))
@@ -68,11 +78,13 @@ class _Child:
     def nothing_to_come(self) -> bool:
         if not self.finishing and self.said != self.received:
             self.said = self.received
-            self.pipe.send(("idle", self.received))
+            ledger = self.session.results.ledger
+            self.pipe.send(("idle", self.received, self.number, ledger))
         return self.finishing
 
-    def obey(self, session: FetchSession) -> None:
+    def obey(self) -> None:
         """Takes a message from the parent; without a parent there is nothing to live for."""
+        session = self.session
         try:
             kind, *values = self.pipe.recv()
         except (EOFError, OSError):
@@ -80,6 +92,12 @@ class _Child:
         if kind == "item":
             self.received += 1
             session.receive(unpack_follow(*values))
+        elif kind == "turn":
+            self.received += 1
+            self._begin(self._turn(*values))
+        elif kind == "take":
+            self.received += 1
+            self._begin(self._take(*values))
         elif kind == "stop":
             session.loop.leave()
         elif kind == "hold":
@@ -88,8 +106,42 @@ class _Child:
             self.finishing = True
         session.loop.wakeup()
 
+    def _begin(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self.session.loop.expected += 1
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self.session.loop.expected -= 1
+        self.session.loop.wakeup()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.session.loop.abort(error)
+
+    async def _turn(self, files: SessionFiles, time_limit: int) -> None:
+        count = await self.session.turn(files, time_limit)
+        self.number += 1
+        self.lists[self.number] = self.session.results
+        self.pipe.send(("turned", self.number, count))
+
+    async def _take(self, files: SessionFiles) -> None:
+        count = await self.session.take(files)
+        self.pipe.send(("taken", self.number, count))
+
+    async def _settled(self, results: FetchResults) -> None:
+        """All URLs of a list have ended that is not the current one."""
+        results.recorder.close()
+        await asyncio.to_thread(results.close)
+        number = next(number for number, one in self.lists.items() if one is results)
+        del self.lists[number]
+        self.pipe.send(("settled", number, results.ledger))
+
     async def run(self, session: FetchSession) -> None:
-        asyncio.get_running_loop().add_reader(self.pipe.fileno(), self.obey, session)
+        self.session = session
+        self.lists[0] = session.results
+        session.loop.ended = self._settled
+        asyncio.get_running_loop().add_reader(self.pipe.fileno(), self.obey)
         await session.run()
 
 
@@ -126,6 +178,8 @@ class _Worker:
     read itself.
     """
     snapshot: Snapshot | None = None
+    ended: Ledger = field(default_factory=Ledger)
+    """That of its current list, as it had nothing left."""
     done: bool = False
 
     @property
@@ -149,6 +203,16 @@ class FetchProcesses:
     tick: Callable[[Snapshot], None]
     ledger: Ledger = field(default_factory=Ledger)
     stats: FetchStats = field(default_factory=FetchStats)
+    goes_on: bool = False
+    """Whether the children wait for another list when they have nothing left."""
+    news: threading.Condition = field(default_factory=threading.Condition)
+    """Notified of every change of what follows."""
+    ledgers: dict[int, dict[int, Ledger]] = field(default_factory=dict)
+    """By list that is settled and child: its share."""
+    replies: dict[tuple[str, int], dict[int, int]] = field(default_factory=dict)
+    """By reply (turned, taken) and list, and by child: the number of URLs."""
+    is_over: bool = False
+    """All children have ended."""
     _workers: list[_Worker] = field(default_factory=list)
     _failure: str | None = None
 
@@ -171,8 +235,46 @@ class FetchProcesses:
             for worker in self._workers:
                 worker.outbox.put(None)
             self.kill(postmen)
+            with self.news:
+                self.is_over = True
+                self.news.notify_all()
+        self.check()
+
+    def turn(self, files: Callable[[int], SessionFiles], time_limit: int) -> None:
+        """Lets the children go on with another list: child n with those files."""
+        self._post_all(lambda index: ("turn", files(index), time_limit))
+
+    def take(self, number: int, files: Callable[[int], SessionFiles]) -> None:
+        """Lets the children take more parts of list `number`, which is their current one."""
+        self._post_all(lambda index: ("take", files(index)), number)
+
+    def _post_all(
+        self, message: Callable[[int], tuple[Any, ...]], number: int | None = None
+    ) -> None:
+        with self.news:
+            if number is not None:
+                self.ledgers.pop(number, None)  # that what was there until now is settled
+            for index, worker in enumerate(self._workers):
+                worker.sent += 1
+                worker.outbox.put(message(index))
+
+    def is_settled(self, number: int) -> bool:
+        """Returns True if all URLs of a list have ended."""
+        return len(self.ledgers.get(number, ())) == self.count
+
+    def has_replied(self, reply: str, number: int) -> bool:
+        """Returns True if all children have."""
+        return len(self.replies.get((reply, number), ())) == self.count
+
+    def check(self) -> None:
+        """Raises StoreError if a child failed or died."""
         if self._failure is not None:
             raise StoreError(self._failure)
+
+    def finish(self) -> None:
+        """Lets the children end when they have nothing left."""
+        with self.news:
+            self.goes_on = False
 
     def stop(self) -> None:
         """Lets the children finish what is in flight and leave the rest."""
@@ -199,13 +301,16 @@ class FetchProcesses:
         finishing = False
         while waiting := [worker for worker in self._workers if not worker.done]:
             ready = set(wait([worker.pipe for worker in waiting], POLL))
-            for worker in waiting:
-                if worker.pipe in ready:
-                    self._receive(worker)
-            if not finishing and all(worker.idle for worker in self._workers):
-                finishing = True
+            with self.news:
                 for worker in waiting:
-                    worker.outbox.put(("finish",))
+                    if worker.pipe in ready:
+                        self._receive(worker)
+                is_idle = all(worker.idle for worker in self._workers)
+                if is_idle and not (finishing or self.goes_on):
+                    finishing = True
+                    for worker in waiting:
+                        worker.outbox.put(("finish",))
+                self.news.notify_all()
 
     def _receive(self, worker: _Worker) -> None:
         try:
@@ -231,8 +336,22 @@ class FetchProcesses:
         target.sent += 1
         target.outbox.put(("item", url, value, queue_id))
 
-    def _on_idle(self, worker: _Worker, received: int) -> None:
+    def _on_idle(self, worker: _Worker, received: int, number: int, ledger: Ledger) -> None:
         worker.idle_at = received
+        worker.ended = ledger
+        if all(worker.idle for worker in self._workers):
+            self.ledgers[number] = {
+                index: worker.ended for index, worker in enumerate(self._workers)
+            }
+
+    def _on_settled(self, worker: _Worker, number: int, ledger: Ledger) -> None:
+        self.ledgers.setdefault(number, {})[self._workers.index(worker)] = ledger
+
+    def _on_turned(self, worker: _Worker, number: int, count: int) -> None:
+        self.replies.setdefault(("turned", number), {})[self._workers.index(worker)] = count
+
+    def _on_taken(self, worker: _Worker, number: int, count: int) -> None:
+        self.replies.setdefault(("taken", number), {})[self._workers.index(worker)] = count
 
     def _on_tick(self, worker: _Worker, snapshot: Snapshot) -> None:
         if snapshot.details is None and worker.snapshot is not None:

@@ -34,6 +34,10 @@ class LinkFollower:
         self._stats = stats
         self._seen = {hash(url) for url in listed}
 
+    def forget(self) -> None:
+        """Begins anew: with another list, links are followed again."""
+        self._seen.clear()
+
     def is_new(self, url: str) -> bool:
         """Returns True if a link to a URL may be followed: once, and not if the URL is listed."""
         size = len(self._seen)

@@ -30,6 +30,7 @@ from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot, details_of
+from minutch.cycle.fetch.turnover import Turnover
 from minutch.cycle.fetch.visits import Visitor, Visits
 from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ConfigError, StoreError
@@ -81,6 +82,14 @@ class FetchLoop:
     wakeup: Wakeup
     total: int | None = None
     """Listed URLs altogether, if known; for the time left."""
+    ended: Callable[[FetchResults], Awaitable[None]] | None = None
+    """Awaited when all URLs of a list before the current one have ended."""
+    expected: int = field(init=False, default=0)
+    """How often URLs are on their way here: it has not come to its end before."""
+    _before: list[FetchResults] = field(init=False, default_factory=list)
+    """Results of lists in which chains are still to end."""
+    _closing: set[asyncio.Future[None]] = field(init=False, default_factory=set)
+    _turnover: Turnover | None = field(init=False, default=None)
     _places: int = field(init=False, default=1)
     _load: LoadGuard = field(init=False, default_factory=LoadGuard)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
@@ -132,6 +141,48 @@ class FetchLoop:
             self.queues.end(outcome, self.clock.now())
             self.wakeup()
 
+    @property
+    def open_results(self) -> list[FetchResults]:
+        """Those of the current list, and of lists in which chains are still to end."""
+        return [*self._before, self.results]
+
+    def turn(self, turnover: Turnover) -> None:
+        """Goes on with the results of another list, into which goes what is not settled."""
+        self._turnover = turnover
+        self.queues.turn(self.clock.now())
+        self.wakeup()
+
+    def _turn(self, turnover: Turnover, now: int) -> None:
+        """Nothing waits any more: takes what is in flight along, and begins with the next list."""
+        self._turnover = None
+        for running in self._running.values():
+            chain = running.chain
+            if chain.results is turnover.old and not (chain.answered or chain.put_back):
+                turnover.leave_chain(chain, now)
+        self._before.append(self.results)
+        self.results = turnover.new
+        self.queues.go_on(turnover.time_limit, now)
+        for item in turnover.unlisted:
+            self.queues.add(item, now)
+        turnover.finish()
+        self._look_for_ended()
+
+    def _look_for_ended(self) -> None:
+        """Tells of lists in which nothing is in flight any more."""
+        in_flight = {id(running.chain.results) for running in self._running.values()}
+        for results in [one for one in self._before if id(one) not in in_flight]:
+            self._before.remove(results)
+            if self.ended is not None:
+                task = asyncio.ensure_future(self.ended(results))
+                self._closing.add(task)
+                task.add_done_callback(self._closed)
+
+    def _closed(self, task: asyncio.Future[None]) -> None:
+        self._closing.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.abort(error)
+        self.wakeup()
+
     def leave(self) -> None:
         """Begins nothing new; what is in flight is finished, the rest is left to the next run, as
         after a kill.
@@ -171,6 +222,8 @@ class FetchLoop:
             if self.queues.is_late(now):
                 self.stop(Outcome.SKIPPED_TIMELIMIT)
             self._give_up_dropped()
+            if self._turnover is not None and self.queues.is_empty:
+                self._turn(self._turnover, now)
             starts = 0
             while (
                 starts < STARTS
@@ -187,7 +240,7 @@ class FetchLoop:
             else:
                 self._set_timer(now)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the fetch ends with it
-            self._abort(exc)
+            self.abort(exc)
 
     def _tell_rests(self, now: int) -> None:
         """Passes on which queues were asked; before the tasks just started send anything."""
@@ -203,13 +256,16 @@ class FetchLoop:
             self.queues.add(item, self.clock.now(), first=item.redirects > 0)
             self.wakeup()
 
-    def _abort(self, error: BaseException) -> None:
+    def abort(self, error: BaseException) -> None:
+        """Ends the fetch with an error."""
         if not self._end.done():
             self._end.set_exception(error)
 
     def _is_done(self) -> bool:
         if self._running or self._leaving:
             return not self._running
+        if self._turnover is not None or self._before or self._closing or self.expected:
+            return False
         return self.queues.is_empty and self.neighbours.nothing_to_come()
 
     def _free_at(self, now: int) -> int | None:
@@ -224,7 +280,8 @@ class FetchLoop:
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
-        return len(self._running) - self.results.recorder.parsing - len(self.visits)
+        parsing = sum(results.recorder.parsing for results in self.open_results)
+        return len(self._running) - parsing - len(self.visits)
 
     def _open_places(self) -> int:
         """Places that are open: one more every fetcher.threads.start.delay ms at the beginning."""
@@ -236,8 +293,11 @@ class FetchLoop:
 
     def _give_up_dropped(self) -> None:
         """Records what will not be asked for, a slice at a time."""
+        turnover = self._turnover
         for dropped in self.queues.dropped(SLICE):
-            if isinstance(dropped.item, Visitor):
+            if turnover is not None and dropped.outcome is Outcome.SKIPPED_TAIL:
+                turnover.leave(dropped.item, self.clock.now())
+            elif isinstance(dropped.item, Visitor):
                 dropped.item.refuse(dropped.reason)
             else:
                 self.results.skip(dropped, self.clock.now())
@@ -246,7 +306,7 @@ class FetchLoop:
         if isinstance(item, Visitor):
             self.visits.begin(item, now)
             return
-        chain = RedirectChain.of(item)
+        chain = RedirectChain.of(item, self.results)
         self._last_start = now
         task = asyncio.create_task(self._run(chain))
         self._running[task] = _Running(chain, now)
@@ -255,11 +315,13 @@ class FetchLoop:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.pop(task, None)
         self._helper_ended(task)
+        if self._before:
+            self._look_for_ended()
         self.wakeup()
 
     def _helper_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._abort(error)
+            self.abort(error)
 
     async def _run(self, chain: RedirectChain) -> None:
         try:
@@ -282,7 +344,7 @@ class FetchLoop:
         """
         if chain.put_back:
             return
-        self.results.write(chain.frame)
+        chain.results.write(chain.frame)
         for item in chain.targets:
             if not (self._leaving or self.neighbours.hand_over(item)):
                 self.add(item)
@@ -310,7 +372,8 @@ class FetchLoop:
     async def _sync(self) -> None:
         while True:
             await asyncio.sleep(SYNC_EVERY)
-            await asyncio.to_thread(self.results.sync)
+            for results in self.open_results:
+                await asyncio.to_thread(results.sync)
 
     async def _watch(self) -> None:
         guards = Guards.of(self.settings.pressure)
@@ -406,6 +469,7 @@ class FetchLoop:
             oldest_wait=(now - oldest) / 1000,
             requests=stats.requests,
             request_ms=stats.request_ms,
+            hosts=queues.listed.hosts,
             paused=self.pause.is_on,
             details=details_of(stats, queues, now) if details else None,
         )

@@ -42,7 +42,8 @@ from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.reasons import reason
 from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
-from minutch.cycle.fetch.results.recorder import ParsedPage, Recorder
+from minutch.cycle.fetch.results.fetchresults import FetchResults
+from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.wakeup import Wakeup
@@ -73,19 +74,23 @@ class RedirectChain:
     """A URL, what it has led to so far, and the item that is being fetched now."""
 
     item: FetchItem
+    results: FetchResults
+    """Those of the list that the URL stands in."""
     frame: Frame
     representative: str
     in_progress: bool = True
     """`item` counts as in progress in its queue."""
     put_back: bool = False
     """`item` waits in its queue again (robots.txt deferral)."""
+    answered: bool = False
+    """An answer has come: it ends in the list that it began in."""
     parsing: bool = False
     """The answer is there and being recorded; a parse has a time limit of its own."""
     targets: list[FetchItem] = field(default_factory=list)
     """What the URL leads to that is to be fetched in this run."""
 
     @classmethod
-    def of(cls, item: FetchItem) -> RedirectChain:
+    def of(cls, item: FetchItem, results: FetchResults) -> RedirectChain:
         """Returns a chain that has recorded nothing yet of its page."""
         listed = [] if item.listed is None else [item.listed]
         known = item.datum.metadata.get(REPR_KEY)
@@ -93,6 +98,7 @@ class RedirectChain:
         outcome = Outcome.RETRY if listed else unlisted
         return cls(
             item,
+            results,
             item.frame or Frame(outcome, listed),
             item.url if known is None else str(known),
         )
@@ -118,7 +124,6 @@ class ChainRunner:
     names: QueueNames
     protocol_of: Callable[[str], points.Protocol]
     rules: RedirectRules
-    recorder: Recorder
     stats: FetchStats
     listener: FetchListener
     pause: Pause
@@ -163,7 +168,7 @@ class ChainRunner:
         robots: list[Content] | None = [] if self.settings.store_robots else None
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
         if robots:
-            self.recorder.robots_txt(chain.frame, robots, self.clock.now())
+            chain.results.recorder.robots_txt(chain.frame, robots, self.clock.now())
         failure: ProtocolStatus | None = getattr(
             rules, "failure", None
         )  # protocols may say why there are none
@@ -212,7 +217,7 @@ class ChainRunner:
             seconds = decision.crawl_delay / 1000
             log.warning("%s: Crawl-Delay of %g s, above fetcher.max.crawl.delay", item.url, seconds)
         answer = Answer(item.url, item.datum, status.STATUS_FETCH_GONE, now, ROBOTS_DENIED)
-        self.recorder.page(chain.frame, answer)
+        chain.results.recorder.page(chain.frame, answer)
         chain.conclude(Outcome.DENIED)
 
     def _not_asked(self, chain: RedirectChain, why: ProtocolStatus) -> None:
@@ -224,7 +229,7 @@ class ChainRunner:
         chain.in_progress = False
         self.queues.finish(item, now, asked=False)
         if item.listed is not None:
-            self.recorder.skipped(chain.frame, item.listed, item.datum, reason(why), now)
+            chain.results.recorder.skipped(chain.frame, item.listed, item.datum, reason(why), now)
         chain.conclude(Outcome.SKIPPED_REFUSED)
 
     def _unreachable(self, chain: RedirectChain, failure: ProtocolStatus, now: int) -> None:
@@ -236,7 +241,7 @@ class ChainRunner:
         self.stats.errors += 1
         self.stats.failed(now, item.url, f"robots.txt can't be had: {failure.message}")
         answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, failure)
-        self.recorder.page(chain.frame, answer)
+        chain.results.recorder.page(chain.frame, answer)
         chain.conclude(
             Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
         )
@@ -308,10 +313,11 @@ class ChainRunner:
         chain.conclude(end.outcome)
         if self.settings.publish:
             self.listener.publish("END", item.url, {"status": output.status.name})
-        chain.parsing = True
-        if self.recorder.parses:
+        chain.answered = chain.parsing = True
+        recorder = chain.results.recorder
+        if recorder.parses:
             self.wakeup()
-        page = await self.recorder.fetched(
+        page = await recorder.fetched(
             chain.frame,
             Answer(item.url, item.datum, end.fetch_status, now, output.status, output.content),
         )
@@ -374,7 +380,7 @@ class ChainRunner:
         self.stats.errors += 1
         self.stats.failed(now, item.url, str(protocol_status.message))
         answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, protocol_status)
-        self.recorder.page(chain.frame, answer)
+        chain.results.recorder.page(chain.frame, answer)
         chain.conclude(Outcome.RETRY)
 
     # -- redirects ---------------------------------------------------------------------------------
@@ -429,14 +435,14 @@ class ChainRunner:
         datum = redirect_datum(
             origin.datum, status.STATUS_DB_UNFETCHED, chain.representative, origin.url, target
         )
-        self.recorder.initial_score(target, datum)
+        chain.results.recorder.initial_score(target, datum)
         chain.lead_to(FetchItem(target, datum, queue_id, None, origin.depth, origin.redirects + 1))
 
     def _link(self, chain: RedirectChain, origin: FetchItem, target: str, now: int) -> None:
         datum = redirect_datum(
             origin.datum, status.STATUS_LINKED, chain.representative, origin.url, target
         )
-        self.recorder.linked(chain.frame, target, datum, now)
+        chain.results.recorder.linked(chain.frame, target, datum, now)
 
 
 def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple[str, bool] | None:

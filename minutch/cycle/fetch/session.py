@@ -7,8 +7,10 @@ nobody else's hosts.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from minutch.clock import Clock
@@ -33,6 +35,7 @@ from minutch.cycle.fetch.results.recorder import PageParser, Recorder
 from minutch.cycle.fetch.results.resume import Resumed
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.turnover import Turnover
 from minutch.cycle.fetch.visits import Visits
 from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.cycle.segment.store import Segment
@@ -46,6 +49,11 @@ class SessionFiles:
     lists: Sequence[Path]
     log: Path
 
+    @property
+    def scratch(self) -> Path:
+        """What the names of copies of lists begin with."""
+        return self.log.with_name(f"list-{self.log.name}")
+
 
 @dataclass(slots=True)
 class FetchSession:
@@ -54,11 +62,17 @@ class FetchSession:
     loop: FetchLoop
     frontier: Frontier
     protocols: ProtocolLookup
-    results: FetchResults
     listener: FetchListener
     neighbours: Neighbours
     resumed: Resumed
     follower: LinkFollower | None
+    results_of: Callable[[SessionFiles], FetchResults]
+    """Makes the results of another segment."""
+
+    @property
+    def results(self) -> FetchResults:
+        """Those of the list that is being fetched."""
+        return self.loop.results
 
     async def run(self) -> None:
         """Fetches; closes connections and files whatever happens."""
@@ -66,9 +80,11 @@ class FetchSession:
             await self.loop.run(self._take_up)
         finally:
             self.frontier.close()
-            self.results.recorder.close()
+            for results in self.loop.open_results:
+                results.recorder.close()
             await self.protocols.close()
-            await asyncio.to_thread(self.results.close)
+            for results in self.loop.open_results:
+                await asyncio.to_thread(results.close)
             await self.listener.close()
 
     async def _take_up(self) -> None:
@@ -83,6 +99,43 @@ class FetchSession:
         if item.redirects or self.follower is None or self.follower.is_new(item.url):
             self.loop.add(item)
 
+    async def turn(self, files: SessionFiles, time_limit: int) -> int:
+        """Goes on with a next segment. All that is not settled goes into a new part of its list,
+        `files.lists[0]`; without one all is. Returns the number of URLs there. Raises StoreError.
+        """
+
+        def begin(in_flight: Counter[str]) -> None:
+            self.frontier.leave()
+            if self.follower is not None:
+                self.follower.forget()
+            if files.lists:
+                own = self.frontier.read(files.lists, files.scratch, in_flight, mine=True)
+                self.frontier.take(own)
+
+        turnover = Turnover(
+            self.loop.results,
+            self.results_of(files),
+            files.lists[0] if files.lists else None,
+            time_limit,
+            begin,
+            asyncio.get_running_loop().create_future(),
+        )
+        self.loop.turn(turnover)
+        return await turnover.done
+
+    async def take(self, files: SessionFiles) -> int:
+        """Takes more parts of the segment's list; returns the number of their URLs, those of other
+        processes included. Raises FormatError, StoreError.
+        """
+        read = partial(self.frontier.read, files.lists, files.scratch, Counter())
+        index = await asyncio.to_thread(read)
+        self.frontier.take(index)
+        if self.follower is not None:
+            for url in listed_urls(files.lists):
+                self.follower.is_new(url)
+        self.loop.results.ledger.generated += index.records
+        return index.records
+
 
 def open_session(
     files: SessionFiles,
@@ -94,28 +147,25 @@ def open_session(
     resumed: Resumed,
 ) -> FetchSession:
     """Puts the parts together, each made of those before it. Raises FormatError, StoreError."""
-    wakeup, pause, stats, ledger = Wakeup(), Pause(), FetchStats(), Ledger()
-    frontier = open_frontier(
-        files.lists,
-        files.log.with_name(f"list-{files.log.name}"),
-        neighbours.share,
-        resumed.settled,
-        settings,
-        components,
-        wakeup,
-        clock.now(),
-    )
-    queues, names, ledger.generated = frontier.queues, frontier.names, frontier.index.records
+    wakeup, pause, stats = Wakeup(), Pause(), FetchStats()
+    frontier = open_frontier(neighbours.share, settings, components, wakeup, clock.now())
+    index = frontier.read(files.lists, files.scratch, resumed.settled)
+    frontier.take(index)
+    queues, names = frontier.queues, frontier.names
     visits = Visits(queues, clock, names, wakeup)
     protocols = ProtocolLookup(components.protocol_factory, visits.of)
-    recorder = make_recorder(files.segment.name, settings, components)
-    results = FetchResults(
-        recorder,
-        FetchLog(files.log, stored_codec(settings.compression)),
-        ledger,
-        stats,
-        _archive(files, settings, clock),
-    )
+
+    def results_of(files: SessionFiles) -> FetchResults:
+        return FetchResults(
+            make_recorder(files.segment.name, settings, components),
+            FetchLog(files.log, stored_codec(settings.compression)),
+            Ledger(),
+            stats,
+            _archive(files, settings, clock),
+        )
+
+    results = results_of(files)
+    results.ledger.generated = index.records
     follower = None
     if settings.parse and settings.follow.depth > 0:
         follower = LinkFollower(settings.follow, names, stats, listed_urls(files.lists))
@@ -128,7 +178,6 @@ def open_session(
         RedirectRules(
             settings.redirects, components.normalizers.normalize, components.filters.filter
         ),
-        recorder,
         stats,
         listener,
         pause,
@@ -146,9 +195,11 @@ def open_session(
         neighbours,
         pause,
         wakeup,
-        ledger.generated - resumed.ledger.settled,
+        index.records - resumed.ledger.settled,
     )
-    return FetchSession(loop, frontier, protocols, results, listener, neighbours, resumed, follower)
+    return FetchSession(
+        loop, frontier, protocols, listener, neighbours, resumed, follower, results_of
+    )
 
 
 def _archive(files: SessionFiles, settings: FetchSettings, clock: Clock) -> PageArchive | None:

@@ -71,6 +71,8 @@ class Snapshot:
     requests: int = 0
     request_ms: int = 0
     """What all requests took together."""
+    hosts: int = 0
+    """Those that the list had at first."""
     paused: bool = False
     details: Details | None = None
 
@@ -89,6 +91,7 @@ _SUMS: Final = (
     "bytes_last_second",
     "requests",
     "request_ms",
+    "hosts",
 )
 
 
@@ -125,7 +128,11 @@ class LongestWaits:
         count = len(queues.queues)
         if count < QUEUES_A_SECOND or now >= self._due:
             self._due = now + 1000 * count // QUEUES_A_SECOND
-            self._found = queues.longest_rest(now), queues.longest_queue(stats.mean_ms)
+            rests, lengths = [0], [0]
+            for queue in queues.with_items():
+                rests.append(queue.yields_at - now)
+                lengths.append(queue.waiting * (queue.delay + int(stats.mean_ms(queue.id))))
+            self._found = max(rests), max(lengths)
         return self._found
 
 

@@ -43,6 +43,8 @@ class Generated:
     counters: Counters = field(default_factory=Counters)
     next_due: int | None = None
     """When the next page is due (ms), if none is now."""
+    added: list[Path] = field(default_factory=list)
+    """The parts that were added to the list of a segment (`GenerateOptions.into`)."""
 
     @property
     def reasons(self) -> list[str]:
@@ -94,7 +96,11 @@ def generate(
                 if len(entries):
                     entries = stamp(entries, time)
                     entries = entries if hosts is None else hosts.with_delays(entries)
-                    result.segments.append(writer.write(entries, context.clock))
+                    if options.into is None:
+                        result.segments.append(writer.write(entries, context.clock))
+                    else:
+                        result.added += writer.add(entries, options.into)
+                        result.segments = [options.into]
                     log.info("Generator: segment: %s", result.segments[-1])
             if update:
                 mark(chosen["key"], time)

@@ -25,16 +25,19 @@ from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.fetchlist.select import by_rank, ranks_of, url_hashes
-from minutch.cycle.segment.store import CRAWL_GENERATE, new_segment
+from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, new_segment
+from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.metadata.rawmap import merge
 from minutch.work.engine import engine_of, runs_here
 from minutch.work.tables.compression import Compression, output_compression
-from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.crawldata import CrawlDataWriter, scan
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.install import NEW, sync_path, sync_tree
 from minutch.work.tables.success import mark_success
+from minutch.work.tables.workfolders import work_folder
 
 _AT_A_TIME: Final = 1 << 19
 """Entries that are put into the order of a list at a time."""
@@ -51,6 +54,12 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
         merged = [merge(data, own) for data in metadata.gather(others)]
         metadata = metadata.scatter(others, pl.Series(merged, dtype=pl.Binary))
     return entries.with_columns(metadata=metadata)
+
+
+def listed_keys(segment: Segment) -> pl.Series:
+    """Returns the keys of a segment's fetch list. Raises FormatError."""
+    keys = [table["key"] for part in segment.data_files(CRAWL_GENERATE) for table in scan(part)]
+    return pl.concat([pl.Series("key", [], pl.Binary), *keys])
 
 
 def number_of_lists(conf: Configuration, asked: int | None) -> int:
@@ -110,6 +119,27 @@ class FetchListWriter:
 
     def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
         """Makes a new segment with these entries, which may come in any order; returns its path."""
+        with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
+            self._fill(segment.path / CRAWL_GENERATE, entries, 0)
+            self._complete(segment.path / CRAWL_GENERATE)
+        return segment.path
+
+    def add(self, entries: pl.DataFrame, segment: Path) -> list[Path]:
+        """Adds parts with these entries to the list of a segment; returns their paths."""
+        folder = segment / CRAWL_GENERATE
+        begun = len(Segment(segment).data_files(CRAWL_GENERATE))
+        with work_folder(segment, NEW) as fresh:
+            self._fill(fresh, entries, begun)
+            sync_tree(fresh)
+            names = [part_name(begun + part) for part in range(self._parts)]
+            for name in names:
+                crc_path(fresh / name).rename(crc_path(folder / name))
+                (fresh / name).rename(folder / name)
+        sync_path(folder)
+        return [folder / name for name in names]
+
+    def _fill(self, folder: Path, entries: pl.DataFrame, begun: int) -> None:
+        """Writes the parts, numbered from `begun`."""
         part_of = (
             self._partitioner.parts_of(decode_keys(entries["key"]), self._parts)
             .to_numpy()
@@ -119,16 +149,8 @@ class FetchListWriter:
             np.arange(len(entries)), ranks_of(part_of, url_hashes(entries["key"])), entries["key"]
         )
         shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
-        with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
-            for part, rows in enumerate(shares):
-                _write_part(
-                    segment.path / CRAWL_GENERATE / part_name(part),
-                    entries,
-                    rows,
-                    self._compression,
-                )
-            self._complete(segment.path / CRAWL_GENERATE)
-        return segment.path
+        for part, rows in enumerate(shares):
+            _write_part(folder / part_name(begun + part), entries, rows, self._compression)
 
 
 def _write_part(

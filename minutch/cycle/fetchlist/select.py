@@ -52,6 +52,8 @@ REASONS: Final = {
     NOT_IN_TOP: "beyond topN",
 }
 """Counter of entries that got no place -> its meaning."""
+LEFT_FOR_LATER: Final = (OVER_LIMIT, NOT_IN_TOP)
+"""Those that may get one in the next list."""
 
 NO_PLACE: Final = 0
 IS_MALFORMED: Final = -1

@@ -24,8 +24,9 @@ from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, select
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
-from minutch.cycle.fetchlist.lists import address_of
+from minutch.cycle.fetchlist.lists import address_of, listed_keys
 from minutch.cycle.hostdb.store import HostDb
+from minutch.cycle.segment.store import Segment
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.hostdatum.columns import HOSTDB_SCHEMA
@@ -77,6 +78,8 @@ class GenerateOptions:
     """Hosts whose pages are left out, since they asked not to be called before so many ms."""
     fetchers: int | None = None
     """Parts of a fetch list, where it is not one process that fetches."""
+    into: Path | None = None
+    """A segment that is being fetched, to whose list parts are added: of pages that it lacks."""
 
 
 @dataclass
@@ -105,7 +108,8 @@ class Selector:
         now = conf.get_long(CURRENT_TIME_PROPERTY, now)
         at = now + options.add_days * _MS_PER_DAY
         expression = _compiled(options.expression)
-        conditions = due.Conditions.from_conf(conf, at, expression, options.busy_hosts)
+        listed = None if options.into is None else listed_keys(Segment(options.into))
+        conditions = due.Conditions.from_conf(conf, at, expression, options.busy_hosts, listed)
         hostdb = None if options.hostdb is None else HostDb(options.hostdb)
         if hostdb is not None:
             hostdb.require_parts()

@@ -129,7 +129,7 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
         for _ in range(count):
             pipe.send(("hand", 1 - number, "http://h/", b"x" * 500, "h"))
         received.append(sum(pipe.recv()[0] == "item" for _ in range(count)))
-        pipe.send(("idle", count))
+        pipe.send(("idle", count, 0, ledger))
         assert pipe.recv() == ("finish",)
         pipe.send(("done", ledger, FetchStats()))
 

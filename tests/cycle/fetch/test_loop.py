@@ -210,7 +210,6 @@ class Bench:
             names,
             protocol_of,
             RedirectRules(settings.redirects, lambda url: url, lambda url: url),
-            recorder,
             stats,
             listener,
             pause,

@@ -50,6 +50,10 @@ class Hosts:
     """URLs that can't be fetched."""
 
     @property
+    def hosts(self) -> int:
+        return len(self.items)
+
+    @property
     def has_refused(self) -> bool:
         return bool(self.bad)
 
@@ -110,6 +114,8 @@ class Queues(RuleBasedStateMachine):
         self.not_before: dict[str, int] = {}
         """Of queues and hosts, the time before which none may be asked."""
         self.stopped = False
+        self.parts: list[Hosts] = []
+        """More parts of the list."""
 
     def item(self, host: str) -> FetchItem:
         self.number += 1
@@ -207,6 +213,43 @@ class Queues(RuleBasedStateMachine):
         elif stops == 1:
             self.queues.leave_deferred(self.now)
 
+    @precondition(lambda self: not self.stopped)
+    @rule(hosts=st.dictionaries(st.sampled_from(HOSTS), st.integers(1, 3)))
+    def turn_over(self, hosts: dict[str, int]) -> None:
+        """All that waits, and nothing else, goes into the next list; politeness goes on."""
+        self.listed.closed = False
+        waiting = self.queues.waiting
+        self.queues.turn(self.now)
+        assert not self.queues.is_over(self.now)
+        assert self.queues.take(self.now) is None
+        left: dict[str, list[FetchItem]] = {}
+        while not self.queues.is_empty:
+            for dropped in self.queues.dropped(3):
+                if dropped.outcome is Outcome.SKIPPED_TAIL:
+                    waiting -= 1
+                    left.setdefault(dropped.item.host, []).append(dropped.item)
+                else:
+                    self.ended[dropped.item.url] += 1
+        assert waiting == 0
+        for host, size in hosts.items():
+            new = [self.item(host) for _ in range(size)]
+            self.expected |= {item.url for item in new}
+            left.setdefault(host, []).extend(new)
+        self.listed = Hosts(left)
+        self.parts = []
+        self.queues.listed.clear()
+        self.queues.go_on(NEVER, self.now)
+        self.queues.listed.add(self.listed)
+
+    @precondition(lambda self: not self.stopped)
+    @rule(hosts=st.dictionaries(st.sampled_from(HOSTS), st.integers(1, 3), min_size=1))
+    def more(self, hosts: dict[str, int]) -> None:
+        """A list gets another part, with hosts that it has, and others."""
+        part = Hosts({host: [self.item(host) for _ in range(size)] for host, size in hosts.items()})
+        self.expected |= {item.url for items in part.items.values() for item in items}
+        self.queues.listed.add(part)
+        self.parts.append(part)
+
     @rule(most=st.integers(1, 5))
     def collect_dropped(self, most: int) -> None:
         found = self.queues.dropped(most)
@@ -227,7 +270,8 @@ class Queues(RuleBasedStateMachine):
             assert queue.waiting or queue.in_progress
             assert len(queue.hosts) == len(queue.awake) + len(queue.asleep)
             assert all(items.left for items in queue.hosts)
-        listed = 0 if self.stopped else self.listed.left
+        parts = [self.listed, *self.parts]
+        listed = 0 if self.stopped else sum(part.left for part in parts)
         assert queues.waiting == listed + sum(queue.waiting for queue in alive)
         assert max(self.ended.values(), default=1) == 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -24,51 +24,65 @@ from minutch.kernels.clibrary import trim
 
 @dataclass(slots=True)
 class Frontier:
-    """The URLs of a process."""
+    """The URLs of a process, which has a share of all queues."""
 
-    index: ListIndex
     queues: FetchQueues
     names: QueueNames
     addresses: HostAddresses | None
     """Those of hosts, where they name the queues (byIP)."""
+    _share: Share
+    _change: Change
+    _indexes: list[ListIndex] = field(default_factory=list)
+
+    def read(
+        self, files: Sequence[Path], scratch: Path, settled: Counter[str], *, mine: bool = False
+    ) -> ListIndex:
+        """Indexes the URLs of `files` that are not `settled` and whose queues the process has: all
+        of them, if the files are its own (`mine`). Copies of parts go to files whose names begin
+        with that of `scratch`. Raises FormatError, StoreError.
+        """
+        share = Share() if mine or self.addresses is not None else self._share
+        named = self.names.of_host if self.addresses is None else str
+        index = ListIndex(
+            files, scratch, named, mine=share.owns, settled=settled, change=self._change
+        )
+        trim()  # the pass takes more memory for a moment than the index in the end
+        return index
+
+    def take(self, index: ListIndex) -> None:
+        """Lets the queues have what an index has."""
+        listed: FetchList = index
+        if self.addresses is not None:
+            listed = AddressedList(index, self.addresses, self._share.owns)
+        self.queues.listed.add(listed)
+        self._indexes.append(index)
+
+    def leave(self) -> None:
+        """Closes the files of the fetch lists: nothing of them waits any more."""
+        for index in self._indexes:
+            index.close()
+        self._indexes.clear()
+        self.queues.listed.clear()
 
     def close(self) -> None:
-        """Closes the files of the fetch list, and asks for no more addresses."""
-        self.index.close()
+        """Closes the files, and asks for no more addresses."""
+        self.leave()
         if self.addresses is not None:
             self.addresses.close()
 
 
 def open_frontier(
-    files: Sequence[Path],
-    scratch: Path,
-    share: Share,
-    settled: Counter[str],
-    settings: FetchSettings,
-    components: FetchComponents,
-    wakeup: Wakeup,
-    now: int,
+    share: Share, settings: FetchSettings, components: FetchComponents, wakeup: Wakeup, now: int
 ) -> Frontier:
-    """Indexes the URLs of `files` that are not `settled` and whose queues a process has. Copies of
-    parts go to files whose names begin with that of `scratch`. Raises FormatError, StoreError.
-    """
+    """Returns the empty queues of a process."""
     mode, addresses = settings.queues.mode, None
     names = QueueNames(mode)
     if mode == BY_IP:
         ask = partial(addresses_of, components.protocol_factory)
         addresses = HostAddresses(ask, wakeup)
         names = QueueNames(mode, addresses.known, addresses.learn)
-    index = ListIndex(
-        files,
-        scratch,
-        names.of_host if addresses is None else str,
-        mine=(share if addresses is None else Share()).owns,
-        settled=settled,
-        change=_change(settings, components),
-    )
-    trim()  # the pass takes more memory for a moment than the index in the end
-    listed: FetchList = index if addresses is None else AddressedList(index, addresses, share.owns)
-    return Frontier(index, FetchQueues(settings.queues, listed, seed=now), names, addresses)
+    queues = FetchQueues(settings.queues, seed=now)
+    return Frontier(queues, names, addresses, share, _change(settings, components))
 
 
 def _change(settings: FetchSettings, components: FetchComponents) -> Change:

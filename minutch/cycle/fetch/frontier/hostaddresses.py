@@ -110,7 +110,7 @@ class AddressedList:
         self._asked: list[HostSupply] = []
         self._ready: deque[HostSupply] = deque()
         self._answers = -1
-        self.left = index.left
+        self.hosts, self.left = index.hosts, index.left
 
     def most(self) -> int:
         """Returns the number of URLs of the host that comes next; 0 as long as its address is being

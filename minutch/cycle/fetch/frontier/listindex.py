@@ -81,6 +81,7 @@ class ListIndex:
         found.places.clear()
         self._places.sort()
         self._hosts = deque(self._supplies(found.hosts, name))
+        self.hosts = len(self._hosts)
         self.left = sum(supply.left for supply in self._hosts)
 
     # -- a FetchList -------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ class FetchItem:
     """How often it was put back."""
     frame: Frame | None = None
     """The records of its robots.txt, where its page has to be asked for once more."""
+    own_delay: int | None = None
+    """The delay (ms) of its host that stood in the fetch list."""
 
 
 def pack_follow(item: FetchItem) -> bytes:
@@ -88,6 +90,8 @@ class OneItem:
 class FetchList(Protocol):
     """The hosts of a fetch list that are not begun."""
 
+    hosts: int
+    """Number of hosts at first."""
     left: int
     """URLs of all these hosts."""
 
@@ -109,20 +113,43 @@ class FetchList(Protocol):
         ...
 
 
-class NoList:
-    """A fetch list without hosts."""
+class FetchLists:
+    """The lists that are being fetched together: a `FetchList` of them all."""
 
-    left = 0
-    has_refused = False
+    def __init__(self, first: FetchList | None = None) -> None:
+        self._lists = [] if first is None else [first]
 
-    def refused(self, most: int) -> Iterable[Dropped]:
-        return ()
+    def add(self, listed: FetchList) -> None:
+        """Takes another list."""
+        self._lists.append(listed)
+
+    def clear(self) -> None:
+        """Lets all lists go, which have nothing left."""
+        self._lists.clear()
+
+    @property
+    def hosts(self) -> int:
+        return sum(one.hosts for one in self._lists)
+
+    @property
+    def left(self) -> int:
+        return sum(one.left for one in self._lists)
+
+    @property
+    def has_refused(self) -> bool:
+        return any(one.has_refused for one in self._lists)
+
+    def refused(self, most: int) -> list[Dropped]:
+        found: list[Dropped] = []
+        for one in self._lists:
+            found += one.refused(most - len(found))
+        return found
 
     def most(self) -> int:
-        return 0
+        return max((one.most() for one in self._lists), default=0)
 
     def begin(self) -> Supply:
-        raise LookupError("no host is left")
+        return max(self._lists, key=lambda one: one.most()).begin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +193,8 @@ class HostItems:
     queue: FetchQueue
     rest: int = 0
     """It asked not to be called before (ms)."""
-    listed: Supply | None = None
+    listed: list[Supply] = field(default_factory=list)
+    """What the fetch lists have of it."""
     added: deque[FetchItem] | None = None
     deferrals: int = 0
     why: str = Outcome.DEFERRED.reason
@@ -176,7 +204,7 @@ class HostItems:
     def left(self) -> int:
         """Number of items."""
         added = len(self.added) if self.added else 0
-        return added if self.listed is None else added + self.listed.left
+        return sum((supply.left for supply in self.listed), added)
 
     def add(self, item: FetchItem, *, first: bool) -> None:
         """Puts an item in front of the others that were added, or behind them."""
@@ -191,9 +219,11 @@ class HostItems:
         """Takes the first item."""
         if self.added:
             return self.added.popleft()
-        if self.listed is None:
-            raise LookupError("no item is left")
-        return self.listed.next()
+        supply = self.listed[0]
+        item = supply.next()
+        if not supply.left:
+            self.listed.pop(0)
+        return item
 
 
 @dataclass(slots=True, eq=False)

@@ -39,6 +39,15 @@ class QueueMemory:
         """Remembers that a queue or host is given up."""
         self.given_up.setdefault(queue_hash(name), refusal)
 
+    def forgive(self, unless_after: int, now: int) -> None:
+        """Forgets who was given up, but for hosts that asked for a rest until after that (ms)."""
+        self._failures = {key: known for key, known in self._failures.items() if known[2] > now}
+        self.given_up = {
+            key: refusal
+            for key, refusal in self.given_up.items()
+            if refusal[0] is Outcome.DEFERRED and self._asked_for.until(key) > unless_after
+        }
+
     def rest_host(self, host: str, until: int, now: int) -> None:
         """Remembers that a host asked for a rest until then (ms)."""
         self._asked_for.add(host, until, now)
@@ -99,4 +108,8 @@ class Rests:
 
     def of(self, name: str) -> int:
         """Returns a name's time; 0 if there is none."""
-        return self._until.get(queue_hash(name), 0) if self._until else 0
+        return self.until(queue_hash(name)) if self._until else 0
+
+    def until(self, key: int) -> int:
+        """Returns the time of the name with that hash; 0 if there is none."""
+        return self._until.get(key, 0)

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Final
 
@@ -39,9 +40,9 @@ from minutch.cycle.fetch.frontier.queueitems import (
     DroppedItems,
     FetchItem,
     FetchList,
+    FetchLists,
     FetchQueue,
     HostItems,
-    NoList,
     OneItem,
 )
 from minutch.cycle.fetch.frontier.queuekey import host_name
@@ -51,13 +52,11 @@ from minutch.cycle.fetch.settings import BY_HOST, NEVER, QueueSettings
 from minutch.hadoop.formats.writables import LongWritable, Text
 
 VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
-"""Key under which generate passes a host's own delay (LongWritable, ms); taken out of the datum
-here.
-"""
+"""Key of a host's own delay (LongWritable, ms), from generate; taken out of the datum here."""
 ROBOTS_DEFER: Final = "robots.txt defers visits"
 ON_ITS_WAY: Final = 1000
-"""Milliseconds that a request may take to reach its host: what is remembered while nothing has
-answered yet, and counts after a kill, is that much longer.
+"""Milliseconds that a request may take to reach its host: what counts after a kill is so much
+longer.
 """
 _MAX_DOUBLINGS: Final = 32
 
@@ -73,7 +72,7 @@ class FetchQueues:
         """Those that have items, waiting or in progress."""
         self._hosts: dict[str, HostItems] = {}
         """Those that have items waiting."""
-        self.listed: FetchList = NoList() if listed is None else listed
+        self.listed = FetchLists(listed)
         self.in_progress = 0
         self._waiting = 0
         self._ready: list[tuple[int, int, FetchQueue]] = []
@@ -82,6 +81,7 @@ class FetchQueues:
         self._memory = QueueMemory()
         self._dropped = DroppedItems()
         self._ended: tuple[Outcome, str] | None = None
+        self._is_turning = False
         self._random = random.Random(seed)
 
     @property
@@ -269,12 +269,24 @@ class FetchQueues:
 
     def is_over(self, now: int) -> bool:
         """Returns True if nothing new is asked for any more."""
-        return self._ended is not None or self.is_late(now)
+        return (self._ended is not None and not self._is_turning) or self.is_late(now)
 
     def end(self, outcome: Outcome, now: int) -> None:
         """Ends the fetch: drops what waits, and what is added from now on."""
         self._ended = self._ended or (outcome, outcome.reason)
         self._drop_all(self._ended, now)
+
+    def turn(self, now: int) -> None:
+        """Drops what waits, and what is added until the next list begins (`go_on`)."""
+        if self._ended is None:
+            self._is_turning = True
+            self.end(Outcome.SKIPPED_TAIL, now)
+
+    def go_on(self, time_limit: int, now: int) -> None:
+        """Begins with another list; who was given up has another try, unless it rests too long."""
+        self.settings = replace(self.settings, time_limit=time_limit)
+        self._ended, self._is_turning = None, False
+        self._memory.forgive(now + self.settings.patience, now)
 
     def leave_deferred(self, now: int) -> None:
         """Drops what waits, each host's for the reason for which it rests; later fetches ask."""
@@ -310,30 +322,15 @@ class FetchQueues:
         `wait` ms from now.
         """
         return not self.listed.left and all(
-            queue.rests_on_request and queue.yields_at - now > wait for queue in self._with_items()
+            queue.rests_on_request and queue.yields_at - now > wait for queue in self.with_items()
         )
 
     def rests_on_request(self) -> bool:
         """Returns True if something waits for a host that asked not to be called."""
-        return any(queue.rests_on_request for queue in self._with_items())
+        return any(queue.rests_on_request for queue in self.with_items())
 
-    def longest_rest(self, now: int) -> int:
-        """Returns the ms until the last queue that has items may yield one; 0 if all may now."""
-        return max((max(0, queue.yields_at - now) for queue in self._with_items()), default=0)
-
-    def longest_queue(self, mean_ms: Callable[[str], float]) -> int:
-        """Returns the ms that the longest queue takes for its rests and requests; `mean_ms` is how
-        long one to a queue has taken until now.
-        """
-        return max(
-            (
-                queue.waiting * (queue.delay + int(mean_ms(queue.id)))
-                for queue in self._with_items()
-            ),
-            default=0,
-        )
-
-    def _with_items(self) -> Iterator[FetchQueue]:
+    def with_items(self) -> Iterator[FetchQueue]:
+        """Yields the queues in which something waits."""
         return (queue for queue in self.queues.values() if queue.waiting)
 
     def _give_up(self, queue: FetchQueue, refusal: tuple[Outcome, str]) -> None:
@@ -461,7 +458,7 @@ class FetchQueues:
             self._dropped.add(supply, refusal)
             return
         items = self._items(supply.queue_id, supply.host, now)
-        items.listed = supply
+        items.listed.append(supply)
         items.queue.waiting += supply.left
         self._waiting += supply.left
         self._schedule(items.queue, now)
@@ -492,9 +489,11 @@ class FetchQueues:
 
     def _take_own_delay(self, queue: FetchQueue, item: FetchItem, now: int) -> None:
         delay = item.datum.metadata.pop(VARIABLE_DELAY_KEY, None)
-        if isinstance(delay, LongWritable) and not queue.own_delay:
-            queue.own_delay = True
-            queue.crawl_delay = queue.min_delay = delay.value
+        if isinstance(delay, LongWritable):
+            item.own_delay = delay.value
+            if not queue.own_delay:
+                queue.own_delay = True
+                queue.crawl_delay = queue.min_delay = delay.value
 
     def _is_late(self, time: int) -> bool:
         return self.settings.time_limit != NEVER and time > self.settings.time_limit

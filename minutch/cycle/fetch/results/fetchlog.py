@@ -32,6 +32,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
 
@@ -163,6 +164,8 @@ class FetchLog:
         self._file: BinaryIO = path.open("r+b" if existing else "xb", buffering=0)
         self.position = self._end() if existing else 0
         self._synced = 0
+        self._lock = Lock()
+        """Held while the file is synced, by a thread, or closed."""
         self._cut_back()
         if not self.position:
             self._write(self._magic)
@@ -225,15 +228,17 @@ class FetchLog:
         """Brings what was written onto the medium (safe from another thread); nothing if all is
         there.
         """
-        written = self.position
-        if written > self._synced:
-            os.fdatasync(self._file.fileno())
-            self._synced = written
+        with self._lock:
+            written = self.position
+            if written > self._synced and not self._file.closed:
+                os.fdatasync(self._file.fileno())
+                self._synced = written
 
     def close(self) -> None:
         """Syncs and closes."""
         self.sync()
-        self._file.close()
+        with self._lock:
+            self._file.close()
 
     def __enter__(self) -> Self:
         return self

@@ -42,6 +42,8 @@ class FetchResults:
             url, frame = item.url, Frame(Outcome.FOLLOWED, [])
         else:
             url, frame = item.listed, Frame(outcome, [item.listed])
+        if item.frame is not None:
+            frame.entries += item.frame.entries
         self.recorder.skipped(frame, url, item.datum, reason, now)
         event = "robots_defer_visits_dropped_total" if reason == ROBOTS_DEFER else outcome.event
         if event:
@@ -58,7 +60,7 @@ class FetchResults:
             raise StoreError(f"{self.log.path}: can't sync the fetch log: {exc.strerror}") from exc
 
     def close(self) -> None:
-        """Closes the files. For another thread."""
+        """Gives up what is being parsed, and closes the files. For another thread."""
         if self.archive is not None:
             self.archive.close()
         self.log.close()

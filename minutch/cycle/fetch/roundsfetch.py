@@ -1,0 +1,300 @@
+"""One fetch for all rounds of a crawl: it takes one list after the other, and where few hosts are
+left of a list, what is left goes on in the next one while the other steps of the round run.
+
+    begin ──> wait ─┬─ settled ──> close (the segment is whole)
+                    └─ few ──> turn (to a new list), close, … add (more to it) ──> wait
+
+Its processes, queues, connections and clocks of politeness last as long as the crawl. The caller's
+thread does the other steps; a thread of its own passes the messages of the processes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from minutch.clock import SteadyClock
+from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
+from minutch.cycle.fetch.display import Display, host_table, result_table
+from minutch.cycle.fetch.fetcher import INTERRUPTED, LEFT, check_agent, working
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses
+from minutch.cycle.fetch.frontier.hoststate import state_folder
+from minutch.cycle.fetch.frontier.listindex import generate_files
+from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.listfetch import STOPPED, Interrupted, ListFetch, signals
+from minutch.cycle.fetch.results.captures import archiving
+from minutch.cycle.fetch.session import SessionFiles
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.watch import Watch
+from minutch.cycle.segment.store import CRAWL_GENERATE, Segment
+from minutch.job import Counters, JobContext
+from minutch.work.tables.database import part_name
+from minutch.work.tables.success import mark_success
+
+log = logging.getLogger(__name__)
+
+_LOOK: Final = 0.5
+"""Seconds between two looks while nothing is heard."""
+
+
+@dataclass
+class _OpenList:
+    """A list that is being fetched, number `number` of the crawl."""
+
+    number: int
+    job: ListFetch
+    conf_success: Callable[[], None]
+    lock: ExitStack
+    listed: int = 0
+    """Its URLs, as far as they are known."""
+
+
+@dataclass
+class RoundsFetch:
+    """The fetch of a crawl. Signals are its own while it lasts: the first one ends it in order and
+    interrupts the step that runs, a second one kills it.
+    """
+
+    context: JobContext
+    threads: int | None
+    interrupted: bool = False
+    _processes: FetchProcesses | None = None
+    _thread: threading.Thread | None = None
+    _open: list[_OpenList] = field(default_factory=list)
+    _snapshot: Snapshot | None = None
+    _display: Display | None = None
+    """Shows the fetch, where no other step is shown."""
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _is_waiting: bool = False
+    _count: int = 0
+
+    # -- what the rounds call ----------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        """Ends the processes: at once where all is settled, else when what is in flight has
+        come.
+        """
+        try:
+            if self._processes is not None and self._thread is not None:
+                self._processes.finish() if kind is None else self._processes.stop()
+                self._until(self._has_ended, check=False)
+                self._thread.join()
+                for line in host_table(self._processes.stats):
+                    log.info("Fetcher: %s", line)
+        finally:
+            for one in self._open:
+                one.lock.__exit__(kind or Interrupted, error or Interrupted(), tb)
+            self._stack.close()
+
+    def has(self, path: Path) -> bool:
+        """Returns True if a segment is being fetched."""
+        return any(one.job.segment.path == path for one in self._open)
+
+    def begin(self, path: Path, context: JobContext) -> None:
+        """Begins with the list of a segment; none may be open. Raises StoreError, ConfigError."""
+        one = self._opened(path, context)
+        if self._processes is None:
+            self._start(one)
+            return
+        self._turn(one, settled=True)
+        self.add(generate_files(path))
+
+    def wait(self, few: Callable[[Snapshot], bool], context: JobContext) -> bool:
+        """Waits until all URLs of the list have ended (True), or, once a second, `few` says that it
+        is to be turned over. Raises StoreError, Interrupted.
+        """
+        processes, number = self._running, self._open[-1].number
+        self._display = Display(context.err, context.label)
+        seen: list[Snapshot] = []
+
+        def is_time() -> bool:
+            shot = self._snapshot
+            if processes.is_settled(number):
+                return True
+            if shot is None or (seen and seen[-1] is shot):
+                return False
+            seen[:] = [shot]
+            return few(shot)
+
+        try:
+            self._until(is_time)
+        finally:
+            self._display.clear()
+            self._display = None
+        return processes.is_settled(number)
+
+    def turn(self, path: Path, context: JobContext) -> int:
+        """Goes on with another segment, whose list is empty until now: all that is not settled goes
+        there. Returns the number of these URLs. Raises StoreError, Interrupted.
+        """
+        one = self._opened(path, context)
+        return self._turn(one, settled=False)
+
+    def add(self, files: list[Path]) -> None:
+        """Takes more parts into the list. Raises StoreError, FormatError, Interrupted."""
+        one, processes = self._open[-1], self._running
+        processes.replies.pop(("taken", one.number), None)
+        processes.take(one.number, lambda index: self._files(one, index, files))
+        self._until(lambda: processes.has_replied("taken", one.number))
+        one.listed += processes.replies[("taken", one.number)][0]
+
+    def close(self) -> Counters:
+        """Closes the oldest segment, when all its URLs have ended. Raises StoreError, FormatError,
+        Interrupted.
+        """
+        one, processes = self._open[0], self._running
+        self._until(lambda: processes.is_settled(one.number))
+        ledger = Ledger()
+        for part in processes.ledgers.pop(one.number).values():
+            ledger.generated = max(one.listed, part.generated)
+            ledger.merge(part.outcomes)
+        with one.lock:
+            self._open.remove(one)
+            ledger.check(str(one.job.segment))
+            one.job.close(ledger.generated)
+            one.conf_success()
+        for line in result_table(ledger):
+            log.info("Fetcher: %s", line)
+        counters = ledger.counters()
+        if self.interrupted:
+            counters.add(INTERRUPTED)
+        return counters
+
+    @property
+    def _running(self) -> FetchProcesses:
+        assert self._processes is not None
+        return self._processes
+
+    # -- lists -------------------------------------------------------------------------------------
+
+    def _opened(self, path: Path, context: JobContext) -> _OpenList:
+        """Locks a segment, and reads the settings of its fetch."""
+        conf = context.conf
+        check_agent(conf)
+        segment = Segment(path)
+        segment.finish()
+        segment.check()
+        clock = SteadyClock(context.clock)
+        settings = FetchSettings.from_conf(conf, clock.now(), self.threads)
+        if settings.warc is not None:
+            conf = archiving(conf)
+        state = Path(conf.get(STATE_PROPERTY) or state_folder(path))
+        with ExitStack() as stack:
+            work = stack.enter_context(working(segment))
+            job = ListFetch(
+                segment,
+                generate_files(path),
+                work,
+                settings,
+                FetchComponents(conf).with_state(state),
+                clock,
+                state,
+                watched=context.watch is not None,
+            )
+            one = _OpenList(self._count, job, lambda: mark_success(conf, path), stack.pop_all())
+        self._count += 1
+        self._open.append(one)
+        log.info("Fetcher: open segments: %s", ", ".join(o.job.segment.name for o in self._open))
+        return one
+
+    def _start(self, one: _OpenList) -> None:
+        job, watch = one.job, self._watch
+        processes = FetchProcesses(job.settings.processes, job.session, self._tick, goes_on=True)
+        self._stack.enter_context(signals(self._on_first_signal, self._on_second_signal))
+        processes.start()
+        self._processes = processes
+        if watch is not None:
+            self._stack.enter_context(watch.obeying(processes.hold))
+        self._thread = threading.Thread(target=self._pass_messages, name="fetch", daemon=True)
+        self._thread.start()
+
+    def _turn(self, one: _OpenList, *, settled: bool) -> int:
+        processes, limit = self._running, one.job.settings.queues.time_limit
+        begun = len(one.job.files)
+
+        def files(index: int) -> SessionFiles:
+            part = one.job.segment.path / CRAWL_GENERATE / part_name(begun + index)
+            return self._files(one, index, [] if settled else [part])
+
+        processes.turn(files, limit)
+        self._until(lambda: processes.has_replied("turned", one.number))
+        left = sum(processes.replies.pop(("turned", one.number)).values())
+        one.listed += left
+        return left
+
+    @staticmethod
+    def _files(one: _OpenList, index: int, files: list[Path]) -> SessionFiles:
+        return SessionFiles(one.job.segment, files, one.job.work / f"log-{index}")
+
+    # -- messages, signals -------------------------------------------------------------------------
+
+    @property
+    def _watch(self) -> Watch | None:
+        return self.context.watch if isinstance(self.context.watch, Watch) else None
+
+    def _pass_messages(self) -> None:
+        processes = self._running
+        processes.run()
+        if self._watch is not None:
+            self._watch.fetched(processes.stats, processes.ledger.settled)
+
+    def _tick(self, snapshot: Snapshot) -> None:
+        if self._open and (listed := self._open[-1].listed):
+            snapshot = replace(snapshot, total=listed)
+        self._snapshot = snapshot
+        display = self._display
+        if display is not None:
+            display.tick(snapshot)
+        if self._watch is not None:
+            self._watch.show(snapshot)
+
+    def _has_ended(self) -> bool:
+        return self._running.is_over
+
+    def _until(self, is_time: Callable[[], bool], *, check: bool = True) -> None:
+        """Waits for the processes. Raises StoreError if one has failed, Interrupted after a
+        signal when they have ended.
+        """
+        processes = self._running
+        self._is_waiting = True
+        try:
+            with processes.news:
+                while not is_time():
+                    if check and processes.is_over:
+                        processes.check()
+                        self._leave()
+                    processes.news.wait(_LOOK)
+        finally:
+            self._is_waiting = False
+
+    def _leave(self) -> None:
+        ledger, listed = self._running.ledger, self._open[-1].listed
+        listed = listed or ledger.generated
+        raise Interrupted(LEFT.format(listed - ledger.settled, listed))
+
+    def _on_first_signal(self) -> None:
+        self.interrupted = True
+        if self._processes is not None:
+            self._processes.stop()
+        if not self._is_waiting:
+            raise KeyboardInterrupt
+
+    def _on_second_signal(self) -> None:
+        if self._processes is not None:
+            self._processes.kill()
+        raise Interrupted(STOPPED)

@@ -1,0 +1,121 @@
+"""Turns a running fetch over to its next list: what is not settled goes on there.
+
+    this list ─┬─ settled ──> its segment, which can be closed
+               └─ the rest ──> a part of the next list, and into the same queues again
+
+In the log of this list a URL that goes on is left to the next round, and counts so; it stands there
+before it stands in the next list. Killed in between, it is in no list, but due as before. A chain
+in flight goes on in the next list, too, unless its answer has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from minutch.cycle.fetch.frontier.listpass import DATUM
+from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem, pack_follow
+from minutch.cycle.fetch.frontier.queues import VARIABLE_DELAY_KEY
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.redirectchain import RedirectChain
+from minutch.cycle.fetch.results.fetchlog import Frame, Part
+from minutch.cycle.fetch.results.fetchresults import FetchResults
+from minutch.cycle.fetch.visits import Visitor
+from minutch.errors import StoreError
+from minutch.hadoop.formats.checksum import crc_path
+from minutch.hadoop.formats.mapfile import TEXT
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.writables import LongWritable, Text
+from minutch.records.crawldatum import CrawlDatum
+from minutch.work.tables.install import sync_path
+
+_LEFT: Final = Outcome.SKIPPED_TAIL
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
+
+
+@dataclass(slots=True)
+class Turnover:
+    """One turn, from `old` results to `new` ones."""
+
+    old: FetchResults
+    new: FetchResults
+    path: Path | None
+    """The part of the next list that is written; None: all is settled."""
+    time_limit: int
+    """Of the next list; ms since the epoch."""
+    begin: Callable[[Counter[str]], None]
+    """Lets the list before go; takes the part, if there is one, into the queues, but for those of
+    its URLs that are in flight.
+    """
+    done: asyncio.Future[int]
+    """Gets the number of listed URLs that go on."""
+    count: int = 0
+    unlisted: list[FetchItem] = field(default_factory=list)
+    """Items of no list, which go back into the queues."""
+    _in_flight: Counter[str] = field(default_factory=Counter)
+    _writer: SequenceFileWriter | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            self._writer = SequenceFileWriter(_draft(self.path), TEXT, DATUM)
+
+    def leave(self, item: FetchItem, now: int) -> None:
+        """Takes an item that waits. Raises StoreError."""
+        if isinstance(item, Visitor):
+            self.unlisted.append(item)
+        elif item.listed is None:
+            self.unlisted.append(item)
+            self._log(item)
+        else:
+            self._list(item.listed, item.datum, item.own_delay)
+            self.old.skip(Dropped(item, _LEFT, _LEFT.reason), now)
+
+    def leave_chain(self, chain: RedirectChain, now: int) -> None:
+        """Takes a chain whose answer has not come: it goes on as it is, and ends there. Raises
+        StoreError.
+        """
+        chain.results = self.new
+        item = chain.item
+        if item.listed is None:
+            self._log(item)
+            return
+        datum = CrawlDatum.from_bytes(item.datum.to_bytes())  # the chain goes on with its own
+        self._list(item.listed, datum, item.own_delay)
+        self._in_flight[item.listed] += 1
+        left = FetchItem(item.url, datum, item.queue_id, item.listed)
+        self.old.skip(Dropped(left, _LEFT, _LEFT.reason), now)
+
+    def finish(self) -> None:
+        """Puts the part into its place, and begins with it. Raises StoreError."""
+        if self._writer is not None and self.path is not None:
+            self._writer.close()
+            draft = _draft(self.path)
+            crc_path(draft).replace(crc_path(self.path))
+            draft.replace(self.path)
+            sync_path(self.path.parent)
+        self.new.ledger.generated += self.count
+        self.begin(self._in_flight)
+        if not self.done.done():
+            self.done.set_result(self.count)
+
+    def _log(self, item: FetchItem) -> None:
+        """Notes for a next run that an item of no list is to be followed."""
+        frame = Frame(Outcome.REDIRECTED)
+        frame.add(Part.FOLLOW, item.url, pack_follow(item))
+        self.new.write(frame)
+
+    def _list(self, listed: str, datum: CrawlDatum, own_delay: int | None) -> None:
+        if self._writer is None:
+            raise StoreError(f"{listed} is left of a list that has ended")
+        if own_delay is not None:
+            datum.metadata[VARIABLE_DELAY_KEY] = LongWritable(own_delay)
+        self._writer.append(Text(listed), datum)
+        datum.metadata.pop(VARIABLE_DELAY_KEY, None)
+        self.count += 1
