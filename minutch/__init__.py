@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
-    from minutch.cycle.crawl.crawler import crawl as crawl
+    from minutch.cycle.crawl.crawls import crawl as crawl
     from minutch.cycle.crawl.options import CrawlOptions as CrawlOptions
     from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions as CrawlcompleteOptions
     from minutch.cycle.crawldb.crawlcomplete import crawlcomplete as crawlcomplete
@@ -251,7 +251,7 @@ _WHERE = {
     "ProtocolstatsOptions": "minutch.cycle.crawldb.protocolstats",
     "crawlcomplete": "minutch.cycle.crawldb.crawlcomplete",
     "CrawlcompleteOptions": "minutch.cycle.crawldb.crawlcomplete",
-    "crawl": "minutch.cycle.crawl.crawler",
+    "crawl": "minutch.cycle.crawl.crawls",
     "CrawlOptions": "minutch.cycle.crawl.options",
     "explain": "minutch.inspect.explain.explainer",
     "overview": "minutch.inspect.explain.explainer",

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, TextIO, cast
 from minutch import jobs, log, processwide
 from minutch.conf import Configuration
 from minutch.conf.check import check
-from minutch.cycle.crawl.crawler import LOG, crawl
+from minutch.cycle.crawl.crawler import LOG
+from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.errors import ConfigError, MinutchError

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.conf import Configuration
-from minutch.cycle.crawl.crawler import Crawler
+from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.screen import Screen
 from minutch.cycle.crawl.wishes import Wishes
@@ -43,8 +43,8 @@ USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
   <seed_dir>      file or folder with URLs, one per line; may be left out once the crawl has begun
   <crawl_dir>     where crawldb, linkdb and segments are (made if missing)
   <num_rounds>    rounds of generate, fetch, parse, updatedb, invertlinks and dedup; \
--1: go on until a file .STOP
-                  lies in the working directory or in <crawl_dir>
+-1: see --forever;
+                  a file .STOP in the working directory or in <crawl_dir> ends it after a round
 
 of a site:
   --depth <n>                       follow at most so many links from a seed (scoring.depth.max)
@@ -57,8 +57,11 @@ of a site:
 
 of any crawl:
   -s <seed_dir>                     the seeds, in Nutch's way
+  --forever                         go on round after round; when nothing is due, rest until the \
+next page is
   -w, --wait <number>[s|m|h|d]      when nothing is due, wait so long and look again; \
--1: stop (default)
+-1: stop
+                                    (default with a number of rounds)
   --num-tasks <n>                   parts that databases and segments are written in (2)
   --size-fetchlist <n>              pages per round (50000)
   --time-limit-fetch <minutes>      longest time to fetch in one round (180)
@@ -111,6 +114,7 @@ _FLAGS = (
     Flag("--dedup-near", "bits", int),
     Flag("--depth", "n", int),
     Flag("--max-pages", "n", int),
+    Flag("--forever"),
     Flag("--include", "regex", repeats=True),
     Flag("--exclude", "regex", repeats=True),
     Flag("--delay", "seconds", float),
@@ -132,7 +136,7 @@ def run(args: list[str], context: JobContext) -> int:
             watch = Watch(f"crawl {crawl_dir}", context.clock, can_stop=True)
             serving = partial(served, watch, context, port)
             crawling = replace(context, watch=watch)
-        crawled = Crawler(crawl_dir, options, crawling, serving).run()
+        crawled = crawl(crawl_dir, options, context=crawling, serving=serving)
     context.reports.update(crawled.by_step)
     return 0
 
@@ -176,10 +180,13 @@ def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, Wishes | Non
     arguments = parse(args, _FLAGS, usage=USAGE, least=1)
     wishes = _wishes(arguments)
     if wishes is None:
-        if not 2 <= len(arguments.positional) <= 3:
-            few = len(arguments.positional) < 2
+        words = arguments.positional
+        if arguments["--forever"] and not _is_number(words[-1]):
+            words = [*words, "-1"]
+        if not 2 <= len(words) <= 3:
+            few = len(words) < 2
             fail("too few arguments: no <num_rounds>" if few else "too many arguments", USAGE)
-        *seeds, crawl_dir, rounds = arguments.positional
+        *seeds, crawl_dir, rounds = words
     else:
         seeds, crawl_dir, rounds = _places(arguments, wishes)
     if seeds and arguments["-s"]:
@@ -187,9 +194,11 @@ def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, Wishes | Non
     near = arguments["--dedup-near"]
     if near is not None and not 0 <= near <= MOST_BITS:
         fail(f"--dedup-near: expected 0 to {MOST_BITS} bits, found {near}", USAGE)
+    has_wait = any(name == "--wait" for name, _ in arguments.in_order)
     where = seeds[0] if seeds else arguments["-s"]
     options = CrawlOptions(
-        _rounds(rounds),
+        _rounds(rounds or "-1"),
+        forever=arguments["--forever"] or (rounds == "-1" and not has_wait),
         seeds=None if where is None else as_path(where),
         wait=arguments["--wait"],
         index=arguments["--index"],
@@ -238,10 +247,10 @@ def _wishes(arguments: Arguments) -> Wishes | None:
 
 
 def _places(arguments: Arguments, wishes: Wishes) -> tuple[list[str], str, str]:
-    """Returns the seed file, if it is one, the crawl's folder and the number of rounds."""
+    """Returns the seed file, if it is one, the crawl's folder and the number of rounds, if any."""
     words = list(dropwhile(_is_url, arguments.positional))
     seeds = [] if len(words) < len(arguments.positional) else [words.pop(0)]
-    rounds = words.pop() if words and _is_number(words[-1]) else "-1"
+    rounds = words.pop() if words and _is_number(words[-1]) else ""
     if len(words) > 1:
         fail(f"expected one folder after the URLs, found {shlex.join(words)}", USAGE)
     try:

@@ -26,6 +26,7 @@ OWN = {
     "archive.content.limit",
     "archive.files",
     "archive.until",
+    "crawl.overlap",
     "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.in.row",
     "fetcher.exceptions.per.queue.jitter",

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from minutch import log
 from minutch.cycle.crawl import preflight, rounds
@@ -32,6 +32,7 @@ from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.index.writers import keep_documents, reach_writers
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ConfigError, MinutchError
+from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
 from minutch.processwide import command_line
@@ -56,7 +57,6 @@ _WAIT_SLICE = 5.0
 
 
 R = TypeVar("R")
-_DEFAULTS: Final = CrawlOptions()
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,6 @@ class Crawled:
         for found in self.by_step.values():
             counters.merge(found)
         return counters
-
-
-def crawl(crawl_dir: Path, options: CrawlOptions = _DEFAULTS, *, context: JobContext) -> Crawled:
-    """Crawls in rounds in the folder `crawl_dir`, which is made if there is none.
-
-    Raises MinutchError if the crawl can't work (no name, no seeds, no protocol) or a step fails,
-    LockedError if another process works in the folder, KeyboardInterrupt after a signal; the next
-    crawl of the folder goes on from there.
-    """
-    return Crawler(crawl_dir, options, context).run()
 
 
 def perform(_step: str, call: partial[R], context: JobContext) -> R:
@@ -114,6 +104,8 @@ class Crawler:
         self._is_last = False
         self._is_refused = False
         """All pages of the last round were refused by our own settings, as they would be again."""
+        self._next_due: int | None = None
+        """When the next page is due (ms), after a generate that found none."""
         self.calls = Steps(self.directory, self.options, Path(named) if named else None)
 
     @cached_property
@@ -145,19 +137,8 @@ class Crawler:
                 reach_writers(self.context.conf, self.directory)
             self._begin()
             rounds.clear_left_overs(self.directory)
-            waiting = rounds.unfinished(self.directory, self.steps)
-            number = 0
-            while not self._is_over(number):
-                number += 1
-                self._is_last = number == self.options.rounds
-                of = f" of {self.options.rounds}" if self.options.rounds > 0 else ""
-                self.screen.place = f"round {number}{of}"
-                if waiting:
-                    self._go_on(*waiting.pop(0))
-                elif not self._new_round(number) and (
-                    number == self.options.rounds or not self._wait()
-                ):
-                    break
+            with self._fetching():
+                self._rounds(rounds.unfinished(self.directory, self.steps))
         self.screen.summary(
             self.totals, self.context.clock.monotonic() - started, self._next_commands()
         )
@@ -167,6 +148,26 @@ class Crawler:
                 hint="the lines above name the properties; explain URL says more of a page",
             )
         return Crawled(self.totals, self.counters)
+
+    def _fetching(self) -> AbstractContextManager[object]:
+        """Entered while there are rounds."""
+        return nullcontext()
+
+    def _rounds(self, waiting: list[tuple[Round, list[str]]]) -> None:
+        """Finishes rounds that were interrupted, and runs new ones."""
+        number = 0
+        while not self._is_over(number):
+            number += 1
+            self._is_last = number == self.options.rounds
+            self._place(number)
+            if waiting:
+                self._go_on(*waiting.pop(0))
+            elif not self._new_round(number) and (self._is_last or not self._wait()):
+                break
+
+    def _place(self, number: int) -> None:
+        of = f" of {self.options.rounds}" if self.options.rounds > 0 else ""
+        self.screen.place = f"round {number}{of}"
 
     def _check_place(self) -> None:
         """Raises ConfigError where a step that is wished can't work in the crawl's folder."""
@@ -249,26 +250,33 @@ class Crawler:
             if (self.directory / "hostdb").is_dir():
                 self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
         found = self._step("generate", *self._generate())
-        made = found.segments
-        if not made:
-            self.screen.nothing_due(found.reasons, found.next_due)
+        made = self._listed(found)
         for segment in sorted(made):
             self._finish(Round(segment.name, ["generate"]), self.steps)
         return bool(made) and not self._is_refused
 
-    def _generate(self) -> tuple[partial[Generated], dict[str, str]]:
+    def _listed(self, found: Generated) -> list[Path]:
+        """Returns the segments whose pages are to be fetched now; says why, if there are none."""
+        self._next_due = found.next_due
+        if not found.segments:
+            self.screen.nothing_due(found.reasons, found.next_due)
+        return found.segments
+
+    def _generate(self, into: Path | None = None) -> tuple[partial[Generated], dict[str, str]]:
         """Returns the call of generate, and its properties: the last pages that may be asked for
         come in one part, since each gets its share of them.
         """
         left = self._left
         if left is None or left >= self.options.size:
-            return self.calls.generate(self._busy_hosts()), {}
-        return self.calls.generate(self._busy_hosts(), left), {"mapreduce.job.reduces": "1"}
+            return self.calls.generate(self._busy_hosts(), into=into), {}
+        one = {"mapreduce.job.reduces": "1"}
+        return self.calls.generate(self._busy_hosts(), left, into), one
 
     @property
     def _left(self) -> int | None:
         """Pages that may still be asked for; None: any number."""
-        asked = self.counters.get("Fetcher", Counters()).get("generated", 0)
+        counters = self.counters.get("Fetcher", Counters())
+        asked = counters.get("generated", 0) - counters.get(Outcome.SKIPPED_TAIL.label, 0)
         return None if self.options.most is None else max(0, self.options.most - asked)
 
     def _busy_hosts(self) -> dict[str, int]:
@@ -313,8 +321,9 @@ class Crawler:
             raise MinutchError(
                 f"segment {segment} can't be indexed, as it lacks what the log names"
             )
-        extra = self._fetch_properties() if step == "fetch" else {}
-        counters = self._step(step, self.calls.of_segment(step, current.segment), extra)
+        is_fetch = step == "fetch"
+        call = self._fetch(segment) if is_fetch else self.calls.of_segment(step, current.segment)
+        counters = self._step(step, call, self._fetch_properties() if is_fetch else {})
         if step == "fetch":
             refused = counters.get(Outcome.SKIPPED_REFUSED.label, 0)
             self._is_refused = 0 < refused == counters.get("generated", 0)
@@ -322,6 +331,10 @@ class Crawler:
             self.totals.statuses = {
                 name: count for name, count in counters.items() if name.startswith("db_")
             }
+
+    def _fetch(self, segment: Path) -> partial[Counters]:
+        """Returns the call that fetches a segment."""
+        return self.calls.fetch(segment)
 
     def _fetch_properties(self) -> dict[str, str]:
         """A last round has no next one to leave anything to."""
@@ -367,10 +380,16 @@ class Crawler:
 
     def _wait(self) -> bool:
         """Waits for pages to become due; False if the crawl is to stop instead."""
-        if self.options.wait is None:
+        if self.options.wait is not None:
+            seconds = float(self.options.wait)
+            self.screen.note(f"Waiting for {self.options.wait} s")
+        elif self.options.forever and self._next_due is not None:
+            seconds = max((self._next_due - self.context.clock.now()) / 1000, _WAIT_SLICE)
+            due = date_time_to_string(self._next_due)
+            self.screen.note(f"Resting until {due} UTC, when the next page is due")
+        else:
             return False
-        self.screen.note(f"Waiting for {self.options.wait} s")
-        end = self.context.clock.monotonic() + self.options.wait
+        end = self.context.clock.monotonic() + seconds
         while (left := end - self.context.clock.monotonic()) > 0:
             if Path(STOP).exists() or self._is_asked_to_stop:
                 break

@@ -100,10 +100,10 @@ class Steps:
         return partial(sitemap, self.crawldb, options)
 
     def generate(
-        self, busy_hosts: Mapping[str, int], left: int | None = None
+        self, busy_hosts: Mapping[str, int], left: int | None = None, into: Path | None = None
     ) -> partial[Generated]:
         """Makes the segment of a round, without the pages of busy hosts; of `left` pages at
-        most.
+        most. Where `into` is a segment that is being fetched, its list gets these pages.
         """
         from minutch.cycle.fetchlist.generate import generate
         from minutch.cycle.fetchlist.selector import GenerateOptions
@@ -116,6 +116,7 @@ class Steps:
             add_days=self.options.add_days,
             busy_hosts=busy_hosts,
             hostdb=self.hostdb if uses_own else self.named_hostdb,
+            into=into,
         )
         return partial(generate, self.crawldb, self.segments, options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -231,6 +232,35 @@ def test_it_waits_as_long_as_it_was_told(jobs: Jobs) -> None:
     assert sum(waited) == 3600  # after round 2; after the last there is nothing to wait for
     assert jobs.names.count("generate") == 3
     assert "Waiting for 3600 s" in printed(run)
+
+
+def test_it_goes_on_for_a_day(jobs: Jobs) -> None:
+    """Every page gets due each half hour; the last look is the one that a stop file ends."""
+    run = crawl(jobs, rounds=-1, forever=True)
+    clock = run.context.clock
+    began = due = clock.now()
+    slept: list[float] = []
+
+    def perform(name: str, call: partial[Any], context: JobContext) -> Any:
+        nonlocal due
+        if name != "generate":
+            return jobs.perform(name, call, context)
+        jobs.due = jobs.made + (clock.now() >= due)
+        due += 1_800_000 if jobs.due > jobs.made else 0
+        return replace(jobs.perform(name, call, context), next_due=due)
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.advance(seconds)  # type: ignore[attr-defined]
+        if clock.now() - began > 86_400_000:
+            (jobs.root / ".STOP").touch()
+
+    run.perform, run.sleep = perform, sleep
+    totals = run.run().totals
+    assert totals.rounds == 49
+    rests = re.findall(r"Resting until (.+) UTC, when the next page is due", printed(run))
+    assert len(set(rests)) == len(rests) == 49
+    assert max(slept) <= 5 and sum(slept) > 85_000
 
 
 @pytest.mark.parametrize("place", [".", "crawl"])

@@ -174,3 +174,22 @@ def test_wait(text: str, seconds: int | None) -> None:
 def test_wrong_lines(line: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_options(line.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "rounds", "forever"),
+    [
+        ("crawl 3", 3, False),
+        ("crawl -1", -1, True),
+        ("seeds crawl -1", -1, True),
+        ("-w -1 crawl -1", -1, False),
+        ("--forever crawl", -1, True),
+        ("--forever seeds crawl", -1, True),
+        ("http://example.org/", -1, False),
+        ("http://example.org/ crawl 2", 2, False),
+        ("http://example.org/ --forever", -1, True),
+    ],
+)
+def test_a_crawl_without_a_number_of_rounds(line: str, rounds: int, forever: bool) -> None:
+    _, options, _, _ = parse_options(line.split())
+    assert (options.rounds, options.forever) == (rounds, forever)

@@ -1,0 +1,55 @@
+"""Runs a crawl, with rounds that overlap wherever they can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Final
+
+from minutch.cycle.crawl.crawler import Crawled, Crawler
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.overlap import OverlappingCrawler
+from minutch.cycle.crawl.screen import Screen
+from minutch.hadoop.stores import is_local
+from minutch.job import JobContext
+from minutch.work.engine import runs_here
+
+PROPERTY: Final = "crawl.overlap"
+
+_DEFAULTS: Final = CrawlOptions()
+
+
+def crawl(
+    crawl_dir: Path,
+    options: CrawlOptions = _DEFAULTS,
+    *,
+    context: JobContext,
+    serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext,
+) -> Crawled:
+    """Crawls in rounds in the folder `crawl_dir`, which is made if there is none; `serving` is
+    entered while the crawl runs.
+
+    Raises MinutchError if the crawl can't work (no name, no seeds, no protocol) or a step fails,
+    LockedError if another process works in the folder, KeyboardInterrupt after a signal; the next
+    crawl of the folder goes on from there.
+    """
+    kind = Crawler
+    if context.conf.get_boolean(PROPERTY, True):
+        obstacle = _obstacle(crawl_dir, options, context)
+        if obstacle is None:
+            kind = OverlappingCrawler
+        else:
+            Screen(context).note(f"Rounds follow each other: {obstacle} ({PROPERTY})")
+    return kind(crawl_dir, options, context, serving).run()
+
+
+def _obstacle(crawl_dir: Path, options: CrawlOptions, context: JobContext) -> str | None:
+    """Returns why rounds can't overlap; None if they can."""
+    if not runs_here(context.conf):
+        return "other machines fetch"
+    if not is_local(crawl_dir):
+        return f"{crawl_dir} is no folder of this machine"
+    if options.sitemaps_from_hostdb == "always":
+        return "sitemaps are fetched between them"
+    return None

@@ -1,0 +1,328 @@
+"""Rounds that overlap: a host that takes longer than the others goes on while the rest of its round
+is dealt with. Every page is fetched once and politely, and the segments are those of any crawl.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from minutch.clock import SystemClock
+from minutch.conf import Configuration
+from minutch.cycle.crawl import overlap
+from minutch.cycle.crawl.crawler import STOP, Crawled
+from minutch.cycle.crawl.crawls import crawl
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.overlap import FewHosts
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.segment.store import Segment, segments_in
+from minutch.inspect.fsck.crawlcheck import problems
+from minutch.job import JobContext
+from tests.cycle.fetch.test_seen import NOW
+from tests.support.golden import PROJECT
+from tests.support.randomweb import Plan, RandomWeb
+from tests.support.segments import LOOPBACK
+from tests.support.timedserver import NOT_FOUND, TimedServer, page
+
+DELAY = 0.4
+SLOW = "127.0.3.1"
+"""A host with ten pages, all of them seeds."""
+QUICK = [f"127.0.3.{number}" for number in range(2, 14)]
+"""Hosts with a seed each, that has two links."""
+PROPERTIES = {
+    **LOOPBACK,
+    "plugin.includes": "protocol-http|urlfilter-regex|parse-html|urlnormalizer-pass|scoring-opic",
+    "fetcher.server.delay": str(DELAY),
+    "fetcher.min.crawl.delay": str(DELAY),
+}
+
+
+def answer(host: str, path: str) -> bytes:
+    if path == "/robots.txt":
+        return NOT_FOUND
+    if host == SLOW or path != "/":
+        return page(f"<html><title>{host}{path}</title>words</html>".encode())
+    body = f"<html><title>{host}</title><a href=/a>a</a> <a href=/b>b</a></html>"
+    return page(body.encode())
+
+
+@pytest.fixture
+def server() -> Iterator[TimedServer]:
+    with TimedServer(answer) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlap, "SECONDS", 0)
+
+
+def everything(server: TimedServer) -> set[str]:
+    slow = {server.url(SLOW, f"/{number}") for number in range(10)}
+    return slow | {server.url(host, path) for host in QUICK for path in ("/", "/a", "/b")}
+
+
+def seeds(server: TimedServer, folder: Path) -> Path:
+    urls = [server.url(SLOW, f"/{number}") for number in range(10)]
+    urls += [server.url(host) for host in QUICK]
+    path = folder / "seeds.txt"
+    path.write_text("".join(f"{url}\n" for url in urls))
+    return path
+
+
+def context_of(**more: str) -> JobContext:
+    given = {name.replace("__", "."): value for name, value in more.items()}
+    conf = Configuration.load([]).with_values(PROPERTIES).with_values(given)
+    return JobContext(conf.freeze(), SystemClock(), out=io.StringIO(), err=io.StringIO())
+
+
+def run(server: TimedServer, folder: Path, rounds: int = -1, **more: str) -> Crawled:
+    options = CrawlOptions(rounds, seeds(server, folder))
+    return crawl(folder / "crawl", options, context=context_of(**more))
+
+
+def segments(folder: Path) -> list[Segment]:
+    return segments_in(folder / "crawl" / "segments")
+
+
+def fetched(folder: Path) -> Counter[str]:
+    """How often each page is among those that were fetched, in all segments."""
+    found: Counter[str] = Counter()
+    for segment in segments(folder):
+        for url, datum in segment.records("crawl_fetch"):
+            found[url] += datum.status_name == "fetch_success"  # type: ignore[attr-defined]
+    return found
+
+
+def listed(segment: Segment) -> set[str]:
+    return {url for url, _ in segment.records("crawl_generate")}
+
+
+def assert_whole(server: TimedServer, folder: Path) -> None:
+    """All pages are there, once, in stores that agree, and each host had its pauses."""
+    assert fetched(folder) == dict.fromkeys(everything(server), 1)
+    statuses = Counter(
+        datum.status_name for _, datum in CrawlDb(folder / "crawl" / "crawldb").items()
+    )
+    assert statuses == {"db_fetched": len(everything(server))}
+    for segment in segments(folder):
+        assert segment.is_complete()
+        assert not segment.has("_fetch")
+    gaps = [gap for of_host in server.gaps().values() for gap in of_host]
+    assert min(gaps) > DELAY - 0.02
+    assert not list(problems(folder / "crawl", context_of().conf))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"fetcher__parse": "true", "fetcher__warc": "true"},
+        {"minutch__fetch__processes": "2"},
+        {"fetcher__queue__mode": "byIP"},
+        {"fetcher__normalize__urls": "true", "generate__update__crawldb": "true"},
+    ],
+)
+def test_what_is_left_goes_on_in_the_next_list(
+    server: TimedServer, tmp_path: Path, more: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    crawled = run(server, tmp_path, **more)
+    assert_whole(server, tmp_path)
+    first, second = segments(tmp_path)[:2]
+    left = listed(first) & listed(second)
+    assert left and all(f"{SLOW}:" in url for url in left)
+    assert {server.url(QUICK[0], "/a"), server.url(QUICK[0], "/b")} < listed(second)
+    counters = crawled.by_step["Fetcher"]
+    assert counters["fetched"] == len(everything(server))
+    assert counters["generated"] == counters["fetched"] + counters[Outcome.SKIPPED_TAIL.label]
+    assert f"open segments: {first.name}, {second.name}\n" in caplog.text
+    said = f"{len(left)} URLs of segment {first.name} go on in segment {second.name}\n"
+    assert said in caplog.text
+
+
+def test_the_last_round_is_not_turned_over(server: TimedServer, tmp_path: Path) -> None:
+    run(server, tmp_path, rounds=1)
+    (segment,) = segments(tmp_path)
+    assert fetched(tmp_path) == dict.fromkeys(listed(segment), 1)
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_rounds_have_as_many_lists_as_ever(
+    server: TimedServer, tmp_path: Path, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overlap, "SETTLED", 0.5)
+    run(server, tmp_path, rounds=rounds)
+    assert len(segments(tmp_path)) == rounds
+    assert_whole(server, tmp_path)
+
+
+def test_rounds_follow_each_other_if_that_is_wished(server: TimedServer, tmp_path: Path) -> None:
+    run(server, tmp_path, crawl__overlap="false")
+    first, second = segments(tmp_path)
+    assert not listed(first) & listed(second)
+    assert_whole(server, tmp_path)
+
+
+# -- bad days --------------------------------------------------------------------------------------
+
+
+class Command:
+    """`minutch crawl` in a process of its own."""
+
+    def __init__(self, server: TimedServer, folder: Path, *more: str) -> None:
+        self.folder = folder
+        code = (
+            "import sys; from minutch.cycle.crawl import overlap; overlap.SECONDS = 0;"
+            "from minutch.commands.cli import main; sys.exit(main())"
+        )
+        options = [f"-D{name}={value}" for name, value in PROPERTIES.items()]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, "crawl", *options, *more, str(seeds(server, folder)),
+             str(folder / "crawl"), "-1"],
+            cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def wait_for(self, is_time: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not is_time():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    def end(self) -> str:
+        return self.process.communicate(timeout=60)[0]
+
+
+def parts(folder: Path, name: str) -> int:
+    return len(list((folder / "crawl").glob(f"segments/2*/{name}")))
+
+
+MOMENTS: dict[str, Callable[[Path], bool]] = {
+    "a list is turned over": lambda folder: parts(folder, "crawl_generate") == 2,
+    "the first segment is closed": lambda folder: parts(folder, "crawl_fetch") == 1,
+    "it is parsed": lambda folder: parts(folder, "crawl_parse") == 1,
+    "the second list has its pages": lambda folder: (
+        len(list((folder / "crawl").glob("segments/2*/crawl_generate/part-*"))) > 3
+    ),
+    "the second segment is closed": lambda folder: parts(folder, "crawl_fetch") == 2,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_after_a_kill_nothing_is_lost(server: TimedServer, tmp_path: Path, moment: str) -> None:
+    command = Command(server, tmp_path)
+    command.wait_for(lambda: MOMENTS[moment](tmp_path))
+    command.process.kill()
+    command.end()
+    for _ in range(2):
+        run(server, tmp_path)
+    found = fetched(tmp_path)
+    assert set(found) == everything(server)
+    assert min(found.values()) == 1
+    asked = Counter(asked.host + asked.path for asked in server.asked)
+    again = {url: count for url, count in found.items() if count > 1}
+    assert not again, (again, asked)
+
+
+@pytest.mark.parametrize("moment", ["a list is turned over", "the second list has its pages"])
+def test_a_signal_ends_it_in_order(server: TimedServer, tmp_path: Path, moment: str) -> None:
+    command = Command(server, tmp_path)
+    command.wait_for(lambda: MOMENTS[moment](tmp_path))
+    command.process.send_signal(signal.SIGINT)
+    said = command.end()
+    assert command.process.returncode == 130, said
+    assert "Traceback" not in said
+    run(server, tmp_path)
+    assert_whole(server, tmp_path)
+    assert max(Counter(asked.host + asked.path for asked in server.asked).values()) <= 2
+
+
+def test_a_stop_file_lets_open_lists_come_to_their_end(server: TimedServer, tmp_path: Path) -> None:
+    command = Command(server, tmp_path)
+    command.wait_for(lambda: MOMENTS["a list is turned over"](tmp_path))
+    (tmp_path / "crawl" / STOP).touch()
+    said = command.end()
+    assert command.process.returncode == 0, said
+    assert re.search(r"\.STOP found, stopping after \d rounds?", said)
+    for segment in segments(tmp_path):
+        assert segment.is_complete()
+    assert sum(f"{SLOW}:" in url for url in fetched(tmp_path)) == 10
+    run(server, tmp_path)
+    assert_whole(server, tmp_path)
+
+
+# -- when ------------------------------------------------------------------------------------------
+
+
+def test_a_list_is_turned_over_when_few_hosts_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlap, "SECONDS", 2)
+    few = FewHosts()
+    begun = replace(NOW, hosts=10, queues=10, done=10, total=100, active=10, threads=50)
+    left = replace(begun, queues=4, done=91, active=4)
+    assert not few(begun)
+    assert [few(left) for _ in range(3)] == [False, False, True]
+    for other in (
+        replace(left, queues=5),  # half of the hosts
+        replace(left, done=89),  # too much is left
+        replace(left, active=50),  # there is no place for more
+        replace(left, queues=0),  # it has ended
+        replace(left, paused=True),
+        replace(left, total=None),
+    ):
+        assert not few(other)
+        assert not few(left)  # from the beginning again
+
+
+# -- a web that misbehaves -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_lists_are_turned_over_again_and_again(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts hang, redirect in circles and to each other, and change their robots.txt; each list is
+    turned over as soon as that can be: every URL is counted once, and the stores agree.
+    """
+    monkeypatch.setattr(overlap, "FEW_HOSTS", 1.1)
+    monkeypatch.setattr(overlap, "SETTLED_AT_LEAST", 0.05)
+    plan = Plan(seed=seed, pages=150, hosts=16)
+    with RandomWeb(plan) as web:
+        (tmp_path / "seeds.txt").write_text(
+            "".join(f"{web.url(number)}\n" for number in range(0, 150, 5))
+        )
+        context = context_of(
+            fetcher__server__delay="0.1",
+            http__timeout="700",
+            http__redirect__max="2",
+            fetcher__parse=str(seed == 1).lower(),
+            fetcher__follow__outlinks__depth="1" if seed == 1 else "-1",
+            minutch__fetch__processes=str(1 + seed % 2),
+            http__robots__503__defer__visits__delay="100",
+            http__filter__ipaddress__exclude="",
+        )
+        crawled = crawl(
+            tmp_path / "crawl", CrawlOptions(6, tmp_path / "seeds.txt"), context=context
+        )
+    counters = crawled.by_step["Fetcher"]
+    outcomes = {outcome.label for outcome in Outcome if outcome is not Outcome.FOLLOWED}
+    ended = sum(count for label, count in counters.items() if label in outcomes)
+    assert counters["generated"] == ended
+    assert counters["fetched"] > 50
+    assert counters[Outcome.SKIPPED_TAIL.label] > 0
+    assert not list(problems(tmp_path / "crawl", context.conf))
+    for segment in segments(tmp_path):
+        assert segment.is_complete()
+        urls = [url for url, _ in segment.records("crawl_generate")]
+        assert len(urls) == len(set(urls))
