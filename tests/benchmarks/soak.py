@@ -23,6 +23,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import fmean
 
+from tests.benchmarks.measure import family
 from tests.support.golden import PROJECT
 from tests.support.randomweb import Plan
 from tests.support.segments import LOOPBACK
@@ -48,19 +49,6 @@ class Sample:
     descriptors: int
     threads: int
     processes: int
-
-
-def family(pid: int) -> list[int]:
-    """A process and all its descendants."""
-    parents: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parent = int(stat.read_text(errors="replace").rpartition(")")[2].split()[1])
-            parents.setdefault(parent, []).append(int(stat.parent.name))
-    found = [pid]
-    for one in found:
-        found += parents.get(one, [])
-    return found
 
 
 def sample(pid: int, seconds: float) -> Sample:

@@ -16,10 +16,8 @@ from typing import Final
 
 from tests.benchmarks.broad.server import PROJECT, Serving
 from tests.benchmarks.broad.web import Web
-from tests.benchmarks.measure import Failed
-from tests.benchmarks.soak import family
+from tests.benchmarks.measure import Failed, cpu_of, family
 
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
 _EVERY: Final = 0.5
 """Seconds between two looks."""
 _START: Final = 10.0
@@ -71,14 +69,6 @@ class Fetched:
     def peak_own(self) -> int:
         """Bytes."""
         return max((sample.own for sample in self.samples), default=0)
-
-
-def cpu_of(pid: int) -> float:
-    """Seconds that a process and those it has waited for have used."""
-    with suppress(OSError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(int(ticks) for ticks in fields[11:15]) / _TICKS
-    return 0.0
 
 
 def _waited(pid: int) -> float:
