@@ -19,7 +19,7 @@ from tests.benchmarks.measure import Cost, Failed, run
 
 PROJECT: Final = Path(__file__).parents[2]
 PEERS: Final = Path(__file__).parent / "peers"
-PACKAGES: Final = ("scrapy", "crawlee[parsel]")
+PACKAGES: Final = ("scrapy", "uvloop", "crawlee[parsel]")
 PROPERTIES: Final = {
     "http.agent.name": "benchmark",
     "http.filter.ipaddress.include": "loopback",
@@ -101,15 +101,14 @@ def _records(segment: Segment, folder: str) -> int:
 def _minutch(work: Work, command: str, properties: dict[str, str], *arguments: str | Path) -> Cost:
     options = [f"-D{name}={value}" for name, value in (PROPERTIES | properties).items()]
     words: list[str | Path] = [sys.executable, "-m", "minutch", command, *options, *arguments]
-    environment = {
-        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
-    }
-    compiled = {"PYTHONPYCACHEPREFIX": str(work.folder.with_name("compiled"))}
-    return run(
-        words,
-        cwd=work.folder,
-        env={**environment, **compiled, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)},
-    )
+    return run(words, cwd=work.folder, env=environment(work.folder.with_name("compiled")))
+
+
+def environment(compiled: Path) -> dict[str, str]:
+    """Returns that of a minutch whose modules are compiled to a folder, once."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    own = {"PYTHONPYCACHEPREFIX": str(compiled), "PYTHONPATH": str(PROJECT)}
+    return {**kept, **own, "MINUTCH_HOME": str(PROJECT)}
 
 
 def _fetch(work: Work, *, parse: bool) -> tuple[Segment, Cost]:
@@ -163,9 +162,11 @@ def _peer(script: str) -> Callable[[Work], Cost]:
     return fetch
 
 
-def _java_home() -> str:
+def java_environment(logs: Path) -> dict[str, str]:
+    """Returns that of a Nutch that logs to a folder."""
     java = shutil.which("java")
-    return "" if java is None else str(Path(java).resolve().parents[1])
+    home = "" if java is None else str(Path(java).resolve().parents[1])
+    return {"JAVA_HOME": home, **os.environ, "NUTCH_LOG_DIR": str(logs)}
 
 
 def nutch(work: Work) -> Cost:
@@ -173,12 +174,11 @@ def nutch(work: Work) -> Cost:
     segment = work.segment()
     home = Path(os.environ["NUTCH_HOME"])
     temporary = {"hadoop.tmp.dir": str(work.folder / "hadoop")}
-    environment = {"JAVA_HOME": _java_home(), **os.environ, "NUTCH_LOG_DIR": str(work.folder)}
     costs = []
     for command, *more in (("fetch", "-threads", str(work.threads)), ("parse",)):
         options = [f"-D{name}={value}" for name, value in (PROPERTIES | temporary).items()]
         words: list[str | Path] = [home / "bin" / "nutch", command, *options, segment.path, *more]
-        costs.append(run(words, cwd=work.folder, env=environment))
+        costs.append(run(words, cwd=work.folder, env=java_environment(work.folder)))
     _check(_records(segment, PARSE_DATA), work)
     return _together(*costs)
 

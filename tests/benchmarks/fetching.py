@@ -167,7 +167,7 @@ def main() -> int:
     try:
         with (
             tempfile.TemporaryDirectory() as name,
-            serving(pages.pages, Path(name) / "site") as (port, server),
+            serving(pages.pages, Path(name) / "site") as (port, server, _),
         ):
             urls = make_urls(given.urls, len(pages.pages), given.hosts, port)
             for case in chosen:

@@ -13,10 +13,10 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.benchmarks.measure import Failed
 
@@ -58,9 +58,24 @@ def page_url(host: str, port: int, number: int, pages: int) -> str:
     return f"http://{host}:{port}/docs/{number // pages}/{number % pages:05}.html"
 
 
+class Serving(NamedTuple):
+    """A server that runs."""
+
+    port: int
+    name: str
+    pid: int
+
+
+def free_port() -> int:
+    """A port that nobody uses, for pages that link to one another by host and port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
-def serving(pages: list[bytes], folder: Path) -> Iterator[tuple[int, str]]:
-    """Serve `pages` from files below `folder` for a while; the port and the server's name."""
+def serving(pages: Iterable[bytes], folder: Path, port: int | None = None) -> Iterator[Serving]:
+    """Serve `pages` from files below `folder` for a while, at any port if none is given."""
     files = folder / "pages"
     files.mkdir(parents=True)
     for number, page in enumerate(pages):
@@ -69,9 +84,7 @@ def serving(pages: list[bytes], folder: Path) -> Iterator[tuple[int, str]]:
     docs.mkdir()
     for copy in range(COPIES):
         (docs / str(copy)).symlink_to(files)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = port or free_port()
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     if nginx is None:
         command = [sys.executable, "-m", __name__, str(files), str(port)]
@@ -90,7 +103,7 @@ def serving(pages: list[bytes], folder: Path) -> Iterator[tuple[int, str]]:
     with subprocess.Popen(command, cwd=PROJECT) as process:
         try:
             _wait(process, port)
-            yield port, "our own server" if nginx is None else "nginx"
+            yield Serving(port, "our own server" if nginx is None else "nginx", process.pid)
         finally:
             process.kill()
 

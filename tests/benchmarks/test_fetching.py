@@ -30,7 +30,7 @@ def test_every_address_has_the_pages_and_nothing_else(
     if not with_nginx:
         monkeypatch.setattr(shutil, "which", lambda *args, **kwargs: None)
     pages = [b"<p>first", b"<p>second"]
-    with serving(pages, tmp_path) as (port, name):
+    with serving(pages, tmp_path) as (port, name, _):
         if with_nginx and name != "nginx":
             pytest.skip("nginx is not installed")
         for number in range(4):
@@ -46,7 +46,7 @@ def test_every_address_has_the_pages_and_nothing_else(
 @pytest.mark.parametrize("name", ["parse", "while"])
 def test_our_own_cases_end_with_every_page_parsed(tmp_path: Path, name: str) -> None:
     fetcher = next(fetcher for fetcher in FETCHERS if fetcher.name == name)
-    with serving([b"<title>a page</title>"] * 3, tmp_path / "site") as (port, _):
+    with serving([b"<title>a page</title>"] * 3, tmp_path / "site") as (port, _, _):
         cost = measure(fetcher, Work(tmp_path / "run", make_urls(12, 3, 4, port), threads=4))
     assert cost.cpu_seconds > 0 and not (tmp_path / "run").exists()
 

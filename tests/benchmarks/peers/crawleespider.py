@@ -1,10 +1,11 @@
 """Crawlee-python: fetch the URLs of a file, take and resolve each page's links, append URL, links
 and body to a file.
 
-    python crawleespider.py URLS STORE THREADS
+    python crawleespider.py URLS STORE THREADS [--follow]
 
 Run by the benchmark in an environment of its own; needs nothing of the project. Prints the number
-of pages stored.
+of pages stored. --follow: the links are fetched too, each once and whatever their host, and
+robots.txt is obeyed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from crawlee.crawlers import ParselCrawler, ParselCrawlingContext  # type: ignor
 from crawlee.storage_clients import MemoryStorageClient  # type: ignore[import-not-found,unused-ignore]
 
 URLS, STORE, THREADS = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+FOLLOW = "--follow" in sys.argv[4:]
 
 
 async def crawl(store: BinaryIO) -> int:
@@ -34,7 +36,7 @@ async def crawl(store: BinaryIO) -> int:
         ),
         max_request_retries=0,
         use_session_pool=False,
-        respect_robots_txt_file=False,
+        respect_robots_txt_file=FOLLOW,
     )
 
     @crawler.router.default_handler  # type: ignore[untyped-decorator,unused-ignore]
@@ -45,6 +47,8 @@ async def crawl(store: BinaryIO) -> int:
         body = await context.http_response.read()
         store.write("\n".join([url, *links, "", ""]).encode("utf-8", "replace") + body)
         count += 1
+        if FOLLOW:
+            await context.add_requests(links, strategy="all")
 
     await crawler.run(URLS.read_text(encoding="utf-8").split())
     return count

@@ -1,0 +1,51 @@
+"""Runs `minutch crawl`, and writes as JSON what each step took of CPU and time, in seconds.
+
+python -m tests.benchmarks.crawls.cycle FILE ARGUMENT…
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from minutch.commands import crawl
+from minutch.commands.cli import main
+from minutch.cycle.crawl.crawler import Crawler
+from minutch.job import JobContext
+from tests.benchmarks.measure import cpu_of, family
+
+
+def used() -> float:
+    """CPU seconds of this process and of all below it."""
+    return sum(map(cpu_of, family(os.getpid())))
+
+
+def run(file: Path, arguments: list[str]) -> int:
+    """The command; returns its exit code."""
+    taken: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+
+    def perform(step: str, call: partial[Any], context: JobContext) -> Any:
+        cpu, seconds = used(), time.monotonic()
+        try:
+            return call(context=context)
+        finally:
+            taken[step][0] += used() - cpu
+            taken[step][1] += time.monotonic() - seconds
+
+    crawl.Crawler = partial(Crawler, perform=perform)  # type: ignore[misc,assignment]
+    taken["start"] = [used(), 0.0]
+    code = main(["crawl", *arguments])
+    spent = sum(cpu for cpu, _ in taken.values())
+    taken["between"] = [used() - spent, 0.0]
+    file.write_text(json.dumps(taken), encoding="utf-8")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(run(Path(sys.argv[1]), sys.argv[2:]))
