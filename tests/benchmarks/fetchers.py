@@ -101,14 +101,14 @@ def _records(segment: Segment, folder: str) -> int:
 def _minutch(work: Work, command: str, properties: dict[str, str], *arguments: str | Path) -> Cost:
     options = [f"-D{name}={value}" for name, value in (PROPERTIES | properties).items()]
     words: list[str | Path] = [sys.executable, "-m", "minutch", command, *options, *arguments]
-    return run(words, cwd=work.folder, env=environment(work.folder.with_name("compiled")))
+    compiled = {"PYTHONPYCACHEPREFIX": str(work.folder.with_name("compiled"))}
+    return run(words, cwd=work.folder, env=environment() | compiled)
 
 
-def environment(compiled: Path) -> dict[str, str]:
-    """Returns that of a minutch whose modules are compiled to a folder, once."""
+def environment() -> dict[str, str]:
+    """Returns that of a minutch whose modules are compiled once."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    own = {"PYTHONPYCACHEPREFIX": str(compiled), "PYTHONPATH": str(PROJECT)}
-    return {**kept, **own, "MINUTCH_HOME": str(PROJECT)}
+    return {**kept, "PYTHONPATH": str(PROJECT), "MINUTCH_HOME": str(PROJECT)}
 
 
 def _fetch(work: Work, *, parse: bool) -> tuple[Segment, Cost]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def run(
 ) -> Cost:
     """Run a command to its end. Raises Failed if it exits with a code that is not among `good`."""
     log = cwd / "command.log"
-    with log.open("wb") as output, _adopting() as orphans:
+    with log.open("wb") as output, adopting() as orphans:
         start = time.monotonic()
         process = subprocess.Popen(
             [str(word) for word in command], cwd=cwd, env=env, stdout=output, stderr=output
@@ -59,7 +60,7 @@ def run(
         memory, tree = _PrivateMemory(process.pid), _TreeMemory(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
-        used = [usage, *(os.wait4(pid, 0)[2] for pid in orphans())]
+        used = [usage, *orphans()]
         memory.join()
         tree.join()
     code = process.returncode = os.waitstatus_to_exitcode(status)
@@ -75,16 +76,16 @@ def run(
 
 
 @contextmanager
-def _adopting() -> Iterator[Callable[[], Iterator[int]]]:
+def adopting() -> Iterator[Callable[[], Iterator[resource.struct_rusage]]]:
     """Makes this process the parent of descendants whose own one ends, where the system can do
-    that; yields a function that finds these until there are none, so that they can be waited for.
+    that; yields a function that waits for these until there are none, and says what each used.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", lambda *_: -1)
     before = set(_by_parent().get(os.getpid(), []))
 
-    def orphans() -> Iterator[int]:
+    def orphans() -> Iterator[resource.struct_rusage]:
         while new := set(_by_parent().get(os.getpid(), [])) - before:
-            yield new.pop()
+            yield os.wait4(new.pop(), 0)[2]
 
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:

@@ -10,10 +10,11 @@ import pytest
 from tests.benchmarks.broad.audit import audit
 from tests.benchmarks.broad.bound import ideal, limited, mean_latencies
 from tests.benchmarks.broad.cases import CASES, QUICK, Case, Mode
-from tests.benchmarks.broad.goals import CPU, verdicts
+from tests.benchmarks.broad.goals import CPU, FASTER, IDLE, verdicts
 from tests.benchmarks.broad.measuring import Options, measure
 from tests.benchmarks.broad.rates import compare
 from tests.benchmarks.broad.requestlog import LEFT, QUESTION, REQUEST, ROBOTS, Requests
+from tests.benchmarks.broad.rounds import idle
 from tests.benchmarks.broad.runs import Sample
 from tests.benchmarks.broad.tables import by_measure
 from tests.benchmarks.broad.web import Plan, Web
@@ -168,6 +169,38 @@ def test_pages_asked_twice_and_never(web: Web) -> None:
     assert (found.twice, found.never) == (1, 1)
 
 
+# -- rounds ----------------------------------------------------------------------------------------
+
+
+def linked() -> Web:
+    """Two hosts of two pages each, the first one's home is the seed: slots 1 and 2, 4 and 5."""
+    web = Web(Plan(2, 4, 1.0, skew=0.0, robots=False, links=1))
+    web.targets[:] = [[1], [4], [1], [1], [2], [1]]
+    return web
+
+
+def test_a_second_is_idle_if_a_page_that_is_asked_for_later_might_have_been() -> None:
+    first = (0.0, 0.1, 0, ROBOTS, 404), (0.1, 0.2, 0, 0, 200)
+    # the first answer leads to the other host, which may be asked at once: idle from 0.2 to 5
+    late = (5.0, 5.1, 1, ROBOTS, 404), (5.1, 5.2, 1, 0, 200)
+    assert idle(log(*first, *late), linked()) == pytest.approx(4.8)
+    # its own host had its pause until 1.2, and the link to its second page was known at 5.2
+    assert idle(log(*first, *late, (5.3, 5.4, 0, 1, 200)), linked()) == pytest.approx(4.9)
+    # none is idle while another is in flight, whatever ends first, and questions are no requests
+    held = (0.15, 5.0, 0, ROBOTS, 404), (1.0, 1.1, 1, QUESTION, 0)
+    assert idle(log(*first, *held, *late), linked()) == 0
+
+
+def test_pauses_and_pages_that_nobody_asks_for_are_not_idle() -> None:
+    web = linked()
+    web.targets[1] = 2
+    first = (0.0, 0.1, 0, ROBOTS, 404), (0.1, 0.2, 0, 0, 200)
+    assert idle(log(*first, (1.2, 1.3, 0, 1, 200)), web) == 0
+    assert idle(log(*first, (1.5, 1.6, 0, 1, 200)), web) == pytest.approx(0.3)
+    assert idle(log(*first, (9.0, 9.1, 1, ROBOTS, 404)), web) == 0
+    assert idle(log(), web) == 0
+
+
 # -- a run -----------------------------------------------------------------------------------------
 
 
@@ -202,3 +235,18 @@ def test_a_small_fetch_is_polite_and_complete(tmp_path: Path) -> None:
     assert result.polite, result.text
     assert result.figures["violations"] == 0 and result.figures["100% by bound"] >= 0.99
     assert " 0 pages answered twice, 0 never." in result.text
+
+
+def test_a_small_crawl_in_rounds_is_polite_and_finds_the_same_in_both_ways(tmp_path: Path) -> None:
+    plan = Plan(6, 20, 0.1, skew=0.3, median=10.0, links=6)
+    options = Options({}, 0.0, 0, tmp_path)
+    result = measure(Case("rounds", Mode.ROUNDS, plan), options)
+    assert result.polite, result.text
+    figures = result.figures
+    assert figures["pages, following"] == figures["pages, overlapping"] >= 15
+    assert 0 < figures[f"{IDLE}, following"] < 1
+    assert {one.figure for one in verdicts({Case("rounds", Mode.ROUNDS, plan): figures})} == {
+        "violations",
+        FASTER,
+        f"{IDLE}, overlapping",
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 import time
@@ -89,6 +90,18 @@ def test_questions_for_addresses(web: Web) -> None:
         assert respond(packet + b"\0\0\1\0\1", kinds)[1][3] & 15 == code
 
 
+def test_links_lead_to_pages_mostly_of_the_same_host() -> None:
+    web = Web(Plan(100, 1_000, 1.0, links=12))
+    assert web.targets.shape == (len(web.slot_hosts), 12)
+    assert not np.isin(web.targets, web.first).any(), "none leads to a robots.txt"
+    to = web.slot_hosts[web.targets]
+    assert 0.65 < (to == web.slot_hosts[:, None]).mean() < 0.75
+    assert (to < 25).mean() > (to >= 75).mean()
+    urls = list(web.urls(80))
+    pages = np.setdiff1d(np.arange(len(web.slot_hosts)), web.first)
+    assert [web.url(slot, 80) for slot in pages.tolist()] == urls
+
+
 # -- the server ------------------------------------------------------------------------------------
 
 
@@ -133,6 +146,17 @@ def test_the_server_answers_in_time_and_logs_each_request(tmp_path: Path) -> Non
     planned = web.latencies[web.first[3] + np.array([0, 3])]
     assert (took[:2] >= planned - 1).all()
     assert before < requests["begin"][0] / 1e6 < requests["end"][1] / 1e6 < after
+
+
+def test_pages_of_a_linked_web_have_its_links_and_no_others(tmp_path: Path) -> None:
+    plan = Plan(5, 60, 0.0, skew=0.0, median=0.0, links=4)
+    web = Web(plan)
+    with serving(plan, tmp_path) as server, connected(server, 3) as client:
+        ask(client, 3, "/p/2")
+        _, body = answer(client)
+        slot = int(web.first[3]) + 3
+        links = [web.url(target, server.port) for target in web.targets[slot].tolist()]
+    assert re.findall(r'href="(.*?)"', body.decode()) == links
 
 
 @pytest.mark.parametrize("kind", ["error", "busy", "loop", "trap", "bomb"])

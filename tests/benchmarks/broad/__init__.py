@@ -12,6 +12,7 @@ Read `web` first (who the hosts are), then `bound` and `audit`, last `__main__`,
     `audit`                  looks for impolite requests, and for pages asked twice or never
     `rates`                  compares a fetch with the bound, over time
     `runs`, `measuring`      run the commands and watch a fetch; measure a case from begin to end
+    `rounds`                 compares crawls by links: rounds that follow, and rounds that overlap
     `cases`, `goals`         list what is measured; say which figures were reached
     `tables`                 writes the results as Markdown
 """

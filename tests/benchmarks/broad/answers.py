@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -27,6 +28,8 @@ from tests.benchmarks.broad.web import CRAWL_DELAY, ORDINARY, SOME_RULES, Web
 _WORDS: Final = b"web page host queue delay crawl link graph score round list seed name".split()
 _SMALLEST, _LARGEST, _BODIES = 2_000, 60_000, 64
 _BOMB: Final = 100_000_000
+_LINK: Final = re.compile(rb"<a .*?</a>")
+_END: Final = b"</body></html>\n"
 
 
 class Way(Enum):
@@ -57,17 +60,19 @@ class Answer:
 class Answers:
     """All answers of a web. The latency is the caller's business."""
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: Web, port: int) -> None:
         self._web = web
+        self._port = port
         self._way = Way.WHOLE if web.plan.kept else Way.CLOSE
         sizes = [
             int(_SMALLEST * (_LARGEST / _SMALLEST) ** (number / (_BODIES - 1)))
             for number in range(_BODIES)
         ]
-        self._pages = [
-            self._answer(200, body(number, size if web.plan.median else 200))
-            for number, size in enumerate(sizes)
+        bodies = [
+            body(number, size if web.plan.median else 200) for number, size in enumerate(sizes)
         ]
+        self._texts = [_LINK.sub(b"", made).removesuffix(_END) for made in bodies]
+        self._pages = [self._answer(200, made) for made in bodies]
         self._bodies = web.bodies.tobytes()
         self._first: list[int] = web.first.tolist()
         self._robots_kinds = web.robots.tolist()
@@ -98,7 +103,15 @@ class Answers:
         kind = self._web.kinds[host]
         if kind != ORDINARY:
             return self._hostile(kind, host, page)
-        return self._pages[self._bodies[self._first[host] + 1 + page]]
+        slot = self._first[host] + 1 + page
+        if self._web.plan.links:
+            return self._linked(slot)
+        return self._pages[self._bodies[slot]]
+
+    def _linked(self, slot: int) -> Answer:
+        urls = [self._web.url(target, self._port) for target in self._web.targets[slot].tolist()]
+        links = "".join(f'<a href="{url}">{url}</a>\n' for url in urls).encode()
+        return self._answer(200, self._texts[self._bodies[slot]] + links + _END)
 
     def _hostile(self, kind: str, host: int, page: int) -> Answer:
         if kind == "error":
@@ -144,7 +157,7 @@ def body(number: int, size: int) -> bytes:
         words = b" ".join(chance.choices(_WORDS, k=40))
         parts.append(b'<p>%s <a href="/p/%d">more</a></p>\n' % (words, chance.randrange(500)))
         size -= len(parts[-1])
-    return b"".join([*parts, b"</body></html>\n"])
+    return b"".join([*parts, _END])
 
 
 @cache

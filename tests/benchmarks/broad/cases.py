@@ -15,6 +15,7 @@ class Mode(Enum):
     RATE = "rate beside the bound"
     CPU = "CPU per request"
     START = "start and stop"
+    ROUNDS = "rounds that overlap"
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,12 @@ CASES: Final = (
     _cpu("cpu-200", 200, 200_000),
     _cpu("cpu-100k", 100_000, 200_000),
     Case("list-5m", Mode.START, Plan(100_000, 5_000_000, 5.0)),
+    Case("overlap", Mode.ROUNDS, Plan(1_000, 8_000, 1.0, skew=0.3, links=15)),
 )
 QUICK: Final = (
     Case("quick", Mode.RATE, Plan(100, 300, 0.3, 0.1)),
     _cpu("quick-cpu-20", 20, 2_000),
     _cpu("quick-cpu-1000", 1_000, 2_000),
     Case("quick-list", Mode.START, Plan(2_000, 50_000, 5.0)),
+    Case("quick-overlap", Mode.ROUNDS, Plan(40, 200, 0.3, skew=0.3, links=10)),
 )

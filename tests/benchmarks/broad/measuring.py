@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from tests.benchmarks.broad import tables
+from tests.benchmarks.broad import rounds, tables
 from tests.benchmarks.broad.audit import Audit, audit
 from tests.benchmarks.broad.bound import ideal
 from tests.benchmarks.broad.cases import Case, Mode
@@ -62,6 +62,8 @@ def measure(case: Case, options: Options) -> Result:
     web = Web(case.plan)
     properties = {"fetcher.server.delay": f"{case.plan.delay:g}", **options.properties}
     with _folder(case, options) as folder:
+        if case.mode is Mode.ROUNDS:
+            return _rounds(case, folder, properties)
         with serving(case.plan, folder) as server:
             crawl = Crawl(folder, server, properties)
             _say(case, f"{web.pages:,} URLs on {case.plan.hosts:,} hosts: inject, generate")
@@ -80,6 +82,13 @@ def measure(case: Case, options: Options) -> Result:
     _say(case, f"done after {fetched.ended - fetched.started:.0f} s")
     parts = [f"### {case.name}: {case.mode.value}", tables.describe(web), text]
     return Result("\n\n".join([*parts, tables.audited(found)]), figures, found.passed)
+
+
+def _rounds(case: Case, folder: Path, properties: Mapping[str, str]) -> Result:
+    _say(case, "two crawls in rounds")
+    text, figures, polite = rounds.compare(case, folder, properties)
+    parts = [f"### {case.name}: {case.mode.value}", tables.describe(Web(case.plan)), text]
+    return Result("\n\n".join(parts), figures, polite)
 
 
 @contextmanager

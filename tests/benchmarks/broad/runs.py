@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Final
 
 from tests.benchmarks.broad.server import PROJECT, Serving
 from tests.benchmarks.broad.web import Web
-from tests.benchmarks.measure import Failed, cpu_of, family
+from tests.benchmarks.measure import Failed, adopting, cpu_of, family
 
 _EVERY: Final = 0.5
 """Seconds between two looks."""
@@ -106,7 +106,7 @@ def sample(pid: int, server: int) -> Sample:
 
 
 class Crawl:
-    """A crawl of one web in a folder of its own: seeds, CrawlDb and one segment."""
+    """A crawl of one web in a folder of its own: of one segment, or in rounds."""
 
     def __init__(self, folder: Path, serving: Serving, properties: Mapping[str, str]) -> None:
         self._folder = folder
@@ -142,14 +142,18 @@ class Crawl:
             log = (self._folder / f"{command}.log").read_text(errors="replace")[-3000:]
             raise Failed(f"minutch {command}: exit code {code}\n{log}")
 
-    def prepare(self, web: Web) -> Path:
-        """Inject the URLs of all pages and generate a fetch list of them; returns the segment."""
+    def _seeds(self, urls: Iterable[str]) -> Path:
         seeds = self._folder / "seeds"
         seeds.mkdir()
         with (seeds / "seeds.txt").open("w") as file:
-            file.writelines(f"{url}\n" for url in web.urls(self._serving.port))
+            file.writelines(f"{url}\n" for url in urls)
+        return seeds
+
+    def prepare(self, web: Web) -> Path:
+        """Inject the URLs of all pages and generate a fetch list of them; returns the segment."""
+        seeds = self._seeds(web.urls(self._serving.port))
         for command, words in (
-            ("inject", ("crawldb", "seeds")),
+            ("inject", ("crawldb", seeds)),
             ("generate", ("crawldb", "segments")),
         ):
             with self._popen(command, *words) as process:
@@ -162,32 +166,42 @@ class Crawl:
         """Fetch until the end, or until `stop` says so (asked twice a second with the seconds since
         the start): then the fetch gets SIGTERM.
         """
-        started = time.monotonic()
-        process = self._popen("fetch", segment)
+        return self._watched(stop, "fetch", segment)
+
+    def crawl(self, web: Web, rounds: int) -> Fetched:
+        """Crawl from a web's seeds, in so many rounds."""
+        seeds = self._seeds(web.url(slot, self._serving.port) for slot in web.seeds.tolist())
+        return self._watched(lambda _: False, "crawl", "-s", seeds, "crawl", str(rounds))
+
+    def _watched(self, stop: Callable[[float], bool], command: str, *words: str | Path) -> Fetched:
         samples: list[Sample] = []
         stopped: float | None = None
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                break
-            seen = time.monotonic()
-            samples.append(sample(process.pid, self._serving.pid))
-            if stopped is None and stop(seen - started):
-                stopped = time.monotonic()
-                process.send_signal(signal.SIGTERM)
-            elif stopped is not None and seen - stopped > _END:
-                process.kill()
-            # an end is to be seen at once, not at the next sample
-            pause = 0.02 if stopped is not None else 0.1 if seen - started < _START else _EVERY
-            time.sleep(max(0.0, pause - (time.monotonic() - seen)))
-        ended = time.monotonic()
+        with adopting() as orphans:
+            started = time.monotonic()
+            process = self._popen(command, *words)
+            while True:
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if pid:
+                    break
+                seen = time.monotonic()
+                samples.append(sample(process.pid, self._serving.pid))
+                if stopped is None and stop(seen - started):
+                    stopped = time.monotonic()
+                    process.send_signal(signal.SIGTERM)
+                elif stopped is not None and seen - stopped > _END:
+                    process.kill()
+                # an end is to be seen at once, not at the next sample
+                pause = 0.02 if stopped is not None else 0.1 if seen - started < _START else _EVERY
+                time.sleep(max(0.0, pause - (time.monotonic() - seen)))
+            ended = time.monotonic()
+            used = [usage, *orphans()]
         code = process.returncode = os.waitstatus_to_exitcode(status)
         if stopped is None:
-            self._check("fetch", code)
+            self._check(command, code)
         return Fetched(
             started,
             ended,
-            usage.ru_utime + usage.ru_stime,
+            sum(one.ru_utime + one.ru_stime for one in used),
             1024 * usage.ru_maxrss,
             stopped,
             code,

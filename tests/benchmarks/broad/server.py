@@ -44,7 +44,6 @@ class Server:
 
     def __init__(self, web: Web, log: Path, port: int) -> None:
         self.web = web
-        self.answers = Answers(web)
         self.latencies = [1000 * latency for latency in web.latencies.tolist()]
         self.first: list[int] = web.first.tolist()
         self.sizes: list[int] = web.sizes.tolist()
@@ -59,6 +58,7 @@ class Server:
         self._http.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._http.bind(("0.0.0.0", port))
         self._http.listen(_BACKLOG)
+        self.answers = Answers(web, self._http.getsockname()[1])
         self._dns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with suppress(PermissionError):  # a burst of questions is not to be lost
             self._dns.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 8 << 20)

@@ -38,7 +38,9 @@ NO_ROBOTS, SOME_RULES, CRAWL_DELAY = range(3)
 """What a host's robots.txt is: not there, a few rules, twice the delay that all others get."""
 MOST_LATENCY: Final = 8_000
 """The longest latency in ms: below http.timeout, so that an ordinary page can always be had."""
-_STREAMS: Final = ("rank", "kind", "robots", "host latency", "latency", "body")
+_STREAMS: Final = ("rank", "kind", "robots", "host latency", "latency", "body", "link", "target")
+_WITHIN: Final = 0.7
+"""The share of links that stay on their host. The others lead more often to hosts of low number."""
 _ROBOTS_SHARES: Final = (0.5, 0.95)
 _BODIES: Final = 64
 
@@ -69,6 +71,9 @@ class Plan:
     """Some hosts have a robots.txt, and some of these a Crawl-Delay."""
     only: tuple[str, ...] = HOSTILE
     """The kinds that hostile hosts are of."""
+    links: int = 0
+    """Links of each page of an ordinary host, to pages there and elsewhere; 0: those of a few
+    prepared bodies, which lead nowhere in particular."""
 
 
 def hashed(seed: int, stream: str, numbers: Numbers) -> npt.NDArray[np.uint64]:
@@ -136,6 +141,29 @@ class Web:
         """Which of the prepared bodies each slot has."""
         numbers = np.arange(len(self.slot_hosts), dtype=np.int64)
         return (hashed(self.plan.seed, "body", numbers) % np.uint64(_BODIES)).astype(np.uint8)
+
+    @cached_property
+    def targets(self) -> Numbers:
+        """The slots that each slot links to; none is a robots.txt."""
+        plan = self.plan
+        numbers = np.arange(len(self.slot_hosts) * plan.links, dtype=np.int64)
+        drawn = uniform(plan.seed, "link", numbers)
+        shares = np.maximum(drawn - _WITHIN, 0) / (1 - _WITHIN)
+        elsewhere = (plan.hosts * shares**3).astype(np.int64)
+        hosts = np.where(drawn < _WITHIN, np.repeat(self.slot_hosts, plan.links), elsewhere)
+        pages = uniform(plan.seed, "target", numbers) * self.sizes[hosts]
+        slots = self.first[hosts] + 1 + pages.astype(np.int64)
+        return np.asarray(slots.reshape(len(self.slot_hosts), plan.links))
+
+    @property
+    def seeds(self) -> Numbers:
+        """Slots from which a crawl by links begins: the first page of every second host."""
+        return self.first[:-1:2] + 1
+
+    def url(self, slot: int, port: int) -> str:
+        """The URL of a slot that is a page."""
+        host = int(self.slot_hosts[slot])
+        return f"http://{name(host)}:{port}/p/{slot - int(self.first[host]) - 1}"
 
     @property
     def pages(self) -> int:

@@ -107,15 +107,10 @@ def _options(work: Work, **more: str) -> list[str | Path]:
     return [*most, "-s", work.seeds, "crawl", str(work.rounds)]
 
 
-def _place(tools: Path) -> Path:
-    """Where modules are compiled to, by a first crawl that does not count."""
-    return tools / "compiled"
-
-
-def _minutch(compiled: Path, work: Work) -> Cost:
+def _minutch(python: Path, work: Work) -> Cost:
     steps = work.folder / "steps.json"
-    words = [sys.executable, "-m", "tests.benchmarks.crawls.cycle", steps, *_options(work)]
-    return run(words, cwd=work.folder, env=fetchers.environment(compiled))
+    words = [python, "-m", "tests.benchmarks.crawls.cycle", steps, *_options(work)]
+    return run(words, cwd=work.folder, env=fetchers.environment())
 
 
 def steps(work: Work) -> dict[str, tuple[float, float]]:
@@ -204,7 +199,13 @@ def _built(name: str, *commands: list[str], program: str) -> Callable[[Path], Pa
 
 
 CRAWLERS: Final = (
-    Crawler("minutch", "minutch crawl, all steps", _place, _minutch, _segment_pages),
+    Crawler(
+        "minutch",
+        "minutch crawl, all steps",
+        lambda _: Path(sys.executable),
+        _minutch,
+        _segment_pages,
+    ),
     Crawler(
         "spider",
         "spider (Rust)",

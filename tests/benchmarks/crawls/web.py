@@ -15,8 +15,8 @@ from typing import Final
 from tests.benchmarks.pageserver import page_url
 
 BRANCHES: Final = 8
-_MENU: Final = 10
-_OTHERS: Final = 22
+_MENU: Final = BRANCHES + 1
+_OTHERS: Final = 23
 _SIZE: Final = 14_800
 _PARAGRAPHS: Final = 500
 _WORDS: Final = 3_000
