@@ -44,7 +44,8 @@ from minutch.kernels.libdeflate import libdeflate
 from minutch.work.tables.spans import TEXT
 from minutch.work.tables.zlibvalues import deflated_places
 
-_ROOM = 1 << 22
+_ROOM = 1 << 19
+"""Bytes of a file that are written at a time: they are still in the processor's cache then."""
 _AROUND = 2 * MARKER_SIZE + 16
 """Room for what `lay_out` writes, and keeps free, around a record."""
 _SYNC_FILE_RANGE_WRITE = 2
