@@ -75,7 +75,7 @@ class NewSegments:
         segment = Segment(self.work / name)
         (segment.path / _LOG).mkdir(parents=True)
         recorder = make_recorder(name, self._settings, self._components)
-        codec = stored_codec(self._settings.compression)
+        codec = stored_codec(self._settings.form.compression)
         return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", codec))
 
     def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
@@ -84,7 +84,7 @@ class NewSegments:
         """
         for each in self._segments:
             each.log.close()
-            close_segment(each.segment, [each.log.path], _PARTS, self._settings.compression, 0)
+            close_segment(each.segment, [each.log.path], _PARTS, self._settings.form, 0)
             remove(each.segment.path / _LOG)
             mark_success(self._conf, each.segment.path)
         return place_together(self.work, self._parent, job, counters)

@@ -78,11 +78,13 @@ class FetchComponents:
         """Makes the publishers."""
         return Publishers(self._conf, clock)
 
-    def parser_factory(self, segment_name: str) -> Callable[[], PageParser]:
-        """Returns a function that makes the parser of fetched pages, in the worker that needs
-        it.
+    def parser_factory(
+        self, segment_name: str, *, for_step: bool = False
+    ) -> Callable[[], PageParser]:
+        """Returns a function that makes the parser of fetched pages, in the worker that needs it;
+        `for_step`: that of the parse step.
         """
-        return partial(PageParser, self._conf, segment_name, fetching=True)
+        return partial(PageParser, self._conf, segment_name, fetching=not for_step)
 
     @cached_property
     def pool(self) -> PoolSettings:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,12 +54,20 @@ INTERRUPTED: Final = "interrupted"
 """Counted once if a signal came when all was fetched; bin/crawl stops then."""
 
 
+PARSED: Final = "ParseSegment"
+"""Title of the counters of a parse."""
+
+
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
     """Options of fetch."""
 
     threads: int | None = None
     """Pages fetched at the same time at most; None: fetcher.threads.fetch."""
+    parse: bool = False
+    """Whether the work of the parse step is done on the way, where one machine fetches; if
+    fetcher.parse is true, pages are parsed in Nutch's way instead.
+    """
 
 
 def fetch(
@@ -87,6 +95,8 @@ def fetch(
     Segment(segment).check()
     clock = SteadyClock(context.clock)
     settings = FetchSettings.from_conf(conf, clock.now(), options.threads)
+    if options.parse and not settings.parse and runs_here(conf):
+        settings = replace(settings, parse=True, for_step=True)
     if settings.warc is not None:
         conf = archiving(conf)
     log.info(
@@ -110,9 +120,11 @@ def fetch(
             _report(ledger, stats)
             raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
         ledger.check(str(segment))
-        job.close(ledger.generated)
+        parsed = job.close(ledger.generated)
         mark_success(conf, job.segment.path)
     _report(ledger, stats)
+    if parsed:
+        context.report(PARSED, parsed)
     counters = ledger.counters()
     if job.interrupted:
         counters.add(INTERRUPTED)

@@ -18,14 +18,17 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from minutch.cycle.fetch.results.recorder import ParsedPage
+from minutch.cycle.fetch.results.storedparse import pack_parse
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
 from minutch.cycle.parse.pagerecords import PageRecords
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
+from minutch.cycle.parse.workerprocess import WorkerTask
 from minutch.errors import FormatError, ParseError
 from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
@@ -44,7 +47,9 @@ MOST_WORKERS: Final = 4
 LATE: Final = 2.0
 """Seconds after which a batch counts as not getting on."""
 
-_Waiting = tuple[bytes, asyncio.Future[ParsedPage]]
+Parsed = ParsedPage | bytes
+"""What comes back of a page: its value in the log, where the fetch wants to know no more."""
+_Waiting = tuple[bytes, asyncio.Future[Parsed]]
 
 
 class FetchParser:
@@ -54,17 +59,21 @@ class FetchParser:
         self, make_parser: Callable[[], PageParser], pool: PoolSettings, settings: FetchSettings
     ) -> None:
         """Starts the worker at once: before this process has threads or an event loop."""
-        task = partial(
-            FetchTask,
-            make_parser,
-            settings.compression,
-            links=settings.follow.depth > 0,
-            events=settings.publish,
+        task: Callable[[], WorkerTask[Any]] = (
+            partial(StepTask, make_parser, settings.form)
+            if settings.for_step
+            else partial(
+                FetchTask,
+                make_parser,
+                settings.form,
+                links=settings.follow.depth > 0,
+                events=settings.publish,
+            )
         )
         limits = replace(pool, workers=MOST_WORKERS)
         if limits.timeout <= 0:
             limits = replace(limits, timeout=settings.hung_after / 1000)
-        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, limits)
+        self._pool: WorkerPool[Parsed] = WorkerPool(task, limits)
         self._pool.warm_up()
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
@@ -85,7 +94,7 @@ class FetchParser:
         Content.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[ParsedPage] = loop.create_future()
+        future: asyncio.Future[Parsed] = loop.create_future()
         item = pack_page(stored, fetch_time)
         self._waiting.append((item, future))
         self._waiting_bytes += len(item)
@@ -94,9 +103,10 @@ class FetchParser:
             self._handing_out = True
             loop.call_soon(self._hand_out)
         try:
-            return await future
+            found = await future
         finally:
             self._pages -= 1
+        return ParsedPage(found) if isinstance(found, bytes) else found
 
     def close(self) -> None:
         """Ends the workers, whatever they are at."""
@@ -135,7 +145,7 @@ class _Batch:
     """Pages that are with a worker. Its connection is watched, and polled from time to time."""
 
     def __init__(
-        self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]
+        self, parser: FetchParser, pool: WorkerPool[Parsed], pages: list[_Waiting]
     ) -> None:
         self._parser = parser
         self._pool = pool
@@ -144,7 +154,7 @@ class _Batch:
         self._began = self._loop.time()
         self.late = False
         self.finished = False
-        self._running: Running[ParsedPage] = pool.begin([item for item, _ in pages])
+        self._running: Running[Parsed] = pool.begin([item for item, _ in pages])
         self._watch()
 
     def _watch(self) -> None:
@@ -179,7 +189,7 @@ class _Batch:
         self._parser.done(self)
 
 
-def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> None:
+def _fail(futures: Iterable[asyncio.Future[Parsed]], error: Exception) -> None:
     """No worker could be had, or its answer not be read: whoever waits gets the error, and goes
     on.
     """
@@ -200,12 +210,12 @@ def pack_page(stored: bytes, fetch_time: int) -> bytes:
 class FetchTask(ParseTask[ParsedPage]):
     """Parses pages that were fetched with success."""
 
-    answers = (ParsedPage, PackedDocument, ParseStatus)
+    answers = (ParsedPage, ParseStatus)
 
     def __init__(
         self,
         make_parser: Callable[[], PageParser],
-        compression: str,
+        form: PartSettings,
         *,
         links: bool,
         events: bool,
@@ -213,7 +223,7 @@ class FetchTask(ParseTask[ParsedPage]):
         """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT
         events.
         """
-        super().__init__(make_parser(), DocumentPacker.compressing(compression))
+        super().__init__(make_parser(), DocumentPacker.for_segment(form))
         self._links = links
         self._events = events
 
@@ -237,7 +247,7 @@ class FetchTask(ParseTask[ParsedPage]):
         self, page: ReadPage, result: PageResult, documents: list[PackedDocument]
     ) -> ParsedPage:
         content = page.content
-        parsed = ParsedPage(documents)
+        parsed = ParsedPage(pack_parse(result.outcomes, documents))
         if isinstance(page.result, str) and not result.outputs:
             parsed.signature = self._parser.signature_of(content)
         parsed.failed = self._is_given_up(page, result)
@@ -255,6 +265,25 @@ class FetchTask(ParseTask[ParsedPage]):
         return self._parser.deletes_failed and not succeeded and not result.outputs
 
     def _damaged(self, error: FormatError) -> ParsedPage:
+        raise error  # the fetcher itself has just serialized the page
+
+
+class StepTask(ParseTask[bytes]):
+    """Does with pages that were fetched with success what the parse job would do with them."""
+
+    result_type = bytes
+
+    def __init__(self, make_parser: Callable[[], PageParser], form: PartSettings) -> None:
+        super().__init__(make_parser(), DocumentPacker.for_segment(form))
+
+    def _page(self, item: bytes) -> ReadPage:
+        content = Content.from_bytes(memoryview(item)[_HEAD.size :])
+        return ReadPage(content, *_HEAD.unpack_from(item))
+
+    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> bytes:
+        return pack_parse(result.outcomes, documents)
+
+    def _damaged(self, error: FormatError) -> bytes:
         raise error  # the fetcher itself has just serialized the page
 
 

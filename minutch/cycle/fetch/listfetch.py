@@ -41,6 +41,7 @@ from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
+from minutch.job import Counters
 from minutch.processwide import command_line
 
 log = logging.getLogger(__name__)
@@ -127,12 +128,12 @@ class ListFetch:
         ledger.merge(self.resumed.ledger.outcomes)
         return ledger, stats
 
-    def close(self, listed: int) -> None:
-        """Puts what was fetched into the segment; `listed` URLs are settled. Raises StoreError,
-        FormatError.
+    def close(self, listed: int) -> Counters:
+        """Puts what was fetched into the segment; `listed` URLs are settled. Returns the counters
+        of the parse, if pages were parsed. Raises StoreError, FormatError.
         """
         finish(self.segment, self.work)
-        close_segment(self.segment, self.logs, self.parts, self.settings.compression, listed)
+        return close_segment(self.segment, self.logs, self.parts, self.settings.form, listed)
 
     @property
     def parts(self) -> list[Part]:
@@ -141,7 +142,7 @@ class ListFetch:
         if self.settings.store_content:
             parts.append(Part.CONTENT)
         if self.settings.parse:
-            parts += [Part.PARSE_TEXT, Part.PARSE_DATA, Part.CRAWL_PARSE]
+            parts.append(Part.PARSE)
         return parts
 
     def session(self, tick: Tick, neighbours: Neighbours) -> FetchSession:

@@ -158,7 +158,7 @@ def open_session(
     def results_of(files: SessionFiles) -> FetchResults:
         return FetchResults(
             make_recorder(files.segment.name, settings, components),
-            FetchLog(files.log, stored_codec(settings.compression)),
+            FetchLog(files.log, stored_codec(settings.form.compression)),
             Ledger(),
             stats,
             _archive(files, settings, clock),
@@ -167,7 +167,7 @@ def open_session(
     results = results_of(files)
     results.ledger.generated = index.records
     follower = None
-    if settings.parse and settings.follow.depth > 0:
+    if settings.parse and not settings.for_step and settings.follow.depth > 0:
         follower = LinkFollower(settings.follow, names, stats, listed_urls(files.lists))
     runner = ChainRunner(
         settings,
@@ -218,7 +218,8 @@ def make_recorder(
     if settings.parse:
         from minutch.cycle.fetch.fetchparser import FetchParser
 
-        parser = FetchParser(components.parser_factory(segment_name), components.pool, settings)
+        make_parser = components.parser_factory(segment_name, for_step=settings.for_step)
+        parser = FetchParser(make_parser, components.pool, settings)
     return Recorder(
         segment_name,
         settings,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.places import places_in
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.hadoop.formats.javahash import float32
 from minutch.warc.warcfile import DEFAULT_LIMIT, level_of
 from minutch.warc.warcinfo import CrawlerIdentity
-from minutch.work.tables.compression import compression_type
 from minutch.work.tables.parallel import memory_budget
 
 if TYPE_CHECKING:
@@ -272,6 +272,11 @@ class FetchSettings:
     start_delay: int
     hung_after: int
     parse: bool
+    """Whether pages are parsed as they come (fetcher.parse, or for the parse step)."""
+    for_step: bool = False
+    """Whether that is the work of the parse step: what comes of it is what that would write, and
+    nothing to the fetch.
+    """
     store_content: bool
     store_robots: bool
     warc: WarcSettings | None
@@ -282,8 +287,8 @@ class FetchSettings:
     publish: bool
     record_skipped: bool
     processes: int
-    compression: str
-    """Compression of the folders of a segment that have none of their own."""
+    form: PartSettings
+    """The form of the segment's part files."""
 
     @classmethod
     def from_conf(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
@@ -323,7 +328,7 @@ class FetchSettings:
             publish=conf.get_boolean("fetcher.publisher", False),
             record_skipped=conf.get_boolean("fetcher.record.skipped", True),
             processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
-            compression=compression_type(conf),
+            form=PartSettings.from_conf(conf),
         )
 
 

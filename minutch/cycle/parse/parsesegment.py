@@ -23,7 +23,13 @@ from pathlib import Path
 from typing import Final
 
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
-from minutch.cycle.parse.partwriters import PartSettings, PartWriters, merge_kept
+from minutch.cycle.parse.partwriters import (
+    REPEATED,
+    PartSettings,
+    PartWriters,
+    merge_kept,
+    write_page,
+)
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, Segment
 from minutch.cycle.segment.storedrecords import RawRecord
@@ -38,8 +44,6 @@ from minutch.work.tables.success import mark_success
 log = logging.getLogger(__name__)
 _SHOWN_BY: Final = 50
 """Pages after which the progress is shown: at each it would be 5 us a page."""
-REPEATED: Final = "left_out_same_url"
-"""Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +145,7 @@ class _Step:
                     raise FormatError(
                         f"{decode_text(url)}: {packed.damage}", path=self.segment.path / CONTENT
                     )
-                counters.add("pages")
-                for outcome in packed.outcomes:
-                    counters.add(outcome)
-                _write(url, packed, writers, counters)
+                write_page(url, packed.outcomes, packed.documents, writers, counters)
                 if not counters["pages"] % _SHOWN_BY:
                     task.advance(_SHOWN_BY)
             task.advance(counters.get("pages", 0) % _SHOWN_BY)
@@ -155,12 +156,3 @@ def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Itera
     for key, value in records:
         keys.append(key)
         yield value
-
-
-def _write(url: bytes, page: PackedPage, writers: PartWriters, counters: Counters) -> None:
-    """Writes the documents of a page: its own, and those found inside it."""
-    for document in page.documents:
-        if document.is_extra:
-            writers.keep(document, url)
-        elif not writers.write(document):
-            counters.add(REPEATED)

@@ -29,10 +29,13 @@ from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.mapfile import DATA, TEXT, MapFileReader, MapFileWriter
 from minutch.hadoop.formats.recordsort import merge_records, sort_records
 from minutch.hadoop.formats.sequencefile import RECORD, SequenceFileReader, SequenceFileWriter
+from minutch.job import Counters
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import part_name
 from minutch.work.tables.parallel import number_of_parts
 
+REPEATED: Final = "left_out_same_url"
+"""Counts documents of a URL that had one already (a page fetched twice, through redirects)."""
 _EXTRA: Final = "extra-"
 
 
@@ -46,6 +49,8 @@ class PartSettings:
     """Compression of the folders that have none of their own."""
     stores_text: bool = True
     """Whether there is parse_text (parser.store.text)."""
+    first: int = 0
+    """Number of the first of the parts."""
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Self:
@@ -59,6 +64,15 @@ class PartSettings:
     def compression_of(self, folder: str) -> str:
         """Returns the compression of a folder."""
         return LAYOUTS[folder].compression or self.compression
+
+    @property
+    def parts(self) -> range:
+        """The numbers of the parts."""
+        return range(self.first, self.first + self.count)
+
+    def part_of(self, url: bytes) -> int:
+        """Returns the part that a page belongs to."""
+        return self.first + (partition(url, self.count) if self.count > 1 else 0)
 
     @property
     def map_folders(self) -> tuple[str, ...]:
@@ -76,7 +90,8 @@ class _Files:
             for folder in (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
         }
         self.map_folders = settings.map_folders
-        self.parts = settings.count
+        self.parts = settings.parts
+        self.part_of = settings.part_of
 
     def path(self, folder: str, part: int) -> Path:
         """Returns the path of a part, and makes its folder."""
@@ -95,10 +110,6 @@ class _Files:
         return SequenceFileWriter(
             path, TEXT, LAYOUTS[folder].value_class, compression=self.compressions[folder]
         )
-
-    def part_of(self, url: bytes) -> int:
-        """Returns the part that a page belongs to."""
-        return partition(url, self.parts) if self.parts > 1 else 0
 
     def append(
         self,
@@ -119,7 +130,7 @@ class PartWriters:
         self, directory: Path, settings: PartSettings, *, parts: range | None = None
     ) -> None:
         self._files = files = _Files(directory, settings)
-        self._parts = range(files.parts) if parts is None else parts
+        self._parts = files.parts if parts is None else parts
         self._maps = {
             (folder, part): files.map_file(folder, part)
             for folder in files.map_folders
@@ -171,6 +182,26 @@ class PartWriters:
         self._extra.append_raw(page, pickle.dumps(document))
 
 
+def write_page(
+    url: bytes,
+    outcomes: Iterable[str],
+    documents: Iterable[PackedDocument],
+    writers: PartWriters,
+    counters: Counters,
+) -> None:
+    """Writes and counts what the parse of a page has given: its own document, and those found
+    inside it.
+    """
+    counters.add("pages")
+    for outcome in outcomes:
+        counters.add(outcome)
+    for document in documents:
+        if document.is_extra:
+            writers.keep(document, url)
+        elif not writers.write(document):
+            counters.add(REPEATED)
+
+
 def merge_kept(directory: Path, settings: PartSettings) -> int:
     """Merges the kept documents into the part files, once all of these are written and closed.
 
@@ -184,14 +215,14 @@ def merge_kept(directory: Path, settings: PartSettings) -> int:
     paths = {
         (folder, part): directory / f"new-{folder}-{part}"
         for folder in folders
-        for part in range(files.parts)
+        for part in files.parts
     }
     left_out = 0
     with ExitStack() as stack:
-        found = [
-            stack.enter_context(MapFileReader(files.path(PARSE_DATA, part)))
-            for part in range(files.parts)
-        ]
+        found = {
+            part: stack.enter_context(MapFileReader(files.path(PARSE_DATA, part)))
+            for part in files.parts
+        }
         writers = {
             key: stack.enter_context(files.flat_file(key[0], path)) for key, path in paths.items()
         }

@@ -12,12 +12,18 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results import closing
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.results.storedparse import pack_parse, unpack_parse
 from minutch.cycle.parse.packing import DocumentPacker
+from minutch.cycle.parse.pagerecords import PageRecords
+from minutch.cycle.parse.partwriters import REPEATED, PartSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
+from minutch.records.metadata import Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import SUCCESS, ParseStatus
 from minutch.work.tables.compression import TYPE_PROPERTY, compression_type
 
 CONF = Configuration()
@@ -55,7 +61,7 @@ def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int
     random.Random(3).shuffle(urls)
     frames = [page(url, n) for n, url in enumerate(urls)]
     segment, logs = segment_with_logs(tmp_path, conf, frames[:20], frames[20:])
-    close_segment(segment, logs, BOTH, compression_type(conf), 50, limit=limit)
+    close_segment(segment, logs, BOTH, PartSettings.from_conf(conf), 50, limit=limit)
     found = list(segment.records("crawl_fetch"))
     assert [url for url, _ in found] == sorted(urls)
     assert {url: datum.fetch_interval for url, datum in found} == {
@@ -70,38 +76,83 @@ def test_parts_are_sorted_and_whole(tmp_path: Path, compression: str, limit: int
 def test_equal_keys_stay_in_order(tmp_path: Path) -> None:
     frames = [page("http://a/", n) for n in range(5)]
     segment, logs = segment_with_logs(tmp_path, CONF, frames)
-    close_segment(segment, logs, BOTH, compression_type(CONF), 5, limit=2)
+    close_segment(segment, logs, BOTH, PartSettings.from_conf(CONF), 5, limit=2)
     assert [d.fetch_interval for d in segment.get("crawl_fetch", "http://a/")] == [0, 1, 2, 3, 4]  # type: ignore[attr-defined]
 
 
+def parsed_page(form: PartSettings, url: str, *links: int, inside: str = "") -> bytes:
+    """A page with links, and maybe a document inside it, as a worker packs it."""
+    packer, documents = DocumentPacker.for_segment(form), []
+    for name in filter(None, (url, inside)):
+        data = ParseData(ParseStatus(SUCCESS), f"{name} in {url}", [], Metadata(), Metadata())
+        entries = [(name, CrawlDatum(65))]
+        entries += [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n)) for n in links]
+        records = PageRecords(name, b"text of " + name.encode(), data, list(entries))
+        documents.append(packer.pack(records, is_extra=name != url))
+    return pack_parse(["success"] * len(documents), documents)
+
+
 @pytest.mark.parametrize("compression", ["RECORD", "BLOCK", "NONE"])
-def test_crawl_parse_keeps_the_records_of_a_page_together(tmp_path: Path, compression: str) -> None:
-    conf = CONF.with_values({TYPE_PROPERTY: compression})
+@pytest.mark.parametrize("parts", ["1", "2"])
+def test_parts_of_a_parse_are_those_of_the_parse_job(
+    tmp_path: Path, compression: str, parts: str
+) -> None:
+    """Of a URL's documents the first counts, those found inside others come in at their places; a
+    page's records for crawl_parse stay together, in its part (ParseOutputFormat, ParseSegment's
+    reducer).
+    """
+    conf = CONF.with_values({TYPE_PROPERTY: compression, "mapreduce.job.reduces": parts})
+    form = PartSettings.from_conf(conf)
     frames = []
-    for url in ("http://b/", "http://a/"):
+    for url, value in (
+        ("http://b/", parsed_page(form, "http://b/", 2, 1, inside="http://aa/")),
+        ("http://a/", parsed_page(form, "http://a/", 2, 1)),
+        ("http://a/", parsed_page(form, "http://a/", 3)),
+        ("http://c/", pack_parse(["skipped_truncated"], [])),
+    ):
         frame = Frame(Outcome.FETCHED, [url])
         frame.add(Part.FETCH, url, CrawlDatum(STATUS_FETCH_SUCCESS).to_bytes())
-        links = [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n)) for n in (2, 1)]
-        records = DocumentPacker.compressing(compression_type(conf)).crawl_records(
-            [(url, CrawlDatum(65)), *links]
-        )
-        frame.add(Part.CRAWL_PARSE, url, records)
+        frame.add(Part.PARSE, url, value)
         frames.append(frame)
     segment, logs = segment_with_logs(tmp_path, conf, frames)
-    close_segment(segment, logs, (Part.FETCH, Part.CRAWL_PARSE), compression_type(conf), 2)
-    assert [url for url, _ in segment.records("crawl_parse")] == [
-        "http://a/",
-        "http://z/2",
-        "http://z/1",
-        "http://b/",
-        "http://z/2",
-        "http://z/1",
-    ]
+    counters = close_segment(segment, logs, (Part.FETCH, Part.PARSE), form, 4)
+    assert counters == {"pages": 4, "success": 4, "skipped_truncated": 1, REPEATED: 1}
+    found = {url: data.title for url, data in segment.records("parse_data")}  # type: ignore[attr-defined]
+    assert found == {
+        "http://a/": "http://a/ in http://a/",
+        "http://aa/": "http://aa/ in http://b/",
+        "http://b/": "http://b/ in http://b/",
+    }
+    assert {url for url, _ in segment.records("parse_text")} == found.keys()
+    assert (
+        len(segment.data_files("parse_data"))
+        == len(segment.data_files("crawl_parse"))
+        == int(parts)
+    )
+    crawl = [url for url, _ in segment.records("crawl_parse")]
+    assert len(crawl) == 9
+    for url in found:
+        at = crawl.index(url)
+        assert crawl[at : at + 3] == [url, "http://z/2", "http://z/1"]
+
+
+def test_a_parse_that_is_not_whole_is_an_error() -> None:
+    whole = parsed_page(PartSettings(), "http://a/", 1, inside="http://b/")
+    assert [document.is_extra for document in unpack_parse(whole)[1]] == [False, True]
+    ends = {len(whole)}
+    for end in range(len(whole)):
+        try:
+            unpack_parse(whole[:end])
+        except FormatError:
+            continue
+        ends.add(end)
+    outcomes = 2 + 2 * len(b"\x07success")
+    assert len(ends) == 3 and outcomes in ends, "only what ends behind a document reads as whole"
 
 
 def test_an_empty_fetch_leaves_empty_parts(tmp_path: Path) -> None:
     segment, logs = segment_with_logs(tmp_path, CONF, [])
-    close_segment(segment, logs, BOTH, compression_type(CONF), 0)
+    close_segment(segment, logs, BOTH, PartSettings.from_conf(CONF), 0)
     assert list(segment.records("crawl_fetch")) == []
     assert segment.has("content")
 
@@ -117,10 +168,10 @@ def test_a_broken_closing_is_done_again(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(closing, "_write_part", fails_at_the_end)
     with pytest.raises(StoreError, match="No space left on device"):
-        close_segment(segment, logs, BOTH, compression_type(CONF), 1)
+        close_segment(segment, logs, BOTH, PartSettings.from_conf(CONF), 1)
     assert not segment.has("crawl_fetch") and not segment.has("content")
     monkeypatch.undo()
-    close_segment(segment, logs, BOTH, compression_type(CONF), 1)
+    close_segment(segment, logs, BOTH, PartSettings.from_conf(CONF), 1)
     assert len(list(segment.records("crawl_fetch"))) == 1
     assert sorted(path.name for path in segment.path.iterdir()) == [
         "_fetch",
@@ -135,5 +186,5 @@ def test_a_damaged_log_is_an_error(tmp_path: Path) -> None:
     data[60] ^= 1
     logs[0].write_bytes(data)
     with pytest.raises(FormatError, match="1 URLs are missing in the fetch log"):
-        close_segment(segment, logs, BOTH, compression_type(CONF), 3)
+        close_segment(segment, logs, BOTH, PartSettings.from_conf(CONF), 3)
     assert not segment.has("crawl_fetch")

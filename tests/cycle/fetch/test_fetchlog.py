@@ -23,7 +23,7 @@ from minutch.cycle.fetch.results.resume import resume
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 
-MAGIC = b"mnfetch\x03"
+MAGIC = b"mnfetch\x05"
 
 
 def settled(path: Path) -> Iterator[tuple[Outcome, list[str]]]:
@@ -160,9 +160,10 @@ def test_damage_over_several_frames_and_in_the_last_one(tmp_path: Path) -> None:
         assert log.position == len(data)
 
 
-def test_a_log_of_an_earlier_version_says_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_log_of_an_earlier_version_says_what_to_do(tmp_path: Path, version: int) -> None:
     path = tmp_path / "log"
-    path.write_bytes(b"mnfetch\x01" + bytes(40))
+    path.write_bytes(b"mnfetch" + bytes([version]) + bytes(40))
     with pytest.raises(
         FormatError, match=f"finish it with that one, or remove {tmp_path} and fetch"
     ):

@@ -18,9 +18,9 @@ from minutch.cycle.fetch import fetchparser
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.fetchparser import FetchParser, FetchTask, pack_page
 from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ParseError
-from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.hadoop.formats.writables import Writable
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
@@ -293,10 +293,11 @@ def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     (plain,), (full,) = (
         task.finish([task.run(item)])
         for task in (
-            FetchTask(parser, RECORD, links=wanted, events=wanted) for wanted in (False, True)
+            FetchTask(parser, PartSettings(), links=wanted, events=wanted)
+            for wanted in (False, True)
         )
     )
-    assert plain.documents == full.documents and plain.outlinks == [] == plain.events
+    assert plain.stored == full.stored and plain.outlinks == [] == plain.events
     assert full.outlinks == [("http://h/", ["http://h//linked"])]
     assert full.events[0][1] | {"outlinks": []} == {
         "outlinks": [],

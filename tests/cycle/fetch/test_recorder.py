@@ -15,7 +15,6 @@ from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.results.recorder import NoScoring, PageParser, ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
-from minutch.cycle.parse.packing import PackedDocument
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
@@ -23,7 +22,7 @@ from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsestatus import SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocolstatus import ProtocolStatus
 
 SETTINGS = FetchSettings.from_conf(Configuration(), now=0)
@@ -238,9 +237,7 @@ async def test_signature_without_parsing() -> None:
 
 
 async def test_parsed_pages_have_their_own_records() -> None:
-    page = ParsedPage(
-        [PackedDocument(b"http://a/", b"text", b"data", b"crawl")], ParseStatus(SUCCESS)
-    )
+    page = ParsedPage(b"what a worker packed", ParseStatus(SUCCESS))
     frame = Frame(Outcome.FETCHED)
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
@@ -258,8 +255,19 @@ async def test_parsed_pages_have_their_own_records() -> None:
     assert Content.from_bytes(frame.entries[1].value).metadata["_fst_"] == [
         str(status.STATUS_FETCH_SUCCESS)
     ]
-    parse = [Part.CRAWL_PARSE, Part.PARSE_DATA, Part.PARSE_TEXT]
-    assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, *parse]
+    assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, Part.PARSE]
+    assert frame.entries[2].value == page.stored
+
+
+async def test_a_parse_for_the_parse_step_is_nothing_to_the_fetch() -> None:
+    """No refresh is followed, and the page is signed as one that is not parsed."""
+    page = ParsedPage(b"what a worker packed", ParseStatus(SUCCESS, SUCCESS_REDIRECT))
+    frame, datum = Frame(Outcome.FETCHED), CrawlDatum()
+    settings = replace(SETTINGS, for_step=True, signature=True)
+    answer = Answer("http://a/", datum, status.STATUS_FETCH_SUCCESS, NOW, content=html())
+    assert await recorder(settings, parser=Parser(page)).fetched(frame, answer) is None
+    assert datum.signature == b"S" * 16
+    assert frame.entries[2].value == page.stored
 
 
 async def test_failed_parse() -> None:

@@ -147,12 +147,13 @@ HOLDS_IN_EACH = {
         "start_delay",
         "hung_after",
         "parse",
+        "for_step",
         "store_content",
         "store_robots",
         "signature",
         "filter_urls",
     }
-    | {"normalize_urls", "publish", "record_skipped", "processes", "warc", "compression"},
+    | {"normalize_urls", "publish", "record_skipped", "processes", "warc", "form"},
 }
 """Settings about a host, a page, a thread or a point in time: they are the same in all processes of
 a fetch.

@@ -8,6 +8,7 @@ Begin with `fetchlog`: what is in it is safe.
     `captures`                      decides how an answer is archived
     `fetchresults`                  writes the records of each URL once, and settles it
     `fetchlog`, `pagearchive`       keep them at once: the log; WARC files
+    `storedparse`                   packs the parse of a page for the log
     `resume`                        reads what an earlier run of the same fetch has left
     `closing`                       sorts the log into the parts of the segment
 """

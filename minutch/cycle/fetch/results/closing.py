@@ -2,7 +2,8 @@
 
 Only keys and places are sorted, values are copied from the log as they are (already compressed
 where the part is). More than `RUN` entries of a part are sorted in runs on disk and merged, so
-memory does not grow with the segment.
+memory does not grow with the segment. The files of a parse are those that the parse job would write
+(`minutch.cycle.parse.partwriters`).
 
 The parts are moved into the segment when all are whole, crawl_fetch last (`Segment.writing`): a
 segment with crawl_fetch and without a log is complete. Killed in between, the next `fetch` closes
@@ -12,48 +13,44 @@ it from the log again.
 from __future__ import annotations
 
 import heapq
-import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.cycle.fetch.results.fetchlog import Part, log_codec, positions
-from minutch.cycle.parse.packing import unpack_records
-from minutch.cycle.segment.store import (
-    CONTENT,
-    CRAWL_FETCH,
-    CRAWL_PARSE,
-    LAYOUTS,
-    PARSE_DATA,
-    PARSE_TEXT,
-    Segment,
+from minutch.cycle.fetch.results.fetchlog import Part, let_go, log_codec, mapped, positions
+from minutch.cycle.fetch.results.storedparse import unpack_parse
+from minutch.cycle.parse.partwriters import (
+    REPEATED,
+    PartSettings,
+    PartWriters,
+    merge_kept,
+    write_page,
 )
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_PARSE, LAYOUTS, Segment
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
-from minutch.hadoop.formats.sequencefile import RECORD, SequenceFileWriter
+from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.job import Counters
 from minutch.work.tables.database import part_name
 from minutch.work.tables.workfolders import remove
 
 RUN: Final = 50_000
 """Entries sorted in memory at a time."""
+_MAPPED: Final = 64 << 20
+"""Bytes that are read of the logs before this process's memory lets go of them."""
 _PLACE: Final = struct.Struct(">IQIQI")
 
 
-FOLDERS: Final = {
-    Part.CONTENT: CONTENT,
-    Part.PARSE_TEXT: PARSE_TEXT,
-    Part.PARSE_DATA: PARSE_DATA,
-    Part.CRAWL_PARSE: CRAWL_PARSE,
-    Part.FETCH: CRAWL_FETCH,
-}
-"""In the order in which they are moved into the segment."""
+_FOLDERS: Final = {Part.CONTENT: CONTENT, Part.FETCH: CRAWL_FETCH}
+_ORDER: Final = (Part.CONTENT, Part.PARSE, Part.FETCH)
+"""In which parts are moved into the segment."""
 
 _Row = tuple[bytes, int, int, int, int]
 """Key, running number, log, offset, length."""
@@ -102,11 +99,17 @@ class _Logs:
     """Values of the logs by place."""
 
     def __init__(self, paths: list[Path]) -> None:
-        self._files = [path.open("rb", buffering=0) for path in paths]
-        self._descriptors = [file.fileno() for file in self._files]
+        self._data = [mapped(path) for path in paths]
+        self._read = 0
 
     def value(self, row: _Row) -> bytes:
-        return os.pread(self._descriptors[row[2]], row[4], row[3])
+        _, _, log, offset, length = row
+        self._read += length
+        if self._read > _MAPPED:
+            self._read = 0
+            for data in self._data:
+                let_go(data, 0, len(data))
+        return self._data[log][offset : offset + length]
 
     def __enter__(self) -> Self:
         return self
@@ -117,31 +120,29 @@ class _Logs:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
-        for file in self._files:
-            file.close()
+        for data in self._data:
+            data.close()
 
 
 def close_segment(
     segment: Segment,
     logs: list[Path],
     parts: Iterable[Part],
-    compression: str,
+    form: PartSettings,
     listed: int,
     *,
     limit: int = RUN,
-) -> None:
+) -> Counters:
     """Writes `parts` from `logs` and moves them into `segment`, where they replace those of a
-    broken closing.
+    broken closing. Returns the counters of the parse, if that is among them.
 
-    `compression` is that of folders which have none of their own.
     Raises StoreError if the disk is full (the log stays, nothing is lost) and FormatError if the
     logs settle fewer than `listed` URLs.
     """
-    with (
-        _collected(segment, logs, parts, listed, limit) as sorters,
-        segment.writing([FOLDERS[part] for part in sorters], replace=True) as fresh,
-    ):
-        _write_parts(fresh, 0, sorters, logs, compression)
+    with _collected(segment, logs, parts, listed, limit) as sorters:
+        folders = [folder for part in sorters for folder in folders_of(part, form)]
+        with segment.writing(folders, replace=True) as fresh:
+            return _write_parts(fresh, sorters, logs, form)
 
 
 def write_list(
@@ -150,7 +151,7 @@ def write_list(
     number: int,
     logs: list[Path],
     parts: Iterable[Part],
-    compression: str,
+    form: PartSettings,
     listed: int,
 ) -> None:
     """Writes `parts` of one of several lists of `segment` into `folder`: part `number` of each.
@@ -158,21 +159,19 @@ def write_list(
     Raises as `close_segment` does.
     """
     with _collected(segment, logs, parts, listed, RUN) as sorters:
-        for part in sorters:
-            (folder / FOLDERS[part]).mkdir(parents=True)
-        _write_parts(folder, number, sorters, logs, compression)
+        _write_parts(folder, sorters, logs, replace(form, count=1, first=number))
 
 
 @contextmanager
 def _collected(
     segment: Segment, logs: list[Path], parts: Iterable[Part], listed: int, limit: int
 ) -> Iterator[dict[Part, _Sorter]]:
-    """Sorts the entries of the logs by part, in the order of FOLDERS."""
+    """Sorts the entries of the logs by part, in the order of _ORDER."""
     chosen = set(parts)
     work = logs[0].parent / "sorting"
     remove(work)
     try:
-        yield _collect(logs, [part for part in FOLDERS if part in chosen], work, listed, limit)
+        yield _collect(logs, [part for part in _ORDER if part in chosen], work, listed, limit)
     except OSError as exc:
         raise StoreError(
             f"{segment.path}: can't close the segment: {exc.strerror}; the fetch log is kept, "
@@ -206,33 +205,50 @@ def _collect(
     return sorters
 
 
+def folders_of(part: Part, form: PartSettings) -> Sequence[str]:
+    """Returns the folders of a segment that a part of the log ends up in, in the order in which
+    they are moved there.
+    """
+    return (*form.map_folders, CRAWL_PARSE) if part is Part.PARSE else (_FOLDERS[part],)
+
+
 def _write_parts(
-    fresh: Path, number: int, sorters: dict[Part, _Sorter], logs: list[Path], compression: str
-) -> None:
-    stored = log_codec(logs[0])
+    fresh: Path, sorters: dict[Part, _Sorter], logs: list[Path], form: PartSettings
+) -> Counters:
+    counters, codec_name = Counters(), log_codec(logs[0])
     with _Logs(logs) as values:
         for part, sorter in sorters.items():
-            path = fresh / FOLDERS[part] / part_name(number)
-            _write_part(path, sorter, values, stored, compression)
-
-
-def _write_part(path: Path, sorter: _Sorter, values: _Logs, stored: str, compression: str) -> None:
-    folder = path.parent.name
-    layout = LAYOUTS[folder]
-    compression = layout.compression or compression
-    kind = MapFileWriter if layout.map_file else SequenceFileWriter
-    as_stored = compression == RECORD and stored == DEFAULT_CODEC
-    decompress = codec(stored).decompress if stored and not as_stored else bytes
-    with kind(path, TEXT, layout.value_class, compression=compression) as writer:
-        for row in sorter.sorted():
-            data = values.value(row)
-            if isinstance(writer, MapFileWriter):
-                writer.append_raw(text_key(row[0]), decompress(data), compressed=as_stored)
-            elif as_stored:
-                writer.append_records(data)
+            if part is Part.PARSE:
+                _write_parse(fresh, sorter, values, form, counters)
             else:
-                for key, value in unpack_records(data):
-                    writer.append_raw(key, decompress(value))
+                folder = fresh / _FOLDERS[part]
+                folder.mkdir(exist_ok=True)
+                _write_part(folder / part_name(form.first), sorter, values, codec_name, form)
+    return counters
+
+
+def _write_part(
+    path: Path, sorter: _Sorter, values: _Logs, codec_name: str, form: PartSettings
+) -> None:
+    folder = path.parent.name
+    compression = form.compression_of(folder)
+    as_stored = compression == RECORD and codec_name == DEFAULT_CODEC
+    decompress = codec(codec_name).decompress if codec_name and not as_stored else bytes
+    value_class = LAYOUTS[folder].value_class
+    with MapFileWriter(path, TEXT, value_class, compression=compression) as writer:
+        for row in sorter.sorted():
+            value = decompress(values.value(row))
+            writer.append_raw(text_key(row[0]), value, compressed=as_stored)
+
+
+def _write_parse(
+    fresh: Path, sorter: _Sorter, values: _Logs, form: PartSettings, counters: Counters
+) -> None:
+    with PartWriters(fresh, form) as writers:
+        for row in sorter.sorted():
+            outcomes, documents = unpack_parse(values.value(row))
+            write_page(row[0], outcomes, documents, writers, counters)
+    counters.add(REPEATED, merge_kept(fresh, form))
 
 
 def stored_codec(compression: str) -> str:

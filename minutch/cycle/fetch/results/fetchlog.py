@@ -18,8 +18,8 @@ A torn end (the beginning of a frame, or zeros, and nothing after it) is cut off
 opened again. Anything else that is wrong is damage: the log says where, goes on at the next good
 frame and stays as it is; the URLs of the frames in between are fetched again.
 
-An entry of part CRAWL_PARSE holds all records of one parsed document as minutch.cycle.parse.packing
-serializes them: they stay together and in order in crawl_parse. Its key is the document's URL.
+An entry of part PARSE holds all that the parse of a page has given, as a worker has packed it
+(`storedparse`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ import deflate
 from isal import isal_zlib
 
 from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
-from minutch.cycle.parse.packing import PackedDocument
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text, encode_text
@@ -53,9 +52,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_MAGICS: Final = {"": b"mnfetch\x02", DEFAULT_CODEC: b"mnfetch\x03"}
+_MAGICS: Final = {"": b"mnfetch\x04", DEFAULT_CODEC: b"mnfetch\x05"}
 """By the codec that values are compressed by."""
-_OLD_MAGIC: Final = b"mnfetch\x01"
+_OLD_MAGICS: Final = (b"mnfetch\x01", b"mnfetch\x02", b"mnfetch\x03")
 _MAGIC_SIZE: Final = 8
 _TYPE: Final = 1
 _FRAME: Final = struct.Struct(">BIIH")
@@ -79,18 +78,14 @@ class Part(IntEnum):
 
     FETCH = 1
     CONTENT = 2
-    PARSE_TEXT = 3
-    PARSE_DATA = 4
-    CRAWL_PARSE = 5
+    PARSE = 3
     FOLLOW = 6
     WARC = 7
 
 
 _PARTS: Final = {int(part): part for part in Part}
 _COMPRESSED: Final = frozenset({Part.FETCH, Part.CONTENT})
-"""Parts whose values the log compresses; those of a parse come from its workers as they are to be
-stored.
-"""
+"""Parts whose values the log compresses; what is in a parse comes as it is to be stored."""
 
 
 @dataclass(slots=True)
@@ -132,13 +127,6 @@ class Frame:
     def add(self, part: Part, url: str, value: bytes) -> None:
         """Appends a record; the log compresses it."""
         self.entries.append(LogEntry(part, encode_text(url), value))
-
-    def add_document(self, document: PackedDocument) -> None:
-        """Appends the records of a parsed document, which are compressed already."""
-        self.entries.append(LogEntry(Part.CRAWL_PARSE, document.url, document.crawl))
-        self.entries.append(LogEntry(Part.PARSE_DATA, document.url, document.data))
-        if document.text is not None:
-            self.entries.append(LogEntry(Part.PARSE_TEXT, document.url, document.text))
 
 
 class EntryPosition(NamedTuple):
@@ -275,12 +263,12 @@ class _Scan:
 
     def payloads(self) -> Iterator[tuple[bytes, int]]:
         """Payload and its offset, of each good frame."""
-        data = _mapped(self.path) if self.path.stat().st_size else b""
+        data = mapped(self.path) if self.path.stat().st_size else b""
         self._read_magic(data[:_MAGIC_SIZE])
         at, passed = self.end, 0
         while self.magic and at < len(data):
             if at - passed > _WINDOW:
-                _let_go(data, passed, at)
+                let_go(data, passed, at)
                 passed = at
             length = _length_at(data, at)
             start = at + _FRAME.size
@@ -297,7 +285,7 @@ class _Scan:
     def _read_magic(self, magic: bytes) -> None:
         if magic in _MAGICS.values():
             self.magic, self.end = magic, _MAGIC_SIZE
-        elif magic == _OLD_MAGIC:
+        elif magic in _OLD_MAGICS:
             raise FormatError(
                 "the fetch was begun by an earlier version: finish it with that one, or remove "
                 f"{self.path.parent} and fetch the segment again", path=self.path, offset=0,
@@ -308,12 +296,13 @@ class _Scan:
             )
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def mapped(path: Path) -> mmap.mmap:
+    """Returns a log as a map of its file."""
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
+def let_go(data: bytes | mmap.mmap, start: int, end: int) -> None:
     """Takes a stretch that has been read out of this process's memory; the system may keep the
     file's pages.
     """

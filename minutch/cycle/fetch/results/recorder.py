@@ -22,7 +22,6 @@ from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.captures import capture_of, robots_captures
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.parse.packing import PackedDocument
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ScoringFilter
@@ -45,11 +44,10 @@ CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
 
 @dataclass(slots=True)
 class ParsedPage:
-    """The result of parsing one page: records for the segment, and values for the fetcher
-    itself.
-    """
+    """The result of parsing one page: what the segment gets, and values for the fetcher itself."""
 
-    documents: list[PackedDocument] = field(default_factory=list)
+    stored: bytes = b""
+    """Its value in the log (`storedparse`)."""
     status: ParseStatus | None = None
     """Status of the page itself; None if it was not parsed."""
     signature: bytes | None = None
@@ -134,7 +132,7 @@ class Recorder:
 
     async def fetched(self, frame: Frame, answer: Answer) -> ParsedPage | None:
         """Records what a request gave, and keeps it for the WARC files, whatever it is. Returns
-        what parsing found, if pages are parsed and this is one.
+        what parsing found, if pages are parsed for the fetch and this is one.
         """
         if self._settings.warc is not None:
             capture = capture_of(answer)
@@ -151,6 +149,8 @@ class Recorder:
             self.page(frame, answer)
             return None
         self._begin(answer)
+        if self._settings.for_step:
+            self._sign(answer)
         stored = self._stored(content, answer.fetch_status)
         parsed = await self._parser.parse(stored, answer.time)
         if parsed.signature is not None:
@@ -160,11 +160,11 @@ class Recorder:
             content.metadata[FETCH_STATUS_KEY].pop()
             stored = self._stored(content, datum.status)
         self._end(frame, answer, stored)
-        for document in parsed.documents:
-            frame.add_document(document)
+        if parsed.stored:
+            frame.add(Part.PARSE, answer.url, parsed.stored)
         for _, data in parsed.events:
             data["score"] = datum.score
-        return parsed
+        return None if self._settings.for_step else parsed
 
     def _begin(self, answer: Answer) -> None:
         """Prepares datum and content for a parse."""
@@ -183,6 +183,15 @@ class Recorder:
             self._scoring.pass_score_before_parsing(answer.url, datum, content)
         except MinutchError as exc:
             log.warning("can't pass the score of %s on: %s", answer.url, exc)
+
+    def _sign(self, answer: Answer) -> None:
+        """Gives the datum the signature of a page that is not parsed (fetcher.signature)."""
+        if (
+            answer.content is not None
+            and answer.fetch_status == status.STATUS_FETCH_SUCCESS
+            and self._settings.signature
+        ):
+            answer.datum.signature = self._signature(answer.content)
 
     @property
     def parses(self) -> bool:

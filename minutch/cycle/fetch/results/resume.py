@@ -48,7 +48,7 @@ def resume(logs: Iterable[Path]) -> Resumed:
                 url = entry.key.decode("utf-8", "surrogateescape")
                 if entry.part is Part.FOLLOW:
                     result.follow[url] = entry.value
-                elif entry.part is Part.CRAWL_PARSE:
+                elif entry.part is Part.PARSE:
                     result.parsed = True
                 elif entry.part is Part.FETCH and not frame.listed:
                     done.add(url)

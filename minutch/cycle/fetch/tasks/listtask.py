@@ -106,7 +106,7 @@ class ListTask:
                     part,
                     job.logs,
                     job.parts,
-                    self.settings.compression,
+                    self.settings.form,
                     ledger.generated,
                 )
                 if (here / WARC).is_dir():

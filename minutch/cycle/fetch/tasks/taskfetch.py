@@ -143,14 +143,17 @@ class TaskFetch:
                 raise
             return writing.result()
 
-    def close(self, listed: int) -> None:
-        """Moves the parts of all lists into the segment. Done again after a kill, it goes on."""
+    def close(self, listed: int) -> Counters:
+        """Moves the parts of all lists into the segment. Done again after a kill, it goes on. What
+        parses gave is not counted.
+        """
         for folder in (*_FOLDERS, WARC):
             self._gather(folder)
         if (self.work / WARC).is_dir():
             self._place_warc()
         sync_tree(self.work)
         self.segment.place(self.work, _FOLDERS)
+        return Counters()
 
     def _gather(self, folder: str) -> None:
         """Brings what the lists have of a folder together, in the folder of that name in `work`."""
