@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import logging
 import re
-from pathlib import Path
 from typing import Final
 
-from minutch.conf import DEFAULTS, Configuration
+from minutch.conf import Configuration
 from minutch.conf.kinds import KINDS
 from minutch.errors import ConfigError
 
@@ -104,7 +103,7 @@ _TRUTHS: Final = {
 
 def check(conf: Configuration) -> None:
     """Warns of what may be wrong. Raises ConfigError for a value that can't be right."""
-    for name in [name for name in conf if Path(conf.source(name) or "").name != DEFAULTS]:
+    for name in filter(conf.is_set, list(conf)):
         default = conf.default(name)
         if default is None:
             _check_name(conf, name)
@@ -147,7 +146,7 @@ def _check_type(conf: Configuration, name: str, default: str) -> None:
 def _check_divided(conf: Configuration) -> None:
     for old, new in DIVIDED.items():
         mine = conf.get_boolean(old)
-        if _is_set(conf, old) and not _is_set(conf, new) and mine != conf.get_boolean(new):
+        if conf.is_set(old) and not conf.is_set(new) and mine != conf.get_boolean(new):
             log.warning(
                 "%s (%s) is for parse alone; invertlinks reads %s, which is %s",
                 old,
@@ -155,10 +154,6 @@ def _check_divided(conf: Configuration) -> None:
                 new,
                 conf.get(new),
             )
-
-
-def _is_set(conf: Configuration, name: str) -> bool:
-    return name in conf and Path(conf.source(name) or "").name != DEFAULTS
 
 
 def resembling(word: str, known: list[str], likeness: float = 0.75) -> str | None:

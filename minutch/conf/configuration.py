@@ -235,6 +235,10 @@ class Configuration:
         """Returns the origin of a value: a file, `command line` or `program`."""
         return self._sources.get(_key(name))
 
+    def is_set(self, name: str) -> bool:
+        """Returns True if a property is set anywhere but in the shipped defaults."""
+        return name in self and Path(self.source(name) or "").name != DEFAULTS
+
     @property
     def defaults(self) -> Mapping[str, str]:
         """The shipped properties with their defaults, as written; empty where there is none."""

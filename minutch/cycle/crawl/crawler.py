@@ -106,7 +106,12 @@ class Crawler:
         """All pages of the last round were refused by our own settings, as they would be again."""
         self._next_due: int | None = None
         """When the next page is due (ms), after a generate that found none."""
-        self.calls = Steps(self.directory, self.options, Path(named) if named else None)
+        self.calls = Steps(
+            self.directory,
+            self.options,
+            Path(named) if named else None,
+            one_pass=not self.context.conf.is_set("fetcher.parse"),
+        )
 
     @cached_property
     def steps(self) -> list[str]:
@@ -316,7 +321,7 @@ class Crawler:
     def _one(self, current: Round, step: str) -> None:
         segment = self.calls.segments / current.segment
         if step == "parse" and (segment / rounds.MADE_BY["parse"]).is_dir():
-            return  # the fetcher has parsed already (fetcher.parse)
+            return  # fetch has done that already
         if step == "index" and not Segment(segment).is_complete():
             raise MinutchError(
                 f"segment {segment} can't be indexed, as it lacks what the log names"
@@ -356,6 +361,9 @@ class Crawler:
                 context.report(TITLES[name], counters)
         self.screen.row(name, self.context.clock.monotonic() - started, counters)
         self._keep(TITLES.get(name, "Fetcher"), counters)
+        if name == "fetch" and (parsed := context.reports.get(TITLES["parse"])) is not None:
+            self.screen.row("parse", 0.0, parsed)
+            self._keep(TITLES["parse"], parsed)
         if counters.get(INTERRUPTED):
             # a signal came when all was fetched; the next run goes on from there
             raise KeyboardInterrupt

@@ -50,6 +50,8 @@ class Steps:
     options: CrawlOptions
     named_hostdb: Path | None = None
     """The HostDb that generate uses if it does not use the crawl's own."""
+    one_pass: bool = True
+    """Whether fetch does the work of parse, too."""
 
     @property
     def crawldb(self) -> Path:
@@ -121,13 +123,13 @@ class Steps:
         return partial(generate, self.crawldb, self.segments, options)
 
     def fetch(self, segment: Path) -> Call:
-        """Fetches a segment's pages."""
+        """Fetches a segment's pages, and parses them as they come."""
         from minutch.cycle.fetch.fetcher import FetchOptions, fetch
 
-        return partial(fetch, segment, FetchOptions(threads=self.options.threads))
+        return partial(fetch, segment, FetchOptions(self.options.threads, self.one_pass))
 
     def parse(self, segment: Path) -> Call:
-        """Parses a segment's pages."""
+        """Parses a segment's pages, where fetch has not done so."""
         from minutch.cycle.parse.parsesegment import ParseOptions, parse
 
         return partial(parse, segment, ParseOptions())

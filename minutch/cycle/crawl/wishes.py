@@ -26,8 +26,6 @@ from minutch.errors import UrlError
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import parse
 
-DEFAULTS = "nutch-default.xml"
-
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
@@ -68,7 +66,7 @@ class Wishes:
             ("linkdb.ignore.internal.links", "false"),
             ("parser.outlinks.count", "true"),
         ):
-            if (conf.source(name) or DEFAULTS).endswith(DEFAULTS):
+            if not conf.is_set(name):
                 found[name] = value
         if self.delay is not None:
             found["fetcher.server.delay"] = f"{self.delay:g}"

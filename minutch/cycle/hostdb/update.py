@@ -100,7 +100,7 @@ class HostDbSettings:
 
         def chosen(kind: str) -> bool:
             name = f"hostdb.check.{kind}"
-            return kind in options.check or (_is_set(conf, name) and conf.get_boolean(name, False))
+            return kind in options.check or (conf.is_set(name) and conf.get_boolean(name, False))
 
         threshold = conf.get_int("hostdb.purge.failed.hosts.threshold", NEVER)
         if threshold < NEVER:
@@ -126,11 +126,6 @@ class HostDbSettings:
             memory_budget(conf) // 2,
             conf.get_boolean("db.preserve.backup", True),
         )
-
-
-def _is_set(conf: Configuration, name: str) -> bool:
-    """Returns True if a property is set anywhere but in the shipped defaults."""
-    return Path(conf.source(name) or "").name != "nutch-default.xml"
 
 
 def updatehostdb(

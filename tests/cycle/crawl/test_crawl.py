@@ -55,6 +55,8 @@ class Jobs:
     """What happens as a step begins."""
     also: dict[str, dict[str, int]] = field(default_factory=dict)
     """More counters of a step."""
+    reports: dict[str, dict[str, Counters]] = field(default_factory=dict)
+    """What a step reports besides."""
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     """Of each step its name, paths below `root`, and options."""
     confs: list[Configuration] = field(default_factory=list)
@@ -72,6 +74,8 @@ class Jobs:
         counters = Counters({"records": 3, **self.also.get(name, {})})
         if name == "generate":
             return Generated(self._generate(call.args[1]), counters, 1_800_000_000_000)
+        for title, more in self.reports.get(name, {}).items():
+            context.report(title, more)
         for part in PARTS.get(name, ()):
             (call.args[0] / part).mkdir(parents=True)
         return counters
@@ -137,7 +141,7 @@ def test_rounds_are_nutchs_steps_with_nutchs_options(jobs: Jobs) -> None:
     assert jobs.calls == [
         ("inject", "crawl/crawldb", "seeds", InjectOptions()),
         ("generate", "crawl/crawldb", "crawl/segments", lists),
-        ("fetch", segment, FetchOptions()),
+        ("fetch", segment, FetchOptions(parse=True)),
         ("parse", segment, ParseOptions()),
         ("updatedb", "crawl/crawldb", [segment], UpdateOptions()),
         ("invertlinks", "crawl/linkdb", [segment], InvertOptions(normalize=False, filtering=False)),
@@ -320,8 +324,21 @@ def test_a_segment_that_somebody_generated_comes_first(jobs: Jobs) -> None:
 
 def test_a_fetcher_that_parses_needs_no_parse(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PARTS, "fetch", (*PARTS["fetch"], *PARTS["parse"]))
-    crawl(jobs, rounds=1).run()
-    assert jobs.names == ["inject", "generate", "fetch", "updatedb", "invertlinks", "dedup"]
+    jobs.reports["fetch"] = {"ParseSegment": Counters({"pages": 4, "success": 3})}
+    run = crawl(jobs, rounds=2)
+    found = run.run().by_step
+    assert jobs.names == ["inject", *[step for step in ROUND if step != "parse"] * 2]
+    assert found["ParseSegment"] == {"pages": 8, "success": 6}
+    assert "  fetch          1.5 s  nothing\n  parse          0.0 s  3 documents\n" in printed(run)
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_who_says_whether_the_fetcher_parses_has_it_so(jobs: Jobs, value: str) -> None:
+    """The default does not count, whoever it is that ships it: Nutch's file says false, too."""
+    run = crawl(jobs, rounds=1)
+    conf = run.context.conf.with_values({"fetcher.parse": value}).freeze()
+    replace(run, context=replace(run.context, conf=conf)).run()
+    assert ("fetch", "crawl/segments/20260101000001", FetchOptions(parse=False)) in jobs.calls
 
 
 def test_a_failing_step_ends_it(jobs: Jobs) -> None:
