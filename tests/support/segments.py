@@ -58,10 +58,11 @@ def fetch_segment(
     *,
     clock: Clock | None = None,
     threads: int | None = None,
+    parse: bool = False,
 ) -> Counters:
     """Run the fetch job."""
     context = JobContext(conf, clock or SystemClock(), err=io.StringIO())
-    return fetch(segment.path, FetchOptions(threads), context=context)
+    return fetch(segment.path, FetchOptions(threads, parse), context=context)
 
 
 def fetched(segment: Segment) -> dict[str, list[CrawlDatum]]:

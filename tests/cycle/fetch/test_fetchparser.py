@@ -122,15 +122,21 @@ def data(segment: Segment, url: str) -> ParseData:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize(("processes", "for_step"), [(1, False), (2, False), (1, True)])
 def test_no_page_takes_another_along(
-    server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], processes: int
+    server: MisbehavingServer,
+    tmp_path: Path,
+    trap: dict[str, str],
+    processes: int,
+    for_step: bool,
 ) -> None:
     given = ["good", "spin", "good", "crash", "good", "eat", "good", "deaf", "good", "fail", "good"]
     urls = words(server, *given)
     segment = make_segment(tmp_path, urls)
     conf = conf_for(minutch__fetch__processes=str(processes)).with_values(trap)
-    counters = fetch_segment(segment, conf, threads=len(given))
+    if for_step:
+        conf = conf.with_values({"fetcher.parse": "false"})
+    counters = fetch_segment(segment, conf, threads=len(given), parse=for_step)
     assert counters["generated"] == counters["fetched"] == len(given)
     assert sorted(fetched(segment)) == sorted(contents(segment)) == sorted(urls)
     for word, url in zip(given, urls, strict=True):
