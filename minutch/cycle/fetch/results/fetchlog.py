@@ -261,9 +261,10 @@ class _Scan:
         self.damage: list[tuple[int, int]] = []
         """Offset and size of what is no frame, a torn end apart."""
 
-    def payloads(self) -> Iterator[tuple[bytes, int]]:
+    def payloads(self) -> Iterator[tuple[memoryview, int]]:
         """Payload and its offset, of each good frame."""
         data = mapped(self.path) if self.path.stat().st_size else b""
+        view = memoryview(data)
         self._read_magic(data[:_MAGIC_SIZE])
         at, passed = self.end, 0
         while self.magic and at < len(data):
@@ -272,8 +273,8 @@ class _Scan:
                 passed = at
             length = _length_at(data, at)
             start = at + _FRAME.size
-            if length is not None and start + length <= len(data) and _is_whole(data, at, length):
-                yield data[start : start + length], start
+            if length is not None and start + length <= len(data) and _is_whole(view, at, length):
+                yield view[start : start + length], start
                 at = self.end = start + length
             elif (length is not None and start + length > len(data)) or _is_torn(data, at):
                 return
@@ -322,7 +323,7 @@ def _length_at(data: bytes | mmap.mmap, at: int) -> int | None:
     return int(length) if good else None
 
 
-def _is_whole(data: bytes | mmap.mmap, at: int, length: int) -> bool:
+def _is_whole(data: memoryview, at: int, length: int) -> bool:
     """Tells whether a frame's checksum is right."""
     crc = _FRAME.unpack_from(data, at)[2]
     start = deflate.crc32(data[at : at + _TYPE_AND_LENGTH.size])
@@ -347,7 +348,7 @@ def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
         if (
             length is not None
             and at + _FRAME.size + length <= len(data)
-            and _is_whole(data, at, length)
+            and _is_whole(memoryview(data), at, length)
         ):
             return at
         at += 1
@@ -372,7 +373,7 @@ def frames(path: Path) -> Iterator[Frame]:
     for payload, at in scan.payloads():
         outcome, listed, start = _read_head(path, payload, at)
         entries = [
-            LogEntry(part, key, payload[offset : offset + length])
+            LogEntry(part, key, bytes(payload[offset : offset + length]))
             for part, key, offset, length in _read_entries(path, payload, start, at)
         ]
         yield Frame(outcome, listed, entries)
@@ -408,7 +409,7 @@ def positions(path: Path) -> Iterator[tuple[int, list[EntryPosition], int]]:
         )
 
 
-def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str], int]:
+def _read_head(path: Path, payload: memoryview, at: int) -> tuple[Outcome, list[str], int]:
     try:
         outcome, count = _HEAD.unpack_from(payload)
         pos = _HEAD.size
@@ -416,7 +417,7 @@ def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str],
         for _ in range(count):
             (length,) = _LENGTH.unpack_from(payload, pos)
             pos += _LENGTH.size
-            listed.append(decode_text(payload[pos : pos + length]))
+            listed.append(decode_text(bytes(payload[pos : pos + length])))
             pos += length
         return OUTCOMES[outcome], listed, pos
     except (struct.error, ValueError, KeyError) as exc:
@@ -424,7 +425,7 @@ def _read_head(path: Path, payload: bytes, at: int) -> tuple[Outcome, list[str],
 
 
 def _read_entries(
-    path: Path, payload: bytes, pos: int, at: int
+    path: Path, payload: memoryview, pos: int, at: int
 ) -> Iterator[tuple[Part, bytes, int, int]]:
     while pos < len(payload):
         try:
@@ -433,7 +434,7 @@ def _read_entries(
             offset = pos + key_length
             if offset + length > len(payload):
                 raise ValueError(f"entry of {key_length + length} bytes")
-            yield _PARTS[part], payload[pos:offset], offset, length
+            yield _PARTS[part], bytes(payload[pos:offset]), offset, length
         except (struct.error, ValueError, KeyError) as exc:
             raise FormatError(
                 f"broken entry in the fetch log ({exc})", path=path, offset=at + pos
