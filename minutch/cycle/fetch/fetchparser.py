@@ -1,10 +1,14 @@
 """Parses pages while they are fetched (fetcher.parse=true), in a process of its own.
 
 A page goes to the parse worker as soon as that is free; what is fetched while it is busy goes
-together afterwards, so batches are as large as the load. Meanwhile a page takes no place among the
-threads, unless a whole batch waits. A page that the worker can't bring to an end (parser.timeout,
-parser.worker.memory, a crash) ends as a failed parse with the reason; a fresh worker takes the
-others. As long as a worker does not get on, a second one, third one … works beside it.
+together afterwards, so batches are as large as the load. A page alone costs three times what it
+costs among others: where the fetch does not look at what comes of a parse (for the parse step),
+pages are gathered for a while. Meanwhile a page takes no place among the threads, unless a whole
+batch waits; then one more worker begins, up to parser.workers, so cores go to what is waited for.
+
+A page that the worker can't bring to an end (parser.timeout, parser.worker.memory, a crash) ends as
+a failed parse with the reason; a fresh worker takes the others. A worker that does not get on does
+not count among those at work.
 
     item = long fetch time (ms), serialized Content, as it is stored      what a worker is given
 """
@@ -35,6 +39,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY
 from minutch.records.parsestatus import ParseStatus
+from minutch.work.tables.parallel import cores
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +47,12 @@ BATCH: Final = 256
 """Pages that go to a worker together at most."""
 BATCH_BYTES: Final = 3 << 20
 """No further page goes along beyond this."""
-MOST_WORKERS: Final = 4
-"""Workers at the same time, all but one of which do not get on."""
+FEW: Final = 16
+"""Pages that are enough for a batch: more of them at once hardly cost less each."""
+GATHERING: Final = 1.0
+"""Seconds that fewer are waited with, at most."""
+MOST_LATE: Final = 3
+"""Workers that do not get on, beside which others are at work."""
 LATE: Final = 2.0
 """Seconds after which a batch counts as not getting on."""
 
@@ -70,11 +79,16 @@ class FetchParser:
                 events=settings.publish,
             )
         )
-        limits = replace(pool, workers=MOST_WORKERS)
+        limits = replace(pool, workers=pool.workers or max(1, cores() // settings.processes))
         if limits.timeout <= 0:
             limits = replace(limits, timeout=settings.hung_after / 1000)
         self._pool: WorkerPool[Parsed] = WorkerPool(task, limits)
         self._pool.warm_up()
+        self._most = limits.workers
+        self._gathers = settings.for_step
+        self._gathered: asyncio.TimerHandle | None = None
+        self._is_due = not self._gathers
+        """What waits is to be parsed, however little it is."""
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._running: dict[int, _Batch] = {}
@@ -86,8 +100,11 @@ class FetchParser:
         """Pages that wait or are with a worker and take no place meanwhile: none while a whole
         batch waits.
         """
-        full = len(self._waiting) >= BATCH or self._waiting_bytes >= BATCH_BYTES
-        return 0 if full else self._pages
+        return 0 if self._is_full else self._pages
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= BATCH or self._waiting_bytes >= BATCH_BYTES
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         """Returns the records of a page that was fetched at `fetch_time`, from its serialized
@@ -99,6 +116,8 @@ class FetchParser:
         self._waiting.append((item, future))
         self._waiting_bytes += len(item)
         self._pages += 1
+        if self._gathers and self._gathered is None:
+            self._gathered = loop.call_later(GATHERING, self.hurry)
         if not self._handing_out:  # what has come by then goes along
             self._handing_out = True
             loop.call_soon(self._hand_out)
@@ -108,25 +127,46 @@ class FetchParser:
             self._pages -= 1
         return ParsedPage(found) if isinstance(found, bytes) else found
 
+    def hurry(self) -> None:
+        """Lets what waits be parsed: nothing else is to come soon."""
+        if self._waiting:
+            self._is_due = True
+            self._hand_out()
+
     def close(self) -> None:
         """Ends the workers, whatever they are at."""
+        if self._gathered is not None:
+            self._gathered.cancel()
         for batch in self._running.values():
             batch.forget()
         self._running.clear()
         self._pool.close()
 
     def _hand_out(self) -> None:
-        """Gives a worker what waits, unless one that gets on is at work."""
+        """Gives workers what waits."""
         self._handing_out = False
+        while self._waiting and self._may_begin():
+            self._begin()
+
+    def _may_begin(self) -> bool:
         late = sum(batch.late for batch in self._running.values())
-        if not self._waiting or len(self._running) > late or len(self._running) >= MOST_WORKERS:
-            return
+        at_work = len(self._running) - late
+        if not at_work:
+            return late <= MOST_LATE and (self._is_due or len(self._waiting) >= FEW)
+        return at_work < self._most and self._is_full
+
+    def _begin(self) -> None:
+        """Gives a worker a batch."""
         taken: list[_Waiting] = []
         size = 0
         while self._waiting and len(taken) < BATCH and size < BATCH_BYTES:
             taken.append(self._waiting.popleft())
             size += len(taken[-1][0])
         self._waiting_bytes -= size
+        if self._gathered is not None and not self._waiting:
+            self._gathered.cancel()
+            self._gathered = None
+            self._is_due = False
         try:
             batch = _Batch(self, self._pool, taken)
         except Exception as exc:  # noqa: BLE001 - kept for the fetch to raise

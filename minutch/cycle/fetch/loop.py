@@ -233,6 +233,8 @@ class FetchLoop:
                 self._start(item, now)
                 starts += 1
             self._tell_rests(now)
+            if self._is_ending():
+                self.results.recorder.hurry()
             if self._is_done():
                 self._end.set_result(None)
             elif starts == STARTS or (self.queues.has_dropped and not self._leaving):
@@ -267,6 +269,10 @@ class FetchLoop:
         if self._turnover is not None or self._before or self._closing or self.expected:
             return False
         return self.queues.is_empty and self.neighbours.nothing_to_come()
+
+    def _is_ending(self) -> bool:
+        """Tells whether all that is to come depends on pages that are being parsed."""
+        return (self.queues.is_empty or self._leaving) and self._in_flight() <= 0
 
     def _free_at(self, now: int) -> int | None:
         """Returns the time from which one more chain may start: `now`, later while places are

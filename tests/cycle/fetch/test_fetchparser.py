@@ -248,9 +248,7 @@ async def test_when_no_worker_can_be_had(
 async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> None:
     conf = conf_for().with_values(trap)
     parser = fetch_parser(conf)
-    asked: list[int] = []
-    begin = parser._pool.begin
-    parser._pool.begin = lambda items: (asked.append(len(items)), begin(items))[1]  # type: ignore[assignment,method-assign,func-returns-value]
+    asked = batches_of(parser)
     try:
         given = [fetched_page(f"http://h/{n}", b"good") for n in range(fetchparser.BATCH + 2)]
         pages = await asyncio.gather(*(parser.parse(*item) for item in given))
@@ -258,6 +256,74 @@ async def test_batches_form_while_the_worker_is_busy(trap: dict[str, str]) -> No
         parser.close()
     assert all(found.status is not None and found.status.is_success for found in pages)
     assert asked == [fetchparser.BATCH, 2]
+
+
+def batches_of(parser: FetchParser) -> list[int]:
+    """The sizes of the batches that a parser's workers are given from now on."""
+    asked: list[int] = []
+    begin = parser._pool.begin
+    parser._pool.begin = lambda items: (asked.append(len(items)), begin(items))[1]  # type: ignore[method-assign,func-returns-value]
+    return asked
+
+
+def gathering(trap: dict[str, str], **more: str) -> FetchParser:
+    """A parser for the parse step: the fetch does not wait for what it finds."""
+    conf = conf_for(**more).with_values(trap)
+    settings = FetchSettings.from_conf(conf, 0)
+    return fetch_parser(conf, replace(settings, for_step=True))
+
+
+async def test_pages_nobody_waits_for_are_gathered(
+    trap: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until there are enough, the time is over, or nothing else is to come."""
+    monkeypatch.setattr(fetchparser, "GATHERING", 0.2)
+    parser = gathering(trap)
+    asked = batches_of(parser)
+
+    async def parsed(count: int, *, hurried: bool = False) -> float:
+        began = asyncio.get_running_loop().time()
+        given = [fetched_page(f"http://h/{n}", b"good") for n in range(count)]
+        pages = asyncio.gather(*(parser.parse(*item) for item in given))
+        await asyncio.sleep(0)
+        if hurried:
+            parser.hurry()
+        assert all(page.stored for page in await pages)
+        return asyncio.get_running_loop().time() - began
+
+    try:
+        await parsed(fetchparser.FEW)
+        assert await parsed(3) >= 0.2
+        monkeypatch.setattr(fetchparser, "GATHERING", 600)
+        await parsed(2, hurried=True)
+    finally:
+        parser.close()
+    assert asked == [fetchparser.FEW, 3, 2]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_another_worker_begins_when_a_whole_batch_waits(
+    trap: dict[str, str], workers: int
+) -> None:
+    """A trap keeps the first one from being done before its time (parser.timeout)."""
+    parser = gathering(trap, parser__workers=str(workers))
+    asked = batches_of(parser)
+    try:
+        first = [fetched_page(f"http://h/{n}", b"spin") for n in range(fetchparser.FEW)]
+        spins = [asyncio.ensure_future(parser.parse(*item)) for item in first]
+        while not asked:
+            await asyncio.sleep(0)
+        more = [fetched_page(f"http://i/{n}", b"good") for n in range(fetchparser.BATCH)]
+        goods = [asyncio.ensure_future(parser.parse(*item)) for item in more[:-1]]
+        await asyncio.sleep(0.05)
+        assert asked == [fetchparser.FEW]
+        goods.append(asyncio.ensure_future(parser.parse(*more[-1])))
+        await asyncio.sleep(0.05)
+        assert asked == [fetchparser.FEW, fetchparser.BATCH][:workers]
+    finally:
+        parser.close()
+    for future in (*spins, *goods):
+        future.cancel()
 
 
 async def test_while_one_worker_hangs_another_works(

@@ -631,6 +631,9 @@ class Refreshing:
             status=self.status if "//a/" in Content.from_bytes(stored).url else ParseStatus(SUCCESS)
         )
 
+    def hurry(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -648,6 +651,9 @@ class Parsing:
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         return ParsedPage(status=ParseStatus(SUCCESS))
+
+    def hurry(self) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -683,6 +689,34 @@ async def test_a_page_that_is_parsed_takes_no_place(bench: Bench) -> None:
         Web(), urls(6), replace(QUICK, places=2, queues=queues), parser=parser
     )
     assert found.outcomes == {Outcome.FETCHED: 6}
+
+
+class Gathering(Slow):
+    """Parses no page before it is told to hurry."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.told: list[int] = []
+        self._hurried = asyncio.Event()
+
+    async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
+        self.waiting += 1
+        await self._hurried.wait()
+        self.waiting -= 1
+        return ParsedPage(status=ParseStatus(SUCCESS))
+
+    def hurry(self) -> None:
+        self.told.append(self.waiting)
+        self._hurried.set()
+
+
+async def test_pages_are_gathered_until_nothing_else_is_to_come(bench: Bench) -> None:
+    """Pauses between requests are no end, however long: pages come after them."""
+    parser = Gathering()
+    queues = QueueSettings(crawl_delay=50, max_threads=1)
+    found = await bench.fetch(Web(), urls(6), replace(QUICK, queues=queues), parser=parser)
+    assert found.outcomes == {Outcome.FETCHED: 6}
+    assert parser.told[0] == 6
 
 
 async def test_links_are_followed_in_the_same_fetch(bench: Bench) -> None:

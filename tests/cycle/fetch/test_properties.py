@@ -82,6 +82,9 @@ class Linking:
         url = Content.from_bytes(stored).url
         return ParsedPage(status=ParseStatus(SUCCESS), outlinks=[(url, self._links(url))])
 
+    def hurry(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -166,6 +166,9 @@ class Parser:
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         return self.page
 
+    def hurry(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

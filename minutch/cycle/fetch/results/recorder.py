@@ -76,6 +76,9 @@ class PageParser(Protocol):
         """
         ...
 
+    def hurry(self) -> None:
+        """Begins to parse what waits, however little it is."""
+
     def close(self) -> None:
         """Gives up what is being parsed."""
 
@@ -202,6 +205,11 @@ class Recorder:
     def parsing(self) -> int:
         """Pages that are being parsed, and take no place of the fetch meanwhile."""
         return 0 if self._parser is None else self._parser.pages
+
+    def hurry(self) -> None:
+        """Has pages parsed without waiting for more of them."""
+        if self._parser is not None:
+            self._parser.hurry()
 
     def close(self) -> None:
         """Gives up what is being parsed."""
