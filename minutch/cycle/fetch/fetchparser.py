@@ -39,7 +39,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY
 from minutch.records.parsestatus import ParseStatus
-from minutch.work.tables.parallel import cores
+from minutch.work.tables.parallel import workers
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,8 @@ FEW: Final = 16
 """Pages that are enough for a batch: more of them at once hardly cost less each."""
 GATHERING: Final = 1.0
 """Seconds that fewer are waited with, at most."""
+STARTED: Final = 2
+"""Workers that are there from the beginning, as forks, for next to nothing."""
 MOST_LATE: Final = 3
 """Workers that do not get on, beside which others are at work."""
 LATE: Final = 2.0
@@ -67,7 +69,7 @@ class FetchParser:
     def __init__(
         self, make_parser: Callable[[], PageParser], pool: PoolSettings, settings: FetchSettings
     ) -> None:
-        """Starts the worker at once: before this process has threads or an event loop."""
+        """Starts workers at once: before this process has threads or an event loop."""
         task: Callable[[], WorkerTask[Any]] = (
             partial(StepTask, make_parser, settings.form)
             if settings.for_step
@@ -79,11 +81,11 @@ class FetchParser:
                 events=settings.publish,
             )
         )
-        limits = replace(pool, workers=pool.workers or max(1, cores() // settings.processes))
+        limits = replace(pool, workers=pool.workers or max(1, workers() // settings.processes))
         if limits.timeout <= 0:
             limits = replace(limits, timeout=settings.hung_after / 1000)
         self._pool: WorkerPool[Parsed] = WorkerPool(task, limits)
-        self._pool.warm_up()
+        self._pool.warm_up(min(limits.workers, STARTED))
         self._most = limits.workers
         self._gathers = settings.for_step
         self._gathered: asyncio.TimerHandle | None = None

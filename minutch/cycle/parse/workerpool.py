@@ -248,12 +248,12 @@ class WorkerPool(Generic[R]):
             worker.send(batch)
         return worker
 
-    def warm_up(self) -> None:
-        """Starts a worker before there is work: as long as this process has one thread, that is a
+    def warm_up(self, count: int = 1) -> None:
+        """Starts workers before there is work: as long as this process has one thread, that is a
         matter of moments.
         """
         with self._lock:
-            self._idle.append(self._start())
+            self._idle += [self._start() for _ in range(count)]
 
     def map(self, items: Iterable[bytes]) -> Iterator[R]:
         """Yields the results in the order of the items. Items are taken a few batches ahead of the
