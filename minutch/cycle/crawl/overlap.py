@@ -89,7 +89,7 @@ class OverlappingCrawler(Crawler):
 
     @contextmanager
     def _running(self) -> Iterator[RoundsFetch]:
-        self.fetching = RoundsFetch(self.context, self.options.threads)
+        self.fetching = RoundsFetch(self.context, self.calls.fetch_options)
         with self.fetching as fetching:
             yield fetching
 
@@ -125,7 +125,7 @@ class OverlappingCrawler(Crawler):
         if found.added:
             self.fetching.add(found.added)
         elif not self._tail:
-            self.fetching.close()
+            self.fetching.close(self.context)
             remove(carried)
             return super()._listed(found)
         return [carried]
@@ -158,7 +158,7 @@ class OverlappingCrawler(Crawler):
                 segment.name,
                 self._carried.name,
             )
-        return self.fetching.close()
+        return self.fetching.close(context)
 
     def _fetch_properties(self) -> dict[str, str]:
         """A list that is turned over need not end early."""

@@ -19,6 +19,7 @@ from minutch.cycle.crawl.options import CrawlOptions
 from minutch.job import Counters
 
 if TYPE_CHECKING:
+    from minutch.cycle.fetch.fetcher import FetchOptions
     from minutch.cycle.fetchlist.generate import Generated
 
 Call = partial[Counters]
@@ -124,9 +125,16 @@ class Steps:
 
     def fetch(self, segment: Path) -> Call:
         """Fetches a segment's pages, and parses them as they come."""
-        from minutch.cycle.fetch.fetcher import FetchOptions, fetch
+        from minutch.cycle.fetch.fetcher import fetch
 
-        return partial(fetch, segment, FetchOptions(self.options.threads, self.one_pass))
+        return partial(fetch, segment, self.fetch_options)
+
+    @property
+    def fetch_options(self) -> FetchOptions:
+        """The options of fetch."""
+        from minutch.cycle.fetch.fetcher import FetchOptions
+
+        return FetchOptions(self.options.threads, self.one_pass)
 
     def parse(self, segment: Path) -> Call:
         """Parses a segment's pages, where fetch has not done so."""

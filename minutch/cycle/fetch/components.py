@@ -78,13 +78,11 @@ class FetchComponents:
         """Makes the publishers."""
         return Publishers(self._conf, clock)
 
-    def parser_factory(
-        self, segment_name: str, *, for_step: bool = False
-    ) -> Callable[[], PageParser]:
+    def parser_factory(self, *, for_step: bool = False) -> Callable[[], PageParser]:
         """Returns a function that makes the parser of fetched pages, in the worker that needs it;
         `for_step`: that of the parse step.
         """
-        return partial(PageParser, self._conf, segment_name, fetching=not for_step)
+        return partial(PageParser, self._conf, fetching=not for_step)
 
     @cached_property
     def pool(self) -> PoolSettings:

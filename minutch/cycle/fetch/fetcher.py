@@ -94,9 +94,7 @@ def fetch(
     Segment(segment).finish()
     Segment(segment).check()
     clock = SteadyClock(context.clock)
-    settings = FetchSettings.from_conf(conf, clock.now(), options.threads)
-    if options.parse and not settings.parse and runs_here(conf):
-        settings = replace(settings, parse=True, for_step=True)
+    settings = settings_of(conf, options, clock)
     if settings.warc is not None:
         conf = archiving(conf)
     log.info(
@@ -129,6 +127,14 @@ def fetch(
     if job.interrupted:
         counters.add(INTERRUPTED)
     return counters
+
+
+def settings_of(conf: Configuration, options: FetchOptions, clock: Clock) -> FetchSettings:
+    """Returns the settings of a fetch that begins now. Raises ConfigError."""
+    settings = FetchSettings.from_conf(conf, clock.now(), options.threads)
+    if options.parse and not settings.parse and runs_here(conf):
+        return replace(settings, parse=True, for_step=True)
+    return settings
 
 
 @contextmanager

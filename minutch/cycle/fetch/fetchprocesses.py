@@ -131,7 +131,6 @@ class _Child:
 
     async def _settled(self, results: FetchResults) -> None:
         """All URLs of a list have ended that is not the current one."""
-        results.recorder.close()
         await asyncio.to_thread(results.close)
         number = next(number for number, one in self.lists.items() if one is results)
         del self.lists[number]

@@ -165,6 +165,7 @@ class FetchLoop:
         for item in turnover.unlisted:
             self.queues.add(item, now)
         turnover.finish()
+        self.results.recorder.hurry()  # a list before ends when its pages are parsed
         self._look_for_ended()
 
     def _look_for_ended(self) -> None:
@@ -286,8 +287,7 @@ class FetchLoop:
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
-        parsing = sum(results.recorder.parsing for results in self.open_results)
-        return len(self._running) - parsing - len(self.visits)
+        return len(self._running) - self.results.recorder.parsing - len(self.visits)
 
     def _open_places(self) -> int:
         """Places that are open: one more every fetcher.threads.start.delay ms at the beginning."""

@@ -22,7 +22,15 @@ from typing import Final, Self
 from minutch.clock import SteadyClock
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.display import Display, host_table, result_table
-from minutch.cycle.fetch.fetcher import INTERRUPTED, LEFT, check_agent, working
+from minutch.cycle.fetch.fetcher import (
+    INTERRUPTED,
+    LEFT,
+    PARSED,
+    FetchOptions,
+    check_agent,
+    settings_of,
+    working,
+)
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
 from minutch.cycle.fetch.frontier.hoststate import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
@@ -30,7 +38,6 @@ from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import STOPPED, Interrupted, ListFetch, signals
 from minutch.cycle.fetch.results.captures import archiving
 from minutch.cycle.fetch.session import SessionFiles
-from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.watch import Watch
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment
@@ -63,7 +70,7 @@ class RoundsFetch:
     """
 
     context: JobContext
-    threads: int | None
+    options: FetchOptions
     interrupted: bool = False
     _processes: FetchProcesses | None = None
     _thread: threading.Thread | None = None
@@ -153,9 +160,9 @@ class RoundsFetch:
         self._until(lambda: processes.has_replied("taken", one.number))
         one.listed += processes.replies[("taken", one.number)][0]
 
-    def close(self) -> Counters:
-        """Closes the oldest segment, when all its URLs have ended. Raises StoreError, FormatError,
-        Interrupted.
+    def close(self, context: JobContext) -> Counters:
+        """Closes the oldest segment, when all its URLs have ended; reports what was parsed. Raises
+        StoreError, FormatError, Interrupted.
         """
         one, processes = self._open[0], self._running
         self._until(lambda: processes.is_settled(one.number))
@@ -166,10 +173,12 @@ class RoundsFetch:
         with one.lock:
             self._open.remove(one)
             ledger.check(str(one.job.segment))
-            one.job.close(ledger.generated)
+            parsed = one.job.close(ledger.generated)
             one.conf_success()
         for line in result_table(ledger):
             log.info("Fetcher: %s", line)
+        if parsed:
+            context.report(PARSED, parsed)
         counters = ledger.counters()
         if self.interrupted:
             counters.add(INTERRUPTED)
@@ -190,7 +199,7 @@ class RoundsFetch:
         segment.finish()
         segment.check()
         clock = SteadyClock(context.clock)
-        settings = FetchSettings.from_conf(conf, clock.now(), self.threads)
+        settings = settings_of(conf, self.options, clock)
         if settings.warc is not None:
             conf = archiving(conf)
         state = Path(conf.get(STATE_PROPERTY) or state_folder(path))

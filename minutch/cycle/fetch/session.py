@@ -66,6 +66,7 @@ class FetchSession:
     neighbours: Neighbours
     resumed: Resumed
     follower: LinkFollower | None
+    parser: PageParser | None
     results_of: Callable[[SessionFiles], FetchResults]
     """Makes the results of another segment."""
 
@@ -80,8 +81,8 @@ class FetchSession:
             await self.loop.run(self._take_up)
         finally:
             self.frontier.close()
-            for results in self.loop.open_results:
-                results.recorder.close()
+            if self.parser is not None:
+                self.parser.close()
             await self.protocols.close()
             for results in self.loop.open_results:
                 await asyncio.to_thread(results.close)
@@ -155,9 +156,11 @@ def open_session(
     visits = Visits(queues, clock, names, wakeup)
     protocols = ProtocolLookup(components.protocol_factory, visits.of)
 
+    parser = make_parser(settings, components)
+
     def results_of(files: SessionFiles) -> FetchResults:
         return FetchResults(
-            make_recorder(files.segment.name, settings, components),
+            make_recorder(files.segment.name, settings, components, parser),
             FetchLog(files.log, stored_codec(settings.form.compression)),
             Ledger(),
             stats,
@@ -198,7 +201,7 @@ def open_session(
         index.records - resumed.ledger.settled,
     )
     return FetchSession(
-        loop, frontier, protocols, listener, neighbours, resumed, follower, results_of
+        loop, frontier, protocols, listener, neighbours, resumed, follower, parser, results_of
     )
 
 
@@ -209,17 +212,24 @@ def _archive(files: SessionFiles, settings: FetchSettings, clock: Clock) -> Page
     return PageArchive(files.segment, folder, number, settings.warc, clock)
 
 
+def make_parser(settings: FetchSettings, components: FetchComponents) -> PageParser | None:
+    """Makes what parses pages as they come; None where they are not parsed."""
+    if not settings.parse:
+        return None
+    from minutch.cycle.fetch.fetchparser import FetchParser
+
+    factory = components.parser_factory(for_step=settings.for_step)
+    return FetchParser(factory, components.pool, settings)
+
+
 def make_recorder(
-    segment_name: str, settings: FetchSettings, components: FetchComponents
+    segment_name: str,
+    settings: FetchSettings,
+    components: FetchComponents,
+    parser: PageParser | None = None,
 ) -> Recorder:
     """Makes the recorder of a segment."""
     mime, signature = components.mime, components.signature
-    parser: PageParser | None = None
-    if settings.parse:
-        from minutch.cycle.fetch.fetchparser import FetchParser
-
-        make_parser = components.parser_factory(segment_name, for_step=settings.for_step)
-        parser = FetchParser(make_parser, components.pool, settings)
     return Recorder(
         segment_name,
         settings,

@@ -75,8 +75,10 @@ class PageResult:
 class PageParser:
     """The parse step for pages, as configured."""
 
-    def __init__(self, conf: Configuration, segment_name: str, *, fetching: bool = False) -> None:
-        """`fetching`: the pages come from a fetch that is under way, all of them fetched with
+    def __init__(
+        self, conf: Configuration, segment_name: str | None = None, *, fetching: bool = False
+    ) -> None:
+        """`segment_name` is that which documents get, None: each page's own. `fetching`: the pages come from a fetch that is under way, all of them fetched with
         success.
 
         Then links are always filtered, and documents carry the time of the fetch.
@@ -170,7 +172,10 @@ class PageParser:
         for page, url, parse in described:
             digest = self._signature.calculate(page.content, parse.text)
             metadata = parse.data.content_meta
-            metadata.set(SEGMENT_NAME_KEY, self._segment_name)
+            name = self._segment_name
+            if name is None:
+                name = page.content.metadata.first(SEGMENT_NAME_KEY) or ""
+            metadata.set(SEGMENT_NAME_KEY, name)
             metadata.set(SIGNATURE_KEY, digest.hex())
             try:
                 self._scoring.pass_score_after_parsing(url, page.content, parse)

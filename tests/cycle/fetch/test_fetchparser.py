@@ -347,7 +347,7 @@ async def test_while_one_worker_hangs_another_works(
 def fetch_parser(conf: Configuration, settings: FetchSettings | None = None) -> FetchParser:
     components = FetchComponents(conf)
     return FetchParser(
-        components.parser_factory("seg"),
+        components.parser_factory(),
         components.pool,
         settings or FetchSettings.from_conf(conf, 0),
     )
@@ -360,7 +360,7 @@ def fetched_page(url: str, body: bytes) -> tuple[bytes, int]:
 
 def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     conf = conf_for().with_values(trap)
-    parser = FetchComponents(conf).parser_factory("seg")
+    parser = FetchComponents(conf).parser_factory()
     item = pack_page(*fetched_page("http://h/", b"good"))
     (plain,), (full,) = (
         task.finish([task.run(item)])

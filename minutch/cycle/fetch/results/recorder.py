@@ -211,11 +211,6 @@ class Recorder:
         if self._parser is not None:
             self._parser.hurry()
 
-    def close(self) -> None:
-        """Gives up what is being parsed."""
-        if self._parser is not None:
-            self._parser.close()
-
     @staticmethod
     def _stored(content: Content, fetch_status: int) -> bytes:
         """The content as it is stored and parsed, with its fetch status."""
