@@ -78,8 +78,8 @@ class PageParser:
     def __init__(
         self, conf: Configuration, segment_name: str | None = None, *, fetching: bool = False
     ) -> None:
-        """`segment_name` is that which documents get, None: each page's own. `fetching`: the pages come from a fetch that is under way, all of them fetched with
-        success.
+        """`segment_name` is what documents get as their segment's, None: each page's own.
+        `fetching`: the pages come from a fetch that is under way, all of them fetched with success.
 
         Then links are always filtered, and documents carry the time of the fetch.
         """

@@ -86,16 +86,14 @@ def run(folder: Path, urls: list[str], conf: Configuration, *, whole: bool) -> S
 
 
 def records(segment: Segment, folder: str) -> dict[str, list[tuple[bytes, bytes]]]:
-    """The records of each part, bytes as they are but for the moment of a request.
-
-    Where redirects lead to a page that is listed itself, crawl_fetch has records of one key, in the
-    order in which answers came.
+    """The records of each part, bytes as they are but for the moment of a request, in one order:
+    where redirects lead to one page, records of one key are in the order in which answers came.
     """
     found = {}
     for path in segment.data_files(folder):
         with SequenceFileReader(path) as reader:
             rows = [(key, MOMENT.sub(b"", value)) for key, value in reader]
-        found[str(path.relative_to(segment.path))] = sorted(rows) if folder == CRAWL_FETCH else rows
+        found[str(path.relative_to(segment.path))] = sorted(rows)
     return found
 
 
@@ -114,7 +112,7 @@ def records(segment: Segment, folder: str) -> dict[str, list[tuple[bytes, bytes]
 def test_all_parts_have_the_same_bytes(
     server: MisbehavingServer, tmp_path: Path, given: dict[str, str]
 ) -> None:
-    """Keys, values and their order in every part; what differs are the random markers of files.
+    """Keys and values in every part; what differs are the random markers of files.
 
     Of the settings some are for pages that the fetcher parses for itself (fetcher.parse): refreshes
     and links that are followed at once, pages without a parse that are signed or given up.
