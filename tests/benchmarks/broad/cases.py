@@ -51,7 +51,7 @@ CASES: Final = (
     _cpu("cpu-200", 200, 200_000),
     _cpu("cpu-100k", 100_000, 200_000),
     Case("list-5m", Mode.START, Plan(100_000, 5_000_000, 5.0)),
-    Case("overlap", Mode.ROUNDS, Plan(1_000, 8_000, 1.0, skew=0.3, links=15)),
+    Case("overlap", Mode.ROUNDS, Plan(1_000, 8_000, 1.0, skew=0.1, links=15)),
 )
 QUICK: Final = (
     Case("quick", Mode.RATE, Plan(100, 300, 0.3, 0.1)),

@@ -15,6 +15,7 @@ import numpy as np
 
 from tests.benchmarks.broad import tables
 from tests.benchmarks.broad.audit import audit
+from tests.benchmarks.broad.bound import ideal
 from tests.benchmarks.broad.cases import Case
 from tests.benchmarks.broad.goals import CPU, FASTER, IDLE
 from tests.benchmarks.broad.requestlog import QUESTION, ROBOTS, Requests, read
@@ -97,10 +98,13 @@ def compare(
         (name, *(tables.number(figures[name], 3) for figures in (first, second))) for name in first
     ]
     figures = {f"{name}, {mode}": one[name] for mode, (one, _) in found.items() for name in one}
+    bound = ideal(web).time(1.0)
+    figures["bound of the last page"] = bound
     figures[FASTER] = second["pages a second"] / first["pages a second"]
     figures["violations"] = sum(len(audited.violations) for _, audited in found.values())
     audits = [f"{mode}: {tables.audited(audited)}" for mode, (_, audited) in found.items()]
-    text = "\n\n".join([tables.table(("", *found), rows), *audits])
+    at_most = f"An ideal crawler that knows all pages has the last one after {bound:,.1f} s."
+    text = "\n\n".join([tables.table(("", *found), rows), at_most, *audits])
     return text, figures, all(audited.passed for _, audited in found.values())
 
 
