@@ -41,6 +41,7 @@ CHUNK: Final = 3996
 _PATH: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'():@&=$,;/"
 )
+_ENCODED: Final = [chr(byte) if byte in _PATH else f"%{byte:02X}" for byte in range(256)]
 _ALREADY_NAMED: Final = {"content-encoding", "content-type", "date", "server"}
 
 
@@ -165,7 +166,7 @@ def reversed_key(url: str, epoch: int) -> str:
 
 def encoded_path(url: str) -> str:
     """Encodes a URL as if it were all path (URIUtil.encodePath of Commons HttpClient 3)."""
-    return "".join(chr(byte) if byte in _PATH else f"%{byte:02X}" for byte in encode_text(url))
+    return "".join(map(_ENCODED.__getitem__, encode_text(url)))
 
 
 def cbor_document(text: str) -> bytes:
@@ -174,14 +175,15 @@ def cbor_document(text: str) -> bytes:
     if len(units) <= 2 * CHUNK:
         return _SELF_DESCRIBED + _text_string(units)
     chunks = []
-    while units:
-        end = min(2 * CHUNK, len(units))
+    begin = 0
+    while begin < len(units):
+        end = min(begin + 2 * CHUNK, len(units))
         if (
             end < len(units) and 0xD8 <= units[end - 1] <= 0xDB
         ):  # not between the halves of a character
             end -= 2
-        chunks.append(_text_string(units[:end]))
-        units = units[end:]
+        chunks.append(_text_string(units[begin:end]))
+        begin = end
     return b"".join((_SELF_DESCRIBED, _CHUNKED_TEXT, *chunks, _BREAK))
 
 

@@ -44,6 +44,7 @@ SHA256: Final = "sha256"
 DIGESTS: Final = {SHA1: sha1, SHA256: sha256}
 
 LEVEL_PROPERTY: Final = "warc.output.level"
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND: Final = 253_402_300_799
 _NOT_IN_FIELDS: Final = re.compile(r"[\x00-\x1f\x7f]+")
@@ -280,7 +281,7 @@ def target_uri(url: str) -> str:
     text = url.replace(" ", "%20")
     try:
         parsed = parse_uri(text)
-        text = "".join(c if c.isascii() else escape_unsafe(c) for c in text)
+        text = _NOT_ASCII.sub(lambda found: escape_unsafe(found[0]), text)
     except UrlError:
         text = escape_unsafe(text)
         parsed = parse_uri(text)

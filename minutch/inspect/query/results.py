@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
@@ -17,6 +18,7 @@ MOST: Final = 1000
 _NARROWEST: Final = 8
 _GAP: Final = "  "
 _ROWS_AT_A_TIME: Final = 10_000
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
 def text_table(frame: pl.DataFrame, width: int | None) -> Iterator[str]:
@@ -51,20 +53,31 @@ def _fitted(widths: list[int], room: int) -> list[int]:
 
 
 def _cell(text: str, size: int, right: bool) -> str:
-    if _columns_of(text) > size:
-        while _columns_of(text) > size - 1:
-            text = text[:-1]
-        text += "…"
-    space = " " * (size - _columns_of(text))
+    columns = _columns_of(text)
+    if columns > size:
+        text = _cut(text, size - 1) + "…"
+        columns = _columns_of(text)
+    space = " " * (size - columns)
     return space + text if right else text + space
+
+
+def _cut(text: str, size: int) -> str:
+    """Returns the longest beginning that takes at most so many columns."""
+    columns = 0
+    for place, char in enumerate(text):
+        columns += _columns_of(char)
+        if columns > size:
+            return text[:place]
+    return text
 
 
 def _columns_of(text: str) -> int:
     """Returns the number of a terminal's columns that a text takes."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+    others = _NOT_ASCII.findall(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in others)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in others)
 
 
 def _shown(value: object) -> str:  # noqa: PLR0911 - one return a case

@@ -333,3 +333,15 @@ def test_lines_fit_into_the_terminal(rows: list[tuple[str, int, str]], width: in
     lines = list(text_table(frame, width))
     assert len(lines) == len(rows) + 2
     assert all("\n" not in line and len(line) <= width for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [("é" * 2_000_000, "é" * 9), ("漢" * 2_000_000, "漢" * 4), ("e\u0301" * 10**6, "e\u0301" * 9)],
+    ids=["one column", "two columns", "combining"],
+)
+def test_a_text_of_megabytes_is_cut_at_once(text: str, cut: str) -> None:
+    """A text column of `pages` may be as long as http.content.limit permits. Cutting it character
+    by character from its end would take hours.
+    """
+    assert list(text_table(pl.DataFrame({"text": [text]}), 10))[2] == cut + "…"
