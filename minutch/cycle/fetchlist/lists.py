@@ -28,6 +28,8 @@ from minutch.cycle.fetchlist.select import by_rank, ranks_of, url_hashes
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, new_segment
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
+from minutch.kernels.arrow import from_series
+from minutch.kernels.distinct import numbered
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.metadata.rawmap import merge
 from minutch.work.engine import engine_of, runs_here
@@ -48,12 +50,10 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
     `entries`.
     """
     own = MapWritable({Text(GENERATE_TIME_KEY): LongWritable(time)}).to_bytes()
-    metadata = entries["metadata"].fill_null(own)
-    others = entries["metadata"].is_not_null().arg_true()
-    if len(others):
-        merged = [merge(data, own) for data in metadata.gather(others)]
-        metadata = metadata.scatter(others, pl.Series(merged, dtype=pl.Binary))
-    return entries.with_columns(metadata=metadata)
+    values = entries["metadata"]
+    rows, numbers = numbered(from_series(values).column)  # many pages have the same
+    stamped = [own if data is None else merge(data, own) for data in values.gather(rows)]
+    return entries.with_columns(metadata=pl.Series(stamped, dtype=pl.Binary).gather(numbers))
 
 
 def listed_keys(segment: Segment) -> pl.Series:
