@@ -27,9 +27,7 @@ from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER
 from minutch.job import Counters, JobContext
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.terminal import counted
-from minutch.work.tables.frame import empty
 from minutch.work.tables.workfolders import remove
 
 if TYPE_CHECKING:
@@ -150,7 +148,7 @@ class OverlappingCrawler(Crawler):
             writer = FetchListWriter.from_conf(
                 self.calls.segments, context.conf, fetchers=None, seed=None
             )
-            self._carried = writer.write(empty(CRAWLDB_SCHEMA), context.clock)
+            self._carried = writer.begin(context.clock)
             self._tail = self.fetching.turn(self._carried, context)
             log.info(
                 "%s of segment %s go on in segment %s",

@@ -75,7 +75,10 @@ def freegen(
     entries = injected_scores(entries, ScoringFilters(conf), counters)
     counters.add(SELECTED, len(entries))
     writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=None)
-    return writer.write(entries, context.clock), counters
+    with writer.collecting(segments) as lists:
+        lists.add(entries.with_columns(segment=1))
+        (segment,) = lists.write(context.clock)
+    return segment, counters
 
 
 def _entries(urls: pl.Series, interval: int, now: int) -> pl.DataFrame:

@@ -11,7 +11,7 @@ Source: org.apache.nutch.crawl.Generator.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, generatemarks, select
 from minutch.cycle.fetchlist.lists import FetchListWriter, stamp
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
+from minutch.cycle.segment.store import Segment
 from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import GENERATE_TIME_KEY
@@ -72,38 +73,41 @@ def generate(
     engine, output = engine_of(conf), OutputSettings.from_conf(conf)
     db, result = CrawlDb(crawldb), Generated()
 
-    def mark(keys: pl.Series, time: int) -> None:
+    def mark(keys: Iterable[pl.Series], time: int) -> None:
         with context.progress("generate: updating the CrawlDb") as progress:
             generatemarks.mark(db, keys, time, engine=engine, output=output, progress=progress)
 
     _log_start(options)
     with db.lock(options.force):
         generatemarks.make_up(db, selector.schedule, mark)
-        with context.progress("generate", db.estimate) as progress:
-            chosen, next_due = selector.choose(db, engine, result.counters, progress)
-        hosts = selector.hosts
-        if chosen.is_empty():
-            result.next_due = next_due
-            _log_why(result)
-            return result
         # Nutch draws a seed, so that a host is not always in the same part
         writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=time)
-        update = conf.get_boolean(UPDATE_PROPERTY, False)
-        with generatemarks.planned(db, segments, time) if update else nullcontext():
-            for number in range(1, options.max_segments + 1):
-                is_here = chosen["segment"] == number
-                entries = chosen if is_here.all() else chosen.filter(is_here)
-                if len(entries):
-                    entries = stamp(entries, time)
-                    entries = entries if hosts is None else hosts.with_delays(entries)
-                    if options.into is None:
-                        result.segments.append(writer.write(entries, context.clock))
-                    else:
-                        result.added += writer.add(entries, options.into)
-                        result.segments = [options.into]
-                    log.info("Generator: segment: %s", result.segments[-1])
-            if update:
-                mark(chosen["key"], time)
+        with writer.collecting(db.path) as lists:
+            with context.progress("generate", db.estimate) as progress:
+                chosen, result.next_due = selector.choose(db, engine, result.counters, progress)
+                for table in chosen:
+                    lists.add(table)
+            if not lists.entries:
+                _log_why(result)
+                return result
+            hosts = selector.hosts
+
+            def finished(entries: pl.DataFrame) -> pl.DataFrame:
+                entries = stamp(entries, time)
+                return entries if hosts is None else hosts.with_delays(entries)
+
+            update = conf.get_boolean(UPDATE_PROPERTY, False)
+            with generatemarks.planned(db, segments, time) if update else nullcontext():
+                if options.into is not None:
+                    result.added = lists.add_to(Segment(options.into), finished)
+                    made = iter([options.into])
+                else:
+                    made = lists.write(context.clock, finished)
+                for segment in made:
+                    result.segments.append(segment)
+                    log.info("Generator: segment: %s", segment)
+                if update:
+                    mark(generatemarks.keys_in(map(Segment, result.segments)), time)
     return result
 
 

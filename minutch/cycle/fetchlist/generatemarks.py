@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -44,7 +44,7 @@ RECORD: Final = ".generated"
 
 def mark(
     db: CrawlDb,
-    selected: pl.Series,
+    selected: Iterable[pl.Series],
     time: int,
     *,
     engine: Engine,
@@ -72,7 +72,8 @@ def mark(
         EntrySources([db], engine, EntryFilter(), spill=db.path) as old,
         Shuffle(engine.parts, schema, budget=budget, spill=db.path) as keys,
     ):
-        keys.add(selected.to_frame("key"))
+        for some in selected:
+            keys.add(some.to_frame("key"))
         sources = [*old.sources, engine.local_source(keys)]
         rewrite(db, engine, output, sources, step, progress)
 
@@ -109,7 +110,7 @@ def plan(db: CrawlDb, segments: Path, time: int) -> None:
 
 
 def make_up(
-    db: CrawlDb, schedule: AbstractFetchSchedule, mark: Callable[[pl.Series, int], None]
+    db: CrawlDb, schedule: AbstractFetchSchedule, mark: Callable[[Iterable[pl.Series], int], None]
 ) -> None:
     """Marks the entries of a run that was stopped before it did; the caller holds the lock. Raises
     StoreError.
@@ -122,14 +123,18 @@ def make_up(
     lists = [
         segment for segment in _lists(db.path / folder, time) if not _is_over(segment, db, schedule)
     ]
-    keys = [table["key"] for segment in lists for table in _entries(segment)]
-    if keys:
+    if lists:
         log.info(
             "Generator: marking the pages of %s, which a run that was stopped has left",
             counted(len(lists), "segments"),
         )
-        mark(pl.concat(keys), time)
+        mark(keys_in(lists), time)
     record.unlink()
+
+
+def keys_in(lists: Iterable[Segment]) -> Iterator[pl.Series]:
+    """Yields the keys of the entries in the fetch lists of some segments."""
+    return (table["key"] for segment in lists for table in _entries(segment))
 
 
 def _read(record: Path) -> tuple[str, int]:

@@ -12,37 +12,44 @@ Source: org.apache.nutch.crawl.Generator.partitionSegment, HashComparator.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.fetchlist.partition import UrlPartitioner
-from minutch.cycle.fetchlist.select import by_rank, ranks_of, url_hashes
+from minutch.cycle.fetchlist.select import url_hashes
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, new_segment
+from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.kernels.arrow import from_series
 from minutch.kernels.distinct import numbered
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.metadata.rawmap import merge
 from minutch.work.engine import engine_of, runs_here
 from minutch.work.tables.compression import Compression, output_compression
-from minutch.work.tables.crawldata import CrawlDataWriter, scan
+from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.database import part_name
-from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.frame import decode_keys, empty
 from minutch.work.tables.install import NEW, sync_path, sync_tree
+from minutch.work.tables.parallel import memory_budget
+from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.workfolders import work_folder
 
-_AT_A_TIME: Final = 1 << 19
-"""Entries that are put into the order of a list at a time."""
+_PLACE: Final = 12
+"""Bytes of an entry's place: its segment, its part and the hash of its URL, each a big-endian
+int.
+"""
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
@@ -54,12 +61,6 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
     rows, numbers = numbered(from_series(values).column)  # many pages have the same
     stamped = [own if data is None else merge(data, own) for data in values.gather(rows)]
     return entries.with_columns(metadata=pl.Series(stamped, dtype=pl.Binary).gather(numbers))
-
-
-def listed_keys(segment: Segment) -> pl.Series:
-    """Returns the keys of a segment's fetch list. Raises FormatError."""
-    keys = [table["key"] for part in segment.data_files(CRAWL_GENERATE) for table in scan(part)]
-    return pl.concat([pl.Series("key", [], pl.Binary), *keys])
 
 
 def number_of_lists(conf: Configuration, asked: int | None) -> int:
@@ -84,25 +85,20 @@ def address_of(host: str) -> str | None:
         return None
 
 
+@dataclass(frozen=True)
 class FetchListWriter:
     """Writes segments into the directory `segments`, each list in `parts` parts by `partitioner`.
 
-    `complete` is called with the folder of each list that is whole.
+    `complete` is called with the folder of each list that is whole. Entries that do not fit into
+    `memory` bytes are sorted on disk.
     """
 
-    def __init__(
-        self,
-        segments: Path,
-        parts: int,
-        partitioner: UrlPartitioner,
-        compression: Compression,
-        complete: Callable[[Path], None],
-    ) -> None:
-        self._segments = segments
-        self._parts = parts
-        self._partitioner = partitioner
-        self._compression = compression
-        self._complete = complete
+    segments: Path
+    parts: int
+    partitioner: UrlPartitioner
+    compression: Compression
+    complete: Callable[[Path], None]
+    memory: int
 
     @classmethod
     def from_conf(
@@ -115,47 +111,106 @@ class FetchListWriter:
             UrlPartitioner.from_conf(conf, address_of, seed),
             output_compression(conf),
             partial(mark_success, conf),
+            memory_budget(conf),
         )
 
-    def write(self, entries: pl.DataFrame, clock: Clock) -> Path:
-        """Makes a new segment with these entries, which may come in any order; returns its path."""
-        with new_segment(self._segments, clock, CRAWL_GENERATE) as segment:
-            self._fill(segment.path / CRAWL_GENERATE, entries, 0)
-            self._complete(segment.path / CRAWL_GENERATE)
+    def begin(self, clock: Clock) -> Path:
+        """Makes a segment whose list is empty until parts are added; returns its path."""
+        with new_segment(self.segments, clock, CRAWL_GENERATE) as segment:
+            self.write_part(segment.path / CRAWL_GENERATE / part_name(0), [empty(CRAWLDB_SCHEMA)])
         return segment.path
 
-    def add(self, entries: pl.DataFrame, segment: Path) -> list[Path]:
-        """Adds parts with these entries to the list of a segment; returns their paths."""
-        folder = segment / CRAWL_GENERATE
-        begun = len(Segment(segment).data_files(CRAWL_GENERATE))
-        with work_folder(segment, NEW) as fresh:
-            self._fill(fresh, entries, begun)
+    def write_part(self, path: Path, tables: Iterable[pl.DataFrame]) -> None:
+        """Writes a part of a list."""
+        with CrawlDataWriter(path, mapfile=False, **self.compression.options) as file:
+            for table in tables:
+                file.write(table)
+
+    @contextmanager
+    def collecting(self, spill: Path) -> Iterator[FetchLists]:
+        """Takes in the entries of new segments; what does not fit into memory goes to a folder in
+        `spill`, which is gone at the end.
+        """
+        with Shuffle(1, CRAWLDB_SCHEMA, budget=self.memory // 2, spill=spill) as rows:
+            yield FetchLists(self, rows)
+
+
+@dataclass
+class FetchLists:
+    """Entries on their way into the lists of segments, in the order of these: the key of a row is
+    its place there, and then the URL.
+    """
+
+    _writer: FetchListWriter
+    _rows: Shuffle
+    entries: int = 0
+    """Number of entries."""
+    _segments: set[int] = field(default_factory=set)
+
+    def add(self, entries: pl.DataFrame) -> None:
+        """Takes in entries (CRAWLDB_SCHEMA, more columns may follow), each with its `segment`."""
+        self.entries += len(entries)
+        keys, segment = entries["key"], entries["segment"].to_numpy()
+        part = self._writer.partitioner.parts_of(decode_keys(keys), self._writer.parts).to_numpy()
+        place = np.column_stack([segment, part, url_hashes(keys)]).astype(">u4")
+        places, at = np.frombuffer(place.tobytes(), np.uint8), np.arange(len(keys)) * _PLACE
+        place_of = string_column("place", places, at, np.full(len(keys), _PLACE, np.int32))
+        self._segments |= set(np.unique(segment).tolist())
+        rows = entries.select(CRAWLDB_SCHEMA.names()).with_columns(place_of)
+        self._rows.add(rows.with_columns(key=pl.col("place") + pl.col("key")).drop("place"))
+
+    def write(
+        self, clock: Clock, finish: Callable[[pl.DataFrame], pl.DataFrame] = lambda table: table
+    ) -> Iterator[Path]:
+        """Makes the segments, as `finish` leaves their entries, and yields the path of each."""
+        cut = _Cut(self._rows.sorted(0))
+        for number in sorted(self._segments):
+            with new_segment(self._writer.segments, clock, CRAWL_GENERATE) as segment:
+                folder = segment.path / CRAWL_GENERATE
+                for part in range(self._writer.parts):
+                    tables = map(finish, cut.up_to(number, part))
+                    self._writer.write_part(folder / part_name(part), tables)
+                self._writer.complete(folder)
+            yield segment.path
+
+    def add_to(
+        self, segment: Segment, finish: Callable[[pl.DataFrame], pl.DataFrame] = lambda table: table
+    ) -> list[Path]:
+        """Adds parts to the list of a segment, where all entries are for one; returns their
+        paths.
+        """
+        folder, begun = segment.path / CRAWL_GENERATE, len(segment.data_files(CRAWL_GENERATE))
+        names = [part_name(begun + part) for part in range(self._writer.parts)]
+        cut, (number,) = _Cut(self._rows.sorted(0)), self._segments
+        with work_folder(segment.path, NEW) as fresh:
+            for part, name in enumerate(names):
+                self._writer.write_part(fresh / name, map(finish, cut.up_to(number, part)))
             sync_tree(fresh)
-            names = [part_name(begun + part) for part in range(self._parts)]
             for name in names:
                 crc_path(fresh / name).rename(crc_path(folder / name))
                 (fresh / name).rename(folder / name)
         sync_path(folder)
         return [folder / name for name in names]
 
-    def _fill(self, folder: Path, entries: pl.DataFrame, begun: int) -> None:
-        """Writes the parts, numbered from `begun`."""
-        part_of = (
-            self._partitioner.parts_of(decode_keys(entries["key"]), self._parts)
-            .to_numpy()
-            .astype(np.uint32)
-        )
-        order = by_rank(
-            np.arange(len(entries)), ranks_of(part_of, url_hashes(entries["key"])), entries["key"]
-        )
-        shares = np.split(order, np.searchsorted(part_of[order], np.arange(1, self._parts)))
-        for part, rows in enumerate(shares):
-            _write_part(folder / part_name(begun + part), entries, rows, self._compression)
 
+class _Cut:
+    """Sorted rows, to be taken part by part of one segment after the other."""
 
-def _write_part(
-    path: Path, entries: pl.DataFrame, rows: NDArray[np.int64], compression: Compression
-) -> None:
-    with CrawlDataWriter(path, mapfile=False, **compression.options) as writer:
-        for start in range(0, max(1, len(rows)), _AT_A_TIME):
-            writer.write(entries[rows[start : start + _AT_A_TIME]])
+    def __init__(self, tables: Iterator[pl.DataFrame]) -> None:
+        self._tables = tables
+        self._rest = next(tables)
+
+    def up_to(self, segment: int, part: int) -> Iterator[pl.DataFrame]:
+        """Yields the rows up to the end of a part of a segment, with their URLs as keys; at least
+        one table.
+        """
+        bound = segment.to_bytes(4, "big") + (part + 1).to_bytes(4, "big")
+        while True:
+            table = self._rest
+            count = int(table["key"].search_sorted(bound))
+            yield table[:count].with_columns(pl.col("key").bin.slice(_PLACE))
+            self._rest = table[count:]
+            following = None if len(self._rest) else next(self._tables, None)
+            if following is None:
+                return
+            self._rest = following

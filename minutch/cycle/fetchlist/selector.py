@@ -3,7 +3,7 @@
     find_due    the entries that may be fetched, partition by partition (`due`)
     selection   which of them get a place (`select`), with the limits that the HostDb gives
     choose      both, by an engine (`Engine.select`): here, with no more entries in memory than may
-                get a place
+                get a place, and without limits with none but those at hand
 
 Nothing is written. generate makes segments of it; explain asks the same about one URL, or about
 all.
@@ -11,9 +11,9 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,8 +23,9 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import due, select
+from minutch.cycle.fetchlist.generatemarks import keys_in
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
-from minutch.cycle.fetchlist.lists import address_of, listed_keys
+from minutch.cycle.fetchlist.lists import address_of
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.segment.store import Segment
 from minutch.job import Counters, Progress
@@ -46,11 +47,11 @@ _MS_PER_DAY: Final = 86_400_000
 
 
 class SelectedEntries(NamedTuple):
-    """The entries that get a place, with their `segment` (from 1); where there is none, when one
-    will be due (ms).
+    """The entries that get a place, with their `segment` (from 1), in tables that are made as they
+    are taken; where there is none, when one will be due (ms).
     """
 
-    entries: pl.DataFrame
+    tables: Iterable[pl.DataFrame]
     next_due: int | None
 
 
@@ -108,7 +109,7 @@ class Selector:
         now = conf.get_long(CURRENT_TIME_PROPERTY, now)
         at = now + options.add_days * _MS_PER_DAY
         expression = _compiled(options.expression)
-        listed = None if options.into is None else listed_keys(Segment(options.into))
+        listed = None if options.into is None else _listed(Segment(options.into))
         conditions = due.Conditions.from_conf(conf, at, expression, options.busy_hosts, listed)
         hostdb = None if options.hostdb is None else HostDb(options.hostdb)
         if hostdb is not None:
@@ -158,21 +159,22 @@ class Selector:
     def choose(
         self, db: CrawlDb, engine: Engine, counters: Counters, progress: Progress
     ) -> SelectedEntries:
-        """Returns the entries that get a place; `counters` counts all others.
+        """Returns the entries that get a place; `counters` counts all others, when all are taken.
 
         Raises StoreError, FormatError.
         """
         pieces = engine.splits(db.require_parts())
         selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
         counters.add(select.NOT_IN_TOP, selected.left)
-        if len(selected.rows):
+        tables = (table for table in selected.tables if len(table))
+        some = list(islice(tables, 1))
+        if some:
             if self.hostdb is not None and self.hosts is None:
-                self.hosts = self._limits(self.hostdb, [selected.rows])
-            return SelectedEntries(selected.rows, None)
+                some += tables
+                self.hosts = self._limits(self.hostdb, some)
+            return SelectedEntries(chain(some, tables), None)
         times = list(engine.map(self._next_due, pieces, Counters(), progress))
-        return SelectedEntries(
-            selected.rows, min((time for time in times if time is not None), default=None)
-        )
+        return SelectedEntries([], min((time for time in times if time is not None), default=None))
 
     def _find(self, task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
         for frame in scan(piece):
@@ -192,6 +194,11 @@ class Selector:
     def groups(self) -> int:
         """Number of reducers; each deals out its share of the places."""
         return self.limits.reducers
+
+    @property
+    def is_open(self) -> bool:
+        """True if all that is due gets a place: no limits of topN, nor of hosts."""
+        return not self.is_limited and self.hostdb is None
 
     @property
     def limit(self) -> int | None:
@@ -246,3 +253,8 @@ def _compiled(expression: str | None) -> Expression | None:
     from minutch.expressions import compile_expression
 
     return compile_expression(expression)
+
+
+def _listed(segment: Segment) -> pl.Series:
+    """Returns the keys of a segment's fetch list. Raises FormatError."""
+    return pl.concat([pl.Series("key", [], pl.Binary), *keys_in([segment])])

@@ -173,6 +173,12 @@ class SelectionRules(Protocol):
         """Number of groups, each of which has places of its own."""
 
     @property
+    def is_open(self) -> bool:
+        """True if no row's place depends on the others: they may come in any order, some at a
+        time.
+        """
+
+    @property
     def limit(self) -> int | None:
         """Number of rows that may get a place, in all groups; None where all rows have to be in
         memory together.
@@ -191,8 +197,10 @@ class SelectionRules(Protocol):
 class Selected(NamedTuple):
     """The result of a selection."""
 
-    rows: pl.DataFrame
-    """Rows that got a place, in no order."""
+    tables: Iterable[pl.DataFrame]
+    """Rows that got a place, in no order. They are looked for, and counted, as they are taken; that
+    is once.
+    """
     left: int
     """Number of rows not looked at, as no places were left."""
 

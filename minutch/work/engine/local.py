@@ -178,11 +178,14 @@ class LocalEngine:
         parallel.
 
         The first has what is likely to be wanted, or all rows if there is memory for them; the
-        others all that there is memory for: each takes another reading.
+        others all that there is memory for: each takes another reading. Rows whose places do not
+        depend on others are given theirs as they come.
         """
         from minutch.work.engine.selection import select_rows, window_rows
         from minutch.work.tables.rankwindow import LAST, RankWindow
 
+        if rules.is_open:
+            return Selected(_all(find, pieces, rules, counters, progress), 0)
         likely = window_rows(rules.limit)
         most = max(likely, self.memory // _SHARE // _ROW)
 
@@ -209,7 +212,7 @@ class LocalEngine:
         for _, counted in entered:
             counters.merge(counted)
         selected = select_rows(rules, range(rules.groups), windows(first), counters, total)
-        return Selected(selected.rows, total - selected.seen)
+        return Selected([selected.rows], total - selected.seen)
 
     def write(
         self,
@@ -224,3 +227,18 @@ class LocalEngine:
         if progress is not None:
             task.advance = progress.advance
         return [function(task, range(parts))]
+
+
+def _all(
+    find: ReadRows[T],
+    pieces: Sequence[T],
+    rules: SelectionRules,
+    counters: Counters,
+    progress: Progress,
+) -> Iterator[pl.DataFrame]:
+    """Yields the rows that get a place, where that depends on no others."""
+    task, selection = Task(advance=progress.advance, counters=counters), None
+    for piece in pieces:
+        for table in find(task, piece):
+            selection = selection or rules.selection([table], range(rules.groups))
+            yield selection.choose([table], counters, len(table))

@@ -328,7 +328,7 @@ class SparkEngine:
             selected = self._selected(rules, rows, counted)
             if selected.is_full or last == LAST_RANK:
                 counters.merge(counted)
-                return Selected(selected.rows, rows.rows - selected.seen)
+                return Selected([selected.rows], rows.rows - selected.seen)
             room *= MORE
             last = rank_of(sketches, room * share)
             rows = enter(last, None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
 
+import polars as pl
 import pytest
 
 from minutch.clock import FakeClock
@@ -19,11 +21,11 @@ from minutch.cycle.fetchlist import generatemarks, selector
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.fsck.leftovers import in_database
-from minutch.job import JobContext
+from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum.rows import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.work.engine import selection
+from minutch.work.engine import engine_of, selection
 from minutch.work.tables import parallel
 from minutch.work.tables.crawldata import read, scan
 from tests.cycle.fetchlist.test_select import java_hash
@@ -220,7 +222,7 @@ def test_parts_of_a_list_outside_local_mode(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> None:
     """Neither on the parts of the CrawlDb nor on spans, cores and memory."""
     random = Random(seed)
@@ -228,18 +230,13 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
         f"http://h{random.randrange(9)}/{n}": page(score=random.choice((0.0, 0.5, 1.0)))
         for n in range(400)
     }
-    arguments = [
-        "-topN",
-        str(random.choice((30, 90, 500))),
-        "-maxNumSegments",
-        "2",
-        "-numFetchers",
-        "2",
-    ]
+    arguments = ["-maxNumSegments", "2", "-numFetchers", "2"]
+    if seed < 4:
+        arguments += ["-topN", str(random.choice((30, 90, 500)))]
     properties = {
         "mapreduce_job_reduces": random.choice(("1", "3")),
         "mapreduce_framework_name": "yarn",
-        "generate_max_count": random.choice(("-1", "5", "40")),
+        "generate_max_count": random.choice(("-1", "5", "40")) if seed < 4 else "-1",
         "generate_update_crawldb": "true",
     }
     results = []
@@ -265,7 +262,34 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
             {str(path.relative_to(folder)): read_records(path) for path in sorted(paths)}
         )
     assert sum(name.startswith("segments") for name in results[0]) > 1
+    if seed >= 4:  # no limits: all of them are in one segment
+        lists = [found for name, found in results[0].items() if name.startswith("segments")]
+        assert sum(map(len, lists)) == len(pages)
     assert results[0] == results[1] == results[2]
+
+
+def test_without_limits_entries_are_taken_as_they_are_read(tmp_path: Path) -> None:
+    """What is due is not collected before it is sorted to the lists, which `minutch.memory` bounds:
+    a CrawlDb of any size has its lists made in that memory.
+    """
+    write_db(tmp_path / "db", {f"http://h/{n}": page() for n in range(400)}.items(), parts=4)
+    db, job, tables = CrawlDb(tmp_path / "db"), context(), []
+
+    def watched(piece: Path) -> Iterator[pl.DataFrame]:
+        for table in scan(piece):
+            tables.append(table)
+            yield table
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selector, "scan", watched)
+        chooser = selector.Selector.from_conf(job.conf, selector.GenerateOptions(), NOW)
+        counters, progress = Counters(), job.progress("generate")
+        found = iter(chooser.choose(db, engine_of(job.conf), counters, progress).tables)
+        assert len(next(found)) == len(tables[0])
+        assert len(tables) == 1
+        assert sum(map(len, found)) == 400 - len(tables[0])
+    assert len(tables) == 4
+    assert counters["selected_total"] == 400
 
 
 @pytest.mark.parametrize("reducers", ["1", "3"])
