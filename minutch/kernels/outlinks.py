@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from minutch.kernels.hosts import plain_host
 from minutch.kernels.memory import compare, put_int, put_vint, vint_at
 from minutch.kernels.native import (
     I32,
@@ -31,6 +32,11 @@ from minutch.kernels.seeded import string_hash
 
 REJECTED: Final = -1
 PENDING: Final = -2
+IGNORES_EXTERNAL: Final = 1
+IGNORES_INTERNAL: Final = 2
+"""Flags of what goes because of the sites of link and page."""
+NAMELESS: Final = 0
+"""The site of a page whose URL has none."""
 RECORD_HEAD: Final = 8
 """Bytes before a record's key: its length and the key's."""
 
@@ -70,6 +76,9 @@ class Verdicts(NamedTuple):
     arena[outs[i, 0] :][: outs[i, 1]], for a size REJECTED or PENDING. `slots` has i + 1 or 0, in
     open addressing by hash (of `seeded`); `state` the number of URLs, and of bytes of the arena
     that are used.
+
+    A table of sites is one of these, of URLs up to the end of the host (whole ones where they are
+    not plain): outs[i, 1] is the number of the site.
     """
 
     slots: I32
@@ -82,13 +91,15 @@ class Verdicts(NamedTuple):
 
 class Kept(NamedTuple):
     """The fields of the links that are kept: back to back, and of each page their number, where
-    they end, and how many links were not looked at, since enough are kept.
+    they end, how many links were not looked at, since enough are kept, and how many were left out
+    as they lead to other sites.
     """
 
     data: U8
     counts: I64
     ends: I64
     unread: I64
+    external: I64
 
 
 @inner
@@ -114,6 +125,16 @@ def _verdict(data: U8, at: Int, size: Int, seed: Int, verdicts: Verdicts) -> Int
 
 
 @inner
+def _site(data: U8, at: Int, size: Int, seed: Int, sites: Verdicts) -> Int:
+    """The number of a URL's site; REJECTED where it has none, PENDING where nobody has said."""
+    url = _address(data, at)
+    host, host_size = plain_host(url, url + size)
+    if host_size >= 0:
+        size = host + host_size - url
+    return int64(sites.outs[_verdict(data, at, size, seed, sites), 1])
+
+
+@inner
 def _is_longer(data: U8, at: Int, size: Int, longest: Int) -> Bool:
     """Tell whether a string has more characters than `longest`."""
     if size <= longest:
@@ -129,14 +150,17 @@ def keep_links(
     pages: Pages,
     most: Int,
     longest: Int,
+    ignored: Int,
     seed: Int,
     verdicts: Verdicts,
+    sites: Verdicts,
     kept: Kept,
 ) -> Int:
-    """Write the links that are kept of each page.
+    """Write the links that are kept of each page; `ignored` are flags of those that go because of
+    their sites.
 
     Returns how many verdicts are pending (links without one are not written, three of four are
-    taken for kept), or -1 if `kept` has too little room. `verdicts` has room for all.
+    taken for kept), or -1 if `kept` has too little room. `verdicts` and `sites` have room for all.
     """
     data, rows, selves = pages
     outs, arena, out = verdicts.outs, verdicts.arena, kept.data
@@ -144,8 +168,10 @@ def keep_links(
     to = pending = 0
     for page in range(len(rows)):
         at, own, own_size = rows[page, 0], rows[page, 2], rows[page, 3]
-        number = unknown = 0
+        number = unknown = external = 0
         kept.unread[page] = 0
+        here = _site(selves, own, own_size, seed, sites) if ignored else int64(NAMELESS)
+        here = int64(NAMELESS) if here == REJECTED else here
         for link in range(rows[page, 1]):
             if number + unknown - unknown // 4 >= most:
                 kept.unread[page] = rows[page, 1] - link
@@ -158,6 +184,16 @@ def keep_links(
                 continue
             if _is_longer(data, start, length, longest):
                 continue
+            if ignored:
+                site = _site(data, start, length, seed, sites)
+                if PENDING in (site, here):
+                    unknown += 1
+                    continue
+                if site != here and ignored & IGNORES_EXTERNAL:
+                    external += site != REJECTED
+                    continue
+                if site == REJECTED or (site == here and ignored & IGNORES_INTERNAL):
+                    continue
             i = _verdict(data, start, length, seed, verdicts)
             stored = outs[i, 1]
             if stored == REJECTED:
@@ -173,6 +209,7 @@ def keep_links(
             copy_bytes(_address(out, to + stored), _address(data, rest), at - rest)
             to += stored + at - rest
         kept.counts[page] = number
+        kept.external[page] = external
         kept.ends[page] = to
         pending += unknown
     return pending

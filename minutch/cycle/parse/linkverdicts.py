@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import decode_text, encode_text
-from minutch.kernels.outlinks import REJECTED, Kept, Pages, Verdicts, keep_links, settle, view_urls
+from minutch.kernels.outlinks import (
+    NAMELESS,
+    REJECTED,
+    Kept,
+    Pages,
+    Verdicts,
+    keep_links,
+    settle,
+    view_urls,
+)
 from minutch.kernels.seeded import SEED
 from minutch.kernels.sieve import ASK, UNKNOWN, sift
 from minutch.records.links.outlinkrun import OutlinkRun
@@ -37,27 +47,14 @@ _LEARNT: Final = 16
 """URLs by which a automaton learns before all are tried again."""
 
 
-class VerdictTable:
-    """URLs and what they are stored as.
+class UrlTable:
+    """URLs, by their numbers, in a table that kernels look at and add to."""
 
-    `judge` gives a column of URLs as they are to be stored, null for those that are not.
-    `judge_one` does so for one; it is asked where there are few, and about URLs that are not UTF-8.
-    `automaton` decides about plain URLs.
-    """
-
-    def __init__(
-        self,
-        judge: Callable[[pl.Series], pl.Series],
-        judge_one: Callable[[str], str | None],
-        automaton: PlainUrlAutomaton | None = None,
-    ) -> None:
-        self._judge = judge
-        self._judge_one = judge_one
-        self._automaton = automaton
+    def __init__(self) -> None:
         self._clear(_REMEMBERED)
 
     def _clear(self, capacity: int) -> None:
-        self._table = Verdicts(
+        self.table = Verdicts(
             slots=np.zeros(2 * capacity, np.int32),
             hashes=np.empty(capacity, np.uint64),
             urls=np.empty((capacity, 2), np.int64),
@@ -66,50 +63,120 @@ class VerdictTable:
             state=np.zeros(2, np.int64),
         )
 
+    def __len__(self) -> int:
+        return int(self.table.state[0])
+
+    def make_room(self, urls: int, size: int) -> None:
+        """Makes room for so many URLs and bytes more; what there is may be forgotten."""
+        if (
+            len(self) + urls > len(self.table.hashes)
+            or self.table.state[1] + size > _REMEMBERED_BYTES
+        ):
+            self._clear(max(_REMEMBERED, 1 << urls.bit_length()))
+        self.grow(size)
+
+    def grow(self, size: int) -> None:
+        """Makes room for so many bytes more in the arena."""
+        used = int(self.table.state[1])
+        if used + size > len(self.table.arena):
+            larger = np.empty(2 * (used + size), np.uint8)
+            larger[:used] = self.table.arena[:used]
+            self.table = self.table._replace(arena=larger)
+
+    def string(self, place: Any) -> bytes:
+        """Returns the string at a place (start and size) of the arena."""
+        start, size = place
+        data: bytes = self.table.arena[start : start + size].tobytes()
+        return data
+
+    def url(self, number: int) -> str:
+        """Returns a URL."""
+        return decode_text(self.string(self.table.urls[number]))
+
+
+class SiteTable(UrlTable):
+    """URLs up to the end of the host, and the numbers of their sites."""
+
+    def __init__(self, ignored: int, site_of: Callable[[str], str]) -> None:
+        """`ignored` are flags of the links that go (`kernels.outlinks`); `site_of` raises UrlError
+        for what is no URL.
+        """
+        super().__init__()
+        self.ignored = ignored
+        self._site_of = site_of
+
+    def _clear(self, capacity: int) -> None:
+        super()._clear(capacity)
+        self._numbers, self._settled = {"": NAMELESS}, 0
+
+    def settle(self) -> None:
+        """Finds the sites of the URLs that are new."""
+        for number in range(self._settled, len(self)):
+            try:
+                site = self._site_of(self.url(number))
+            except UrlError:
+                self.table.outs[number, 1] = REJECTED
+            else:
+                self.table.outs[number, 1] = self._numbers.setdefault(site, len(self._numbers))
+        self._settled = len(self)
+
+
+class VerdictTable(UrlTable):
+    """URLs and what they are stored as.
+
+    `judge` gives a column of URLs as they are to be stored, null for those that are not.
+    `judge_one` does so for one; it is asked where there are few, and about URLs that are not UTF-8.
+    `automaton` decides about plain URLs. `sites` are for rules about two URLs.
+    """
+
+    def __init__(
+        self,
+        judge: Callable[[pl.Series], pl.Series],
+        judge_one: Callable[[str], str | None],
+        automaton: PlainUrlAutomaton | None = None,
+        sites: SiteTable | None = None,
+    ) -> None:
+        super().__init__()
+        self._judge = judge
+        self._judge_one = judge_one
+        self._automaton = automaton
+        self._sites = sites
+
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
-    ) -> list[tuple[OutlinkRun, int]]:
+    ) -> list[tuple[OutlinkRun, int, int]]:
         """Returns the links kept of each page (URL and links), `most` at most, none longer than
-        `longest` characters, and the number of those that were not looked at.
+        `longest` characters, and the numbers of those that were not looked at, and that were left
+        out since they leave the site.
         """
         laid_out = _laid_out(pages)
-        size = len(laid_out.data)
-        self._make_room(int(laid_out.rows[:, 1].sum()), size)
-        counts, ends, unread = np.zeros((3, len(pages)), np.int64)
-        kept = Kept(np.empty(size + size // 4 + _ROOM, np.uint8), counts, ends, unread)
-        settled = int(self._table.state[0])
+        size, links = len(laid_out.data), int(laid_out.rows[:, 1].sum())
+        self.make_room(links, size)
+        sites = self._sites
+        if sites is not None:
+            sites.make_room(links + len(pages), size + len(laid_out.selves))
+        counts, ends, unread, external = np.zeros((4, len(pages)), np.int64)
+        kept = Kept(np.empty(size + size // 4 + _ROOM, np.uint8), counts, ends, unread, external)
+        settled = len(self)
         while True:
-            pending = keep_links(laid_out, most, longest, SEED, self._table, kept)
+            rule = (0, self.table) if sites is None else (sites.ignored, sites.table)
+            pending = keep_links(laid_out, most, longest, rule[0], SEED, self.table, rule[1], kept)
             if not pending:
                 break
             if pending < 0:
                 kept = kept._replace(data=np.empty(2 * len(kept.data), np.uint8))
-            if self._table.state[0] > settled:
+            if sites is not None:
+                sites.settle()
+            if len(self) > settled:
                 self._settle(settled)
-                settled = int(self._table.state[0])
-        links = _cut(kept.data, counts.tolist(), ends.tolist())
-        return list(zip(links, unread.tolist(), strict=True))
-
-    def _make_room(self, links: int, size: int) -> None:
-        """Room for so many links and bytes more."""
-        if (
-            self._table.state[0] + links > len(self._table.hashes)
-            or self._table.state[1] + size > _REMEMBERED_BYTES
-        ):
-            self._clear(max(_REMEMBERED, 1 << links.bit_length()))
-        self._grow(size)
-
-    def _grow(self, size: int) -> None:
-        used = int(self._table.state[1])
-        if used + size > len(self._table.arena):
-            larger = np.empty(2 * (used + size), np.uint8)
-            larger[:used] = self._table.arena[:used]
-            self._table = self._table._replace(arena=larger)
+                settled = len(self)
+        runs = _cut(kept.data, counts.tolist(), ends.tolist())
+        return list(zip(runs, unread.tolist(), external.tolist(), strict=True))
 
     def _settle(self, first: int) -> None:
         """Finds the verdicts on the URLs from number `first` on."""
         rows = (
-            np.arange(first, int(self._table.state[0]))
+            np.arange(first, len(self))
             if self._automaton is None
             else self._undecided(self._automaton, first)
         )
@@ -120,42 +187,36 @@ class VerdictTable:
 
         judged = self._judged(rows)
         strings = from_series(judged)
-        self._grow(int(strings.views[:, 0].sum(dtype=np.int64)))
+        self.grow(int(strings.views[:, 0].sum(dtype=np.int64)))
         rejected = judged.is_null().to_numpy()
-        settle(strings.column, rejected, rows, self._table)
+        settle(strings.column, rejected, rows, self.table)
 
     def _settle_each(self, numbers: Sequence[int]) -> None:
         """The same for a few URLs, one by one."""
         for number in numbers:
             judged = self._judged_alone(number)
             if judged is None:
-                self._table.outs[number, 1] = REJECTED
+                self.table.outs[number, 1] = REJECTED
                 continue
-            self._grow(len(judged))
-            used = int(self._table.state[1])
-            self._table.arena[used : used + len(judged)] = np.frombuffer(judged, np.uint8)
-            self._table.outs[number] = used, len(judged)
-            self._table.state[1] = used + len(judged)
+            self.grow(len(judged))
+            used = int(self.table.state[1])
+            self.table.arena[used : used + len(judged)] = np.frombuffer(judged, np.uint8)
+            self.table.outs[number] = used, len(judged)
+            self.table.state[1] = used + len(judged)
 
     def _undecided(self, automaton: PlainUrlAutomaton, first: int) -> Any:
         """Returns the numbers of the URLs from `first` on that the automaton does not decide; the
         others are settled.
         """
-        said = np.full(int(self._table.state[0]) - first, UNKNOWN, np.int64)
+        said = np.full(len(self) - first, UNKNOWN, np.int64)
         while True:
-            self._grow(int(self._table.urls[first : int(self._table.state[0]), 1].sum()))
-            sift(first, said, automaton.rules, self._table)
+            self.grow(int(self.table.urls[first : len(self), 1].sum()))
+            sift(first, said, automaton.rules, self.table)
             missing = np.flatnonzero(said == UNKNOWN)
             if not len(missing):
                 return first + np.flatnonzero(said == ASK)
             for row in missing[:_LEARNT]:
-                automaton.learn(self._string(self._table.outs[first + row]))
-
-    def _string(self, place: Any) -> bytes:
-        """Returns the string at a place (start and size) of the arena."""
-        start, size = place
-        data: bytes = self._table.arena[start : start + size].tobytes()
-        return data
+                automaton.learn(self.string(self.table.outs[first + row]))
 
     def _judged(self, rows: Any) -> pl.Series:
         """Returns the stored forms of the URLs of these numbers, a Binary column with null for
@@ -165,8 +226,8 @@ class VerdictTable:
 
         from minutch.kernels.arrow import to_series
 
-        places = self._table.urls[rows]
-        arena = self._table.arena[
+        places = self.table.urls[rows]
+        arena = self.table.arena[
             places[0, 0] : places[-1].sum()
         ]  # Polars reads all of what it is given
         places[:, 0] -= places[0, 0]
@@ -182,7 +243,7 @@ class VerdictTable:
         return judged
 
     def _judged_alone(self, number: int) -> bytes | None:
-        result = self._judge_one(decode_text(self._string(self._table.urls[number])))
+        result = self._judge_one(self.url(number))
         return None if result is None else encode_text(result)
 
 

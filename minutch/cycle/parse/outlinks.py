@@ -27,7 +27,7 @@ from minutch.urls.parts import parse
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.cycle.parse.linkverdicts import VerdictTable
+    from minutch.cycle.parse.linkverdicts import SiteTable, VerdictTable
     from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 log = logging.getLogger(__name__)
@@ -61,6 +61,13 @@ class OutlinkRules:
         self._by_domain = (
             conf.get("db.ignore.external.links.mode") or "byHost"
         ).lower() == "bydomain"
+        self._exempts = (
+            self._ignores_external
+            and not self._by_domain
+            and self._exemptions is not None
+            and bool(self._exemptions.filters)
+        )
+        """Whether a link to another site may stay; exemptions are asked only about hosts."""
         self._verdicts: dict[str, dict[str, str | None]] = {}
         self._external = 0
         """Links left out so far since they leave their site."""
@@ -98,12 +105,12 @@ class OutlinkRules:
     def keep(
         self, pages: Sequence[tuple[str, OutlinkRun]], most: int, longest: int
     ) -> list[KeptLinks]:
-        """Returns the links kept of many pages (URL and links), by kernels where no rule is about
-        two URLs.
+        """Returns the links kept of many pages (URL and links), by kernels unless links to other
+        sites may be exempted.
 
         Of each page at most `most`, none of more than `longest` characters.
         """
-        if self._ignores_external or self._ignores_internal:
+        if self._exempts:
             return [self.keep_each(url, links, most, longest) for url, links in pages]
         return [KeptLinks(*kept) for kept in self._table.keep(pages, most, longest)]
 
@@ -126,7 +133,19 @@ class OutlinkRules:
         from minutch.cycle.parse.linkverdicts import VerdictTable
 
         judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
-        return VerdictTable(self._judge_column, judge_one, self._plain_automaton())
+        return VerdictTable(
+            self._judge_column, judge_one, self._plain_automaton(), self._site_table()
+        )
+
+    def _site_table(self) -> SiteTable | None:
+        """Returns the table of sites, None if no rule is about them."""
+        from minutch.cycle.parse.linkverdicts import SiteTable
+        from minutch.kernels.outlinks import IGNORES_EXTERNAL, IGNORES_INTERNAL
+
+        ignored = (
+            self._ignores_external * IGNORES_EXTERNAL | self._ignores_internal * IGNORES_INTERNAL
+        )
+        return SiteTable(ignored, self._place) if ignored else None
 
     def _plain_automaton(self) -> PlainUrlAutomaton | None:
         """Combines the verdicts of all normalizers and filters on plain links; None if one of them
@@ -174,15 +193,17 @@ class OutlinkRules:
             place = self._place(to_url)
         except UrlError:
             return False
-        if self._ignores_external and place != origin and not self._is_exempted(from_url, to_url):
+        if (
+            self._ignores_external
+            and place != origin
+            and not (self._exempts and self._is_exempted(from_url, to_url))
+        ):
             self._external += 1
             return False
         return not (self._ignores_internal and place == origin)
 
     def _is_exempted(self, from_url: str, to_url: str) -> bool:
-        """Exemptions are asked only about hosts."""
-        exemptions = None if self._by_domain else self._exemptions
-        return exemptions is not None and exemptions.is_exempted(from_url, to_url)
+        return self._exemptions is not None and self._exemptions.is_exempted(from_url, to_url)
 
     def _normalize_and_filter(self, url: str, scope: str) -> str | None:
         """Normalizes and filters a link; an error of a normalizer or filter rejects it, as in

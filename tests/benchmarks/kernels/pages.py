@@ -9,6 +9,7 @@ from unittest.mock import patch
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
+from minutch.conf import Configuration
 from minutch.cycle.crawldb import nearduplicates
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.packing import linked_records
@@ -153,7 +154,13 @@ def _absolute(made: Made) -> list[tuple[str, OutlinkRun]]:
     by="Python: link by link, each URL once",
 )
 def normalize_and_filter_links(made: Made) -> Ways:
-    return _kept(made, _absolute(made))
+    return _kept(made.conf, _absolute(made))
+
+
+@row("outlinks.keep_links", by="Python: link by link, each URL once")
+def keep_links_within_a_domain(made: Made) -> Ways:
+    rule = {"db.ignore.external.links": "true", "db.ignore.external.links.mode": "byDomain"}
+    return _kept(made.conf.with_values(rule), _absolute(made))
 
 
 @row(
@@ -170,16 +177,16 @@ def normalize_and_filter_links_that_are_not_plain(made: Made) -> Ways:
         run = OutlinkRun.of([Outlink(url, "") for url in urls[first : first + _MOST]])
         assert run is not None, "links without metadata"
         pages.append((_BASE % first, run))
-    return _kept(made, pages)
+    return _kept(made.conf, pages)
 
 
-def _kept(made: Made, pages: list[tuple[str, OutlinkRun]]) -> Ways:
+def _kept(conf: Configuration, pages: list[tuple[str, OutlinkRun]]) -> Ways:
     def by_python() -> list[list[Outlink]]:
-        rules = OutlinkRules(made.conf)
+        rules = OutlinkRules(conf)
         return [rules.keep_each(url, links, _MOST, _LONGEST).links for url, links in pages]
 
     return Ways(
-        lambda: [kept.links for kept in OutlinkRules(made.conf).keep(pages, _MOST, _LONGEST)],
+        lambda: [kept.links for kept in OutlinkRules(conf).keep(pages, _MOST, _LONGEST)],
         by_python,
         _same_links,
     )

@@ -49,15 +49,46 @@ def run_of(links: list[Outlink]) -> OutlinkRun:
 
 AT_ONCE, ONE_BY_ONE = OutlinkRules(CONF), OutlinkRules(CONF)
 """They remember what they have told."""
+WITHIN = configuration(
+    **{"db.ignore.external.links": "true", "db.ignore.external.links.mode": "byDomain"}
+)
+WITHIN_AT_ONCE, WITHIN_ONE_BY_ONE = OutlinkRules(WITHIN), OutlinkRules(WITHIN)
+SITES = [
+    "http://www.e.org/a",
+    "https://WWW.E.ORG:8443/b#c",
+    "http://e.org",
+    "http://f.org/",
+    "HTTP://f.org/",
+    "http://u:p@e.org/",
+    "http://e.org:123456/",
+    "http://e.org:/",
+    "http:///x",
+    "http:/x",
+    "http://",
+    "http://[::1]/",
+    "http://10.0.0.1/",
+    "http://d\xe4.org/",
+    "ftp://e.org/x",
+    "file:/x",
+    "javascript:x",
+    "e.org",
+    "http://e.org\udcff/",
+    "",
+]
+"""URLs of some hosts and domains, of none, and what is no URL."""
 
 
 def check(
-    pages: list[tuple[str, list[Outlink]]], most: int, longest: int, at_once: OutlinkRules = AT_ONCE
+    pages: list[tuple[str, list[Outlink]]],
+    most: int,
+    longest: int,
+    at_once: OutlinkRules = AT_ONCE,
+    one_by_one: OutlinkRules = ONE_BY_ONE,
 ) -> None:
     """The links of pages are kept alike, all at once and one by one."""
     found = at_once.keep([(url, run_of(links)) for url, links in pages], most, longest)
-    assert [(list(kept.links), kept.unread) for kept in found] == [
-        ONE_BY_ONE.keep_each(url, links, most, longest)[:2] for url, links in pages
+    assert [kept._replace(links=list(kept.links)) for kept in found] == [
+        one_by_one.keep_each(url, links, most, longest) for url, links in pages
     ]
 
 
@@ -139,6 +170,50 @@ class TestRules:
         self, pages: list[tuple[str, list[Outlink]]], most: int, longest: int
     ) -> None:
         check(pages, most, longest)
+
+    @pytest.mark.parametrize("few", [0, 2048])
+    @pytest.mark.parametrize("mode", ["byHost", "byDomain"])
+    @pytest.mark.parametrize(
+        ("external", "internal"), [("true", "false"), ("false", "true"), ("true", "true")]
+    )
+    def test_links_by_their_sites_at_once(
+        self, external: str, internal: str, mode: str, few: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """ParseOutputFormat.filterNormalize drops a link by its host or domain before it asks
+        normalizers and filters, and a link without one.
+        """
+        monkeypatch.setattr(linkverdicts, "_FEW", few)
+        conf = configuration(
+            **{
+                "db.ignore.external.links": external,
+                "db.ignore.internal.links": internal,
+                "db.ignore.external.links.mode": mode,
+            }
+        )
+        at_once, one_by_one = OutlinkRules(conf), OutlinkRules(conf)
+        links = [Outlink(f"{url}{end}", end) for end in ("", "/d/../x?y", ".gif") for url in SITES]
+        pages = [(url, links) for url in SITES]
+        for most, longest in ((100, 99), (5, 99), (0, 99), (100, 12)):
+            check(pages, most, longest, at_once, one_by_one)
+            check(pages[::-1], most, longest, OutlinkRules(conf), one_by_one)
+        if external != internal:
+            assert any(kept.links for kept in at_once.keep([(SITES[0], run_of(links))], 99, 99))
+
+    @given(
+        st.lists(
+            st.tuples(
+                urls | st.sampled_from(SITES),
+                st.lists(st.builds(Outlink, urls | st.sampled_from(SITES))),
+            ),
+            max_size=5,
+        ),
+        st.integers(0, 4),
+    )
+    @settings(max_examples=60)
+    def test_any_links_within_a_domain_at_once(
+        self, pages: list[tuple[str, list[Outlink]]], most: int
+    ) -> None:
+        check(pages, most, 60, WITHIN_AT_ONCE, WITHIN_ONE_BY_ONE)
 
     def test_a_column_holds_the_new_links_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         columns: list[pl.Series] = []
