@@ -136,12 +136,12 @@ class HtmlPages:
         page: ParsedMarkup,
     ) -> Sequence[Outlink]:
         """Returns the links of a page with absolute URLs, without those that can't be resolved."""
-        links = resolve_all(resolver, page.links)
         if not self._more_links:
-            return links
+            return resolve_all(resolver, page.links)
         more = self._more_links.links(markup, document, page, self._extractor.read)
+        links = resolve_all(resolver, joined(page.links, as_run(more)) if more else page.links)
         headers = header_links(content.metadata) if "header" in self._more_links.kinds else []
-        return joined(links, resolve_all(resolver, as_run(more)), resolve_all(own, as_run(headers)))
+        return joined(links, resolve_all(own, as_run(headers))) if headers else links
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:
