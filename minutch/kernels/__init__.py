@@ -14,5 +14,5 @@ databases go through. An installation compiles them into one library.
     `sort`, `ranges`, `match`, `distinct`    order, cut and compare columns
     `hash`, `seeded`, `simhash`              hashes
     `hosts`, `resolve`, `sieve`, `segments`, `seeds`    URLs in bulk
-    `html`, `markup`, `tags`                 pages
+    `html`, `occurrences`, `markup`, `tags`  pages
 """

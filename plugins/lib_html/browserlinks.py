@@ -13,6 +13,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -31,11 +32,11 @@ from .linkkinds import (
     SRCSET,
     URL,
     URLS,
-    LinkAttribute,
     kinds_of,
 )
 from .linkvalues import in_css, in_list, in_policy, in_srcset, in_text, is_likely
 from .metatags import read_refresh
+from .occurrences import Candidates
 from .walk import ParsedMarkup
 
 DEEPEST: Final = 3
@@ -77,7 +78,10 @@ class BrowserLinks:
             for name, attribute in LINK_ATTRIBUTES.items()
             if attribute.kind in self.kinds
         }
-        self._selector = ", ".join(_selectors(self._attributes))
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        return Candidates(self._attributes)
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -98,9 +102,8 @@ class BrowserLinks:
         kinds = self.kinds
         if "doctype" in kinds and (match := _DOCTYPE.match(data[:_HEAD])):
             yield match[2].decode("utf-8", "replace")
-        if document.root is not None:
-            for node in _elements(document, self._selector):
-                yield from self._of_element(node, inside)
+        for node in _with_drawings(self._candidates.of(document)):
+            yield from self._of_element(node, inside)
         if "text" in kinds:
             yield from in_text(page.text.decode())
         if "comment" in kinds:
@@ -186,30 +189,10 @@ class BrowserLinks:
             yield content
 
 
-def _selectors(places: Mapping[str, LinkAttribute]) -> Iterator[str]:
-    """CSS selectors of all elements that may have links; of what is in svg, that is a matter of
-    `_elements`.
-    """
-    yield from (
-        "a:empty",
-        "base",
-        "form",
-        "math",
-        "meta",
-        "style",
-        "svg",
-        "[src^='data:' i]",
-        "[data^='data:' i]",
-    )
-    for name, place in places.items():
-        if ":" not in name:
-            yield from (f"{element}[{name}]" for element in place.elements or ("",))
-
-
-def _elements(document: LexborHTMLParser, selector: str) -> Iterator[LexborNode]:
-    """Yields the elements that match, and all that are in one of svg or math."""
+def _with_drawings(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
+    """Yields the elements, and all that are in one of svg or math."""
     seen: set[int] = set()
-    for node in document.css(selector):
+    for node in nodes:
         for inner in node.traverse() if node.tag in ("math", "svg") else (node,):
             if inner.mem_id not in seen:
                 seen.add(inner.mem_id)

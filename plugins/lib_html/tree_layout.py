@@ -19,10 +19,17 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.kernels import html as kernels
 
+from .linkkinds import LINK_ATTRIBUTES
+
 log = logging.getLogger(__name__)
 
+_NAMES: Final = (
+    *kernels.ATTRIBUTES,
+    *(name for name in LINK_ATTRIBUTES if name not in kernels.ATTRIBUTES and ":" not in name),
+)
+"""Attributes that kernels look for."""
 _MARKUP: Final = (
-    "".join(f"<i {name}=={name}></i>" for name in kernels.ATTRIBUTES)
+    "".join(f"<i {name}=={name}></i>" for name in _NAMES)
     + "<p class=one id alt='' name='a&amp;b' lang>text é<b> </b><!-- c -->\n<x-iframe src=s>in"
     " it</x-iframe><svg><a xlink:href=x"
     " href=y>z</a><![CDATA[data]]></svg><a-name-of-its-own-that-is-long>end</a-name-of-its-own>"
@@ -32,8 +39,8 @@ _MOST_ATTRIBUTES: Final = 8
 
 @cache
 def attribute_numbers() -> dict[str, int] | None:
-    """Lexbor's numbers of the kernel's attributes, where it has one; None if trees are laid out
-    otherwise.
+    """Lexbor's numbers of the attributes that kernels look for, where it has one; None if trees are
+    laid out otherwise.
     """
     try:
         memory = os.open("/proc/self/mem", os.O_RDONLY)
@@ -107,7 +114,7 @@ class _Check:
                 self._attributes(address), node.attributes.items(), strict=True
             ):
                 _same("attribute", value, text or "")
-                if expected in kernels.ATTRIBUTES:
+                if expected in _NAMES:
                     _same("attribute", known.get(name) if isinstance(name, int) else name, expected)
                 else:
                     _same("attribute", name in known, False)

@@ -152,8 +152,9 @@ def _flags(elements: Elements) -> dict[str, int]:
 def _attribute_tables(numbers: Mapping[str, int]) -> kernels.Attributes:
     """Returns the attributes that matter as the kernel's argument."""
     slots = np.full(kernels.NUMBERED_NAMES, -1, np.int64)
-    for name, number in numbers.items():
-        slots[number] = kernels.ATTRIBUTES.index(name)
+    for slot, name in enumerate(kernels.ATTRIBUTES):
+        if name in numbers:
+            slots[numbers[name]] = slot
     values = np.zeros((len(kernels.ATTRIBUTES), 2), np.int64)
     return kernels.Attributes(slots, *_names(kernels.ATTRIBUTES), values)
 

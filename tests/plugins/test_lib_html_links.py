@@ -21,6 +21,8 @@ from plugins.lib_html import tree_layout
 from plugins.lib_html.browserlinks import DEEPEST
 from plugins.lib_html.linkkinds import KINDS, LINK_ATTRIBUTES, kinds_of
 from plugins.lib_html.linkvalues import in_css, in_link_header, in_srcset, in_text
+from plugins.lib_html.occurrences import Candidates
+from plugins.lib_html.tree import plain_tree
 from tests.support.golden import PROJECT
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
@@ -28,6 +30,7 @@ from tests.support.pages import URL, configuration, content, links, parse, parse
 NUTCHS = configuration()
 ALL = configuration(**{"parser.html.outlinks.browser": "true"})
 HOST = "http://example.org"
+CANDIDATES = Candidates(LINK_ATTRIBUTES)
 
 Read = Callable[[str], Iterator[Any]]
 
@@ -332,6 +335,40 @@ def test_pages_within_pages_end_somewhere() -> None:
     assert targets(parse(nested(5), only("srcdoc"))) == [
         f"/{5 - level}" for level in range(DEEPEST)
     ]
+
+
+_ELEMENTS = sorted({tag for place in LINK_ATTRIBUTES.values() for tag in place.elements})
+_NAMES = [*LINK_ATTRIBUTES, "id", "class", "data-src", "href", "content", "a-name-of-17-bytes"]
+_MARKUP = st.lists(
+    st.sampled_from(
+        [
+            *(f"<{tag}>" for tag in (*_ELEMENTS, "b", "p", "meta", "style", "template")),
+            *(f"</{tag}>" for tag in ("a", "b", "head", "svg", "math", "style", "html")),
+            *(f"<a {name}=x>" for name in _NAMES),
+            *(f"<{tag} {name}='data:x'>" for tag in ("img", "object", "p") for name in _NAMES),
+            *("<svg>", "<math>", "<form>", "<base>", "<frameset>", "<body>", "<html manifest=x>"),
+            *("<a><!--c--></a>", "<a> </a>", "<a>\x01</a>", "<a><b></b></a>", " ", "x", "<!--c-->"),
+        ]
+    ),
+    max_size=20,
+)
+
+
+@given(_MARKUP)
+@settings(max_examples=300)
+def test_selectors_that_are_left_out_would_find_nothing(parts: list[str]) -> None:
+    """The elements are those that all selectors find, in the same order."""
+    document = plain_tree("".join(parts).encode())
+    found = [node.mem_id for node in CANDIDATES.of(document)]
+    assert found == [node.mem_id for node in document.css(CANDIDATES.all)]
+
+
+@pytest.mark.parametrize("page", [page for _, page, _ in PAGES])
+def test_elements_are_found_by_what_the_page_has(page: str) -> None:
+    assert CANDIDATES._names is not None
+    document = plain_tree(page.encode())
+    found = [node.mem_id for node in CANDIDATES.of(document)]
+    assert found == [node.mem_id for node in document.css(CANDIDATES.all)]
 
 
 def test_the_walk_in_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

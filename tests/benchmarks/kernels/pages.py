@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb import nearduplicates
@@ -21,6 +21,8 @@ from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.urls.resolve import resolver
 from plugins.lib_html.elements import Elements
 from plugins.lib_html.limits import Limits
+from plugins.lib_html.linkkinds import LINK_ATTRIBUTES
+from plugins.lib_html.occurrences import Candidates
 from plugins.lib_html.tree import build_tree
 from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
@@ -60,6 +62,21 @@ def read_trees_of_pages(made: Made) -> Ways:
         return [(page.text, page.title, page.base, list(page.links)) for page in pages]
 
     return Ways(by_kernel, lambda: [Walk(elements).page(one) for one in documents], seen)
+
+
+@row("occurrences.mark_names", by="Lexbor: by all selectors at once")
+def find_elements_with_links_of_browsers(made: Made) -> Ways:
+    candidates = Candidates(LINK_ATTRIBUTES)
+    documents = [build_tree(page) for page in made.html]
+
+    def seen(pages: list[list[LexborNode]]) -> list[list[int]]:
+        return [[node.mem_id for node in page] for page in pages]
+
+    return Ways(
+        lambda: [candidates.of(document) for document in documents],
+        lambda: [document.css(candidates.all) for document in documents],
+        seen,
+    )
 
 
 @row("markup.measure", by="Lexbor: the tree built; Python: a walk over it")
