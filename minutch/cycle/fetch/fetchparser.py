@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, Final
 
 from minutch.cycle.fetch.results.recorder import ParsedPage
-from minutch.cycle.fetch.results.storedparse import pack_parse
+from minutch.cycle.fetch.results.storedparse import is_parse, pack_parse
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
@@ -110,7 +110,7 @@ class FetchParser:
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         """Returns the records of a page that was fetched at `fetch_time`, from its serialized
-        Content.
+        Content. Raises ParseError if no worker can be had, or not be trusted.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Parsed] = loop.create_future()
@@ -127,7 +127,10 @@ class FetchParser:
             found = await future
         finally:
             self._pages -= 1
-        return ParsedPage(found) if isinstance(found, bytes) else found
+        page = ParsedPage(found) if isinstance(found, bytes) else found
+        if not is_parse(page.stored):
+            raise ParseError("no parse: what the worker answered makes no sense")
+        return page
 
     def hurry(self) -> None:
         """Lets what waits be parsed: nothing else is to come soon."""

@@ -5,7 +5,9 @@ classes of the answer alone: those that the task lists (`WorkerTask.answers`) an
 from them, as far as they are loaded already. What comes out must be of the shape of an answer: a
 result for each item, of the task's type (`WorkerTask.result_type`), or why there is none.
 
-    answer  :=  [(result, "") or (None, reason), ...]
+    answer   :=  [(result, "") or (None, reason), ...]
+    message  :=  the pickle of an answer, and each result that is a byte string: in the answer None
+                 stands in its place
 """
 
 from __future__ import annotations
@@ -38,8 +40,11 @@ class _Reader(pickle.Unpickler):
 
 
 def send(channel: Channel, answer: Answer) -> None:
-    """Sends an answer."""
-    channel.send([pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)])
+    """Sends an answer. Byte strings are not copied into a pickle, nor out of it."""
+    plain = [result for result, _ in answer if isinstance(result, bytes)]
+    if plain:
+        answer = [(None if isinstance(result, bytes) else result, why) for result, why in answer]
+    channel.send([pickle.dumps(answer, pickle.HIGHEST_PROTOCOL), *plain])
 
 
 def arrived(
@@ -52,17 +57,22 @@ def arrived(
     data = channel.arrived(LARGEST)
     if data is None:
         return None
+    pickled, *plain = data or [b""]
     try:
-        answer = _Reader(b"".join(data), classes).load()
+        answer: Answer = _Reader(pickled, classes).load()
     except EOFError:
         raise
     except Exception as error:
         raise OSError(f"not an answer: {type(error).__name__}: {error}") from error
-    if not (
-        is_of(answer, list[tuple[Any, str]])
-        and len(answer) == count
-        and all(is_of(result, None if reason else result_type) for result, reason in answer)
-    ):
+    if not (is_of(answer, list[tuple[Any, str]]) and len(answer) == count):
         raise OSError("not an answer: something of another shape")
-    found: Answer = answer
-    return found
+    if plain:
+        left = iter(plain)
+        answer = [
+            (next(left, None), "") if result is None and not reason else (result, reason)
+            for result, reason in answer
+        ]
+        plain = [*left]
+    if plain or not all(is_of(found, None if why else result_type) for found, why in answer):
+        raise OSError("not an answer: something of another shape")
+    return answer

@@ -12,7 +12,7 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results import closing
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
-from minutch.cycle.fetch.results.storedparse import pack_parse, unpack_parse
+from minutch.cycle.fetch.results.storedparse import is_parse, pack_parse, unpack_parse
 from minutch.cycle.parse.packing import DocumentPacker
 from minutch.cycle.parse.pagerecords import PageRecords
 from minutch.cycle.parse.partwriters import REPEATED, PartSettings
@@ -144,8 +144,11 @@ def test_a_parse_that_is_not_whole_is_an_error() -> None:
         try:
             unpack_parse(whole[:end])
         except FormatError:
+            assert not is_parse(whole[:end])
             continue
+        assert is_parse(whole[:end])
         ends.add(end)
+    assert not any(map(is_parse, (b"", b"\0\1\1\xff", whole + b"\0", b"\xff" * len(whole))))
     outcomes = 2 + 2 * len(b"\x07success")
     assert len(ends) == 3 and outcomes in ends, "only what ends behind a document reads as whole"
 

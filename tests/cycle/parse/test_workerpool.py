@@ -228,6 +228,33 @@ def test_an_answer_of_another_shape_is_a_crash(answer: str) -> None:
     assert found == ["A", "B", f"{answer}: {reason}", "C"]
 
 
+class Bytes(Upper):
+    """Answers byte strings, which go beside the pickle; for `less` or `more` one that lacks, or has
+    too many.
+    """
+
+    result_type = bytes
+
+    def finish(self, results: list[str]) -> list[bytes]:  # type: ignore[override]
+        if {"less", "more"} & {*results}:
+            strings = [b"x"] * (len(results) + (1 if "more" in results else -1))
+            answer = pickle.dumps([(None, "")] * len(results))
+            workeranswers.send = lambda channel, _: channel.send([answer, *strings])
+        return [result.upper().encode() for result in results]
+
+    def fail(self, item: bytes, reason: str) -> bytes:  # type: ignore[override]
+        return f"{item.decode()}: {reason}".encode()
+
+
+def test_byte_strings_are_answers_of_their_own() -> None:
+    settings = PoolSettings(workers=1, timeout=GENEROUS, memory=64 << 20)
+    with WorkerPool(Bytes, settings) as pool:
+        assert list(pool.map([b"a", b"", b"b" * 100_000])) == [b"A", b"", b"B" * 100_000]
+        for item in (b"less", b"more"):
+            (found,) = pool.map([item])
+            assert found == item + b": the parser crashed: what it answered makes no sense"
+
+
 def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:
     found: dict[str, str] = {}
 

@@ -37,6 +37,25 @@ def pack_parse(outcomes: Sequence[str], documents: Sequence[PackedDocument]) -> 
     return b"".join(pieces)
 
 
+def is_parse(value: bytes) -> bool:
+    """Tells whether a value is whole: a worker that was taken over answers what it likes, and what
+    is in the log has to be read when the segment is closed.
+    """
+    try:
+        (count,) = _COUNT.unpack_from(value)
+        at = _COUNT.size
+        for _ in range(count):
+            at += 1 + value[at]
+        if not value[_COUNT.size : at].isascii():
+            return False
+        while at < len(value):
+            _, *sizes = _DOCUMENT.unpack_from(value, at)
+            at += _DOCUMENT.size + sum(sizes)
+    except (struct.error, IndexError):
+        return False
+    return at == len(value)
+
+
 def unpack_parse(value: bytes) -> tuple[list[str], list[PackedDocument]]:
     """Returns outcomes and documents of a value. Raises FormatError."""
     try:
