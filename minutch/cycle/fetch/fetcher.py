@@ -20,6 +20,7 @@ from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.display import host_table, result_table
+from minutch.cycle.fetch.fetchprocesses import processes_for
 from minutch.cycle.fetch.frontier.hoststate import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
@@ -38,6 +39,7 @@ from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of, runs_here
 from minutch.work.tables.lock import lock
+from minutch.work.tables.parallel import workers
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.workfolders import remove
 
@@ -152,11 +154,14 @@ def _job(
                     f"or remove {work} and fetch all of it again"
                 )
             state = Path(conf.get(STATE_PROPERTY) or state_folder(here))
+            files = generate_files(here)
+            size = sum(path.stat().st_size for path in files)
+            count = settings.processes or processes_for(size, settings.places, workers())
             yield ListFetch(
                 Segment(here),
-                generate_files(here),
+                files,
                 work,
-                settings,
+                replace(settings, processes=count),
                 FetchComponents(conf).with_state(state),
                 clock,
                 state,

@@ -35,6 +35,7 @@ from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPo
 from minutch.cycle.parse.workerprocess import WorkerTask
 from minutch.errors import FormatError, ParseError
 from minutch.plugin.points import ParseResult
+from minutch.processes import may_fork
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY
@@ -52,7 +53,7 @@ FEW: Final = 16
 GATHERING: Final = 1.0
 """Seconds that fewer are waited with, at most."""
 STARTED: Final = 2
-"""Workers that are there from the beginning, as forks, for next to nothing."""
+"""Workers that are there from the beginning where they are forks, which cost next to nothing."""
 MOST_LATE: Final = 3
 """Workers that do not get on, beside which others are at work."""
 LATE: Final = 2.0
@@ -81,11 +82,12 @@ class FetchParser:
                 events=settings.publish,
             )
         )
-        limits = replace(pool, workers=pool.workers or max(1, workers() // settings.processes))
+        cores = workers() // max(1, settings.processes)
+        limits = replace(pool, workers=pool.workers or max(1, cores))
         if limits.timeout <= 0:
             limits = replace(limits, timeout=settings.hung_after / 1000)
         self._pool: WorkerPool[Parsed] = WorkerPool(task, limits)
-        self._pool.warm_up(min(limits.workers, STARTED))
+        self._pool.warm_up(min(limits.workers, STARTED if may_fork() else 1))
         self._most = limits.workers
         self._gathers = settings.for_step
         self._gathered: asyncio.TimerHandle | None = None

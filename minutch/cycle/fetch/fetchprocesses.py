@@ -12,6 +12,9 @@ no host is ever asked by two. A child that has nothing left says how many items 
 when every child is idle and has received all that was sent to it, nothing can come any more, and
 the parent lets them finish, or go on with another list (`turn`, `take`; lists are numbered from 0).
 Children leave signals to the parent, and end when it dies.
+
+Where nobody says how many there are to be (`processes_for`), it is one on most machines: at full
+speed a process keeps a core busy, and its parse workers another.
 """
 
 from __future__ import annotations
@@ -43,7 +46,19 @@ log = logging.getLogger(__name__)
 POLL: Final = 0.5
 """Seconds that the parent waits for a message before it looks around."""
 
+LIST_BYTES: Final = 1 << 20
+"""Bytes of a fetch list, some 10,000 URLs, that are worth a process's start."""
+PLACES: Final = 10
+"""Requests in flight that are worth a process."""
+
 MakeSession = Callable[[Callable[[Snapshot], None], Neighbours], FetchSession]
+
+
+def processes_for(size: int, places: int, cores: int) -> int:
+    """Returns the number of processes for a fetch list of so many bytes, of which so many requests
+    may be in flight.
+    """
+    return max(1, min(cores // 2, size // LIST_BYTES, places // PLACES))
 
 
 # -- in a child ------------------------------------------------------------------------------------

@@ -287,6 +287,7 @@ class FetchSettings:
     publish: bool
     record_skipped: bool
     processes: int
+    """0: as many as are worth it."""
     form: PartSettings
     """The form of the segment's part files."""
 
@@ -327,7 +328,7 @@ class FetchSettings:
             normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
             publish=conf.get_boolean("fetcher.publisher", False),
             record_skipped=conf.get_boolean("fetcher.record.skipped", True),
-            processes=max(1, conf.get_int("minutch.fetch.processes", 1)),
+            processes=max(0, conf.get_int("minutch.fetch.processes", 0)),
             form=PartSettings.from_conf(conf),
         )
 

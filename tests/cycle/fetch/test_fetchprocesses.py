@@ -16,7 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Worker
+from minutch.cycle.fetch import fetcher, fetchprocesses
+from minutch.cycle.fetch.fetchprocesses import (
+    LIST_BYTES,
+    FetchProcesses,
+    _Worker,
+    processes_for,
+)
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.neighbours import Share
 from minutch.cycle.fetch.stats import FetchStats
@@ -218,3 +224,41 @@ def test_a_full_disk_loses_nothing(
 def test_every_queue_has_one_owner() -> None:
     assert sum(Share(n, 3).owns("host") for n in range(3)) == 1
     assert Share().owns("anything")
+
+
+@pytest.mark.parametrize(
+    ("urls", "places", "cores", "expected"),
+    [
+        (50_000, 1000, 1, 1),
+        (50_000, 1000, 2, 1),
+        (50_000, 1000, 8, 4),
+        (25_000, 1000, 8, 2),
+        (500, 1000, 64, 1),
+        (50_000, 25, 8, 2),
+        (50_000, 1, 8, 1),
+    ],
+)
+def test_processes_where_nobody_says_how_many(
+    urls: int, places: int, cores: int, expected: int
+) -> None:
+    """A core to fetch and one to parse, pages enough for each, and no more requests than wished."""
+    assert processes_for(urls * LIST_BYTES // 10_000, places, cores) == expected
+
+
+@pytest.mark.parametrize("wanted", ["0", "3"])
+def test_a_large_list_is_shared_among_processes(
+    server: MisbehavingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    """On four cores two processes fetch it, unless another number is set."""
+    monkeypatch.setattr(fetcher, "workers", lambda: 4)
+    monkeypatch.setattr(fetchprocesses, "LIST_BYTES", 1000)
+    server.pages = {f"/p{n}": page() for n in range(40)}
+    segment = make_segment(tmp_path, [server.url(f"p{n}") for n in range(40)])
+    given = conf_for(minutch__fetch__processes=wanted)
+    started: list[int] = []
+    start = FetchProcesses.start
+    monkeypatch.setattr(
+        FetchProcesses, "start", lambda self: (started.append(self.count), start(self))
+    )
+    assert fetch_segment(segment, given, threads=40)["fetched"] == 40
+    assert started == [int(wanted) or 2]
