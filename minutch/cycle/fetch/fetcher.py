@@ -155,8 +155,7 @@ def _job(
                 )
             state = Path(conf.get(STATE_PROPERTY) or state_folder(here))
             files = generate_files(here)
-            size = sum(path.stat().st_size for path in files)
-            count = settings.processes or processes_for(size, settings.places, workers())
+            count = settings.processes or processes_for(files, settings.places, workers())
             yield ListFetch(
                 Segment(here),
                 files,

@@ -23,11 +23,12 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -54,10 +55,11 @@ PLACES: Final = 10
 MakeSession = Callable[[Callable[[Snapshot], None], Neighbours], FetchSession]
 
 
-def processes_for(size: int, places: int, cores: int) -> int:
-    """Returns the number of processes for a fetch list of so many bytes, of which so many requests
-    may be in flight.
+def processes_for(files: Iterable[Path], places: int, cores: int) -> int:
+    """Returns the number of processes for a fetch list, of which so many requests may be in
+    flight.
     """
+    size = sum(path.stat().st_size for path in files)
     return max(1, min(cores // 2, size // LIST_BYTES, places // PLACES))
 
 

@@ -31,7 +31,7 @@ from minutch.cycle.fetch.fetcher import (
     settings_of,
     working,
 )
-from minutch.cycle.fetch.fetchprocesses import FetchProcesses
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses, processes_for
 from minutch.cycle.fetch.frontier.hoststate import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
@@ -43,6 +43,7 @@ from minutch.cycle.fetch.watch import Watch
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment
 from minutch.job import Counters, JobContext
 from minutch.work.tables.database import part_name
+from minutch.work.tables.parallel import workers
 from minutch.work.tables.success import mark_success
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,9 @@ class RoundsFetch:
     _stack: ExitStack = field(default_factory=ExitStack)
     _is_waiting: bool = False
     _count: int = 0
+    """Lists until now."""
+    _width: int = 0
+    """The number of processes, by the first list; 0: not known yet."""
 
     # -- what the rounds call ----------------------------------------------------------------------
 
@@ -202,12 +206,16 @@ class RoundsFetch:
         settings = settings_of(conf, self.options, clock)
         if settings.warc is not None:
             conf = archiving(conf)
+        files = generate_files(path)
+        self._width = self._width or settings.processes
+        self._width = self._width or processes_for(files, settings.places, workers())
+        settings = replace(settings, processes=self._width)
         state = Path(conf.get(STATE_PROPERTY) or state_folder(path))
         with ExitStack() as stack:
             work = stack.enter_context(working(segment))
             job = ListFetch(
                 segment,
-                generate_files(path),
+                files,
                 work,
                 settings,
                 FetchComponents(conf).with_state(state),

@@ -239,10 +239,13 @@ def test_every_queue_has_one_owner() -> None:
     ],
 )
 def test_processes_where_nobody_says_how_many(
-    urls: int, places: int, cores: int, expected: int
+    tmp_path: Path, urls: int, places: int, cores: int, expected: int
 ) -> None:
     """A core to fetch and one to parse, pages enough for each, and no more requests than wished."""
-    assert processes_for(urls * LIST_BYTES // 10_000, places, cores) == expected
+    path = tmp_path / "part-r-00000"
+    path.touch()
+    os.truncate(path, urls * LIST_BYTES // 10_000)
+    assert processes_for([path], places, cores) == expected
 
 
 @pytest.mark.parametrize("wanted", ["0", "3"])
