@@ -108,8 +108,8 @@ class BrowserLinks:
             yield from in_text(page.text.decode())
         if "comment" in kinds:
             inside += _conditional_comments(data)
-        if "frame" in kinds and document.css_first("frame") is None:
-            inside += _lost_frames(data)
+        if "frame" in kinds:
+            inside += _lost_frames(data, document)
         if level < DEEPEST:
             for markup in inside:
                 yield from self._of_page_within(markup, read, level + 1)
@@ -220,10 +220,10 @@ def _conditional_comments(data: bytes) -> Iterator[bytes]:
         start = data.find(b"<!--[if", end)
 
 
-def _lost_frames(data: bytes) -> Iterator[bytes]:
+def _lost_frames(data: bytes, document: LexborHTMLParser) -> Iterator[bytes]:
     """Yields the frames of a page whose frameset browsers ignore, as it comes too late."""
     frames = _FRAME.findall(data)
-    if frames:
+    if frames and document.css_first("frame") is None:
         yield b"<frameset>" + b"".join(frames)
 
 
