@@ -14,6 +14,7 @@ from tests.benchmarks.broad.goals import CPU, FASTER, IDLE, verdicts
 from tests.benchmarks.broad.measuring import Options, measure
 from tests.benchmarks.broad.rates import compare
 from tests.benchmarks.broad.requestlog import LEFT, QUESTION, REQUEST, ROBOTS, Requests
+from tests.benchmarks.broad.rounds import compare as compare_rounds
 from tests.benchmarks.broad.rounds import idle
 from tests.benchmarks.broad.runs import Sample
 from tests.benchmarks.broad.tables import by_measure
@@ -238,14 +239,12 @@ def test_a_small_fetch_is_polite_and_complete(tmp_path: Path) -> None:
 
 
 def test_a_small_crawl_in_rounds_is_polite_and_finds_the_same_in_both_ways(tmp_path: Path) -> None:
-    plan = Plan(6, 20, 0.1, skew=0.3, median=10.0, links=6)
-    options = Options({}, 0.0, 0, tmp_path)
-    result = measure(Case("rounds", Mode.ROUNDS, plan), options)
-    assert result.polite, result.text
-    figures = result.figures
-    assert figures["pages, following"] == figures["pages, overlapping"] >= 15
+    case = Case("rounds", Mode.ROUNDS, Plan(6, 20, 0.1, skew=0.3, median=10.0, links=6))
+    text, figures, polite = compare_rounds(case, tmp_path, {"fetcher.server.delay": "0.1"}, 2)
+    assert polite, text
+    assert figures["pages, following"] == figures["pages, overlapping"] >= 8
     assert 0 < figures[f"{IDLE}, following"] < 1
-    assert {one.figure for one in verdicts({Case("rounds", Mode.ROUNDS, plan): figures})} == {
+    assert {one.figure for one in verdicts({case: figures})} == {
         "violations",
         FASTER,
         f"{IDLE}, overlapping",

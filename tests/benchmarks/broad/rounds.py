@@ -76,7 +76,7 @@ def _times(http: Requests, web: Web) -> tuple[Numbers, Numbers]:
 
 
 def compare(
-    case: Case, folder: Path, properties: Mapping[str, str]
+    case: Case, folder: Path, properties: Mapping[str, str], rounds: int = ROUNDS
 ) -> tuple[str, dict[str, float], bool]:
     """Crawls in both ways below a folder; returns text, figures, and whether all was polite. Raises
     Failed.
@@ -88,7 +88,7 @@ def compare(
         place.mkdir()
         with serving(case.plan, place) as server:
             crawl = Crawl(place, server, {**properties, _PROPERTY: value})
-            fetched = crawl.crawl(web, ROUNDS)
+            fetched = crawl.crawl(web, rounds)
         requests = read(server.log)
         if not len(requests):
             raise Failed(f"{case.name}, {name}: the crawl made no request")

@@ -213,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for crawler, program in programs.items():
                 if crawler.name == "minutch":  # its modules are compiled once, as if installed
                     with tempfile.TemporaryDirectory() as name:
-                        measure(crawler, program, Work(Path(name) / "a", web.url(0), 1, rounds=2))
+                        measure(crawler, program, Work(Path(name) / "a", web.url(0), 1, rounds=1))
             for _ in range(given.runs):
                 for crawler, program in programs.items():
                     place = folder / crawler.name
