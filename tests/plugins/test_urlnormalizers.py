@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,8 @@ def test_basic_hosts(values: dict[str, str], url: str, expected: str | None) -> 
     assert normalized(url_normalizer("urlnormalizer-basic", **named), [url]) == [expected]
 
 
+made = cache(url_normalizer)
+"""One for all examples: loading a plugin and its configuration is most of what an example costs."""
 SOME = [*["basic", "regex", "pass", "querystring", "ajax"]]
 
 
@@ -78,7 +81,7 @@ SOME = [*["basic", "regex", "pass", "querystring", "ajax"]]
 @pytest.mark.parametrize("plugin", SOME)
 def test_columns_are_rows(plugin: str, some: list[str]) -> None:
     for scope in ("default", "indexer"):
-        normalized(url_normalizer(f"urlnormalizer-{plugin}"), some, scope)
+        normalized(made(f"urlnormalizer-{plugin}"), some, scope)
 
 
 RULED = {
@@ -94,7 +97,7 @@ RULED = {
 def test_columns_are_rows_with_rules(plugin: str, some: list[str]) -> None:
     named = {f"urlnormalizer__{name}": value for name, value in RULED[plugin].items()}
     normalized(
-        url_normalizer(f"urlnormalizer-{plugin}", **named),
+        made(f"urlnormalizer-{plugin}", **named),
         [*some, "http://example.org/x/", "http://a/b/"],
     )
 
@@ -107,7 +110,7 @@ CROWDED = st.lists(st.sampled_from(["/", "..", ".", "a", "b.c", "?", "#", "x/y"]
 @given(urls | st.tuples(plain_urls, odd_text).map("#".join) | CROWDED.map("http://a.org/".__add__))
 @settings(max_examples=200)
 def test_short_cuts_give_what_the_long_way_gives(url: str) -> None:
-    basic = url_normalizer("urlnormalizer-basic")
+    basic = made("urlnormalizer-basic")
     try:
         expected = basic.rewrite(url)  # type: ignore[attr-defined]
     except UrlError:
