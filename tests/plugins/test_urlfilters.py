@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import logging
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -61,6 +62,9 @@ COMPARED = [
 ]
 """Plugins whose filter for columns is held to the one for rows."""
 
+made = cache(url_filter)
+"""One for all examples: loading a plugin and its configuration is most of what an example costs."""
+
 
 def test_every_filter_for_columns_is_compared() -> None:
     folders = (PROJECT / "plugins").glob("urlfilter_*")
@@ -99,9 +103,7 @@ def test_columns_are_rows(plugin: str, some: list[str]) -> None:
         "automaton": "-.*[?].*\n-http://a&~(.*b)\n+.*",
     }.get(plugin, "")
     passed(
-        url_filter(
-            f"urlfilter-{plugin}", **({f"urlfilter__{plugin}__rules": rules} if rules else {})
-        ),
+        made(f"urlfilter-{plugin}", **({f"urlfilter__{plugin}__rules": rules} if rules else {})),
         some,
     )
 
@@ -339,9 +341,9 @@ _SEGMENTS = st.lists(
 
 @given(st.lists(_SEGMENTS, max_size=9))
 def test_loops_in_columns(some: list[str]) -> None:
-    (rule,) = vars(
-        url_filter("urlfilter-regex", urlfilter__regex__rules=r"-(/[^/]+)/[^/]+\1/[^/]+\1/")
-    )["rules"]
+    (rule,) = vars(made("urlfilter-regex", urlfilter__regex__rules=r"-(/[^/]+)/[^/]+\1/[^/]+\1/"))[
+        "rules"
+    ]
     column = pl.Series(some, dtype=pl.String)
     assert rule.matcher.search_column(column).to_list() == [
         rule.matcher.search(url) for url in column
