@@ -320,35 +320,6 @@ def test_a_reader_that_goes_away() -> None:
     assert process.wait() == 141
 
 
-HEAVY = (
-    "polars",
-    "numpy",
-    "httpx",
-    "pycurl",
-    "selectolax",
-    "tldextract",
-    "rich",
-    "lxml",
-    "argparse",
-)
-
-
-@pytest.mark.parametrize("words", [[], ["showproperties"], ["genrate"]])
-def test_nothing_heavy_is_imported(words: list[str]) -> None:
-    code = (
-        "import sys; from minutch.commands.cli import main; main(sys.argv[1:]); "
-        f"print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=PROJECT,
-    )
-    assert done.stderr.splitlines()[-1] == "[]"
-
-
 def test_output_is_utf8_whatever_the_locale() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "minutch", "showproperties", "-D", "word=é"],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from minutch.commands.arguments import Arguments, fail
-from minutch.cycle.crawldb import duplicates, nearduplicates
 
 
 def criteria(arguments: Arguments, usage: str) -> list[str]:
     """Returns the criteria of -compareOrder. Raises UsageError."""
+    from minutch.cycle.crawldb import duplicates
+
     order: str = arguments.get("-compareOrder", duplicates.DEFAULT_ORDER)
     if not all(name in order for name in duplicates.REQUIRED):
         fail("DeduplicationJob: compareOrder must contain score, fetchTime and urlLength.", usage)
@@ -18,6 +19,8 @@ def near_bits(arguments: Arguments, usage: str) -> int | None:
     """Returns the bits of -near; None if it was not given. Raises UsageError."""
     if arguments["-near"] is None:
         return None
+    from minutch.cycle.crawldb import nearduplicates
+
     bits: int = (*arguments["-near"], nearduplicates.DEFAULT_BITS)[0]
     if not 0 <= bits <= nearduplicates.MOST_BITS:
         fail(f"-near: expected 0 to {nearduplicates.MOST_BITS} bits, found {bits}", usage)

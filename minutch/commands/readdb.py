@@ -19,16 +19,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.commands.dedupargs import criteria, near_bits
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
-from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_NAMES
 from minutch.terminal import counted
+
+if TYPE_CHECKING:
+    from minutch.cycle.crawldb.store import CrawlDb
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +79,8 @@ def run(args: list[str], context: JobContext) -> int:
         parse(own, command.flags, usage=USAGE, most=0)
         for command, own in zip(commands, words, strict=True)
     ]
+    from minutch.cycle.crawldb.store import CrawlDb
+
     for command, arguments in zip(commands, parsed, strict=True):
         command.run(CrawlDb(as_path(path)), arguments, context)
     return 0

@@ -16,7 +16,6 @@ import atexit
 import errno
 import os
 import shutil
-import subprocess
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -151,6 +150,8 @@ def find_java() -> str:
 
 def _started(settings: StoreSettings) -> Any:
     """Starts a Java process and returns its gateway."""
+    import subprocess
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about versions of pandas, which is not used here

@@ -30,7 +30,6 @@ from minutch.work.engine.interface import (
     Task,
     Write,
 )
-from minutch.work.engine.pool import mapped
 from minutch.work.tables.parallel import for_each, ordered, workers
 
 if TYPE_CHECKING:
@@ -163,7 +162,11 @@ class LocalEngine:
     def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
         """Runs in threads, or in processes where plugins work document by document."""
         function = make()
-        return ordered(function, items) if function.is_columnar else mapped(make, items)
+        if function.is_columnar:
+            return ordered(function, items)
+        from minutch.work.engine.pool import mapped
+
+        return mapped(make, items)
 
     def select(
         self,

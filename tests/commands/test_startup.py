@@ -1,0 +1,73 @@
+"""What a command line costs before it does anything: the modules that it imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from tests.support.crawldbs import write_db
+from tests.support.golden import PROJECT
+
+HEAVY = {
+    "polars",
+    "numpy",
+    "httpx",
+    "pycurl",
+    "selectolax",
+    "tldextract",
+    "rich",
+    "lxml",
+    "argparse",
+    "asyncio",
+    "multiprocessing",
+}
+
+
+def imported(*words: str) -> set[str]:
+    """The modules that a command line imports."""
+    code = (
+        "import sys; from minutch.commands.cli import main; main(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT,
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--help"],
+        ["help"],
+        ["help", "crawling"],
+        ["readdb", "--help"],
+        ["showproperties"],
+        ["genrate"],
+    ],
+)
+def test_nothing_heavy_is_imported(words: list[str]) -> None:
+    assert imported(*words) & {*HEAVY, "subprocess"} == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "used"),
+    [
+        (["-url", "http://h/3"], {"numpy"}),  # which compares checksums
+        (["-stats"], {"numpy", "polars"}),
+        (["-stats", "-url", "http://h/3"], {"numpy", "polars"}),
+    ],
+)
+def test_readdb_imports_what_it_uses(words: list[str], used: set[str], tmp_path: Path) -> None:
+    pages = {f"http://h/{n}": CrawlDatum(STATUS_DB_UNFETCHED, 86_400) for n in range(9)}
+    write_db(tmp_path / "db", pages.items(), parts=1)
+    assert imported("readdb", str(tmp_path / "db"), *words) & HEAVY == used
