@@ -298,6 +298,7 @@ class Crawler:
     def _finish(self, current: Round, left: Sequence[str]) -> None:
         begun = self._logged()
         for step in left:
+            current.open = self._open
             current.save(self.directory)
             self._one(current, step)
             current.done.append(step)
@@ -311,6 +312,11 @@ class Crawler:
         self.totals.outcomes.add(outcomes)
         if self.log_file is not None:
             self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
+
+    @property
+    def _open(self) -> list[str]:
+        """The segments that are being fetched beside the steps of a round."""
+        return []
 
     def _logged(self) -> int:
         """Returns the length of the log; 0 if it was renamed, and nothing has come since."""

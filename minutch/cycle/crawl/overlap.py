@@ -3,11 +3,11 @@
     round 1   generate ── fetch ────────┐ parse ─ updatedb ─ … ┐
     round 2               what is left ─┴──────────────────────┴─ generate ─ + ──── fetch ─ …
 
-One fetch lasts as long as the crawl (`RoundsFetch`). When few hosts are left of a list (`is_few`),
-a new segment is made, to which all goes that is not settled; the old one is closed, and its steps
-run while the hosts that are left are asked. Then `generate` adds to the list of the new segment.
-Each segment is one of Nutch's, and each round one list, as ever. A crawl that was interrupted first
-finishes the rounds that were open, one after the other.
+One fetch lasts as long as the crawl (`RoundsFetch`). When few hosts are left of a list
+(`FewHosts`), a new segment is made, to which all goes that is not settled; the old one is closed,
+and its steps run while the hosts that are left are asked. Then `generate` adds to the list of the
+new segment. Each segment is one of Nutch's, and each round one list, as ever. A crawl that was
+interrupted first finishes the rounds that were open, one after the other.
 """
 
 from __future__ import annotations
@@ -107,6 +107,10 @@ class OverlappingCrawler(Crawler):
             self._finish(Round(carried.name, ["generate"]), self.steps)
         return True
 
+    @property
+    def _open(self) -> list[str]:
+        return [path.name for path in self.fetching.segments]
+
     def _go_on(self, current: Round, left: list[str]) -> None:
         self._is_resuming = True
         super()._go_on(current, left)
@@ -140,7 +144,7 @@ class OverlappingCrawler(Crawler):
 
     def _fetch_list(self, segment: Path, *, context: JobContext) -> Counters:
         """Fetches a list to its end, or until it is turned over; closes its segment."""
-        if not self.fetching.has(segment):
+        if segment not in self.fetching.segments:
             self.fetching.begin(segment, context)
         needs_links = self.options.rounds > 0 and not self._others
         few = FewHosts(SETTLED if needs_links else SETTLED_AT_LEAST)

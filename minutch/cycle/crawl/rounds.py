@@ -6,9 +6,9 @@ record.
     crawl_parse missing     parse, and all that follows
     both there              nothing, unless the record says that the round stopped after parse
 
-The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps]}) is there while a round
-runs: what updatedb, invertlinks and dedup have done can't be seen in a segment. A segment that
-Nutch or a single command made has none.
+The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps], "open": [names]}) is
+there while a round runs: what updatedb, invertlinks and dedup have done can't be seen in a segment.
+A segment that Nutch or a single command made has none.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Round:
 
     segment: str
     done: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list, compare=False)
+    """The segments that are being fetched meanwhile; to be read by people."""
 
     @classmethod
     def load(cls, crawl_dir: Path) -> Round | None:
@@ -65,7 +67,8 @@ class Round:
         """Writes the record, whole or not at all; it is on disk when this returns."""
         temporary = crawl_dir / _NEW_RECORD
         with temporary.open("w", encoding="utf-8") as stream:
-            json.dump({"segment": self.segment, "done": self.done}, stream)
+            record = {"segment": self.segment, "done": self.done}
+            json.dump(record | ({"open": self.open} if self.open else {}), stream)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(crawl_dir / RECORD)

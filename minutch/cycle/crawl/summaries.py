@@ -44,6 +44,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "gone": "{} gone",
         "denied": "{} denied by robots.txt",
         "deferred": "{} deferred",
+        "left to the next round": "{} left to the next round",
     },
     "parse": {
         "success": "{} documents",

@@ -231,6 +231,7 @@ class FetchProcesses:
     """All children have ended."""
     _workers: list[_Worker] = field(default_factory=list)
     _failure: str | None = None
+    _finishing: bool = False
 
     def start(self) -> None:
         """Starts the children."""
@@ -291,6 +292,7 @@ class FetchProcesses:
         """Lets the children end when they have nothing left."""
         with self.news:
             self.goes_on = False
+            self._finish_if_idle()
 
     def stop(self) -> None:
         """Lets the children finish what is in flight and leave the rest."""
@@ -314,19 +316,22 @@ class FetchProcesses:
             worker.pipe.close()
 
     def _pass_messages(self) -> None:
-        finishing = False
         while waiting := [worker for worker in self._workers if not worker.done]:
             ready = set(wait([worker.pipe for worker in waiting], POLL))
             with self.news:
                 for worker in waiting:
                     if worker.pipe in ready:
                         self._receive(worker)
-                is_idle = all(worker.idle for worker in self._workers)
-                if is_idle and not (finishing or self.goes_on):
-                    finishing = True
-                    for worker in waiting:
-                        worker.outbox.put(("finish",))
+                self._finish_if_idle()
                 self.news.notify_all()
+
+    def _finish_if_idle(self) -> None:
+        """Lets the children end, if no more is to come."""
+        if self._finishing or self.goes_on or not all(worker.idle for worker in self._workers):
+            return
+        self._finishing = True
+        for worker in self._workers:
+            worker.outbox.put(("finish",))
 
     def _receive(self, worker: _Worker) -> None:
         try:

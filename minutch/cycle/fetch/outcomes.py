@@ -17,6 +17,7 @@ from typing import Final
 
 import polars as pl
 
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.reasons import fate, http_code, reason
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE
 from minutch.hadoop.formats.writables import Text
@@ -125,12 +126,16 @@ def _frames(folder: Path) -> Iterator[pl.DataFrame]:
 
 
 def _count_failure(result: Outcomes, url: str, datum: CrawlDatum, proxy: str) -> None:
-    """Counts a page that did not come; links that redirects found are none."""
+    """Counts a page that did not come; links that redirects found are none, nor pages that the next
+    round is to fetch.
+    """
     protocol = datum.metadata.get(_PROTO_STATUS)
     known = protocol if isinstance(protocol, ProtocolStatus) else ProtocolStatus(codes.FAILED)
     if datum.status == status.STATUS_LINKED and known.code != codes.NOTFETCHING:
         return
     key = fate(datum.status, known), reason(known, http_code(datum), proxy)
+    if key[1] == Outcome.SKIPPED_TAIL.reason:
+        return
     result.reasons[key] += 1
     result.examples.setdefault(key, []).append(url)
     if key[0] in _GONE:

@@ -41,6 +41,7 @@ from minutch.cycle.fetch.session import SessionFiles
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.watch import Watch
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment
+from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
 from minutch.work.tables.database import part_name
 from minutch.work.tables.parallel import workers
@@ -58,7 +59,8 @@ class _OpenList:
 
     number: int
     job: ListFetch
-    conf_success: Callable[[], None]
+    succeed: Callable[[], None]
+    """Marks its segment as fetched."""
     lock: ExitStack
     listed: int = 0
     """Its URLs, as far as they are known."""
@@ -112,9 +114,10 @@ class RoundsFetch:
                 one.lock.__exit__(kind or Interrupted, error or Interrupted(), tb)
             self._stack.close()
 
-    def has(self, path: Path) -> bool:
-        """Returns True if a segment is being fetched."""
-        return any(one.job.segment.path == path for one in self._open)
+    @property
+    def segments(self) -> list[Path]:
+        """Those that are being fetched, oldest first."""
+        return [one.job.segment.path for one in self._open]
 
     def begin(self, path: Path, context: JobContext) -> None:
         """Begins with the list of a segment; none may be open. Raises StoreError, ConfigError."""
@@ -130,6 +133,7 @@ class RoundsFetch:
         is to be turned over. Raises StoreError, Interrupted.
         """
         processes, number = self._running, self._open[-1].number
+        self._snapshot = None  # what is known is of a list before, or of a part of this one
         self._display = Display(context.err, context.label)
         seen: list[Snapshot] = []
 
@@ -159,10 +163,9 @@ class RoundsFetch:
     def add(self, files: list[Path]) -> None:
         """Takes more parts into the list. Raises StoreError, FormatError, Interrupted."""
         one, processes = self._open[-1], self._running
-        processes.replies.pop(("taken", one.number), None)
         processes.take(one.number, lambda index: self._files(one, index, files))
         self._until(lambda: processes.has_replied("taken", one.number))
-        one.listed += processes.replies[("taken", one.number)][0]
+        one.listed += processes.replies.pop(("taken", one.number))[0]
 
     def close(self, context: JobContext) -> Counters:
         """Closes the oldest segment, when all its URLs have ended; reports what was parsed. Raises
@@ -178,7 +181,7 @@ class RoundsFetch:
             self._open.remove(one)
             ledger.check(str(one.job.segment))
             parsed = one.job.close(ledger.generated)
-            one.conf_success()
+            one.succeed()
         for line in result_table(ledger):
             log.info("Fetcher: %s", line)
         if parsed:
@@ -266,7 +269,10 @@ class RoundsFetch:
 
     def _pass_messages(self) -> None:
         processes = self._running
-        processes.run()
+        try:
+            processes.run()
+        except (MinutchError, OSError) as exc:  # the caller's thread raises what has failed
+            log.debug("the processes of the fetch ended: %s", exc)
         if self._watch is not None:
             self._watch.fetched(processes.stats, processes.ledger.settled)
 
