@@ -354,7 +354,7 @@ def test_a_copy_of_a_crawl_goes_on(place: Place, copy: Callable[[Path, Path], No
     in the end, and nothing is wrong with it.
     """
     folder = place.folder / "news"
-    with place.start("crawl", "seeds/", "crawl/", "-1") as process:
+    with place.start("crawl", "seeds/", "crawl/", "99") as process:
         for number, requests in enumerate((8, 80)):
             place.asked(requests, process)
             copy(folder / "crawl", folder / f"copy{number}")
@@ -364,7 +364,7 @@ def test_a_copy_of_a_crawl_goes_on(place: Place, copy: Callable[[Path, Path], No
     place.make("news", **{"fetcher.server.delay": "0"})
     whole = place.known()
     for number in range(3):
-        done = place.run("crawl", f"copy{number}/", "-1")
+        done = place.run("crawl", f"copy{number}/", "99")
         assert done.returncode == 0, done.stderr
         assert place.known(f"copy{number}") == whole
         assert not list(problems(folder / f"copy{number}", Configuration.load([])))
