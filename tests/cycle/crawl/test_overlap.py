@@ -5,6 +5,7 @@ is dealt with. Every page is fetched once and politely, and the segments are tho
 from __future__ import annotations
 
 import io
+import json
 import re
 import signal
 import subprocess
@@ -20,13 +21,15 @@ import pytest
 from minutch.clock import SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.crawl import overlap
-from minutch.cycle.crawl.crawler import STOP, Crawled
+from minutch.cycle.crawl.crawler import STOP, Crawled, Crawler
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.overlap import FewHosts
+from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.segment.store import Segment, segments_in
+from minutch.hadoop.stores import as_path
 from minutch.inspect.fsck.crawlcheck import problems
 from minutch.job import JobContext
 from tests.cycle.fetch.test_seen import NOW
@@ -150,6 +153,47 @@ def test_what_is_left_goes_on_in_the_next_list(
     assert f"open segments: {first.name}, {second.name}\n" in caplog.text
     said = f"{len(left)} URLs of segment {first.name} go on in segment {second.name}\n"
     assert said in caplog.text
+
+
+def test_the_record_says_what_is_open(
+    server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each step: the segment that it is for, and those that are fetched meanwhile."""
+    records: list[dict[str, list[str]]] = []
+    save = Round.save
+
+    def saved(self: Round, crawl_dir: Path) -> None:
+        save(self, crawl_dir)
+        records.append(json.loads((crawl_dir / ".round").read_text()))
+
+    monkeypatch.setattr(Round, "save", saved)
+    run(server, tmp_path)
+    first, second = (segment.name for segment in segments(tmp_path)[:2])
+    of_first = [record for record in records if record["segment"] == first]
+    assert [record.get("open") for record in of_first] == [None, *[[second]] * 4]
+    assert of_first[-1]["done"] == ["generate", "fetch", "parse", "updatedb", "invertlinks"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "more", "options"),
+    [
+        ("crawl", {"minutch__engine": "spark"}, {}),
+        ("hdfs://host/crawl", {}, {}),
+        ("crawl", {}, {"sitemaps_from_hostdb": "always"}),
+    ],
+)
+def test_where_rounds_cannot_overlap_it_says_so(
+    folder: str, more: dict[str, str], options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(Crawler, "run", lambda self: ran.append(type(self).__name__))
+    context = context_of(**more)
+    crawl(as_path(folder), CrawlOptions(**options), context=context)  # type: ignore[arg-type]
+    assert ran == ["Crawler"]
+    assert isinstance(context.out, io.StringIO)
+    assert context.out.getvalue().startswith("Rounds follow each other: ")
+    crawl(Path("crawl"), context=context_of())
+    assert ran[1:] == ["OverlappingCrawler"]
 
 
 def test_the_last_round_is_not_turned_over(server: TimedServer, tmp_path: Path) -> None:
