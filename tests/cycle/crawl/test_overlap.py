@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -69,6 +70,15 @@ def server() -> Iterator[TimedServer]:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlap, "SECONDS", 0)
+
+
+def family() -> list[int]:
+    """This process and all below it."""
+    found = [os.getpid()]
+    for pid in found:
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += map(int, children.read_text().split())
+    return found
 
 
 def everything(server: TimedServer) -> set[str]:
@@ -217,6 +227,26 @@ def test_rounds_follow_each_other_if_that_is_wished(server: TimedServer, tmp_pat
     first, second = segments(tmp_path)
     assert not listed(first) & listed(second)
     assert_whole(server, tmp_path)
+
+
+def test_list_after_list_opens_no_more_files(
+    server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of this process, of the fetch's and of its workers: pages that are due again each second."""
+    opened: list[int] = []
+    save = Round.save
+
+    def saved(self: Round, crawl_dir: Path) -> None:
+        save(self, crawl_dir)
+        if self.done == ["generate", "fetch"]:
+            opened.append(sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in family()))
+
+    monkeypatch.setattr(Round, "save", saved)
+    options = CrawlOptions(10, seeds(server, tmp_path), wait=1)
+    context = context_of(db__fetch__interval__default="1", fetcher__server__delay="0.05")
+    crawl(tmp_path / "crawl", options, context=context)
+    assert len(opened) >= 6
+    assert max(opened[4:]) <= max(opened[1:4]) + 2, opened
 
 
 # -- bad days --------------------------------------------------------------------------------------
