@@ -113,7 +113,7 @@ class FetchList(Protocol):
         ...
 
 
-class FetchLists:
+class OpenLists:
     """The lists that are being fetched together: a `FetchList` of them all."""
 
     def __init__(self, first: FetchList | None = None) -> None:

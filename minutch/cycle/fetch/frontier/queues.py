@@ -40,10 +40,10 @@ from minutch.cycle.fetch.frontier.queueitems import (
     DroppedItems,
     FetchItem,
     FetchList,
-    FetchLists,
     FetchQueue,
     HostItems,
     OneItem,
+    OpenLists,
 )
 from minutch.cycle.fetch.frontier.queuekey import host_name
 from minutch.cycle.fetch.frontier.queuememory import QueueMemory
@@ -72,7 +72,7 @@ class FetchQueues:
         """Those that have items, waiting or in progress."""
         self._hosts: dict[str, HostItems] = {}
         """Those that have items waiting."""
-        self.listed = FetchLists(listed)
+        self.listed = OpenLists(listed)
         self.in_progress = 0
         self._waiting = 0
         self._ready: list[tuple[int, int, FetchQueue]] = []
