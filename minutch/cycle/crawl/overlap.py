@@ -43,7 +43,7 @@ in this one: they would come a round later, and in a crawl with a number of roun
 """
 SETTLED_AT_LEAST: Final = 0.5
 """The same where there are as many rounds as it takes, or pages that the list had no place for."""
-SECONDS: Final = 2
+SECONDS: Final = 1
 """For which that lasts: what is left is no matter of a moment."""
 
 
