@@ -13,8 +13,7 @@ interrupted first finishes the rounds that were open, one after the other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -85,14 +84,9 @@ class OverlappingCrawler(Crawler):
     """Pages that are due, and for which the list had no place."""
     _is_resuming: bool = field(init=False, default=False)
 
-    @contextmanager
-    def _running(self) -> Iterator[RoundsFetch]:
-        self.fetching = RoundsFetch(self.context, self.calls.fetch_options)
-        with self.fetching as fetching:
-            yield fetching
-
     def _fetching(self) -> AbstractContextManager[object]:
-        return self._running()
+        self.fetching = RoundsFetch(self.context, self.calls.fetch_options)
+        return self.fetching
 
     # -- rounds ------------------------------------------------------------------------------------
 

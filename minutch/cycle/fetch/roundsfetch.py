@@ -135,16 +135,12 @@ class RoundsFetch:
         processes, number = self._running, self._open[-1].number
         self._snapshot = None  # what is known is of a list before, or of a part of this one
         self._display = Display(context.err, context.label)
-        seen: list[Snapshot] = []
 
         def is_time() -> bool:
-            shot = self._snapshot
             if processes.is_settled(number):
                 return True
-            if shot is None or (seen and seen[-1] is shot):
-                return False
-            seen[:] = [shot]
-            return few(shot)
+            shot, self._snapshot = self._snapshot, None  # each is looked at once
+            return shot is not None and few(shot)
 
         try:
             self._until(is_time)
