@@ -148,12 +148,14 @@ class JobContext:
 
 def set_up_process(conf: Configuration) -> None:
     """Applies those settings of a configuration that hold for the whole process: the public suffix
-    list, and Hadoop's properties for paths like hdfs://.
+    list, how long a lock is waited for, and Hadoop's properties for paths like hdfs://.
 
     Programs call it before they run jobs; the command line, `minutch.open` and `minutch.jobs` do.
     """
     processwide.change(
-        stores=hadoop.settings_of(conf), suffix_list=conf.resource("effective_tld_names.dat")
+        stores=hadoop.settings_of(conf),
+        suffix_list=conf.resource("effective_tld_names.dat"),
+        lock_wait=conf.get_double("minutch.lock.wait", 0.0),
     )
 
 

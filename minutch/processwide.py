@@ -4,7 +4,7 @@ They are set in one place, `minutch.job.set_up_process`, by the programs that ru
 line, `minutch.open`, `minutch.jobs`. A worker process takes them over from the process that starts
 it. They are not passed along for one of two reasons: the process has only one of the things that
 they describe (a log, a set of cores, a Java process for file systems), or the functions that need
-them are called with a host name or a path by every layer (the public suffix list).
+them are called with a host name or a path by every layer (the public suffix list, locks).
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class ProcessSettings:
     """The public suffix list; None for the bundled one."""
     cores: int = 0
     """Number of cores that jobs may use; 0 for all."""
+    lock_wait: float = 0
+    """Seconds that a job waits for a database that another process works on."""
     program: str = "minutch"
     """The command line's name as its caller typed it, such as `../bin/minutch`."""
 

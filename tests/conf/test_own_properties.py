@@ -55,6 +55,7 @@ OWN = {
     "minutch.browser.pages",
     "minutch.browser.requests.max",
     "minutch.engine",
+    "minutch.lock.wait",
     "minutch.memory",
     "minutch.fetch.processes",
     "minutch.fetch.state",

@@ -112,7 +112,7 @@ def clear_left_overs(crawl_dir: Path) -> None:
     for name in ("crawldb", "linkdb"):
         database = Database(crawl_dir / name)
         if database.path.is_dir():
-            with suppress(LockedError), database.lock():
+            with suppress(LockedError), database.lock(wait=0):
                 pass  # who takes the lock clears away
     folder = crawl_dir / "segments"
     finish_others(folder)

@@ -203,15 +203,17 @@ def working(segment: Segment) -> Iterator[Path]:
     """
     work, done = segment.path / FETCHING, segment.path / DONE
     try:
-        with lock(work):
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock(work))
+            except LockedError as exc:  # this one: steps that run meanwhile have locks, too
+                raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
             remove(done)
             if segment.has(CRAWL_FETCH) and not segment.is_half_fetched():
                 raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
             yield work
             work.rename(done)
             remove(done)
-    except LockedError as exc:
-        raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
     finally:
         with suppress(OSError):
             work.rmdir()  # unless there is a log in it

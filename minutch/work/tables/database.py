@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from minutch import processwide
 from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
@@ -204,15 +205,17 @@ class Database:
         return None
 
     @contextmanager
-    def lock(self, force: bool = False) -> Iterator[Path]:
+    def lock(self, force: bool = False, *, wait: float | None = None) -> Iterator[Path]:
         """Holds the database's lock, with all cleared away that a killed job left behind.
 
-        Raises LockedError; `force` goes past any other's lock.
+        Waits for another's for `wait` seconds, by default minutch.lock.wait. Raises LockedError;
+        `force` goes past any other's lock.
         """
+        wait = processwide.settings().lock_wait if wait is None else wait
         made = not self.path.exists()
         install.make_directory(self.path)
         try:
-            with lock(self.path, force) as path:
+            with lock(self.path, force, wait) as path:
                 install.recover(self.path)
                 yield path
         except BaseException:

@@ -11,6 +11,10 @@ That one writes its name over the other.
 Nutch writes an empty file; such a lock has an unknown owner, and only force goes past it. So it is
 with an owner on another host, and with every lock where the file system knows no flock.
 
+A database is locked for the time of a step: who finds it locked by another process of this machine
+waits for that one, up to minutch.lock.wait. What is locked for a whole crawl, as its folder is and
+a segment that is being fetched, is refused at once.
+
 On a file system of Hadoop (`minutch.hadoop.stores`) there is no such system's lock: the file is
 made only where there is none, which HDFS and S3 decide for all, and a dead owner's is renamed out
 of the way by the first who finds it. Where a rename copies (s3a), two that find a dead owner's at
@@ -25,13 +29,16 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Self
+from typing import Final, Self, TypeVar
 
 from minutch.errors import LockedError, StoreError
+from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.hadoop.stores import StorePath
 
 log = logging.getLogger(__name__)
@@ -39,6 +46,10 @@ log = logging.getLogger(__name__)
 LOCK_NAME = ".locked"
 _LONGEST = 1024
 """Bytes that are read of a lock file."""
+_LOOK: Final = 0.2
+"""Seconds between two looks at a lock that is waited for."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,11 @@ class Owner:
         return self.host == socket.gethostname()
 
     @property
+    def is_alive(self) -> bool:
+        """True if it is another process that runs on this host: it may be waited for."""
+        return self.is_here and self.pid != os.getpid() and not self.is_gone()
+
+    @property
     def content(self) -> bytes:
         """The content of its lock file."""
         return f"{self.pid} {self.host} {self.started}\n".encode()
@@ -103,26 +119,52 @@ def _start_time(pid: int) -> int:
 
 
 @contextmanager
-def lock(directory: Path, force: bool = False) -> Iterator[Path]:
+def lock(directory: Path, force: bool = False, wait: float = 0) -> Iterator[Path]:
     """Holds the lock of the database at `directory` (made if missing); yields the lock file,
     deletes it at the end.
 
-    Raises LockedError, naming the owner, if somebody else holds it; with `force` the lock is taken
-    over all the same.
+    Raises LockedError, naming the owner, if somebody else holds it: after `wait` seconds if that is
+    a process that runs on this host, else at once. With `force` the lock is taken over all the
+    same.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / LOCK_NAME
     if isinstance(path, StorePath):
-        with _lock_in_store(path, force):
+        with _lock_in_store(path, force, wait):
             yield path
         return
-    descriptor = _acquire(path, force)
+    descriptor = _patiently(lambda: _acquire(path, force), wait)
     try:
         yield path
     finally:
         if _is_at(descriptor, path):  # else somebody forced us out, or the directory is gone
             path.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+class _HeldError(LockedError):
+    """The lock has this owner."""
+
+    def __init__(self, path: Path, owner: Owner | None, since: float | None) -> None:
+        named = str(owner or "an unknown owner (perhaps Nutch)")
+        when = "" if since is None else f" since {date_time_to_string(round(since * 1000))} UTC"
+        super().__init__(f"lock file {path} already exists, held by {named}{when}")
+        self.is_alive = owner is not None and owner.is_alive
+
+
+def _patiently(acquire: Callable[[], T], wait: float) -> T:
+    """Acquires a lock, and waits for it as long as its owner is a process that runs here."""
+    end = time.monotonic() + wait
+    for attempt in count():
+        try:
+            return acquire()
+        except _HeldError as exc:
+            if not exc.is_alive or time.monotonic() >= end:
+                raise
+            if not attempt:
+                log.warning("waiting for it, at most %g s (minutch.lock.wait): %s", wait, exc)
+            time.sleep(_LOOK)
+    raise AssertionError("counted to the end")
 
 
 def _acquire(path: Path, force: bool) -> int:
@@ -175,6 +217,7 @@ def _take_over(path: Path, force: bool) -> int | None:
         if is_free and not _is_at(descriptor, path):
             return None  # its owner removed it meanwhile
         holder = Owner.parse(os.pread(descriptor, _LONGEST, 0).decode("utf-8", "replace"))
+        since = os.fstat(descriptor).st_mtime
         if is_free and holder is not None and holder.is_here:
             log.warning("taking over lock %s: its owner, %s, is gone", path, holder)
             _write_owner(descriptor)
@@ -183,10 +226,11 @@ def _take_over(path: Path, force: bool) -> int | None:
     finally:
         if descriptor >= 0:
             os.close(descriptor)
-    named = holder or "an unknown owner (perhaps Nutch)"
     if not force:
-        raise LockedError(f"lock file {path} already exists, held by {named}")
-    log.warning("ignoring lock %s held by %s (-force)", path, named)
+        raise _HeldError(path, holder, since)
+    log.warning(
+        "ignoring lock %s held by %s (-force)", path, holder or "an unknown owner (perhaps Nutch)"
+    )
     path.unlink(missing_ok=True)
     return None
 
@@ -219,15 +263,19 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 @contextmanager
-def _lock_in_store(path: StorePath, force: bool) -> Iterator[None]:
+def _lock_in_store(path: StorePath, force: bool, wait: float) -> Iterator[None]:
     """Locks by the file alone, in a remote store."""
     own = Owner.current().content
-    while True:
-        try:
-            path.create(own)
-            break
-        except FileExistsError:
-            _take_out(path, force)
+
+    def create() -> None:
+        while True:
+            try:
+                path.create(own)
+                return
+            except FileExistsError:
+                _take_out(path, force)
+
+    _patiently(create, wait)
     try:
         yield
     finally:
@@ -243,10 +291,7 @@ def _take_out(path: StorePath, force: bool) -> None:
     holder = Owner.parse(content.decode("utf-8", "replace"))
     is_gone = holder is not None and holder.is_gone()
     if not is_gone and not force:
-        raise LockedError(
-            f"lock file {path} already exists, held by"
-            f" {holder or 'an unknown owner (perhaps Nutch)'}"
-        )
+        raise _HeldError(path, holder, None)
     log.warning(
         "taking over lock %s: its owner, %s, is gone" if is_gone else "ignoring lock %s held by %s",
         path,

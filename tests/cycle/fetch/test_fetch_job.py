@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from minutch.commands.fetch import run
-from minutch.cycle.fetch.fetcher import LEFT, fetch
+from minutch.cycle.fetch.fetcher import LEFT, fetch, working
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError, UsageError
@@ -373,6 +373,11 @@ def test_two_fetches_of_one_segment(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is fetched already"):
         fetch_segment(segment, conf_for())
     assert not (segment.path / FETCHING).exists()
+
+
+def test_the_lock_of_another_step_is_not_taken_for_that_of_the_fetch(tmp_path: Path) -> None:
+    with pytest.raises(LockedError, match=r"^crawldb$"), working(make_segment(tmp_path, [])):
+        raise LockedError("crawldb")
 
 
 # -- kills and signals -----------------------------------------------------------------------------

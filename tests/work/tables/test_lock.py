@@ -7,15 +7,21 @@ import errno
 import fcntl
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from minutch import processwide
+from minutch.conf import Configuration
 from minutch.errors import LockedError, StoreError
+from minutch.job import set_up_process
+from minutch.work.tables.database import Database
 from minutch.work.tables.lock import LOCK_NAME, Owner, lock
 
 
@@ -151,6 +157,79 @@ def test_a_killed_owner_frees_it(tmp_path: Path) -> None:
         process.wait()
         with lock(tmp_path):
             pass
+
+
+HOLDER = """
+import sys; from pathlib import Path; from minutch.work.tables.lock import lock
+with lock(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def held_elsewhere(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process has the lock until its stdin is closed."""
+    command = [sys.executable, "-c", HOLDER, str(folder)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+
+
+def test_a_job_waits_for_another_processs_and_says_for_whom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other one ends while it is waited for."""
+    processwide_before = processwide.settings()
+    try:
+        for seconds in ("30", "0"):
+            conf = Configuration.load([]).with_values({"minutch.lock.wait": seconds})
+            set_up_process(conf.freeze())
+            with held_elsewhere(tmp_path) as process:
+                monkeypatch.setattr("minutch.work.tables.lock.time.sleep", lambda _: end(process))
+                if seconds == "0":
+                    with pytest.raises(LockedError, match="held by"), Database(tmp_path).lock():
+                        pass
+                    process.communicate()
+                else:
+                    with Database(tmp_path).lock():
+                        pass
+                    said = (
+                        r"waiting for it, at most 30 s \(minutch.lock.wait\): lock file .*"
+                        rf"held by process {process.pid} on \S+ since \d{{4}}-.* UTC"
+                    )
+                    assert re.search(said, caplog.text)
+    finally:
+        processwide.use(processwide_before)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+        process.wait()
+        process.stdin = None
+
+
+def test_nobody_waits_longer_than_asked_nor_for_oneself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("minutch.work.tables.lock.time.monotonic", lambda: now[0])
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr("minutch.work.tables.lock.time.sleep", sleep)
+    with held_elsewhere(tmp_path) as process:
+        with pytest.raises(LockedError), lock(tmp_path, wait=5):
+            pass
+        end(process)
+    assert 5 <= now[0] < 6
+    with lock(tmp_path), pytest.raises(LockedError), lock(tmp_path, wait=5):
+        pass
+    for other in (f"{dead_process()} elsewhere.example 0\n", ""):
+        (tmp_path / LOCK_NAME).write_text(other)
+        with pytest.raises(LockedError), lock(tmp_path, wait=5):
+            pass
+    assert now[0] < 6
 
 
 CONTENDER = """
