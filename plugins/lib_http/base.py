@@ -52,7 +52,7 @@ from .addressrules import AddressRules
 from .credentials import Credentials, authorized
 from .curltransport import CurlRequest, CurlTransport
 from .dates import format_date, parse_date
-from .decoding import decode
+from .decoding import decode, decode_between, offered
 from .exchange import Answer, Reply, is_shorter, request_target
 from .failures import PUT_OFF, NoNameServer, UnknownHost, failed, java_text, put_off
 from .headers import SpellCheckedMetadata, field_values, unfold
@@ -127,6 +127,7 @@ class HttpBase(Protocol):
         )
         self._sends_targets = isinstance(self.transport, CurlTransport)
         self._timeouts = dict.fromkeys(_PHASES, self.settings.timeout / 1000)
+        self._offered = offered(self.settings.accept_encoding)
         self._fixed, self.credentials = self._fixed_headers(), Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
         from .robotstxt import RobotsStore
@@ -280,6 +281,8 @@ class HttpBase(Protocol):
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
         reply = await self._exchange(self._request(url, target, headers, limit), url)
+        if (coding := _coding_of(reply)) is not None:
+            reply.decode(await decode_between(reply.body, coding, _and_one(limit), self._offered))
         if self.settings.store_request:
             metadata.add(REQUEST_KEY, self._request_text(target, headers, reply.version))
         return self.read_reply(reply, metadata, limit)
@@ -390,18 +393,17 @@ class HttpBase(Protocol):
         self, reply: Reply, metadata: SpellCheckedMetadata, limit: int
     ) -> tuple[bytes, str | None, bool]:
         """Returns the decoded content, why it was truncated if it was, and whether it is whole."""
+        if (coding := _coding_of(reply)) is not None:
+            reply.decode(decode(reply.body, coding, _and_one(limit)))
         body, truncated = reply.body, reply.truncated
         if reply.error is not None:
             body, truncated = self._broken(reply.code, body, reply.error, metadata)
         whole = truncated is None and reply.error is None
-        if body and not reply.decoded and metadata.first("Content-Encoding") is not None:
-            coding = ", ".join(field_values(reply.head, "content-encoding"))
-            body, undamaged = decode(body, coding, limit if limit < 0 else limit + 1)
-            if whole and not undamaged:
-                whole = False
-                metadata.set(DAMAGED_KEY, "true")
-            if 0 <= limit < len(body):
-                body, truncated, whole = body[:limit], "length", False
+        if reply.damaged and whole:
+            whole = False
+            metadata.set(DAMAGED_KEY, "true")
+        if 0 <= limit < len(body):
+            body, truncated, whole = body[:limit], "length", False
         return body, truncated, whole
 
     def _broken(
@@ -418,6 +420,20 @@ class HttpBase(Protocol):
         if isinstance(error, httpx.RemoteProtocolError) and not chunked:
             return body, None
         raise error
+
+
+def _coding_of(reply: Reply) -> str | None:
+    """The codings that a body is still to be decoded of."""
+    if reply.decoded or not reply.body:
+        return None
+    if not any(line[:17].lower() == b"content-encoding:" for line in reply.head):
+        return None  # most have none, and to unfold the lines takes longer
+    return ", ".join(field_values(reply.head, "content-encoding")) or None
+
+
+def _and_one(limit: int) -> int:
+    """A byte more than is kept shows that there is more."""
+    return limit if limit < 0 else limit + 1
 
 
 @lru_cache(maxsize=1024)

@@ -51,6 +51,13 @@ class Reply:
     """Protocol, cipher and whether the certificate was checked, where that is recorded."""
     decoded: bool = False
     """True if the content is decoded already, regardless of its head."""
+    damaged: bool = False
+    """Its coding broke off, or was broken: the content is what came before."""
+
+    def decode(self, decoded: tuple[bytes, bool]) -> None:
+        """Takes what became of the content: data, and whether it is whole."""
+        self.body, whole = decoded
+        self.decoded, self.damaged = True, not whole
 
 
 @dataclass(slots=True)

@@ -31,8 +31,10 @@ from .headers import field_values
 _PIECE: Final = 1 << 16
 _STATUS: Final = re.compile(rb"(HTTP/[0-2](?:\.[0-9])?)[ \t]+([0-9]{3})(?![0-9])")
 _VERSION: Final = b"HTTP/"
-_DOCUMENT: Final = re.compile(rb"[ \t]*<(?:html|!doctype)\b", re.IGNORECASE)
+_DOCUMENT: Final = re.compile(rb"[ \t]{0,64}<(?:html|!doctype)\b", re.IGNORECASE)
 _CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})(?![0-9A-Fa-f])[^\n]*\n")
+_LONGEST_CHUNK_HEAD: Final = 16384
+"""Bytes; libcurl and browsers take about as much."""
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _WITHOUT_CONTENT: Final = (b"204", b"304")
 _LINE_END: Final = b"\r\n"
@@ -134,6 +136,10 @@ class Incoming:
         self._data = bytearray()
         self._at = 0
         """Where the next line of the head begins, or the next chunk."""
+        self._seen = 0
+        """Up to where its end was sought: a line that comes byte by byte is read once, not anew
+        with each byte (5 seconds of processor time for one connection).
+        """
         self._count = 0
         """Lines so far, those of interim answers included."""
         self._lines: list[bytes] = []
@@ -149,6 +155,8 @@ class Incoming:
     @property
     def is_whole(self) -> bool:
         """Nothing more has to be read."""
+        if self.error is not None:
+            return True
         if self._body_at < 0:
             return len(self._data) > MAX_HEAD_BYTES or self._count >= MAX_HEAD_LINES
         size = len(self._data) - self._body_at
@@ -172,7 +180,7 @@ class Incoming:
             if self._lines and _DOCUMENT.match(data, self._at):
                 self._begin_content()
                 return
-            end = data.find(b"\n", self._at)
+            end = self._line_end()
             if end < 0:
                 return
             line = bytes(data[self._at : end]).removesuffix(b"\r")
@@ -184,6 +192,12 @@ class Incoming:
                 self._begin_content()
             else:
                 self._lines = []
+
+    def _line_end(self) -> int:
+        """Returns where the line at `_at` ends; -1 if that has not come."""
+        end = self._data.find(b"\n", max(self._at, self._seen))
+        self._seen = len(self._data) if end < 0 else 0
+        return end
 
     def _begin_content(self) -> None:
         """Finds out how the content ends."""
@@ -203,7 +217,13 @@ class Incoming:
     def _read_chunks(self, chunks: list[bytes]) -> None:
         """Takes the chunks that are there with what follows each."""
         data = self._data
-        while not self._has_end and (head := _CHUNK.match(data, self._at)) is not None:
+        while not self._has_end and self.error is None:
+            end = self._line_end()
+            head = None if end < 0 else _CHUNK.match(data, self._at)
+            if head is None:
+                if end >= 0 or len(data) - self._at > _LONGEST_CHUNK_HEAD:
+                    self.error = httpx.RemoteProtocolError(MALFORMED_CHUNKS)
+                return
             size = int(head[1], 16)
             end = head.end() + size
             self._has_end = not size
@@ -232,10 +252,10 @@ class Incoming:
         return Reply(code, lines, body, version, error, truncated, address)
 
     def _no_answer(self) -> Exception:
-        if self.is_whole:
-            return TooLarge("headers without end")
         if self.error is not None:
             return self.error
+        if self.is_whole:
+            return TooLarge("headers without end")
         if self._data:
             return MalformedHead("Connection closed in the headers")
         return httpx.ReadError("Connection closed without an answer")
@@ -248,8 +268,6 @@ class Incoming:
             head = None if self._has_end else _CHUNK.match(self._data, self._at)
             if head is not None:
                 body += self._data[head.end() : head.end() + int(head[1], 16)]
-            elif not self._has_end and self._data.find(b"\n", self._at) >= 0:
-                cut_off = httpx.RemoteProtocolError(MALFORMED_CHUNKS)
             return body, None if self._has_end else cut_off
         body = b"" if self._has_end else bytes(self._data[self._body_at :])
         if self._length < 0:

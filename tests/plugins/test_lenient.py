@@ -126,3 +126,15 @@ def test_nonsense_is_refused_or_read(data: bytes, limit: int, size: int) -> None
                 reply.body,
                 reply.truncated,
             )
+
+
+@pytest.mark.parametrize("line", [b"5;", b"z", b" "])
+def test_a_chunk_line_without_end_is_not_waited_for(line: bytes) -> None:
+    incoming, count = Incoming(-1), 0
+    incoming.add(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n")
+    while not incoming.is_whole:
+        incoming.add(line)
+        count += len(line)
+    assert count < 20_000
+    reply = incoming.reply(("a", 1))
+    assert (reply.body, str(reply.error)) == (b"ab", "Malformed chunks")

@@ -21,7 +21,7 @@ from minutch.hadoop.formats.javahash import string_hash
 from minutch.records.metadata import REQUEST_KEY, Metadata
 from plugins.lib_http.addressrules import AddressRules, embedded, is_special, parse_rule
 from plugins.lib_http.dates import format_date, parse_date
-from plugins.lib_http.decoding import decode
+from plugins.lib_http.decoding import MOST_MEMBERS, STEP, TURN, decode, decoding, offered
 from plugins.lib_http.failures import (
     ForbiddenAddress,
     NoRoute,
@@ -323,6 +323,67 @@ def test_lists_of_codings() -> None:
     assert decode(PAGE, "identity", -1) == (PAGE, True)
     assert decode(gzip.compress(PAGE), "rot13, gzip", -1) == (PAGE, True)
     assert decode(PAGE, None, -1)[0] == PAGE and decode(b"", "gzip", -1)[0] == b""
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_what_stands_behind_the_end_costs_nothing(coding: str) -> None:
+    for page in (b"", b"hi", PAGE, bytes(200_000)):
+        coded = {"deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}.get(
+            coding, gzip.compress
+        )(page)
+        assert decode(coded, coding, -1) == (page, True)
+        if page:
+            assert decode(coded + b"<!-- served by -->", coding, -1) == (page, True)
+
+
+@pytest.mark.parametrize("coding", CODED)
+@pytest.mark.parametrize(
+    "start", [b"<!doctype html>", b"plain", b"\xef\xbb\xbf<html>", b"{}", b" "]
+)
+def test_what_only_claims_a_coding_is_passed_on(coding: str, start: bytes) -> None:
+    page = start + b"<p>some words, and some more of them</p>" * 50
+    assert decode(page, coding, -1) == (page, True)
+
+
+EMPTY = zstd.compress(b"")
+CHEAP = {
+    "empty zstd frames": (EMPTY * 120_000, "zstd"),
+    "skippable zstd frames": (b"\x50\x2a\x4d\x18\0\0\0\0" * 130_000, "zstd"),
+    "empty gzip members": (gzip.compress(b"") * 50_000, "gzip"),
+    "stacked": (
+        gzip.compress(zstd.compress(zstd.compress(zstd.compress(bytes(64 << 20))))),
+        "zstd, zstd, zstd, gzip",
+    ),
+    "stacked frames": (gzip.compress(zstd.compress(EMPTY * (1 << 21))), "zstd, zstd, gzip"),
+    "a bomb in br": (brotli.compress(bytes(64 << 20), quality=1), "br"),
+    "nothing in br": (b"\x0e\x00" * 500_000, "br"),
+}
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_work_is_bounded_by_what_came_and_by_the_limit(name: str) -> None:
+    """Counted by turns of the event loop, each after TURN bytes at most."""
+    data, coding = CHEAP[name]
+    limit, turns = 1 << 20, 0
+    work = decoding(data, coding, limit)
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result, _ = done.value
+            break
+        turns += 1
+    stages = coding.count(",") + 1
+    most = stages * (len(data) + limit) + MOST_MEMBERS * STEP + STEP * len(data) // 256
+    assert len(result) <= limit and turns <= 2 * most // TURN
+
+
+def test_nobody_decodes_what_was_not_offered() -> None:
+    assert offered("x-gzip, gzip, deflate") == {"gzip", "x-gzip", "deflate"}
+    assert offered("br;q=0.5, zstd;q=0, identity") == {"gzip", "x-gzip", "deflate", "br"}
+    assert offered("*") == {"gzip", "x-gzip", "deflate", "br", "zstd"}
+    assert decode(CODED["zstd"], "zstd", -1, offered("gzip")) == (CODED["zstd"], True)
+    assert decode(gzip.compress(CODED["br"]), "br, gzip", -1, offered("")) == (CODED["br"], True)
 
 
 # -- failures --------------------------------------------------------------------------------------
