@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import multiprocessing
 import os
+import select
 import signal
 import sys
 import threading
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     import asyncio
 
 _PR_SET_PDEATHSIG: Final = 1
+_F_SETSIG: Final = 10
+_LIBC: Final = ctypes.CDLL(None)
+"""Loaded here: a fork is no place to load anything."""
 _LEFT_TO_THE_PARENT: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Sent to the whole group by a terminal or a supervisor: the parent decides when its workers
 end.
@@ -62,8 +67,8 @@ def start_worker(
     """Start `main(connection, *args)` in a process of its own; returns it and the other end of its
     pipe.
 
-    A daemon may have no workers of its own. The process is killed with its parent where the system
-    can do that; elsewhere it finds the end of its pipe.
+    A daemon may have no workers of its own. The process is killed with its parent, whatever either
+    is at.
     """
     forks = may_fork()
     context: Any = multiprocessing.get_context("fork" if forks else "forkserver")
@@ -136,11 +141,12 @@ def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
     for end in list(_parents_ends):  # left open, these copies would hide the parent's death
         end.close()
     _parents_ends.clear()
-    _end_with(parent)
+    end_with(parent)
     _work(main, *args)
 
 
 def _served(settings: ProcessSettings, main: Callable[..., None], *args: Any) -> None:
+    _end_at_hang_up()
     processwide.use(settings)
     if used := settings.log:
         log.configure(sys.stderr, level=used.level, log_file=used.file, only_live=used.only_live)
@@ -154,14 +160,31 @@ def _work(main: Callable[..., None], *args: Any) -> None:
     main(*args)
 
 
-def _end_with(parent: int) -> None:
-    """Lets the system kill this process when its parent ends, whatever it is at: it holds copies of
-    open files.
+def end_with(parent: int) -> None:
+    """Lets the system kill this process, a fork of `parent` (its pid), when that ends, whatever it
+    is at: it holds copies of open files. A program that it becomes keeps that.
 
     The system watches the thread that forked, so this is for forks, which are made by a process's
     only thread.
     """
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
+        os._exit(1)
+
+
+def _end_at_hang_up() -> None:
+    """Lets the system kill this process when who asked the fork server for it ends.
+
+    That is not its parent: it is known by a pipe, of which it alone has the other end. A thread
+    that read from it could do nothing while a library keeps Python's lock.
+    """
+    asker = multiprocessing.parent_process()
+    if asker is None:
+        return
+    end = asker.sentinel
+    fcntl.fcntl(end, _F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(end, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([end], [], [], 0)[0]:  # it had ended before
         os._exit(1)

@@ -35,6 +35,7 @@ PLUGIN_MAY = {
     "hadoop",
     "kernels",
     "plugin",
+    "processes",
     "records",
     "scratch",
     "state",

@@ -7,9 +7,11 @@ Parameters in plugin.xml, for each type: `command`, `timeout` (s, 30), `encoding
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from minutch.conf import Configuration
@@ -17,6 +19,7 @@ from minutch.cycle.parse.charset import from_header
 from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.errors import ConfigError
 from minutch.plugin.points import Parse, Parser, ParseResult
+from minutch.processes import end_with
 from minutch.records.content import Content
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
@@ -64,6 +67,7 @@ class ExtParser(Parser):
                 capture_output=True,
                 timeout=self._timeout,
                 check=False,
+                preexec_fn=partial(end_with, os.getpid()),  # workers are killed
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return _failed(content, FAILED_EXCEPTION, str(error))

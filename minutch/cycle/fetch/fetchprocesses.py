@@ -164,18 +164,19 @@ class _Child:
 def _child_main(pipe: Connection, share: Share, make: MakeSession) -> None:
     """Life of a child."""
     child = _Child(pipe, share)
+    last: tuple[Any, ...]
     try:
         session = make(child.tick, child)
         asyncio.run(child.run(session))
+        last = "done", session.results.ledger, session.results.stats
     except MinutchError as exc:
-        pipe.send(("failed", str(exc)))
+        last = "failed", str(exc)
     except Exception as exc:
         log.exception("fetch process %d", share.index)
-        pipe.send(("failed", f"{type(exc).__name__}: {exc}"))
-    else:
-        pipe.send(("done", session.results.ledger, session.results.stats))
-    pipe.close()
-    os._exit(0)
+        last = "failed", f"{type(exc).__name__}: {exc}"
+    with suppress(OSError):  # nobody listens any more
+        pipe.send(last)
+    os._exit(0)  # any other end waits for the parse workers
 
 
 # -- in the parent ---------------------------------------------------------------------------------
@@ -232,14 +233,21 @@ class FetchProcesses:
     _workers: list[_Worker] = field(default_factory=list)
     _failure: str | None = None
     _finishing: bool = False
+    _stopping: bool = False
 
     def start(self) -> None:
-        """Starts the children."""
-        for index in range(self.count):
-            args = (Share(index, self.count), self.make)
-            self._workers.append(
-                _Worker(*start_worker(_child_main, args, name="fetch", daemon=False))
-            )
+        """Starts the children: all, or, whatever comes between, none."""
+        try:
+            for index in range(self.count):
+                args = (Share(index, self.count), self.make)
+                self._workers.append(
+                    _Worker(*start_worker(_child_main, args, name="fetch", daemon=False))
+                )
+        except BaseException:
+            self.kill()
+            raise
+        if self._stopping:
+            self.stop()
 
     def run(self) -> None:
         """Passes messages, collects results. Raises StoreError if a child failed or died."""
@@ -295,7 +303,10 @@ class FetchProcesses:
             self._finish_if_idle()
 
     def stop(self) -> None:
-        """Lets the children finish what is in flight and leave the rest."""
+        """Lets the children finish what is in flight and leave the rest, those too that are still
+        to start.
+        """
+        self._stopping = True
         for worker in self._workers:
             worker.outbox.put(("stop",))
 

@@ -103,7 +103,9 @@ class RoundsFetch:
         come.
         """
         try:
-            if self._processes is not None and self._thread is not None:
+            if self._processes is not None and self._thread is None:
+                self._processes.kill()  # a signal came as they had started
+            elif self._processes is not None and self._thread is not None:
                 self._processes.finish() if kind is None else self._processes.stop()
                 self._until(self._has_ended, check=False)
                 self._thread.join()
@@ -231,9 +233,13 @@ class RoundsFetch:
     def _start(self, one: _OpenList) -> None:
         job, watch = one.job, self._watch
         processes = FetchProcesses(job.settings.processes, job.session, self._tick, goes_on=True)
-        self._stack.enter_context(signals(self._on_first_signal, self._on_second_signal))
-        processes.start()
-        self._processes = processes
+        self._processes = processes  # a signal has to find them, also while they start
+        self._is_waiting = True  # and who starts them must not be thrown out of that
+        try:
+            self._stack.enter_context(signals(self._on_first_signal, self._on_second_signal))
+            processes.start()
+        finally:
+            self._is_waiting = False
         if watch is not None:
             self._stack.enter_context(watch.obeying(processes.hold))
         self._thread = threading.Thread(target=self._pass_messages, name="fetch", daemon=True)

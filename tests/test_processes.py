@@ -1,0 +1,131 @@
+"""Processes end with the one that started them, whatever either is at."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from minutch.processes import may_fork, start_worker
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.segments import LOOPBACK, make_segment
+
+ROOT = Path(__file__).resolve().parents[1]
+LONG = 600
+PLUGINS = "protocol-http|urlfilter-regex|parse-html|urlnormalizer-pass|scoring-opic"
+
+
+def stuck(pipe: Connection) -> None:
+    """A worker that never looks at anything again: a library keeps Python's lock."""
+    pipe.send("there")
+    ctypes.PyDLL(None).sleep(LONG)
+
+
+def nested(pipe: Connection, how: str) -> None:
+    """A worker with one of its own."""
+    load(how)
+    _, mine = start_worker(stuck, (), name="stuck")
+    pipe.send(mine.recv())
+    ctypes.PyDLL(None).sleep(LONG)
+
+
+def load(how: str) -> None:
+    if how == "served":
+        import polars  # noqa: F401 - who has loaded it may not be forked
+    assert may_fork() == (how == "forked")
+
+
+def program(how: str) -> None:
+    """Starts workers, and says so: as forks, or by a fork server."""
+    load(how)
+    _, pipe = start_worker(nested, (how,), name="nested", daemon=False)
+    print("begun", flush=True)
+    print(pipe.recv(), flush=True)
+    time.sleep(LONG)
+
+
+def begun(how: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", f"from tests.test_processes import program; program({how!r})"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("how", ["forked", "served"])
+@pytest.mark.parametrize("moment", ["begun", "there"])
+def test_workers_and_theirs_end_with_a_process_that_is_killed(how: str, moment: str) -> None:
+    """What is printed to has its end when nobody has it open any more."""
+    process = begun(how)
+    assert process.stdout is not None
+    assert f"{moment}\n" in process.stdout
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def running(group: int) -> list[str]:
+    """The processes of a session, but for those that only wait to be asked for their exit code."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session, *_ = path.read_text().rpartition(")")[2].split()
+            if int(session) == group and state != "Z":
+                found.append(path.with_name("cmdline").read_text().replace("\0", " "))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def wait_until(is_so: Callable[[], object], said: str) -> None:
+    end = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < end, said
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["fetch", "crawl"])
+def test_a_signal_at_any_moment_leaves_no_process_behind(command: str, tmp_path: Path) -> None:
+    """Four moments, from the first file of a fetch until after its first request."""
+    properties = {**LOOPBACK, "minutch.fetch.processes": "2", "plugin.includes": PLUGINS}
+    options = [f"-D{name}={value}" for name, value in properties.items()]
+    with MisbehavingServer() as server:
+        server.pages["/p0"] = page(b"x", "Content-Type: text/html")
+        server.hold = {"/p0"}
+        for number in range(4):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            (folder / "seeds").write_text(server.url("p0"))
+            words = [str(folder / "seeds"), str(folder / "crawl"), "2"]
+            if command == "fetch":
+                words = [str(make_segment(folder / "crawl", [server.url("p0")]).path)]
+            process = subprocess.Popen(
+                [sys.executable, "-m", "minutch", command, *options, *words],
+                cwd=ROOT,
+                env={**os.environ, "NUTCH_LOG_DIR": str(folder)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+            while not list(folder.glob("crawl/segments/2*/_fetch")):
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.005)
+            time.sleep(0.3 * number)
+            process.send_signal([signal.SIGINT, signal.SIGTERM][number % 2])
+            timer = threading.Timer(0.5, server.release)
+            timer.start()
+            said, _ = process.communicate(timeout=60)
+            timer.join()
+            assert process.returncode in (0, 130, -signal.SIGTERM), said  # late: all is fetched
+            wait_until(lambda: not running(process.pid), said)  # noqa: B023 - called at once
