@@ -26,7 +26,7 @@ PROTOCOLS: dict[str, int] = {"http": 80, "https": 443, "ftp": 21, "file": -1, "j
 
 _BLANK = "".join(map(chr, range(0x21)))
 _SCHEME = re.compile(r"[^\W\d_](?:[^\W_]|[.+-])*")
-_PORT = re.compile(r"[+-]?\d+")
+_PORT = re.compile(r"([+-]?)0*(\d{1,10})")  # int() refuses more than 4,300 digits
 _MAX_PORT = 0x7FFFFFFF
 _DOTTED_IP = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}", re.ASCII)
 _HOST_TABOO = re.compile(
@@ -249,7 +249,8 @@ def _port_number(spec: str, text: str) -> int:
     """Integer.parseInt's reading; empty is -1, as is a literal -1."""
     if not text:
         return -1
-    number = int(text) if _PORT.fullmatch(text) else -2
+    match = _PORT.fullmatch(text)
+    number = int(match[1] + match[2]) if match else -2
     if not -1 <= number <= _MAX_PORT:
         raise UrlError(f"invalid port {text!r} in {spec}")
     return number

@@ -40,7 +40,7 @@ _IPV4 = re.compile(
     r"(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]?[0-9])"
 )
 _SCOPE = re.compile(r"[A-Za-z0-9_.]+")
-_DIGITS = re.compile(r"[0-9]*")
+_PORT = re.compile(r":0*([0-9]{0,10})")
 _SLASHES = re.compile("/+")
 _MAX_PORT = 0x7FFFFFFF
 
@@ -170,12 +170,8 @@ def _is_scoped_ipv6(text: str) -> bool:
 
 
 def _is_port(text: str) -> bool:
-    if not text:
-        return True
-    digits = text[1:]
-    return (
-        text[0] == ":" and _DIGITS.fullmatch(digits) is not None and int(digits or 0) <= _MAX_PORT
-    )
+    match = _PORT.fullmatch(text)
+    return not text or (match is not None and int(match[1] or 0) <= _MAX_PORT)
 
 
 def normalize_path(path: str) -> str:

@@ -54,7 +54,7 @@ class ExtParser(Parser):
                 content, 0, f"No external command defined for contentType: {content.content_type}"
             )
         length = (content.metadata.field("Content-Length") or "").strip()
-        if length.isdecimal() and int(length) != len(content.content):
+        if length.isdecimal() and int(length[:18]) != len(content.content):
             reason = (
                 f"Content truncated at {len(content.content)} bytes. Parser can't handle"
                 " incomplete "

@@ -52,7 +52,7 @@ class ZipParser(Parser):
     def get_parse(self, content: Content) -> ParseResult:
         """Returns one document for the archive."""
         length = (content.metadata.field(_LENGTH) or "").strip()
-        if length.isdecimal() and int(length) != len(content.content):
+        if length.isdecimal() and int(length[:18]) != len(content.content):
             reason = (
                 f"Content truncated at {len(content.content)} bytes. Parser can't handle incomplete"
                 " zip file."

@@ -196,3 +196,9 @@ def test_form_decode_raises_only_our_error(text: str) -> None:
         form_decode(text)
     except UrlError as exc:
         assert str(exc)
+
+
+@pytest.mark.parametrize("port", ["9" * 5000, "9" * 11])
+def test_a_port_has_a_bounded_number_of_digits(port: str) -> None:
+    """int() raises ValueError, which is no error of ours, from 4,300 digits on."""
+    assert url_to_ascii(f"http://\u00e4.org:{port}/") is None

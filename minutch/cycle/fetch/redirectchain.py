@@ -459,6 +459,6 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
         and parse_status.args
     ):
         seconds = parse_status.args[1] if len(parse_status.args) > 1 else None
-        wait = int(seconds) if seconds is not None and seconds.isdecimal() else 0
+        wait = int(seconds[:18]) if seconds is not None and seconds.isdecimal() else 0
         return parse_status.args[0] or "", wait < PERMANENT_REFRESH_SECONDS
     return None

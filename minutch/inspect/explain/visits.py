@@ -116,7 +116,7 @@ def _visit(segment: Segment, url: str, datum: CrawlDatum, normalize: Change, pro
         status=datum.status_name,
         protocol="" if ended is None else ended.name or str(ended.code),
         reason=why(datum, proxy),
-        code=int(code) if code.isdigit() else None,
+        code=int(code[:18]) if code.isdecimal() else None,
         size=None if page is None else len(page.content),
         content_type="" if page is None else page.content_type,
         digest=_digest(datum, data),

@@ -13,7 +13,7 @@ from minutch.cycle.segment.store import FETCHING, LAYOUTS, WARC, Segment
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.processwide import command_line
 from minutch.work.tables.install import CURRENT, NEW, SPILL, beside
-from minutch.work.tables.lock import LOCK_NAME, Owner
+from minutch.work.tables.lock import LOCK_NAME, Owner, left_candidates
 from minutch.work.tables.workfolders import left_over
 
 ROUND: Final = ".round"
@@ -36,10 +36,8 @@ def locks(place: Path) -> Iterator[Problem]:
             yield Problem(path, f"the lock of {owner}, which no longer runs", Remedy.REMOVE)
         else:
             yield Problem(path, f"in use by {owner}")
-    for asked in sorted(place.glob(f"{LOCK_NAME}.*")):
-        pid = asked.name.removeprefix(f"{LOCK_NAME}.").partition("-")[0]
-        if pid.isdigit() and Owner(int(pid), Owner.current().host, 0).is_gone():
-            yield Problem(asked, "left by a process that no longer runs", Remedy.REMOVE)
+    for asked in sorted(left_candidates(place)):
+        yield Problem(asked, "left by a process that no longer runs", Remedy.REMOVE)
 
 
 def in_database(database: Path, names: Sequence[str] = (CURRENT,)) -> Iterator[Problem]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -46,6 +47,8 @@ log = logging.getLogger(__name__)
 LOCK_NAME = ".locked"
 _LONGEST = 1024
 """Bytes that are read of a lock file."""
+_OWNER: Final = re.compile(r"([0-9]{1,9}) (\S+) ([0-9]{1,18})\s*")
+_CANDIDATE: Final = re.compile(rf"{re.escape(LOCK_NAME)}\.([0-9]{{1,9}})-.*")
 _LOOK: Final = 0.2
 """Seconds between two looks at a lock that is waited for."""
 
@@ -68,11 +71,8 @@ class Owner:
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Returns the owner that a lock file names; None if it names none."""
-        match text.split():
-            case [pid, host, started] if pid.isdigit() and started.isdigit():
-                return cls(int(pid), host, int(started))
-            case _:
-                return None
+        match = _OWNER.fullmatch(text)
+        return None if match is None else cls(int(match[1]), match[2], int(match[3]))
 
     def is_gone(self) -> bool:
         """True if the process certainly no longer runs: it was on this host, and its pid is free or
@@ -171,7 +171,8 @@ def _acquire(path: Path, force: bool) -> int:
     """Returns the descriptor of the lock file, locked and with our name in it."""
     if path.is_dir():
         raise StoreError(f"lock file {path} already exists and is a directory")
-    _clear_candidates(path)
+    for left in left_candidates(path.parent):
+        left.unlink(missing_ok=True)
     candidate = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
     descriptor = os.open(candidate, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -193,13 +194,11 @@ def _acquire(path: Path, force: bool) -> int:
         candidate.unlink(missing_ok=True)
 
 
-def _clear_candidates(path: Path) -> None:
-    """Removes what processes left that were killed while they asked for the lock."""
+def left_candidates(folder: Path) -> list[Path]:
+    """Returns what processes left that were killed while they asked for the lock of a folder."""
     here = Owner.current().host
-    for candidate in path.parent.glob(f"{LOCK_NAME}.*"):
-        pid = candidate.name.removeprefix(f"{LOCK_NAME}.").partition("-")[0]
-        if pid.isdigit() and Owner(int(pid), here, 0).is_gone():
-            candidate.unlink(missing_ok=True)
+    found = ((path, _CANDIDATE.fullmatch(path.name)) for path in folder.glob(f"{LOCK_NAME}.*"))
+    return [path for path, match in found if match and Owner(int(match[1]), here, 0).is_gone()]
 
 
 def _take_over(path: Path, force: bool) -> int | None:

@@ -22,7 +22,7 @@ from minutch.conf import Configuration
 from minutch.errors import LockedError, StoreError
 from minutch.job import set_up_process
 from minutch.work.tables.database import Database
-from minutch.work.tables.lock import LOCK_NAME, Owner, lock
+from minutch.work.tables.lock import LOCK_NAME, Owner, left_candidates, lock
 
 
 def dead_process() -> int:
@@ -83,6 +83,17 @@ def test_an_owner_on_another_host_may_live(tmp_path: Path) -> None:
     (tmp_path / LOCK_NAME).write_text(f"{dead_process()} elsewhere.example 0\n")
     with pytest.raises(LockedError, match=r"elsewhere\.example"), lock(tmp_path):
         pass
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{'9' * 5000} h 1", f"1 h {'9' * 5000}", "\u00b2 h 1", f"{2**40} h 1", "-1 h 1", "1 h"],
+)
+def test_odd_numbers_name_no_owner(text: str, tmp_path: Path) -> None:
+    assert Owner.parse(text) is None
+    (tmp_path / ".locked.\u00b2-1").touch()
+    (tmp_path / f".locked.{'9' * 40}-1").touch()
+    assert left_candidates(tmp_path) == []
 
 
 @pytest.mark.parametrize("text", ["", "not a lock of ours", "1 2"])
