@@ -27,6 +27,7 @@ OWN = {
     "archive.files",
     "archive.until",
     "crawl.overlap",
+    "db.fetch.retry.interval",
     "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.in.row",
     "fetcher.exceptions.per.queue.jitter",

@@ -4,14 +4,17 @@ without.
     interval × (1 - dec_rate)   if the page changed           bounded by min_interval and
                                 max_interval,
     interval × (1 + inc_rate)   if it did not                 or by the host's own bounds
-    sync_delta                  the next fetch moves towards the time of the last change
+    sync_delta                  the next fetch moves towards the time of the last change, but not
+                                nearer than min_interval
 
 A page with `fixedInterval` in its metadata keeps that interval. Bounds of hosts and rates of MIME
 types come from rule files (`adaptiverules`).
 
 Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the
 interval by which sync_delta would move a page that has been unchanged for longer than the maximum
-interval is an integer division, so 0. Source: org.apache.nutch.crawl.AdaptiveFetchSchedule,
+interval is an integer division, so 0. Not Nutch's are the limits of the wait itself: there, a page
+that has been the same for longer than max_interval ÷ sync_delta_rate is asked for again and again,
+at ever shorter waits. Source: org.apache.nutch.crawl.AdaptiveFetchSchedule,
 MimeAdaptiveFetchSchedule.
 """
 
@@ -99,24 +102,19 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     ) -> PlannedFetch:
         fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
         if isinstance(fixed, FloatWritable):
-            return _plan(
-                fixed.value,
-                fetch_time,
-                modified_time,
-                [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)],
-            )
+            steps = [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)]
+            return self._plan(fixed.value, fetch_time, 0, 0, modified_time, steps)
         if modified_time <= 0 or state == STATUS_MODIFIED:
             modified_time = fetch_time
         interval, steps = self._adapted(datum, state)
         shortest, longest = self.bounds(url)
-        start = fetch_time
+        offset = 0
         if self.sync_delta:
             delta = fetch_time - modified_time
             if float32(delta) > float32(interval * 1000):
                 interval = float32(_divide(delta, 1000))
                 steps.append(Step("sync_delta: as long as the page has been the same", interval))
             offset = self._offset(delta, int(longest) * 1000)
-            start -= offset
             if offset:
                 steps.append(
                     Step(
@@ -127,7 +125,28 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         if interval < shortest or interval > longest:
             interval = shortest if interval < shortest else longest
             steps.append(Step(f"not outside of {shortest:g} to {longest:g} s", interval))
-        return _plan(interval, start, modified_time, steps)
+        return self._plan(interval, fetch_time, offset, shortest, modified_time, steps)
+
+    def _plan(
+        self,
+        interval: float,
+        fetch_time: int,
+        offset: int,
+        shortest: float,
+        modified_time: int,
+        steps: list[Step],
+    ) -> PlannedFetch:
+        """Plans a fetch `interval` seconds less `offset` ms after the last, between `shortest` and
+        the longest interval.
+        """
+        wait = _round(interval * 1000.0) - offset
+        if wait < (least := _round(shortest * 1000.0)):
+            wait = least
+            steps.append(Step("not sooner than after", shortest))
+        if wait > self.max_interval * 1000:
+            wait = self.max_interval * 1000
+            steps.append(self.not_later)
+        return PlannedFetch(java_round(interval), fetch_time + wait, modified_time, tuple(steps))
 
     def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[Step]]:
         """Returns the interval after a change or none, and how it came about."""
@@ -170,22 +189,23 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         interval = np.where(changed, interval * (np.float32(1) - dec_rate), interval)
         interval = np.where(same, interval * (np.float32(1) + inc_rate), interval)
         shortest, longest = self._bounds_columns(frame["key"])
-        start = fetched
+        offset: np.ndarray[Any, Any] | int = 0
         if self.sync_delta:
             delta = fetched - modified
             late = delta.astype(np.float32) > interval * np.float32(1000)
             interval = np.where(late, _divide_columns(delta, 1000).astype(np.float32), interval)
-            start = fetched - np.where(np.isnan(fixed), self._offset_columns(delta, longest), 0)
+            offset = np.where(np.isnan(fixed), self._offset_columns(delta, longest), 0)
         interval = np.where(
             interval < shortest, shortest, np.where(interval > longest, longest, interval)
         )
         interval = np.where(np.isnan(fixed), interval, fixed)
+        least = np.where(np.isnan(fixed), _round_columns(shortest.astype(np.float64) * 1000.0), 0)
+        wait = np.maximum(_round_columns(interval.astype(np.float64) * 1000.0) - offset, least)
+        wait = np.minimum(wait, self.max_interval * 1000)
         return frame.with_columns(
             retries=pl.lit(0, pl.Int8),
             fetch_interval=pl.Series(round_int(interval), dtype=pl.Int32),
-            fetch_time=pl.Series(
-                start + _round_columns(interval.astype(np.float64) * 1000.0), dtype=pl.Int64
-            ),
+            fetch_time=pl.Series(fetched + wait, dtype=pl.Int64),
             modified_time=pl.Series(modified, dtype=pl.Int64),
         )
 
@@ -244,12 +264,6 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
         for i, content_type in rawmap.values_of(frame["metadata"], _TYPE_KEY).items():
             inc_rate[i], dec_rate[i] = self._rates_of(content_type)
         return inc_rate, dec_rate
-
-
-def _plan(interval: float, start: int, modified_time: int, steps: list[Step]) -> PlannedFetch:
-    return PlannedFetch(
-        java_round(interval), start + _round(interval * 1000.0), modified_time, tuple(steps)
-    )
 
 
 def clean_mime_type(content_type: str) -> str:

@@ -12,8 +12,11 @@ over the rows.
             ...
 
 Times are milliseconds since the epoch, intervals seconds; intervals are rounded as Java does it in
-32-bit floats. Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule,
-DefaultFetchSchedule, FetchScheduleFactory.
+32-bit floats. No page is planned for later than `db.fetch.interval.max`: the next generate would
+take that for due at once (`should_fetch`), and the one after it too.
+
+Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetchSchedule,
+FetchScheduleFactory.
 """
 
 from __future__ import annotations
@@ -129,7 +132,13 @@ class AbstractFetchSchedule:
     def __init__(self, conf: Configuration) -> None:
         self.default_interval = conf.get_int("db.fetch.interval.default", 0)
         self.max_interval = conf.get_int("db.fetch.interval.max", 0)
+        self.retry_interval = conf.get_int("db.fetch.retry.interval", SECONDS_PER_DAY)
         self._shortened = java_round(float32(float32(self.max_interval) * _MAX_FACTOR))
+
+    @property
+    def not_later(self) -> Step:
+        """The step of a plan that the longest interval cuts off."""
+        return Step("db.fetch.interval.max: not later than after", self.max_interval)
 
     # -- one record --------------------------------------------------------------------------------
 
@@ -191,8 +200,8 @@ class AbstractFetchSchedule:
         prev_modified_time: int,
         fetch_time: int,
     ) -> None:
-        """A page could not be fetched this time: try again in a day."""
-        datum.fetch_time = fetch_time + SECONDS_PER_DAY * 1000
+        """A page could not be fetched this time: try again after db.fetch.retry.interval."""
+        datum.fetch_time = fetch_time + min(self.retry_interval, self.max_interval) * 1000
         datum.retries = (datum.retries + 1 + 0x80) % 0x100 - 0x80
 
     def calculate_last_fetch_time(self, datum: CrawlDatum) -> int:
@@ -273,7 +282,7 @@ class AbstractFetchSchedule:
         fetch_time: pl.Series,
     ) -> pl.DataFrame:
         return frame.with_columns(
-            fetch_time=fetch_time + SECONDS_PER_DAY * 1000,
+            fetch_time=fetch_time + min(self.retry_interval, self.max_interval) * 1000,
             retries=pl.Series(frame["retries"].to_numpy() + np.int8(1), dtype=pl.Int8),
         )
 
@@ -348,9 +357,10 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
             if datum.fetch_interval
             else "the page has none: db.fetch.interval.default"
         )
-        return PlannedFetch(
-            interval, fetch_time + interval * 1000, modified, (Step(text, interval),)
-        )
+        wait, steps = min(interval, self.max_interval), [Step(text, interval)]
+        if wait < interval:
+            steps.append(self.not_later)
+        return PlannedFetch(interval, fetch_time + wait * 1000, modified, tuple(steps))
 
     def set_fetch_schedule_columns(
         self,
@@ -366,7 +376,8 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
         return frame.with_columns(
             retries=pl.lit(0, pl.Int8),
             fetch_interval=interval,
-            fetch_time=fetch_time + interval.cast(pl.Int64) * 1000,
+            fetch_time=fetch_time
+            + interval.cast(pl.Int64).clip(upper_bound=self.max_interval) * 1000,
             modified_time=fetch_time.zip_with(fetched_now, modified_time),
         )
 

@@ -15,6 +15,7 @@ from minutch.cycle.crawldb.adaptive import (
 )
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
+    STATUS_NOTMODIFIED,
     AbstractFetchSchedule,
     DefaultFetchSchedule,
     fetch_schedule,
@@ -156,6 +157,69 @@ def test_retries_wrap_like_a_signed_byte() -> None:
         == schedule.set_page_retry_schedule_columns(frame, zero, zero, zero)["retries"][0]
         == -128
     )
+
+
+LIMITS = {"db__fetch__schedule__adaptive__min_interval": "300", "db__fetch__interval__max": "9000"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fixed", "least", "most"),
+    [
+        (AdaptiveFetchSchedule, False, 300, 3600),
+        (MimeAdaptiveFetchSchedule, False, 300, 3600),
+        (AdaptiveFetchSchedule, True, 9000, 9000),
+        (DefaultFetchSchedule, False, 9000, 9000),
+    ],
+)
+def test_a_page_that_never_changes_keeps_its_pause(
+    kind: type[AbstractFetchSchedule], fixed: bool, least: int, most: int
+) -> None:
+    """500 visits, each at the time that the one before set. With sync_delta in Nutch the waits
+    shrink to nothing once the page has been the same for max_interval ÷ sync_delta_rate; where an
+    interval is above db.fetch.interval.max, it is due at each generate.
+    """
+    schedule = kind(
+        configured(
+            db__fetch__schedule__adaptive__max_interval="3600",
+            db__fetch__schedule__adaptive__sync_delta_rate="0.2",
+            **LIMITS,
+        )
+    )
+    metadata = MapWritable({Text("fixedInterval"): FloatWritable(50000.0)} if fixed else {})
+    interval = 50000 if kind is DefaultFetchSchedule else 600
+    page = CrawlDatum(STATUS_DB_FETCHED, interval, 1.0, 0, 1, 0, b"s", metadata)
+    now, waits = 1_000_000, set()
+    for _ in range(500):
+        frame = rows.to_frame([("http://a/", page)])
+        times = [pl.Series([time], dtype=pl.Int64) for time in (0, 0, now, 1, STATUS_NOTMODIFIED)]
+        ((_, same),) = rows.records(schedule.set_fetch_schedule_columns(frame, *times))
+        plan = schedule.plan("http://a/", page, now, 1, STATUS_NOTMODIFIED)
+        schedule.set_fetch_schedule("http://a/", page, 0, 0, now, 1, STATUS_NOTMODIFIED)
+        assert same == page and plan.fetch_time == page.fetch_time
+        assert not schedule.should_fetch("http://a/", page.copy(), now + 1)
+        waits.add((page.fetch_time - now) // 1000)
+        now = page.fetch_time
+    assert least == min(waits) and max(waits) <= most, sorted(waits)
+
+
+@pytest.mark.parametrize(
+    ("retry", "most", "wait"), [("", "", 86400), ("60", "", 60), ("", "3600", 3600)]
+)
+def test_a_failed_page_is_due_when_its_retry_is(retry: str, most: str, wait: int) -> None:
+    """A longest interval below the pause would make it due at each generate."""
+    values = {"db__fetch__retry__interval": retry, "db__fetch__interval__max": most}
+    schedule = DefaultFetchSchedule(
+        configured(**{n: value for n, value in values.items() if value})
+    )
+    page = CrawlDatum(STATUS_DB_UNFETCHED, 100, 1.0)
+    frame = rows.to_frame([("http://a/", page.copy())])
+    times = [pl.Series([value], dtype=pl.Int64) for value in (0, 0, 7000)]
+    schedule.set_page_retry_schedule("http://a/", page, 0, 0, 7000)
+    ((_, same),) = rows.records(schedule.set_page_retry_schedule_columns(frame, *times))
+    assert same == page and page.fetch_time == 7000 + wait * 1000
+    for now, due in ((7001, False), (page.fetch_time - 1, False), (page.fetch_time, True)):
+        frame, mask = schedule.should_fetch_columns(rows.to_frame([("http://a/", page)]), now)
+        assert (schedule.should_fetch("http://a/", page.copy(), now), mask[0]) == (due, due)
 
 
 @given(st.floats(width=32, allow_nan=True))
