@@ -28,7 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import overload
+from typing import Any, overload
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf.kinds import KINDS
@@ -99,6 +99,7 @@ class Configuration:
         "_values",
         "clock",
         "home",
+        "plugins",
     )
 
     def __init__(self) -> None:
@@ -116,6 +117,15 @@ class Configuration:
         (`ExtensionBase.clock`).
         """
         self.home = HOME
+        self.plugins: Any = None
+        """The PluginRepository of this configuration. It refers to the configuration: kept anywhere
+        else, neither would ever be freed.
+        """
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Leaves out the plugins: who takes over a configuration makes its own of them."""
+        names = (name for name in self.__slots__ if name != "__weakref__")
+        return None, {name: getattr(self, name) for name in names} | {"plugins": None}
 
     @classmethod
     def load(

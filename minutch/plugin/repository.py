@@ -25,8 +25,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
@@ -83,9 +83,10 @@ class Extension:
         """Returns the extension's object. Raises PluginError, or ConfigError for invalid settings
         of the plugin.
         """
-        if self._instance is None:
-            self._instance = self.make()
-        return self._instance
+        with _making:
+            if self._instance is None:
+                self._instance = self.make()
+            return self._instance
 
     def make(self) -> ExtensionBase:
         """Makes a new object, for an extension that is configured more than once. Raises as
@@ -132,10 +133,12 @@ class PluginRepository:
 
     @classmethod
     def of(cls, conf: Configuration) -> PluginRepository:
-        """Returns the repository of this configuration object, created once."""
-        if conf not in _repositories:
-            _repositories[conf] = cls(conf)
-        return _repositories[conf]
+        """Returns the repository of this configuration object, created once; it ends with it."""
+        with _making:
+            if conf.plugins is None:
+                conf.plugins = cls(conf)
+            found: PluginRepository = conf.plugins
+            return found
 
     def extensions(self, point_id: str) -> list[Extension]:
         """Returns the active extensions of a point. Raises PluginError if no active plugin declares
@@ -228,7 +231,8 @@ class PluginRepository:
 _CHOICES = ("plugin.includes", "plugin.excludes")
 _said: set[str] = set()
 """Messages that this process has logged already."""
-_repositories: WeakKeyDictionary[Configuration, PluginRepository] = WeakKeyDictionary()
+_making = RLock()
+"""Held while repositories and extensions are made, since threads of a job share them."""
 
 
 def instance_of(extension: Extension, point: type[P]) -> P:
