@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
+from threading import RLock
 from types import FunctionType
 from typing import Any, Final
 
@@ -75,6 +76,8 @@ class _Array:
 
 _namespaces: dict[str, dict[str, Any]] = {}
 _functions: dict[Any, Any] = {}
+_making = RLock()
+"""Held while these are filled: a function is there before its globals are."""
 
 
 def _interpreted(function: Any) -> Any:
@@ -123,7 +126,9 @@ def function_of(kernel: Any) -> Callable[..., int]:
     """The substitute for the C function of a `native.Kernel`: takes the same, and returns the same
     status.
     """
-    function, shapes = _interpreted(kernel.function), kernel.shapes()
+    with _making:
+        function = _interpreted(kernel.function)
+    shapes = kernel.shapes()
 
     def run(result: int, ndarray: int, *args: Any) -> int:
         given = []

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -76,7 +76,6 @@ def number_of_lists(conf: Configuration, asked: int | None) -> int:
     return maps if maps > 0 else engine_of(conf).tasks
 
 
-@lru_cache(maxsize=100_000)
 def address_of(host: str) -> str | None:
     """Returns the IPv4 address of a host; None if it has none."""
     try:

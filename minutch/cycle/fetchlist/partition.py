@@ -35,7 +35,9 @@ Resolve = Callable[[str], str | None]
 
 
 class UrlPartitioner:
-    """Decides which part a URL goes to. `resolve` looks hosts up where the mode is byIP."""
+    """Decides which part a URL goes to. `resolve` looks hosts up where the mode is byIP, each once
+    for as long as this lasts, which is a job: addresses of hosts change while a crawl goes on.
+    """
 
     def __init__(
         self, normalizers: URLNormalizers, resolve: Resolve, *, mode: str = BY_HOST, seed: int = 0
@@ -44,6 +46,7 @@ class UrlPartitioner:
         self._resolve = resolve
         self._mode = mode
         self._seed = int32(seed)
+        self._addresses: dict[str, str | None] = {}
 
     @classmethod
     def from_conf(
@@ -79,7 +82,9 @@ class UrlPartitioner:
         return map_distinct(hosts, function, pl.Int64())
 
     def _address_hash(self, host: str) -> int:
-        address = self._resolve(host)
+        if host not in self._addresses:
+            self._addresses.setdefault(host, self._resolve(host))
+        address = self._addresses[host]
         if address is None:
             log.info("no address is known of host %s", host)
             return 0

@@ -27,8 +27,6 @@ _REACH = 2048
 over.
 """
 
-_FOLDED = 2048
-"""First bytes of a page whose lower case is kept."""
 Test = Callable[[bytes], bool]
 """A question about the first bytes of a page."""
 
@@ -323,29 +321,10 @@ def bytes_test(
     stop = end + len(literal)
     if ignore_case:
         lower = literal.lower()
-        if stop > _FOLDED:
-            return lambda data: lower in data[start:stop].lower()
-        return lambda data: _folded.of(data).find(lower, start, stop) >= 0
+        return lambda data: lower in data[start:stop].lower()
     if start == end:
         return lambda data: data.startswith(literal, start)
     return lambda data: data.find(literal, start, stop) >= 0
-
-
-class _Folded:
-    """The first bytes of a page in lower case, made once for all rules that look at them."""
-
-    def __init__(self) -> None:
-        self._last = b"", b""
-
-    def of(self, data: bytes) -> bytes:
-        page, lower = self._last
-        if page is not data:
-            lower = data[:_FOLDED].lower()
-            self._last = data, lower
-        return lower
-
-
-_folded = _Folded()
 
 
 def regex_test(

@@ -45,15 +45,18 @@ def float32(value: float) -> float:
 
 # Hash codes
 
-_powers = [1]  # 31**i mod 2**32, grown on demand
+_SPAN = 1024
+_POWERS = tuple(pow(31, i, 1 << 32) for i in range(_SPAN, -1, -1))
+"""31**i mod 2**32, from the highest: of as many units as are hashed at a time."""
 
 
 def _polynomial(units: Sequence[int], start: int) -> int:
     """`start`, then `hash = 31 * hash + unit` for each unit, in 32 bits."""
-    n = len(units)
-    while len(_powers) <= n:
-        _powers.append(_powers[-1] * 31 & _MASK)
-    return int32(start * _powers[n] + sum(map(mul, units, _powers[n - 1 :: -1] if n else ())))
+    for at in range(0, len(units), _SPAN):
+        span = units[at : at + _SPAN]
+        first = _SPAN - len(span)
+        start = start * _POWERS[first] + sum(map(mul, span, _POWERS[first + 1 :])) & _MASK
+    return int32(start)
 
 
 def string_hash(value: str) -> int:

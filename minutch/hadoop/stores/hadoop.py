@@ -92,6 +92,7 @@ class _Hadoop:
         with _lock:
             if self._gateway is None:
                 self._gateway = _started(settings)
+                atexit.unregister(self.stop)
                 atexit.register(self.stop)
             if self._properties != settings.properties:
                 self._conf = self._gateway.jvm.org.apache.hadoop.conf.Configuration()
@@ -108,10 +109,11 @@ class _Hadoop:
 
     def scratch(self) -> str:
         """Returns the folder for files in transit."""
-        if not self._scratch:
-            self._scratch = str(make_scratch("files", processwide.settings().stores.scratch))
-            atexit.register(remove_scratch, Path(self._scratch))
-        return self._scratch
+        with _lock:
+            if not self._scratch:
+                self._scratch = str(make_scratch("files", processwide.settings().stores.scratch))
+                atexit.register(remove_scratch, Path(self._scratch))
+            return self._scratch
 
     def stop(self) -> None:
         """Ends the process."""

@@ -71,7 +71,11 @@ def _skip(data: bytes, pos: int, classes: list[bytes]) -> int:
     size = _FIXED_SIZES.get(class_id)
     if size is not None:
         return pos + 1 + size
-    return _end_of_value(_class_name(class_id, classes), data, pos + 1)
+    # A list of values met before saved 5 of these 12 µs where all values were equal, and cost 4
+    # where they were not; shared by the threads of a job, it grew without end.
+    source = DataInput(data, pos + 1)
+    lookup(_class_name(class_id, classes)).read(source)
+    return source.pos
 
 
 def _class_name(class_id: int, classes: list[bytes]) -> str:
@@ -177,28 +181,6 @@ def _order(keys: tuple[bytes, ...], classes: tuple[bytes, ...], peak: int) -> tu
     while peak > capacity * _LOAD_FACTOR:
         capacity *= 2
     return tuple(hash_map_order(hashes, capacity))
-
-
-_SEEN: dict[str, list[bytes]] = {}
-_SEEN_PER_CLASS = 8
-
-
-def _end_of_value(name: str, data: bytes, pos: int) -> int:
-    """Returns the position after the value of class `name` at `pos`.
-
-    Values delimit themselves, so one that starts with the bytes of a value met before is that
-    value.
-    """
-    seen = _SEEN.setdefault(name, [])
-    for value in seen:
-        if data.startswith(value, pos):
-            return pos + len(value)
-    source = DataInput(data, pos)
-    lookup(name).read(source)
-    if len(seen) == _SEEN_PER_CLASS:
-        seen.pop()
-    seen.insert(0, data[pos : source.pos])
-    return source.pos
 
 
 def merge(first: bytes | None, *others: bytes | None) -> bytes | None:

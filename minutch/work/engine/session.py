@@ -48,7 +48,8 @@ _GREETINGS: Final = (
 R = TypeVar("R")
 
 _lock = Lock()
-_running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], Any] = {}
+_running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], tuple[Any, Path]] = {}
+"""The one SparkContext, and the folder that belongs to it, under what it was made for."""
 
 
 def context_of(conf: Configuration) -> Any:
@@ -67,12 +68,16 @@ def context_of(conf: Configuration) -> Any:
         if key not in _running:
             stop()
             folder = scratch.make("spark")  # executors take the archive from here
-            if not is_local:
-                wanted |= _shipped(conf, folder, wanted)
-            _running[key] = _started(wanted)
-            atexit.register(scratch.remove, folder)
+            atexit.unregister(stop)
             atexit.register(stop)
-        return _running[key]
+            try:
+                if not is_local:
+                    wanted |= _shipped(conf, folder, wanted)
+                _running[key] = _started(wanted), folder
+            except BaseException:
+                scratch.remove(folder)
+                raise
+        return _running[key][0]
 
 
 def _shipped(conf: Configuration, folder: Path, wanted: Mapping[str, str]) -> dict[str, str]:
@@ -85,13 +90,15 @@ def _shipped(conf: Configuration, folder: Path, wanted: Mapping[str, str]) -> di
 
 def running() -> Any:
     """Returns the SparkContext of this process; None if there is none."""
-    return next(iter(_running.values()), None)
+    return next((context for context, _ in list(_running.values())), None)
 
 
 def stop() -> None:
     """Ends Spark in this process."""
     while _running:
-        _running.popitem()[1].stop()
+        _, (context, folder) = _running.popitem()
+        context.stop()
+        scratch.remove(folder)
 
 
 def _properties(conf: Configuration) -> dict[str, str]:
