@@ -87,7 +87,6 @@ class Configuration:
     """
 
     __slots__ = (
-        "__weakref__",
         "_defaults",
         "_dirs",
         "_environment",
@@ -118,14 +117,11 @@ class Configuration:
         """
         self.home = HOME
         self.plugins: Any = None
-        """The PluginRepository of this configuration. It refers to the configuration: kept anywhere
-        else, neither would ever be freed.
-        """
+        """The PluginRepository. It refers to this: kept elsewhere, neither would ever be freed."""
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Leaves out the plugins: who takes over a configuration makes its own of them."""
-        names = (name for name in self.__slots__ if name != "__weakref__")
-        return None, {name: getattr(self, name) for name in names} | {"plugins": None}
+        return None, {name: getattr(self, name) for name in self.__slots__} | {"plugins": None}
 
     @classmethod
     def load(
