@@ -1,26 +1,52 @@
 """Decides which records stay when segments are merged. Pure: no I/O.
 
-Of the records of a URL the one of the newest segment stays, and of several in it the first; newer
-is what has the greater name. In crawl_fetch only results count, not that a fetch is to be repeated
-or that nothing was modified. In crawl_parse the newest signature stays, and of the links all of the
-newest segment that has some.
+A record is as new as the visit it comes from: the fetch of its URL in its segment, by the time of
+that. Where the segment has no fetch of the URL, as for links, it is as new as the segment, by the
+time of its last fetch; of equal times the greater name decides.
 
-Source: org.apache.nutch.segment.SegmentMerger.SegmentMergerReducer.reduce.
+    newest      Nutch's rule. Of each kind of record of a URL the newest stays, and of several of a
+                visit the first. In crawl_fetch only results count, not that a fetch is to be
+                repeated or that nothing was modified. In crawl_parse the newest signature stays,
+                and of the links all of the newest segment that has some.
+    layered     for segments that take the place of others, so that whoever asks for the newest word
+                on a URL gets the same answer as before. Whole visits stay: the last one; the last
+                that succeeded; the last whose parse did; the last with a content, and with a parse.
+                The first of these goes into the main layer, others into one above it, a segment of
+                its own, which readers take for newer: so no segment has two words on a URL.
+
+Of a URL that is gone or a redirect in the CrawlDb, and was so before `limit`, the last visit's
+fetch alone stays; of one that is not in the CrawlDb any more, nothing from before `limit`.
+
+Source: org.apache.nutch.segment.SegmentMerger.SegmentMergerReducer.reduce, whose newer segment is
+that with the greater name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
-from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_PARSE
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    PARSE_DATA,
+)
 from minutch.records.crawldatum import (
+    STATUS_DB_GONE,
     STATUS_DB_MAX,
+    STATUS_DB_ORPHAN,
+    STATUS_DB_REDIR_PERM,
+    STATUS_DB_REDIR_TEMP,
     STATUS_FETCH_MAX,
     STATUS_FETCH_NOTMODIFIED,
     STATUS_FETCH_RETRY,
+    STATUS_FETCH_SUCCESS,
+    STATUS_LINKED,
     STATUS_PARSE_FAILED,
     STATUS_SIGNATURE,
 )
@@ -30,36 +56,83 @@ from minutch.work.tables.shuffle import split
 MERGE_SCHEMA = pl.Schema(
     {
         "key": pl.Binary(),
-        # how new the segment is: its number among the names, in ascending order
+        # how new the segment is: its number among all, in ascending order
         "rank": pl.UInt32(),
         "status": pl.UInt8(),  # of a CrawlDatum; 0 for other records
+        "time": pl.Int64(),  # its fetch time (ms); 0 for other records
         "value": pl.Binary(),
     }
 )
+_VISIT: Final = ["key", "rank"]
+_OVER: Final = [STATUS_DB_GONE, STATUS_DB_REDIR_PERM, STATUS_DB_REDIR_TEMP, STATUS_DB_ORPHAN]
+"""Statuses of entries whose pages are of no use any more."""
+
+_OF_VISIT: Final = {
+    CRAWL_GENERATE: pl.lit(False),
+    CRAWL_FETCH: pl.col("status") != STATUS_LINKED,
+    CRAWL_PARSE: pl.col("status") != STATUS_LINKED,
+}
+"""Folder -> which of its records belong to a visit of their URL; of other folders all do."""
 
 Tables = Mapping[str, pl.DataFrame]
 """Records of MERGE_SCHEMA by the folder of the segment they belong to, sorted by key."""
+
+
+def is_fetch() -> pl.Expr:
+    """True for CrawlDatums that say what came of a fetch."""
+    status = pl.col("status")
+    return (status > STATUS_DB_MAX) & (status <= STATUS_FETCH_MAX) | (status == STATUS_PARSE_FAILED)
 
 
 def results(table: pl.DataFrame, folder: str) -> pl.DataFrame:
     """Returns the records of a folder that count."""
     if folder != CRAWL_FETCH:
         return table
-    status = pl.col("status")
-    is_result = (status > STATUS_DB_MAX) & (status <= STATUS_FETCH_MAX) | (
-        status == STATUS_PARSE_FAILED
-    )
-    return table.filter(is_result, ~status.is_in([STATUS_FETCH_RETRY, STATUS_FETCH_NOTMODIFIED]))
+    none = pl.col("status").is_in([STATUS_FETCH_RETRY, STATUS_FETCH_NOTMODIFIED])
+    return table.filter(is_fetch(), ~none)
 
 
-def newest(frames: Sequence[pl.DataFrame], folder: str) -> pl.DataFrame:
-    """Returns the records that stay of a folder, sorted by key. Frames and the rows of a key come
-    newest first.
+def together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Returns the records of frames as one table of `Tables`."""
+    return sort_by_key(pl.concat(frames))
+
+
+def newest(tables: Tables, times: Sequence[int]) -> Tables:
+    """Returns the records that stay, by Nutch's rule; `times` are those of the segments (ms), by
+    rank.
     """
-    table = results(sort_by_key(pl.concat(frames)), folder)
-    if folder == CRAWL_PARSE:
-        return _signatures_and_links(table)
-    return _first(table)
+    fetched = _fetched(tables)
+    found = {}
+    for folder, table in tables.items():
+        ordered = _by_time(results(table, folder), fetched, times)
+        found[folder] = _signatures_and_links(ordered) if folder == CRAWL_PARSE else _first(ordered)
+    return found
+
+
+def _fetched(tables: Tables) -> pl.DataFrame:
+    """Returns the visits with a fetch, `key`, `rank`, and the time of each, `at`."""
+    fetches = tables.get(CRAWL_FETCH, pl.DataFrame(schema=MERGE_SCHEMA)).filter(is_fetch())
+    return fetches.group_by(_VISIT).agg(at=pl.col("time").max())
+
+
+def _by_time(
+    table: pl.DataFrame, fetched: pl.DataFrame, times: Sequence[int], *, oldest: bool = False
+) -> pl.DataFrame:
+    """Returns a table with the rows of each key ordered by the times of their visits: newest first,
+    or `oldest`; those of a visit as they were.
+    """
+    if not has_repeats(table["key"]):
+        return table
+    known = table.join(fetched, on=_VISIT, how="left", maintain_order="left")
+    of_segment = pl.Series(times, dtype=pl.Int64).gather(table["rank"])
+    known = known.with_columns(
+        pl.coalesce("at", of_segment.alias("at")),
+        nth=(pl.col("key") != pl.col("key").shift()).cum_sum().fill_null(0),
+    )
+    descending = [False, not oldest, not oldest]
+    return known.sort("nth", "at", "rank", descending=descending, maintain_order=True).drop(
+        "nth", "at"
+    )
 
 
 def _first(table: pl.DataFrame) -> pl.DataFrame:
@@ -75,10 +148,113 @@ def _signatures_and_links(table: pl.DataFrame) -> pl.DataFrame:
     some.
     """
     signatures = _first(table.filter(pl.col("status") == STATUS_SIGNATURE))
-    links = table.filter(pl.col("status") != STATUS_SIGNATURE)
-    if links["rank"].n_unique() > 1:
-        links = links.filter(pl.col("rank") == pl.col("rank").first().over("key"))
+    links = _newest_links(table.filter(pl.col("status") != STATUS_SIGNATURE))
     return sort_by_key(pl.concat([signatures, links]))
+
+
+def _newest_links(links: pl.DataFrame) -> pl.DataFrame:
+    """Returns the links to each key that its newest segment with some has."""
+    if links["rank"].n_unique() > 1:
+        return links.filter(pl.col("rank") == pl.col("rank").max().over("key"))
+    return links
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What the CrawlDb says of the keys of `Tables`: `entries` are its entries, `key`, `status` and
+    when each was fetched last, `last` (ms).
+    """
+
+    entries: pl.DataFrame
+    limit: int
+    """When a URL must have been gone, or fetched last, for its records to go (ms)."""
+
+
+def layered(
+    tables: Tables,
+    times: Sequence[int],
+    is_parsed: Callable[[pl.DataFrame], pl.Series],
+    verdicts: Verdicts | None = None,
+) -> list[Tables]:
+    """Returns the records that stay: those of the main layer, and those of the one above it.
+
+    `is_parsed` tells of records of parse_data which parses succeeded.
+    """
+    visits, fetched = _kept(tables, times, is_parsed), _fetched(tables)
+    if verdicts is not None:
+        visits = _judged(visits, verdicts)
+    visits = visits.with_columns(is_main=(pl.col("key") != pl.col("key").shift()).fill_null(True))
+    main, above = dict[str, pl.DataFrame](), dict[str, pl.DataFrame]()
+    for folder, table in tables.items():
+        of_visit = _OF_VISIT.get(folder, pl.lit(True))
+        own = table.filter(of_visit).join(visits, on=_VISIT, how="inner", maintain_order="left")
+        if folder != CRAWL_FETCH:
+            own = own.filter(~pl.col("is_bare"))
+        own = _by_time(own, fetched, times, oldest=True)
+        others = _of_links(table.filter(~of_visit), times, verdicts)
+        mine = own.filter("is_main").select(*MERGE_SCHEMA)
+        if len(others):
+            mine = pl.concat([mine, others])
+            mine = sort_by_key(mine.sort("rank", maintain_order=True) if len(own) else mine)
+        main[folder] = mine
+        above[folder] = own.filter(~pl.col("is_main")).select(*MERGE_SCHEMA)
+    return [main, above]
+
+
+def _kept(
+    tables: Tables, times: Sequence[int], is_parsed: Callable[[pl.DataFrame], pl.Series]
+) -> pl.DataFrame:
+    """Returns the visits that stay: `key`, `rank`, the time `at`; sorted, the oldest of each key
+    first.
+    """
+    empty = pl.DataFrame(schema=MERGE_SCHEMA)
+    success = pl.col("status") == STATUS_FETCH_SUCCESS
+    known: Mapping[str, Mapping[str, pl.Expr]] = {
+        CRAWL_FETCH: {"is_fetched": pl.lit(True), "is_success": success},
+        CRAWL_PARSE: {"is_success": success},
+        CONTENT: {"has_content": pl.lit(True)},
+        PARSE_DATA: {"has_parse": pl.lit(True)},
+    }
+    names = list(dict.fromkeys(name for flags in known.values() for name in flags))
+    found = [
+        tables.get(folder, empty)
+        .filter(_OF_VISIT.get(folder, pl.lit(True)))
+        .select(*_VISIT, *(flags.get(name, pl.lit(False)).alias(name) for name in names))
+        for folder, flags in known.items()
+    ]
+    visits = pl.concat(found).group_by(_VISIT).agg(pl.col(names).any())
+    visits = visits.join(_fetched(tables), on=_VISIT, how="left")
+    of_segment = pl.Series(times, dtype=pl.Int64).gather(visits["rank"])
+    visits = visits.with_columns(pl.coalesce("at", of_segment.alias("at")))
+    visits = visits.sort("key", "at", "rank")
+    if has_repeats(visits["key"]):
+        parses = tables.get(PARSE_DATA, empty).filter(pl.col("key").is_duplicated())
+        ended = parses.select(_VISIT).filter(is_parsed(parses))
+        last = [visits.filter(name) for name in names]
+        last.append(visits.join(ended, on=_VISIT, how="semi", maintain_order="left"))
+        kept = pl.concat([each.unique("key", keep="last", maintain_order=True) for each in last])
+        visits = visits.join(kept, on=_VISIT, how="semi", maintain_order="left")
+    return visits.select(*_VISIT, "at", is_bare=pl.lit(False))
+
+
+def _judged(visits: pl.DataFrame, verdicts: Verdicts) -> pl.DataFrame:
+    """Returns the visits that the CrawlDb leaves."""
+    known = visits.join(verdicts.entries, on="key", how="left", maintain_order="left")
+    over = pl.col("status").is_in(_OVER) & (pl.col("last") < verdicts.limit)
+    over = (over & (pl.col("at") <= pl.col("last"))).fill_null(False)
+    is_last = pl.col("key") != pl.col("key").shift(-1).fill_null(b"")
+    unknown = pl.col("status").is_null() & (pl.col("at") < verdicts.limit)
+    return known.filter(~unknown, ~over | is_last).select(*_VISIT, "at", is_bare=over)
+
+
+def _of_links(table: pl.DataFrame, times: Sequence[int], verdicts: Verdicts | None) -> pl.DataFrame:
+    """Returns the records that stay of those that belong to no visit."""
+    found = _newest_links(table)
+    if verdicts is None:
+        return found
+    at = pl.Series(times, dtype=pl.Int64).gather(found["rank"])
+    known = found["key"].is_in(verdicts.entries["key"].implode())
+    return found.filter(known | (at >= verdicts.limit))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,11 @@ names its segment. The URLs that normalizers and filters reject go, as do those 
 SegmentMergeFilter drops (asked with -filter).
 
 Different from Nutch on purpose: a folder that is merged is there even if nothing is left for it, so
-that a slice without pages that could be parsed counts as parsed.
+that a slice without pages that could be parsed counts as parsed. Segments that are being fetched,
+or are yet to be, are left out where there are others: Nutch merges what all have, which is next to
+nothing then. The merged segment is called as the newest of those that it is made of, not after the
+time of merging: what was fetched meanwhile, or is being fetched, has a greater name, and so is
+newer for whoever goes by names, as Nutch does.
 
 Source: org.apache.nutch.segment.SegmentMerger.
 """
@@ -15,7 +19,8 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,10 +29,19 @@ from typing import Any, Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.segment.mergerules import Piece, Slices, Tables, newest
-from minutch.cycle.segment.mergestreams import Streams
-from minutch.cycle.segment.mergewriter import SegmentsWriter
-from minutch.cycle.segment.segmentnames import segment_name
+from minutch.cycle.segment.mergerules import (
+    Piece,
+    Slices,
+    Tables,
+    Verdicts,
+    is_fetch,
+    layered,
+    newest,
+    together,
+)
+from minutch.cycle.segment.mergestreams import ENTRIES, Streams, as_batch
+from minutch.cycle.segment.mergewriter import SegmentsWriter, inflated_values
+from minutch.cycle.segment.segmentnames import name_before, name_of, segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -48,10 +62,14 @@ from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, SegmentMergeFilters
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_SIGNATURE, CrawlDatum
+from minutch.records.crawldatum.columns import decode as decode_entries
+from minutch.records.crawldatum.columns import decode_packed
+from minutch.records.parsedata import columns as parsedata_columns
 from minutch.terminal import counted
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
 from minutch.work.tables.parallel import ordered
+from minutch.work.tables.spans import scan_all
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
@@ -88,10 +106,12 @@ def mergesegs(
     Segments that do not exist are skipped with a message. Raises StoreError if none is left, or if
     no folder is in all of them; FormatError for damage.
     """
-    name = segment_name(context.clock.now())
-    log.info("Merging %s to %s/%s", counted(len(segments), "segments"), output, name)
     require_absent(output)
-    found = _existing([Segment(path) for path in segments])
+    given = _existing([Segment(path) for path in segments])
+    found = _closed(given)
+    name = _name(found, [segment.name for segment in given if segment not in found])
+    name = name or segment_name(context.clock.now())
+    log.info("Merging %s to %s/%s", counted(len(found), "segments"), output, name)
     folders = _common_folders(found)
     conf, engine = context.conf, engine_of(context.conf)
     rules = UrlRules(
@@ -103,7 +123,8 @@ def mergesegs(
     )
     work = Merging(
         segments=found,
-        name=name,
+        times=_times(found),
+        names=[name],
         compressions={folder: _compression(folder, conf) for folder in folders},
         rules=rules,
         filters=SegmentMergeFilters(conf) if options.filtering else None,
@@ -119,12 +140,15 @@ def mergesegs(
         context.progress("mergesegs", lambda: _estimate(found, folders)) as progress,
     ):
         written = engine.write(work.write, engine.parts, directory, counters, progress)
-        with SegmentsWriter(directory, name, work.compressions) as writer:
-            names = writer.write_missing(chain.from_iterable(written), engine.parts)
+        names = work.complete(directory, chain.from_iterable(written))
         mark_success(conf, directory)
     log.info("SegmentMerger: made %s", ", ".join(str(output / made) for made in names))
     counters.add(SEGMENTS, len(names))
     return counters
+
+
+Written = tuple[int, int, int | None]
+"""A part that was written: the numbers of its layer, of itself, of its slice."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +158,10 @@ class Merging:
     """
 
     segments: Sequence[Segment]
-    name: str
+    times: Mapping[str, int]
+    """When each was fetched, by its path (ms)."""
+    names: Sequence[str]
+    """The name of the merged segment; with two, it is made in layers (`mergerules.layered`)."""
     compressions: Mapping[str, str]
     rules: UrlRules
     filters: SegmentMergeFilters | None
@@ -143,32 +170,61 @@ class Merging:
     """Number of partitions in all."""
     memory: int
     """Bytes that the tables may take together."""
+    entries: Sequence[Path] = ()
+    """The part files of a CrawlDb whose word counts."""
+    last_fetch: Callable[[pl.DataFrame], pl.Series] | None = None
+    """Tells when the pages of its entries were fetched last (ms)."""
+    limit: int = 0
+    """When they must have been gone for their records to go (ms)."""
 
-    def write(self, task: Task, parts: range) -> list[tuple[int, int | None]]:
-        """Writes some partitions; returns the parts that were written, with the numbers of their
-        slices.
-        """
-        merge = Merge(self.compressions, self.filters)
+    def write(self, task: Task, parts: range) -> list[Written]:
+        """Writes some partitions; returns the parts that were written."""
+        order = sorted({(self.times[str(one.path)], one.name) for one in self.segments})
+        ranked = [
+            (order.index((self.times[str(one.path)], one.name)), one) for one in self.segments
+        ]
+        merge = Merge(self, [time for time, _ in order])
         with (
             Streams(
-                self.segments,
+                ranked,
                 self.compressions,
                 self.rules,
                 parts=parts,
                 of=self.of,
                 memory=self.memory,
                 spill=task.spill,
+                entries=self.entries,
             ) as streams,
-            SegmentsWriter(task.folder, self.name, self.compressions) as writer,
+            ExitStack() as stack,
         ):
-            pieces = merge.pieces(streams, Slices(self.slice_size, self.of))
-            for piece in ordered(writer.encode, pieces):
-                count = writer.write(piece)
+            writers = [
+                stack.enter_context(SegmentsWriter(task.folder, name, self.compressions))
+                for name in self.names
+            ]
+
+            def encode(found: tuple[int, Piece]) -> tuple[int, Piece]:
+                return found[0], writers[found[0]].encode(found[1])
+
+            slices = [Slices(self.slice_size, self.of) for _ in self.names]
+            for layer, piece in ordered(encode, merge.pieces(streams, slices)):
+                count = writers[layer].write(piece)
                 merge.counters.add(WRITTEN, count)
                 task.advance(count)
         task.counters.merge(streams.counters)
         task.counters.merge(merge.counters)
-        return writer.written
+        return [(layer, *made) for layer, writer in enumerate(writers) for made in writer.written]
+
+    def complete(self, directory: Path, written: Iterable[Written]) -> list[str]:
+        """Writes the parts that nobody has `written`, empty: a segment has all. Returns the names
+        of the segments; a layer above the main one is only there if it has records.
+        """
+        found, names = list(written), []
+        for layer, name in enumerate(self.names):
+            mine = [(part, number) for at, part, number in found if at == layer]
+            if mine or not layer:
+                with SegmentsWriter(directory, name, self.compressions) as writer:
+                    names += writer.write_missing(mine, self.of)
+        return names
 
 
 def _existing(segments: Sequence[Segment]) -> list[Segment]:
@@ -185,6 +241,37 @@ def _existing(segments: Sequence[Segment]) -> list[Segment]:
             f"no segment to merge: {', '.join(str(segment.path) for segment in segments)} do not"
             " exist"
         )
+    return found
+
+
+def _closed(segments: Sequence[Segment]) -> list[Segment]:
+    """Returns the segments that are fetched; all, if none is."""
+    closed = [segment for segment in segments if segment.waits_for() != "fetch"]
+    for segment in segments if closed else ():
+        if segment not in closed:
+            log.warning("%s is left out: it is being fetched, or is yet to be", segment.path)
+    return closed or list(segments)
+
+
+def _name(merged: Sequence[Segment], waiting: Sequence[str]) -> str:
+    """Returns the name of the newest segment that is merged, of those that are older than the
+    first that is `waiting`: what that brings is newer. Empty where the names are no times.
+    """
+    first = min(waiting, default=None)
+    older = [one.name for one in merged if first is None or one.name < first]
+    return name_of(max(older)) if older else name_before(str(first))
+
+
+def _times(segments: Sequence[Segment]) -> dict[str, int]:
+    """Returns when each segment was fetched, by its path: the time of its last fetch (ms); 0
+    without one.
+    """
+    found = {}
+    for segment in segments:
+        parts = segment.parts(CRAWL_FETCH) if segment.has(CRAWL_FETCH) else []
+        tables = scan_all(parts, CrawlDatum.class_name, decode_packed)
+        times = [pl.Series([0]), *(table.filter(is_fetch())["fetch_time"] for table in tables)]
+        found[str(segment.path)] = int(pl.concat(times).to_numpy().max())
     return found
 
 
@@ -223,43 +310,62 @@ class Merge:
     what was left out.
     """
 
-    def __init__(
-        self, compressions: Mapping[str, str], filters: SegmentMergeFilters | None
-    ) -> None:
+    def __init__(self, work: Merging, times: Sequence[int]) -> None:
+        """`times` are those of the segments, by rank."""
         self.counters = Counters({OLDER: 0, DROPPED: 0, WRITTEN: 0, URLS: 0})
-        self._compressions = compressions
-        self._filters = filters if filters and filters.filters else None
+        self._work, self._times = work, times
+        self._filters = work.filters if work.filters and work.filters.filters else None
 
-    def pieces(self, streams: Streams, slices: Slices) -> Iterator[Piece]:
-        """Yields the records that stay, cut by `slices`."""
-        for tables, keys, counters in ordered(self._merge_range, streams.ranges()):
+    def pieces(self, streams: Streams, slices: Sequence[Slices]) -> Iterator[tuple[int, Piece]]:
+        """Yields the records that stay, with the number of their layer, cut by its `slices`."""
+        for layers, keys, counters in ordered(self._merge_range, streams.ranges()):
             self.counters.merge(counters)
-            yield from slices.cut(tables, keys)
+            for layer, tables in enumerate(layers):
+                for piece in slices[layer].cut(tables, keys):
+                    yield layer, piece
 
     def _merge_range(
-        self, frames: Mapping[str, list[pl.DataFrame]]
-    ) -> tuple[Tables, pl.Series, Counters]:
+        self, frames: dict[str, list[pl.DataFrame]]
+    ) -> tuple[list[Tables], pl.Series, Counters]:
         """Returns the records that stay of a range of keys, all its keys, and counts."""
-        counters = Counters()
-        keys = (
-            pl.concat([frame["key"] for found in frames.values() for frame in found])
-            .unique()
-            .sort()
+        counters, verdicts = Counters(), None
+        if self._work.entries:
+            verdicts = self._verdicts(frames.pop(ENTRIES))
+        before = {folder: together(found) for folder, found in frames.items()}
+        keys = pl.concat([table["key"] for table in before.values()]).unique().sort()
+        layers = (
+            [newest(before, self._times)]
+            if len(self._work.names) == 1
+            else layered(before, self._times, self._is_parsed, verdicts)
         )
-        tables: Tables = {folder: newest(found, folder) for folder, found in frames.items()}
-        count = sum(len(frame) for found in frames.values() for frame in found)
-        stay = sum(map(len, tables.values()))
+        count = sum(map(len, before.values()))
+        stay = sum(len(table) for tables in layers for table in tables.values())
         counters.add(OLDER, count - stay)
         if self._filters is not None:
-            kept = self._kept(keys, tables)
-            keys = keys.filter(kept)
+            [tables] = layers
+            keys = keys.filter(self._kept(keys, tables))
             tables = {
                 folder: table.filter(table["key"].is_in(keys.implode()))
                 for folder, table in tables.items()
             }
             counters.add(DROPPED, stay - sum(map(len, tables.values())))
+            layers = [tables]
         counters.add(URLS, len(keys))
-        return tables, keys, counters
+        return layers, keys, counters
+
+    def _verdicts(self, found: list[pl.DataFrame]) -> Verdicts:
+        """Returns what the CrawlDb says, of its entries in a range."""
+        assert self._work.last_fetch is not None
+        table = decode_entries(as_batch(pl.concat(found)))
+        last = self._work.last_fetch(table)
+        return Verdicts(table.select("key", "status", last=last), self._work.limit)
+
+    def _is_parsed(self, table: pl.DataFrame) -> pl.Series:
+        """Tells which parses in records of parse_data succeeded. Raises FormatError."""
+        batch = as_batch(table)
+        if self._work.compressions[PARSE_DATA] == RECORD:
+            batch = inflated_values(batch, PARSE_DATA)
+        return parsedata_columns.decode(batch).is_success
 
     def _kept(self, keys: pl.Series, tables: Tables) -> pl.Series:
         """Returns the mask of keys that all merge filters pass; they see the records that stay of
@@ -287,7 +393,7 @@ class Merge:
 
     def _records(self, folder: str, table: pl.DataFrame) -> dict[bytes, list[Writable]]:
         value_type = lookup(LAYOUTS[folder].value_class)
-        is_deflated = self._compressions[folder] == RECORD and value_type is not CrawlDatum
+        is_deflated = self._work.compressions[folder] == RECORD and value_type is not CrawlDatum
         found: dict[bytes, list[Writable]] = {}
         for key, value in table.select("key", "value").iter_rows():
             data = zlib.decompress(value) if is_deflated else value

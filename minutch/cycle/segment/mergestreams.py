@@ -37,6 +37,8 @@ from minutch.work.tables.shuffle import Shuffle, partition_of
 from minutch.work.tables.spans import data_file
 
 READ: Final = "records read"
+ENTRIES: Final = "crawldb"
+"""What `Streams.ranges` has the entries of a CrawlDb under."""
 LEAST_SPAN: Final = 1 << 18
 
 
@@ -49,7 +51,7 @@ class Streams:
 
     def __init__(
         self,
-        segments: Sequence[Segment],
+        segments: Sequence[tuple[int, Segment]],
         compressions: Mapping[str, str],
         rules: UrlRules,
         *,
@@ -57,17 +59,23 @@ class Streams:
         of: int,
         memory: int,
         spill: Path,
+        entries: Sequence[Path] = (),
     ) -> None:
-        """`parts` are the partitions, of `of`, whose records are wanted."""
+        """`segments` have their ranks, `parts` are the partitions, of `of`, whose records are
+        wanted; `entries` are the part files of a CrawlDb.
+        """
         self.counters = Counters({READ: 0})
         self._parts, self._of = parts, of
-        self._segments = _newest_first(segments)
+        self._segments = sorted(segments, key=lambda ranked: -ranked[0])
+        self._entries = entries
         self._compressions = compressions
         self._rules = rules
         self._budget = memory
         self._spill = spill
         self._lock = Lock()
-        files = sum(len(segment.parts(folder)) for segment in segments for folder in compressions)
+        files = len(entries) + sum(
+            len(segment.parts(folder)) for _, segment in segments for folder in compressions
+        )
         room = self._budget // max(1, 4 * files * workers())
         self._span = min(spans.SPAN_SIZE, max(LEAST_SPAN, room))
 
@@ -90,16 +98,19 @@ class Streams:
         self._stack.close()
 
     def ranges(self) -> Iterator[dict[str, list[pl.DataFrame]]]:
-        """Range of keys by range, the records of each folder: frames of MERGE_SCHEMA, newest
-        first.
+        """Range of keys by range, the records of each folder: frames of MERGE_SCHEMA, those of the
+        newest segment first; and, if wanted, ENTRIES.
         """
         names, streams = [], []
         for folder in self._compressions:
             for stream in self._streams(folder):
                 names.append(folder)
                 streams.append(stream)
+        for path in self._entries:
+            names.append(ENTRIES)
+            streams.append(self._read_entries(path))
         for frames in aligned(*streams):
-            found: dict[str, list[pl.DataFrame]] = {folder: [] for folder in self._compressions}
+            found: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
             for folder, frame in zip(names, frames, strict=True):
                 found[folder].append(frame)
             yield found
@@ -142,12 +153,14 @@ class Streams:
             frames = spans.scan(path, value_class, _decode, span_size=self._span, stored=stored)
         for frame in frames:
             counters = Counters({READ: 0})
-            yield self._ruled(
-                frame.select("key", pl.lit(rank, pl.UInt32).alias("rank"), "status", "value"),
-                counters,
-            )
+            yield self._ruled(_ranked(frame, rank), counters)
             with self._lock:
                 self.counters.merge(counters)
+
+    def _read_entries(self, path: Path) -> Iterator[pl.DataFrame]:
+        decode = crawldatum_columns.decode_packed
+        for frame in spans.scan(path, CrawlDatum.class_name, decode, span_size=self._span):
+            yield _ranked(frame.filter(self._are_wanted(frame["key"])), 0)
 
     def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         """Returns the wanted records of a table, under their URLs. They are counted under their old
@@ -175,11 +188,10 @@ class Streams:
         return frame.with_columns(key=keys).filter(urls.is_not_null())
 
 
-def _newest_first(segments: Sequence[Segment]) -> list[tuple[int, Segment]]:
-    """Returns segments with their ranks; those of one name in the order given."""
-    names = sorted({segment.name for segment in segments})
-    ranks = [(names.index(segment.name), segment) for segment in segments]
-    return sorted(ranks, key=lambda ranked: -ranked[0])
+def _ranked(frame: pl.DataFrame, rank: int) -> pl.DataFrame:
+    return frame.select(
+        "key", pl.lit(rank, pl.UInt32).alias("rank"), "status", time="fetch_time", value="value"
+    )
 
 
 def _decode(batch: Batch) -> pl.DataFrame:
@@ -187,6 +199,7 @@ def _decode(batch: Batch) -> pl.DataFrame:
         [
             string_column("key", batch.keys, batch.key_at, batch.key_len),
             pl.Series("status", np.zeros(batch.size, np.uint8)),
+            pl.Series("fetch_time", np.zeros(batch.size, np.int64)),
             string_column("value", batch.values, batch.value_at, batch.value_len),
         ]
     )

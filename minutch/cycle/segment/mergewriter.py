@@ -18,7 +18,7 @@ from minutch.cycle.segment.mergerules import Piece
 from minutch.cycle.segment.mergestreams import as_batch, as_places
 from minutch.cycle.segment.store import LAYOUTS, PARSE_DATA
 from minutch.errors import FormatError
-from minutch.hadoop.formats.batch import string_column
+from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
@@ -80,13 +80,7 @@ class SegmentsWriter:
             return table
         batch = as_batch(table)
         if folder == PARSE_DATA:
-            plain = inflated(batch) if compressed else batch
-            if plain is None:
-                raise FormatError(
-                    "damaged record",
-                    path=PARSE_DATA,
-                    expected=f"a zlib stream of at most {MOST} bytes",
-                )
+            plain = inflated_values(batch, folder) if compressed else batch
             batch = with_content_meta(plain, SEGMENT_NAME_KEY, name)
         if compressed:
             batch = deflated(batch)
@@ -136,3 +130,13 @@ class SegmentsWriter:
     ) -> None:
         for _, stack, _ in self._open.values():
             stack.__exit__(kind, error, trace)
+
+
+def inflated_values(batch: Batch, folder: str) -> Batch:
+    """Returns records of a folder with what their streams hold. Raises FormatError."""
+    plain = inflated(batch)
+    if plain is None:
+        raise FormatError(
+            "damaged record", path=folder, expected=f"a zlib stream of at most {MOST} bytes"
+        )
+    return plain

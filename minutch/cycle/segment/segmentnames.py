@@ -40,6 +40,25 @@ def segment_name(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000).strftime(_TIME)
 
 
+def time_of(name: str) -> datetime | None:
+    """Returns the time that a segment is called after, or a slice of one; None where it is none."""
+    try:
+        return datetime.strptime(name.partition("-")[0], _TIME)
+    except ValueError:
+        return None
+
+
+def name_of(name: str) -> str:
+    """Returns a name without the number of a slice; empty where it is no time."""
+    return "" if time_of(name) is None else name.partition("-")[0]
+
+
+def name_before(name: str) -> str:
+    """Returns the name that is a second less than another; empty where that is no time."""
+    time = time_of(name)
+    return "" if time is None else (time - timedelta(seconds=1)).strftime(_TIME)
+
+
 def place_segment(directory: Path, parent: Path, now: int) -> Path:
     """Renames a complete segment to the first free name from `now` (ms) on."""
     return _place(directory, parent, datetime.fromtimestamp(now / 1000))

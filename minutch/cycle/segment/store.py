@@ -159,6 +159,15 @@ class Segment:
         """Lists those of `folders` that do not exist."""
         return [folder for folder in folders if not self.has(folder)]
 
+    def waits_for(self) -> str:
+        """Returns the step that has yet to end in it: fetch or parse; empty if it has what rounds
+        put into a segment, or is none of theirs.
+        """
+        is_fetched = self.has(CRAWL_FETCH)
+        if (self.path / FETCHING).exists() or (self.has(CRAWL_GENERATE) and not is_fetched):
+            return "fetch"
+        return "parse" if is_fetched and not any(map(self.has, PARSED)) else ""
+
     def is_complete(self) -> bool:
         """Returns True if it is fetched, parsed and named like a segment; the log says why not."""
         if not _NAME.fullmatch(self.name):
