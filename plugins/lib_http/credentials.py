@@ -4,12 +4,15 @@
                                         scheme=/>)*
     <credentials authMethod="formAuth" …>   a login form, see loginform.py
 
-    http.auth.basic.REALM.user, .password      the same for basic authentication in a realm, as
-                                               properties
+    http.auth.basic.REALM.user, .password      the same for basic authentication in a realm of
+                             .host             hosts, as properties
 
-What a scope leaves out matches everything. `<default>` is for servers that no scope names. Nothing
-is sent before a server asks (401), and to nobody else; then each further request to it carries what
-worked. Schemes: basic and digest. NTLM, which Nutch's protocol-httpclient speaks, is not among
+What a scope leaves out matches everything, but for the host: whoever crawls the web meets servers
+that ask for a password in any realm's name. `<default>`, and `*` for a host, are for all servers
+that no scope names, as Nutch has it for every scope without a host; the log says so. Nothing is
+sent before a server asks (401), and to nobody else; then each further request to it carries what
+worked. Schemes: basic and digest, the better one that the server asks for in a way that can be
+answered (RFC 7616, 3.3). NTLM, which Nutch's protocol-httpclient speaks, is not among
 them: it rests on MD4 and DES, ties a login to one connection, and libcurl comes without it by now.
 A server that asks for nothing else is named in the log; with http.auth.verbose=true, so is each
 server that gets credentials, with the realm and the user.
@@ -21,8 +24,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
@@ -38,19 +42,46 @@ from .loginform import LoginForm, read_form
 log = logging.getLogger(__name__)
 
 _CHALLENGE: Final = re.compile(r"(?:^|,)\s*([A-Za-z][\w-]*)(?:\s+|$)")
-_REALM: Final = re.compile(r"realm\s*=\s*(?:\"([^\"]*)\"|([^\s,]+))", re.IGNORECASE)
+_PARAMETER: Final = re.compile(
+    r"([A-Za-z-]+)\s*=\s*(?:\"((?:[^\"\\\x00-\x1f]|\\[^\x00-\x1f])*)\"|([^\s,\"\\\x00-\x1f]+))"
+)
+_ALGORITHMS: Final = ("md5", "sha", "sha-256", "sha-512")
+"""Of digests, each also with -sess (RFC 7616, 3.3, and what httpx has more)."""
 _BASIC: Final = "http.auth.basic."
+ANY_HOST: Final = "*"
 SCHEMES: Final = ("digest", "basic")
 """The supported schemes, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """One way in that a server names: scheme in lower case, realm, and the challenge as it came."""
+    """One way in that a server names: scheme and names of parameters in lower case."""
 
     scheme: str
-    realm: str
-    text: str
+    parameters: Mapping[str, str]
+
+    @property
+    def realm(self) -> str:
+        """Empty if the server names none."""
+        return self.parameters.get("realm", "")
+
+    @property
+    def text(self) -> str:
+        """The header, as every parser reads it."""
+        return f"{self.scheme} " + ", ".join(f'{n}="{v}"' for n, v in self.parameters.items())
+
+    @property
+    def is_answerable(self) -> bool:
+        """False for a digest by an unknown algorithm, of the content (auth-int), in other letters
+        than ASCII's, or malformed.
+        """
+        if self.scheme != "digest":
+            return self.scheme == "basic"
+        given = self.parameters
+        ways = [way.strip().lower() for way in given.get("qop", "auth").split(",")]
+        algorithm = given.get("algorithm", "MD5").lower().removesuffix("-sess")
+        is_whole = "realm" in given and "nonce" in given and self.text.isascii()
+        return is_whole and "auth" in ways and algorithm in _ALGORITHMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +90,7 @@ class Scope:
 
     username: str
     password: str
-    host: str | None = None
+    host: str = ANY_HOST
     port: int | None = None
     realm: str | None = None
     scheme: str | None = None
@@ -70,7 +101,7 @@ class Scope:
         port = url.default_port if url.port == -1 else url.port
         return (
             not self.is_default
-            and self.host in (None, url.host.lower())
+            and self.host in (ANY_HOST, url.host.lower())
             and self.port in (None, port)
         )
 
@@ -84,12 +115,12 @@ def challenges(headers: Iterable[str]) -> list[Challenge]:
     found = []
     for header in headers:
         starts = [match for match in _CHALLENGE.finditer(header) if "=" not in match[0]]
-        for match, after in zip(starts, [*starts[1:], None], strict=True):
+        for match, after in zip_longest(starts, starts[1:]):
             text = header[match.start(1) : after.start() if after else None]
-            realm = _REALM.search(text)
-            found.append(
-                Challenge(match[1].lower(), (realm[1] or realm[2] or "") if realm else "", text)
-            )
+            given: dict[str, str] = {}
+            for name, quoted, token in _PARAMETER.findall(text):
+                given.setdefault(name.lower(), quoted or token)
+            found.append(Challenge(match[1].lower(), given))
     return found
 
 
@@ -115,8 +146,12 @@ class Credentials:
         """
         path = conf.resource(conf.get("http.auth.file", "httpclient-auth.xml"))
         scopes, forms = ([], []) if path is None else read_credentials(path)
+        scopes += _scopes_of_realms(conf)
+        for scope in scopes:
+            if scope.is_default or scope.host == ANY_HOST:
+                log.warning("the password of %s goes to any server that asks", scope.username)
         return cls(
-            [*scopes, *_scopes_of_realms(conf)],
+            scopes,
             forms,
             verbose=conf.get_boolean("http.auth.verbose", False),
         )
@@ -127,7 +162,7 @@ class Credentials:
 
     def answer(self, url: Url, headers: Iterable[str]) -> tuple[httpx.Auth, Challenge] | None:
         """Chooses a challenge of a server and the credentials for it, None if there are none."""
-        asked = challenges(headers)
+        asked = [challenge for challenge in challenges(headers) if challenge.is_answerable]
         named = [scope for scope in self.scopes if scope.names(url)]
         scopes = named or [scope for scope in self.scopes if scope.is_default]
         for scheme in SCHEMES:
@@ -148,7 +183,7 @@ class Credentials:
                     auth = self._known[_server(url)] = kind(scope.username, scope.password)
                     return auth, challenge
         if scopes:
-            wanted = ", ".join(c.scheme for c in asked) or "nothing that is known"
+            wanted = ", ".join(c.scheme for c in challenges(headers)) or "nothing that is known"
             spoken = ", ".join(SCHEMES)
             log.info(
                 "%s asks for %s, which no credentials answer (spoken: %s)", url.host, wanted, spoken
@@ -169,18 +204,19 @@ def authorized(
     flow = auth.auth_flow(request)
     following = next(flow)
     if challenge is not None and "Authorization" not in following.headers:
-        try:
-            following = flow.send(
-                httpx.Response(401, headers={"WWW-Authenticate": challenge.text}, request=request)
+        following = flow.send(
+            httpx.Response(
+                401, headers={b"WWW-Authenticate": challenge.text.encode()}, request=request
             )
-        except StopIteration:
-            return
+        )
     while True:
         response = yield following
         try:
             following = flow.send(response)
         except StopIteration:
             return
+        except (httpx.ProtocolError, KeyError, ValueError, NotImplementedError):
+            return  # a next challenge that httpx can't read: what it came with stands
 
 
 def _server(url: Url) -> tuple[str, str, int]:
@@ -189,12 +225,19 @@ def _server(url: Url) -> tuple[str, str, int]:
 
 def _scopes_of_realms(conf: Configuration) -> list[Scope]:
     """Returns the scopes of http.auth.basic.REALM.user and .password (HttpBasicAuthentication)."""
-    found = []
+    found: list[Scope] = []
     for name in conf:
         realm = name.removeprefix(_BASIC).removesuffix(".user")
         if len(realm) == len(name) - len(_BASIC) - len(".user"):
-            password = conf.get(f"{_BASIC}{realm}.password", "")
-            found.append(Scope(conf.get(name, ""), password, realm=realm, scheme="basic"))
+            user, password = conf.get(name, ""), conf.get(f"{_BASIC}{realm}.password", "")
+            hosts = conf.get(f"{_BASIC}{realm}.host", "").lower().replace(",", " ").split()
+            if not hosts:
+                log.warning(
+                    "the password of %s is sent to nobody: %s%s.host has to name the host, or be"
+                    " * for any that claims the realm, as in Nutch",
+                    *(user, _BASIC, realm),
+                )
+            found += (Scope(user, password, host, realm=realm, scheme="basic") for host in hosts)
     return found
 
 
@@ -225,10 +268,18 @@ def _read_scopes(element: ElementTree.Element, path: Path) -> Iterable[Scope]:
         port = child.get("port") or ""
         if port and not port.lstrip("-").isdecimal():
             raise ConfigError(f"{path}: port: expected a number, found {port}")
+        host = (child.get("host") or "").lower()
+        if not host and child.tag == "authscope":
+            log.warning(
+                "%s: the password of %s is sent to nobody: <authscope> has to name the host, or"
+                ' host="*" for any that asks, as in Nutch',
+                *(path, element.get("username", "")),
+            )
+            continue
         yield Scope(
             element.get("username", ""),
             element.get("password", ""),
-            (child.get("host") or "").lower() or None,
+            host or ANY_HOST,
             int(port) if port and int(port) >= 0 else None,
             child.get("realm") or None,
             (child.get("scheme") or "").lower() or None,

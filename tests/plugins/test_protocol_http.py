@@ -647,7 +647,7 @@ def asking(challenge: str) -> tuple[Handler, list[str]]:
         return (
             httpx.Response(200)
             if given
-            else httpx.Response(401, headers={"WWW-Authenticate": challenge})
+            else httpx.Response(401, headers={b"WWW-Authenticate": challenge.encode()})
         )
 
     return handler, seen
@@ -714,7 +714,11 @@ async def test_a_server_that_asks_for_what_is_not_spoken(
 
 async def test_credentials_of_a_realm_as_properties(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    values = {"http.auth.basic.my realm.user": "u", "http.auth.basic.my realm.password": "p"}
+    values = {
+        "http.auth.basic.my realm.user": "u",
+        "http.auth.basic.my realm.password": "p",
+        "http.auth.basic.my realm.host": "A.example, c.example",
+    }
     for verbose in ("true", "false"):
         caplog.clear()
         handler, seen = asking('Basic realm="my realm"')
@@ -727,6 +731,50 @@ async def test_credentials_of_a_realm_as_properties(caplog: pytest.LogCaptureFix
     handler, seen = asking('Basic realm="other"')
     await get(Http(conf, {}, httpx.MockTransport(handler)), "http://a.example/")
     assert seen == [""]
+
+
+@pytest.mark.parametrize(("host", "given"), [("", None), ("a.example", None), ("*", "Basic dTpw")])
+async def test_the_password_of_a_realm_is_for_its_hosts(
+    host: str, given: str | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that merely claims the realm is not told it."""
+    properties = {"user": "u", "password": "p", "host": host}
+    values = {f"http.auth.basic.r.{name}": value for name, value in properties.items()}
+    handler, seen = asking('Basic realm="r"')
+    conf = conf_for().with_values(values)
+    await get(Http(conf, {}, httpx.MockTransport(handler)), "http://evil.example/")
+    text = AUTH.replace('host="a.example"', f'host="{host}"' if host else "").replace(
+        "default", "x"
+    )
+    handler, also = asking('Basic realm="r"')
+    await get(with_file(tmp_path, text, handler), "http://evil.example/")
+    assert seen == also == (["", given] if given else [""])
+    words = {"": "is sent to nobody", "*": "goes to any server that asks"}.get(host, "")
+    assert caplog.text.count(words) >= 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        ("", None),
+        ("=", None),
+        (",", None),
+        ('Digest realm="r", nonce="n", algorithm=SHA-512-256', None),
+        ('Digest realm="r", nonce="n", algorithm=X, Basic realm="r"', "Basic dTpw"),
+        ('Digest realm="r", nonce="n", qop="auth-int", Basic realm="r"', "Basic dTpw"),
+        ('Basic realm="r", Digest realm="r", nonce="n", algorithm=X', "Basic dTpw"),
+        ('Digest realm="r", Basic realm="r"', "Basic dTpw"),
+        ('Digest realm="r" nonce="\u00e9", Basic realm="r"', "Basic dTpw"),
+        ('Digest realm="r", nonce="n", qop="auth,auth-int", Basic realm="r"', "Digest username"),
+        ('Digest realm="r", Nonce="n" , ALGORITHM="md5"', "Digest username"),
+    ],
+)
+async def test_the_best_challenge_that_can_be_answered(
+    asked: str, given: str | None, tmp_path: Path
+) -> None:
+    handler, seen = asking(asked)
+    await get(with_file(tmp_path, AUTH, handler), "http://a.example/")
+    assert [text[:15] for text in seen] == ["", *([given[:15]] if given else [])]
 
 
 async def test_a_login_form(tmp_path: Path) -> None:
