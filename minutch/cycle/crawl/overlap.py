@@ -25,6 +25,8 @@ from minutch.cycle.fetch.roundsfetch import RoundsFetch
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER
+from minutch.cycle.fetchlist.selector import OpenList
+from minutch.cycle.segment.store import Segment
 from minutch.job import Counters, JobContext
 from minutch.terminal import counted
 from minutch.work.tables.workfolders import remove
@@ -98,6 +100,7 @@ class OverlappingCrawler(Crawler):
             self._place(number + 1)
             self._is_last = True
             self.screen.title(self.screen.place.capitalize())
+            self.fetching.add([])
             self._finish(Round(carried.name, ["generate"]), self.steps)
         return True
 
@@ -118,9 +121,8 @@ class OverlappingCrawler(Crawler):
         carried, self._carried = self._carried, None
         if carried is None:
             return super()._listed(found)
-        if found.added:
-            self.fetching.add(found.added)
-        elif not self._tail:
+        self.fetching.add(found.added)
+        if not (found.added or len(OpenList.of(Segment(carried)).taken)):
             self.fetching.close(self.context)
             remove(carried)
             return super()._listed(found)

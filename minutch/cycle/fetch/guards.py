@@ -123,13 +123,12 @@ class LoadGuard:
 
 
 class Guards(NamedTuple):
-    """What watches over a fetch once a second."""
+    """What may end a list, once it has begun; looked at once a second."""
 
     throughput: ThroughputGuard
     tail: TailGuard
-    bandwidth: BandwidthGovernor
 
     @classmethod
     def of(cls, settings: PressureSettings) -> Guards:
-        """Returns the guards of a fetch that begins."""
-        return cls(ThroughputGuard(settings), TailGuard(settings), BandwidthGovernor(settings))
+        """Returns the guards of a list that begins."""
+        return cls(ThroughputGuard(settings), TailGuard(settings))

@@ -34,9 +34,9 @@ class LinkFollower:
         self._stats = stats
         self._seen = {hash(url) for url in listed}
 
-    def forget(self) -> None:
-        """Begins anew: with another list, links are followed again."""
-        self._seen.clear()
+    def forget(self, but: Iterable[str]) -> None:
+        """Begins anew: with another list, links are followed again, `but` to URLs that go on."""
+        self._seen = {hash(url) for url in but}
 
     def is_new(self, url: str) -> bool:
         """Returns True if a link to a URL may be followed: once, and not if the URL is listed."""

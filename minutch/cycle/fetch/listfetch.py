@@ -34,7 +34,7 @@ from minutch.cycle.fetch.places import places_here
 from minutch.cycle.fetch.results.closing import close_segment
 from minutch.cycle.fetch.results.fetchlog import Part
 from minutch.cycle.fetch.results.pagearchive import finish, recover
-from minutch.cycle.fetch.results.resume import Resumed, resume
+from minutch.cycle.fetch.results.resume import Resumed, logs_in, resume
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
@@ -179,11 +179,6 @@ class ListFetch:
             display.clear()
         watcher.fetched(stats, ledger.settled)
         return ledger, stats
-
-
-def logs_in(work: Path) -> list[Path]:
-    """Returns the logs of a fetch that works in a folder."""
-    return sorted(work.glob("log-*"))
 
 
 def _run_alone(

@@ -21,21 +21,19 @@ from typing import Final
 from minutch.clock import Clock
 from minutch.cycle.fetch.frontier.queueitems import FetchItem
 from minutch.cycle.fetch.frontier.queues import FetchQueues
-from minutch.cycle.fetch.guards import Guards, LoadGuard
+from minutch.cycle.fetch.guards import BandwidthGovernor, Guards, LoadGuard
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.listener import FetchListener
 from minutch.cycle.fetch.neighbours import Neighbours
 from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain
+from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain, timed_out
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot, details_of
-from minutch.cycle.fetch.turnover import Turnover
+from minutch.cycle.fetch.turnover import Turnover, go_on
 from minutch.cycle.fetch.visits import Visitor, Visits
 from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ConfigError, StoreError
-from minutch.records import protocolstatus
-from minutch.records.protocolstatus import ProtocolStatus
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +90,9 @@ class FetchLoop:
     _turnover: Turnover | None = field(init=False, default=None)
     _places: int = field(init=False, default=1)
     _load: LoadGuard = field(init=False, default_factory=LoadGuard)
+    guards: Guards | None = field(init=False, default=None)
+    """Those of the list, from its beginning to its end; nothing ends a list that has not begun."""
+    _bandwidth: BandwidthGovernor = field(init=False)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
     _leaving: bool = field(init=False, default=False)
     _end: asyncio.Future[None] = field(init=False)
@@ -100,6 +101,9 @@ class FetchLoop:
     _started: float = field(init=False, default=0.0)
     _last_start: int = field(init=False, default=0)
     _longest: LongestWaits = field(init=False, default_factory=LongestWaits)
+
+    def __post_init__(self) -> None:
+        self._bandwidth = BandwidthGovernor(self.settings.pressure)
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -111,6 +115,7 @@ class FetchLoop:
         self._end = loop.create_future()
         self._started = self.clock.monotonic()
         self._last_start = self.clock.now()
+        self.guards = Guards.of(self.settings.pressure)
         self._places = self.settings.places
         self.wakeup.hear(self._pump)
         helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
@@ -152,16 +157,25 @@ class FetchLoop:
         self.queues.turn(self.clock.now())
         self.wakeup()
 
+    def begin(self) -> None:
+        """The list has all its URLs: it begins, and with it what may end it."""
+        now = self.clock.now()
+        settings = self.settings.beginning(now)
+        self.guards = Guards.of(settings.pressure)
+        self.queues.settings = settings.queues
+        self._last_start = now
+        self.wakeup()
+
     def _turn(self, turnover: Turnover, now: int) -> None:
-        """Nothing waits any more: takes what is in flight along, and begins with the next list."""
-        self._turnover = None
+        """Nothing waits any more: takes what is in flight along, and opens the next list."""
+        self._turnover = self.guards = self.total = None
         for running in self._running.values():
             chain = running.chain
             if chain.results is turnover.old and not (chain.answered or chain.put_back):
                 turnover.leave_chain(chain, now)
         self._before.append(self.results)
         self.results = turnover.new
-        self.queues.go_on(turnover.time_limit, now)
+        self.queues.go_on(now)
         for item in turnover.unlisted:
             self.queues.add(item, now)
         turnover.finish()
@@ -336,7 +350,7 @@ class FetchLoop:
             running = self._running.get(asyncio.current_task())  # type: ignore[arg-type]
             if running is None or not running.hung:
                 raise
-            self.runner.fail(chain, _timeout(self.settings.hung_after), hung=True)
+            self.runner.fail(chain, timed_out(self.settings.hung_after), hung=True)
         except (StoreError, ConfigError):
             raise
         except Exception as exc:
@@ -351,8 +365,12 @@ class FetchLoop:
         if chain.put_back:
             return
         chain.results.write(chain.frame)
+        if self._leaving:
+            return
         for item in chain.targets:
-            if not (self._leaving or self.neighbours.hand_over(item)):
+            if chain.results is not self.results:  # its list was turned over meanwhile
+                go_on(item, chain.results, self.results, self.clock.now())
+            if not self.neighbours.hand_over(item):
                 self.add(item)
 
     # -- time --------------------------------------------------------------------------------------
@@ -382,7 +400,6 @@ class FetchLoop:
                 await asyncio.to_thread(results.sync)
 
     async def _watch(self) -> None:
-        guards = Guards.of(self.settings.pressure)
         pages, size = 0, 0
         for number in count():
             due = time.monotonic() + TICK
@@ -393,31 +410,47 @@ class FetchLoop:
             details = self.listener.wants_details and (is_small or number % DETAILS_EVERY == 0)
             snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
             pages, size = stats.pages, stats.bytes
-            self.tick(snapshot, guards)
+            self.tick(snapshot)
 
-    def tick(self, snapshot: Snapshot, guards: Guards) -> None:
+    def tick(self, snapshot: Snapshot) -> None:
         """The once-a-second look at all limits."""
         now = self.clock.now()
         self.listener.tick(snapshot)
         if self.pause.is_on:
             return
-        if guards.throughput.too_slow(snapshot.pages_last_second, now):
-            self.stop(Outcome.SKIPPED_THROUGHPUT)
-        if self.queues.is_late(now):
-            self.stop(Outcome.SKIPPED_TIMELIMIT)
-        hosts = len(self.queues.queues)
-        if not self.queues.listed.left and guards.tail.is_over(hosts, snapshot.longest_queue):
-            self.stop(Outcome.SKIPPED_TAIL)
-        places = hosts * self.settings.queues.max_threads
-        change = guards.bandwidth.adjust(
+        if self.guards is not None:
+            self._look_for_end(self.guards, snapshot, now)
+        places = len(self.queues.queues) * self.settings.queues.max_threads
+        change = self._bandwidth.adjust(
             self.results.stats.bytes, self._in_flight(), self._places, places
         )
         if change:
             self._places = max(1, self._places + change)
             log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._places)
         self._look_for_hung(now)
-        self._give_up_deferred(now)
         self._pump()
+
+    def _look_for_end(self, guards: Guards, snapshot: Snapshot, now: int) -> None:
+        """Ends the list where a guard says so, and where nothing moves any more; leaves hosts whose
+        robots.txt defers visits to a later fetch, where this one waits for nothing else.
+        """
+        if guards.throughput.too_slow(snapshot.pages_last_second, now):
+            self.stop(Outcome.SKIPPED_THROUGHPUT)
+        if self.queues.is_late(now):
+            self.stop(Outcome.SKIPPED_TIMELIMIT)
+        hosts, longest = len(self.queues.queues), snapshot.longest_queue
+        if not self.queues.listed.left and guards.tail.is_over(hosts, longest):
+            self.stop(Outcome.SKIPPED_TAIL)
+        idle, limit = now - self._last_start, self.settings.hung_after
+        if self._running or not self.queues.waiting:
+            return
+        if idle > limit and not self.queues.rests_on_request():
+            log.warning("no new request for %d ms", idle)
+            self.stop(Outcome.SKIPPED_TIMEOUT)
+        wait = self.settings.robots.defer_wait
+        if wait >= 0 and self.queues.waiting and self.queues.defers_all(wait, now):
+            log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
+            self.queues.leave_deferred(now)
 
     def _look_for_hung(self, now: int) -> None:
         limit = self.settings.hung_after
@@ -430,21 +463,6 @@ class FetchLoop:
                 url, lasted = running.chain.item.url, now - running.since
                 log.warning("fetch of %s hangs for %d ms: given up", url, lasted)
                 task.cancel()
-        idle = not self._running and self.queues.waiting and now - self._last_start > limit
-        if idle and not self.queues.rests_on_request():
-            log.warning("no new request for %d ms", now - self._last_start)
-            self.stop(Outcome.SKIPPED_TIMEOUT)
-
-    def _give_up_deferred(self, now: int) -> None:
-        """Leaves hosts whose robots.txt defers visits to a later fetch, where this one waits for
-        nothing else.
-        """
-        wait = self.settings.robots.defer_wait
-        if wait < 0 or self._running or not self.queues.waiting:
-            return
-        if self.queues.defers_all(wait, now):
-            log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
-            self.queues.leave_deferred(now)
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""
@@ -479,10 +497,3 @@ class FetchLoop:
             paused=self.pause.is_on,
             details=details_of(stats, queues, now) if details else None,
         )
-
-
-def _timeout(milliseconds: int) -> ProtocolStatus:
-    return ProtocolStatus(
-        protocolstatus.EXCEPTION,
-        [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"],
-    )

@@ -462,3 +462,11 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
         wait = int(seconds[:18]) if seconds is not None and seconds.isdecimal() else 0
         return parse_status.args[0] or "", wait < PERMANENT_REFRESH_SECONDS
     return None
+
+
+def timed_out(milliseconds: int) -> ProtocolStatus:
+    """Returns the status of a request that had no answer for so long."""
+    return ProtocolStatus(
+        protocolstatus.EXCEPTION,
+        [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"],
+    )

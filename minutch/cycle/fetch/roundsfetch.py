@@ -159,7 +159,9 @@ class RoundsFetch:
         return self._turn(one, settled=False)
 
     def add(self, files: list[Path]) -> None:
-        """Takes more parts into the list. Raises StoreError, FormatError, Interrupted."""
+        """Takes more parts into the list, which begins with that: its guards and its time limit do.
+        Raises StoreError, FormatError, Interrupted.
+        """
         one, processes = self._open[-1], self._running
         processes.take(one.number, lambda index: self._files(one, index, files))
         self._until(lambda: processes.has_replied("taken", one.number))
@@ -246,14 +248,13 @@ class RoundsFetch:
         self._thread.start()
 
     def _turn(self, one: _OpenList, *, settled: bool) -> int:
-        processes, limit = self._running, one.job.settings.queues.time_limit
-        begun = len(one.job.files)
+        processes, begun = self._running, len(one.job.files)
 
         def files(index: int) -> SessionFiles:
             part = one.job.segment.path / CRAWL_GENERATE / part_name(begun + index)
             return self._files(one, index, [] if settled else [part])
 
-        processes.turn(files, limit)
+        processes.turn(files)
         self._until(lambda: processes.has_replied("turned", one.number))
         left = sum(processes.replies.pop(("turned", one.number)).values())
         one.listed += left

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from minutch.clock import Clock
@@ -96,28 +97,31 @@ class FetchSession:
             self.loop.add(item)
 
     def receive(self, item: FetchItem) -> None:
-        """Takes an item that another process hands over; a link only if it was not followed yet."""
+        """Takes an item that another process hands over, maybe from a list before; a link only if
+        it was not followed yet.
+        """
         if item.redirects or self.follower is None or self.follower.is_new(item.url):
+            self.results.follow(item)
             self.loop.add(item)
 
-    async def turn(self, files: SessionFiles, time_limit: int) -> int:
-        """Goes on with a next segment. All that is not settled goes into a new part of its list,
-        `files.lists[0]`; without one all is. Returns the number of URLs there. Raises StoreError.
+    async def turn(self, files: SessionFiles) -> int:
+        """Goes on with a next segment. All that is not settled goes there: what is of the list into
+        a new part of that one's, `files.lists[0]`; without a part all is settled. Returns the
+        number of URLs in it. Raises StoreError.
         """
 
-        def begin(in_flight: Counter[str]) -> None:
+        def begin(turnover: Turnover) -> None:
             self.frontier.leave()
-            if self.follower is not None:
-                self.follower.forget()
             if files.lists:
-                own = self.frontier.read(files.lists, files.scratch, in_flight, mine=True)
+                own = self.frontier.read(files.lists, files.scratch, turnover.in_flight, mine=True)
                 self.frontier.take(own)
+            if self.follower is not None:
+                self.follower.forget(chain(listed_urls(files.lists), turnover.followed))
 
         turnover = Turnover(
             self.loop.results,
             self.results_of(files),
             files.lists[0] if files.lists else None,
-            time_limit,
             begin,
             asyncio.get_running_loop().create_future(),
         )
@@ -125,8 +129,8 @@ class FetchSession:
         return await turnover.done
 
     async def take(self, files: SessionFiles) -> int:
-        """Takes more parts of the segment's list; returns the number of their URLs, those of other
-        processes included. Raises FormatError, StoreError.
+        """Takes more parts of the segment's list, which begins with them; returns the number of
+        their URLs, those of other processes included. Raises FormatError, StoreError.
         """
         read = partial(self.frontier.read, files.lists, files.scratch, Counter())
         index = await asyncio.to_thread(read)
@@ -135,6 +139,7 @@ class FetchSession:
             for url in listed_urls(files.lists):
                 self.follower.is_new(url)
         self.loop.results.ledger.generated += index.records
+        self.loop.begin()
         return index.records
 
 

@@ -288,6 +288,8 @@ class FetchSettings:
     record_skipped: bool
     processes: int
     """0: as many as are worth it."""
+    since: int = 0
+    """When the fetch began (ms since the epoch), where times that it may take count from."""
     form: PartSettings
     """The form of the segment's part files."""
 
@@ -330,7 +332,16 @@ class FetchSettings:
             record_skipped=conf.get_boolean("fetcher.record.skipped", True),
             processes=max(0, conf.get_int("minutch.fetch.processes", 0)),
             form=PartSettings.from_conf(conf),
+            since=now,
         )
+
+    def beginning(self, now: int) -> FetchSettings:
+        """Returns the settings of a list that begins now: times that it may take count from now."""
+        queues, later = self.queues, now - self.since
+        if queues.time_limit != NEVER:
+            queues = replace(queues, time_limit=queues.time_limit + later)
+        pressure = replace(self.pressure, check_after=self.pressure.check_after + later)
+        return replace(self, queues=queues, pressure=pressure, since=now)
 
 
 def share_of(settings: T, index: int, count: int) -> T:

@@ -1,11 +1,15 @@
 """Turns a running fetch over to its next list: what is not settled goes on there.
 
-    this list ─┬─ settled ──> its segment, which can be closed
-               └─ the rest ──> a part of the next list, and into the same queues again
+    this list ─┬─ settled ──────────────────> its segment, which can be closed
+               ├─ of the list, waiting ─────> a part of the next list, and into the queues again
+               ├─ of no list, waiting ──────> the log of the next list (FOLLOW), and the queues
+               └─ in flight, no answer yet ─> as those two, but not into the queues
 
 In the log of this list a URL that goes on is left to the next round, and counts so; it stands there
-before it stands in the next list. Killed in between, it is in no list, but due as before. A chain
-in flight goes on in the next list, too, unless its answer has come.
+before it stands in the next list. Killed in between, it is in no list, but due: as before, or, if
+it was of no list, as a link that was found. `generate` reads both, list and log, before it adds to
+the next list. What an answer leads to that had come before the turn goes on in the same way, when
+it is parsed (`go_on`).
 """
 
 from __future__ import annotations
@@ -13,16 +17,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from minutch.cycle.fetch.frontier.listpass import DATUM
-from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem, pack_follow
+from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem
 from minutch.cycle.fetch.frontier.queues import VARIABLE_DELAY_KEY
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.redirectchain import RedirectChain
-from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.visits import Visitor
 from minutch.errors import StoreError
@@ -34,6 +37,15 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.install import sync_path
 
 _LEFT: Final = Outcome.SKIPPED_TAIL
+
+
+def go_on(item: FetchItem, old: FetchResults, new: FetchResults, now: int) -> None:
+    """Notes that an item of no list, which a page of the `old` one has led to, is followed in the
+    `new` one. Raises StoreError.
+    """
+    datum = CrawlDatum.from_bytes(item.datum.to_bytes())  # the item goes on with its own
+    old.skip(Dropped(replace(item, datum=datum), _LEFT, _LEFT.reason), now)
+    new.follow(item)
 
 
 def _draft(path: Path) -> Path:
@@ -48,9 +60,7 @@ class Turnover:
     new: FetchResults
     path: Path | None
     """The part of the next list that is written; None: all is settled."""
-    time_limit: int
-    """Of the next list; ms since the epoch."""
-    begin: Callable[[Counter[str]], None]
+    begin: Callable[[Turnover], None]
     """Lets the list before go; takes the part, if there is one, into the queues, but for those of
     its URLs that are in flight.
     """
@@ -59,7 +69,10 @@ class Turnover:
     count: int = 0
     unlisted: list[FetchItem] = field(default_factory=list)
     """Items of no list, which go back into the queues."""
-    _in_flight: Counter[str] = field(default_factory=Counter)
+    followed: list[str] = field(default_factory=list)
+    """The URLs of no list that go on."""
+    in_flight: Counter[str] = field(default_factory=Counter)
+    """Listed URLs that go on and are being asked for."""
     _writer: SequenceFileWriter | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -72,7 +85,7 @@ class Turnover:
             self.unlisted.append(item)
         elif item.listed is None:
             self.unlisted.append(item)
-            self._log(item)
+            self._follow(item, now)
         else:
             self._list(item.listed, item.datum, item.own_delay)
             self.old.skip(Dropped(item, _LEFT, _LEFT.reason), now)
@@ -84,11 +97,11 @@ class Turnover:
         chain.results = self.new
         item = chain.item
         if item.listed is None:
-            self._log(item)
+            self._follow(item, now)
             return
         datum = CrawlDatum.from_bytes(item.datum.to_bytes())  # the chain goes on with its own
         self._list(item.listed, datum, item.own_delay)
-        self._in_flight[item.listed] += 1
+        self.in_flight[item.listed] += 1
         left = FetchItem(item.url, datum, item.queue_id, item.listed)
         self.old.skip(Dropped(left, _LEFT, _LEFT.reason), now)
 
@@ -101,15 +114,13 @@ class Turnover:
             draft.replace(self.path)
             sync_path(self.path.parent)
         self.new.ledger.generated += self.count
-        self.begin(self._in_flight)
+        self.begin(self)
         if not self.done.done():
             self.done.set_result(self.count)
 
-    def _log(self, item: FetchItem) -> None:
-        """Notes for a next run that an item of no list is to be followed."""
-        frame = Frame(Outcome.REDIRECTED)
-        frame.add(Part.FOLLOW, item.url, pack_follow(item))
-        self.new.write(frame)
+    def _follow(self, item: FetchItem, now: int) -> None:
+        self.followed.append(item.url)
+        go_on(item, self.old, self.new, now)
 
     def _list(self, listed: str, datum: CrawlDatum, own_delay: int | None) -> None:
         if self._writer is None:

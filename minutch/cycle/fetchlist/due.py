@@ -80,8 +80,8 @@ class Conditions:
     expression: Expression | None
     busy_hosts: Mapping[str, int] = field(default_factory=dict)
     """Hosts that asked not to be called, as queues name them, and until when."""
-    listed: pl.Series | None = None
-    """Keys of pages that are in a list which is being fetched."""
+    taken: pl.Series | None = None
+    """Keys of pages that a segment has which is being fetched."""
 
     @classmethod
     def from_conf(
@@ -90,7 +90,7 @@ class Conditions:
         now: int,
         expression: Expression | None,
         busy_hosts: Mapping[str, int] | None = None,
-        listed: pl.Series | None = None,
+        taken: pl.Series | None = None,
     ) -> Conditions:
         """Reads `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not
         exist.
@@ -109,7 +109,7 @@ class Conditions:
             status=code,
             expression=expression,
             busy_hosts=busy_hosts or {},
-            listed=listed,
+            taken=taken,
         )
 
 
@@ -149,8 +149,8 @@ def due(
     later = frame["fetch_time"].filter(~is_due)
     frame = keep(frame, is_due, NOT_DUE)
     frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
-    if conditions.listed is not None:
-        frame = keep(frame, ~frame["key"].is_in(conditions.listed.implode()), WAITING)
+    if conditions.taken is not None and len(conditions.taken):
+        frame = keep(frame, ~frame["key"].is_in(conditions.taken.implode()), WAITING)
     frame = frame.with_columns(sort=_sort_values(frame, scoring))
     if conditions.expression is not None:
         from minutch.work.tables.matching import matching

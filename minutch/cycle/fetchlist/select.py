@@ -18,8 +18,10 @@ HashComparator.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -62,6 +64,7 @@ IS_OVER_LIMIT: Final = -2
 WHY: Final = {IS_MALFORMED: MALFORMED, IS_OVER_LIMIT: OVER_LIMIT, NO_PLACE: NOT_IN_TOP}
 
 NO_LIMIT: Final = (1 << 63) - 1
+NONE_LISTED: Final = MappingProxyType[str, int]({})
 _BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
 
 
@@ -147,10 +150,21 @@ class SelectionSettings:
     """Normalizers of the URLs whose hosts are counted."""
     partitioner: UrlPartitioner
     """Decides which reducer an entry belongs to."""
+    listed: pl.Series | None = None
+    """Keys that are in the list already, to which the selected ones are added: they count to the
+    limit of their host or domain.
+    """
 
     @classmethod
     def from_conf(
-        cls, conf: Configuration, *, top_n: int, segments: int, normalize: bool, resolve: Resolve
+        cls,
+        conf: Configuration,
+        *,
+        top_n: int,
+        segments: int,
+        normalize: bool,
+        resolve: Resolve,
+        listed: pl.Series | None = None,
     ) -> SelectionSettings:
         """Reads `generate.max.count`, `generate.count.mode` and `mapreduce.job.reduces`."""
         return cls(
@@ -161,6 +175,7 @@ class SelectionSettings:
             by_domain=conf.get("generate.count.mode") == "domain",
             normalizers=URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None,
             partitioner=UrlPartitioner.from_conf(conf, resolve),
+            listed=listed,
         )
 
 
@@ -188,8 +203,21 @@ class Selection:
         self._partitioner = settings.partitioner
         self._own = range(reducers) if own is None else own
         self._quotas = [
-            Quota(self._limit, self._segments, self._max_count) for _ in range(reducers)
+            Quota(self._limit, self._segments, self._max_count, count)
+            for count in self._counts_of(settings.listed)
         ]
+
+    def _counts_of(self, listed: pl.Series | None) -> list[Counter[str]]:
+        """Returns how many pages of each owner a list has, by reducer."""
+        counts: list[Counter[str]] = [Counter() for _ in range(self._reducers)]
+        if listed is None or not (self._max_count > 0 or self._hosts):
+            return counts
+        urls = decode_keys(listed)
+        reducers = self._reducers_of(urls, NO_LIMIT).tolist()
+        for reducer, owner in zip(reducers, self._owners(urls), strict=True):
+            if owner is not None:
+                counts[reducer][owner] += 1
+        return counts
 
     @property
     def is_full(self) -> bool:
@@ -297,11 +325,15 @@ class Quota:
     """Deals out one reducer's places to entries that come best first.
 
     `limit` is the number of places per segment (negative: no limit), `max_count` how many pages of
-    a host or domain each segment may have (0 or less: no limit).
+    a host or domain each segment may have (0 or less: no limit), `listed` how many the first one
+    has already.
     """
 
-    def __init__(self, limit: int, segments: int, max_count: int) -> None:
+    def __init__(
+        self, limit: int, segments: int, max_count: int, listed: Mapping[str, int] = NONE_LISTED
+    ) -> None:
         self.counters = Counters()
+        self._listed = listed
         self._limit = limit
         self._segments = segments
         self._max_count = max_count
@@ -365,7 +397,9 @@ class Quota:
         """Returns the segment with a place for another page of `owner`, which may have `limit` in
         each, or IS_OVER_LIMIT.
         """
-        state = self._hosts.setdefault(owner, [1, 0])  # its present segment, its pages there
+        state = self._hosts.get(owner)
+        if state is None:  # its present segment, its pages there
+            state = self._hosts[owner] = [1, min(self._listed.get(owner, 0), limit)]
         state[1] += 1
         while self._filled[state[0]] >= self._limit and state[0] < self._segments:
             state[0] += 1

@@ -22,12 +22,13 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.results.resume import followed, logs_in
 from minutch.cycle.fetchlist import due, select
 from minutch.cycle.fetchlist.generatemarks import keys_in
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.cycle.fetchlist.lists import address_of
 from minutch.cycle.hostdb.store import HostDb
-from minutch.cycle.segment.store import Segment
+from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.hostdatum.columns import HOSTDB_SCHEMA
@@ -44,6 +45,27 @@ if TYPE_CHECKING:
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
 HOSTDB_PROPERTY: Final = "generate.hostdb"
 _MS_PER_DAY: Final = 86_400_000
+
+
+def _no_keys() -> pl.Series:
+    return pl.Series("key", [], pl.Binary)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenList:
+    """What a segment has that is being fetched, as keys."""
+
+    listed: pl.Series = field(default_factory=_no_keys)
+    """Of its list; they count to the limits of hosts."""
+    taken: pl.Series = field(default_factory=_no_keys)
+    """These, and what redirects and links have led to."""
+
+    @classmethod
+    def of(cls, segment: Segment) -> OpenList:
+        """Reads the list and the logs of a fetch, which may be running. Raises FormatError."""
+        listed = pl.concat([_no_keys(), *keys_in([segment])])
+        found = pl.Series("key", list(followed(logs_in(segment.path / FETCHING))), pl.Binary)
+        return cls(listed, pl.concat([listed, found]).unique())
 
 
 class SelectedEntries(NamedTuple):
@@ -109,8 +131,10 @@ class Selector:
         now = conf.get_long(CURRENT_TIME_PROPERTY, now)
         at = now + options.add_days * _MS_PER_DAY
         expression = _compiled(options.expression)
-        listed = None if options.into is None else _listed(Segment(options.into))
-        conditions = due.Conditions.from_conf(conf, at, expression, options.busy_hosts, listed)
+        open_list = OpenList() if options.into is None else OpenList.of(Segment(options.into))
+        conditions = due.Conditions.from_conf(
+            conf, at, expression, options.busy_hosts, open_list.taken
+        )
         hostdb = None if options.hostdb is None else HostDb(options.hostdb)
         if hostdb is not None:
             hostdb.require_parts()
@@ -129,6 +153,7 @@ class Selector:
                 segments=options.max_segments,
                 normalize=options.normalize,
                 resolve=address_of,
+                listed=open_list.listed,
             ),
         )
 
@@ -253,8 +278,3 @@ def _compiled(expression: str | None) -> Expression | None:
     from minutch.expressions import compile_expression
 
     return compile_expression(expression)
-
-
-def _listed(segment: Segment) -> pl.Series:
-    """Returns the keys of a segment's fetch list. Raises FormatError."""
-    return pl.concat([pl.Series("key", [], pl.Binary), *keys_in([segment])])

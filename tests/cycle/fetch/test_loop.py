@@ -20,7 +20,6 @@ from minutch.cycle.fetch.frontier.queueitems import FetchItem
 from minutch.cycle.fetch.frontier.queuekey import QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.frontier.restlog import Rest
-from minutch.cycle.fetch.guards import Guards
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.linkfollower import LinkFollower
 from minutch.cycle.fetch.loop import FetchLoop
@@ -441,7 +440,7 @@ async def test_time_limit_ends_the_fetch(bench: Bench) -> None:
 
     async def passes() -> ProtocolOutput:
         clock.advance(61)
-        loop.tick(loop.snapshot(), Guards.of(PressureSettings()))
+        loop.tick(loop.snapshot())
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = passes
@@ -454,14 +453,16 @@ async def test_time_limit_ends_the_fetch(bench: Bench) -> None:
 async def test_too_slow_a_fetch_is_ended(bench: Bench) -> None:
     clock = FakeClock()
     web = Web()
-    loop = bench.loop(
-        web, urls(4), replace(QUICK, queues=QueueSettings(crawl_delay=10_000)), clock=clock
+    settings = replace(
+        QUICK,
+        queues=QueueSettings(crawl_delay=10_000),
+        pressure=PressureSettings(min_pages=5, retries=2, check_after=-1),
     )
-    guards = Guards.of(PressureSettings(min_pages=5, retries=2, check_after=-1))
+    loop = bench.loop(web, urls(4), settings, clock=clock)
 
     async def slow() -> ProtocolOutput:
         for _ in range(2):
-            loop.tick(loop.snapshot(pages=1), guards)
+            loop.tick(loop.snapshot(pages=1))
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = slow
@@ -470,17 +471,16 @@ async def test_too_slow_a_fetch_is_ended(bench: Bench) -> None:
 
 
 async def test_bandwidth_target_changes_the_threads(bench: Bench) -> None:
-    settings = PressureSettings(bits_per_second=1000, max_threads=20, check_every=1)
+    pressure = PressureSettings(bits_per_second=1000, max_threads=20, check_every=1)
     web = Web()
-    loop = bench.loop(web, urls(1))
-    guards = Guards.of(settings)
+    loop = bench.loop(web, urls(1), replace(QUICK, pressure=pressure))
 
     async def wide() -> ProtocolOutput:
         loop.queues.settings = replace(loop.queues.settings, max_threads=100)
         loop.settings = replace(loop.settings, queues=loop.queues.settings)
         loop.results.stats.bytes = 10
         for _ in range(2):
-            loop.tick(loop.snapshot(), guards)
+            loop.tick(loop.snapshot())
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = wide
@@ -498,7 +498,7 @@ async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
         clock.advance(2)
         assert loop.snapshot().oldest_wait == 2.0
         running = asyncio.get_running_loop()
-        running.call_soon(lambda: loop.tick(loop.snapshot(), Guards.of(PressureSettings())))
+        running.call_soon(lambda: loop.tick(loop.snapshot()))
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -520,7 +520,7 @@ async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
     while loop.results.ledger.settled < 1:
         await asyncio.sleep(0)
     clock.advance(2)
-    loop.tick(loop.snapshot(), Guards.of(PressureSettings()))
+    loop.tick(loop.snapshot())
     await task
     assert bench.result(loop, web).outcomes == {Outcome.FETCHED: 1, Outcome.SKIPPED_TIMEOUT: 2}
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.cycle.fetch.guards import Guards
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.pause import Pause
@@ -32,9 +31,8 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def tick(loop: FetchLoop, pressure: PressureSettings | None = None) -> None:
-    pressure = pressure or PressureSettings()
-    loop.tick(loop.snapshot(), Guards.of(pressure))
+def tick(loop: FetchLoop) -> None:
+    loop.tick(loop.snapshot())
 
 
 async def turns(count: int = 50) -> None:
@@ -134,11 +132,12 @@ async def test_limits_of_time_do_not_count_it(bench: Bench) -> None:
             return Rules()
 
     web = Gate()
-    loop = bench.loop(web, urls(3), replace(QUICK, queues=queues, hung_after=1000), clock=clock)
+    settings = replace(QUICK, queues=queues, pressure=pressure, hung_after=1000)
+    loop = bench.loop(web, urls(3), settings, clock=clock)
     task = asyncio.create_task(loop.run())
     await turns()
     clock.advance(HOUR / 1000)
-    tick(loop, pressure)
+    tick(loop)
     await turns()
     assert loop.snapshot().seconds == 0.0
     Gate.get_robot_rules = Web.get_robot_rules  # type: ignore[assignment]

@@ -220,7 +220,7 @@ class Queues(RuleBasedStateMachine):
         self.listed.closed = False
         waiting = self.queues.waiting
         self.queues.turn(self.now)
-        assert not self.queues.is_over(self.now)
+        assert self.queues.is_over(self.now) == self.queues.is_late(self.now)
         assert self.queues.take(self.now) is None
         left: dict[str, list[FetchItem]] = {}
         while not self.queues.is_empty:
@@ -238,7 +238,7 @@ class Queues(RuleBasedStateMachine):
         self.listed = Hosts(left)
         self.parts = []
         self.queues.listed.clear()
-        self.queues.go_on(NEVER, self.now)
+        self.queues.go_on(self.now)
         self.queues.listed.add(self.listed)
 
     @precondition(lambda self: not self.stopped)

@@ -15,6 +15,8 @@ from minutch.records.crawldatum import CrawlDatum
 
 NO_ENTRY: Final = 0
 _FOLLOW: Final = struct.Struct(">II")
+FOLLOWED_ELSEWHERE: Final = b""
+"""The value of a FOLLOW entry that voids others: it is not for this list to follow the URL."""
 
 
 @dataclass(slots=True)

@@ -282,9 +282,9 @@ class FetchQueues:
             self._is_turning = True
             self.end(Outcome.SKIPPED_TAIL, now)
 
-    def go_on(self, time_limit: int, now: int) -> None:
-        """Begins with another list; who was given up has another try, unless it rests too long."""
-        self.settings = replace(self.settings, time_limit=time_limit)
+    def go_on(self, now: int) -> None:
+        """Opens another list, without a time limit; `forgive` says who has another try."""
+        self.settings = replace(self.settings, time_limit=NEVER)
         self._ended, self._is_turning = None, False
         self._memory.forgive(now + self.settings.patience, now)
 

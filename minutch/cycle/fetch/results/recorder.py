@@ -235,9 +235,20 @@ class Recorder:
         except MinutchError as exc:
             log.error("can't score %s: %s", url, exc)
 
-    def skipped(self, frame: Frame, url: str, datum: CrawlDatum, reason: str, now: int) -> None:
-        """Records a URL that was not asked for, so that updatedb leaves it as it is."""
-        if self._settings.record_skipped:
+    def skipped(
+        self,
+        frame: Frame,
+        url: str,
+        datum: CrawlDatum,
+        reason: str,
+        now: int,
+        *,
+        is_known: bool = True,
+    ) -> None:
+        """Records a URL that was not asked for, so that updatedb leaves it as it is; one that the
+        CrawlDb may not know, in any case.
+        """
+        if self._settings.record_skipped or not is_known:
             datum.score = 0.0
             why = skipped_status(reason)
             self.page(frame, Answer(url, datum, status.STATUS_LINKED, now, why))

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minutch.cycle.fetch.frontier.queueitems import FetchItem, unpack_follow
+from minutch.cycle.fetch.frontier.queueitems import FOLLOWED_ELSEWHERE, FetchItem, unpack_follow
 from minutch.cycle.fetch.frontier.queuekey import QueueNames
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.neighbours import Share
-from minutch.cycle.fetch.results.fetchlog import Part, frames
+from minutch.cycle.fetch.results.fetchlog import Part, frames, positions
 
 
 @dataclass(slots=True)
@@ -35,6 +35,11 @@ class Resumed:
                 yield unpack_follow(url, value, queue_id)
 
 
+def logs_in(work: Path) -> list[Path]:
+    """Returns the logs of a fetch that works in a folder."""
+    return sorted(work.glob("log-*"))
+
+
 def resume(logs: Iterable[Path]) -> Resumed:
     """Reads the logs of a broken fetch; nothing if there are none."""
     result = Resumed()
@@ -46,11 +51,26 @@ def resume(logs: Iterable[Path]) -> Resumed:
                 result.ledger.settle(frame.outcome, len(frame.listed))
             for entry in frame.entries:
                 url = entry.key.decode("utf-8", "surrogateescape")
-                if entry.part is Part.FOLLOW:
+                if entry.part is Part.FOLLOW and entry.value != FOLLOWED_ELSEWHERE:
                     result.follow[url] = entry.value
+                elif entry.part is Part.FOLLOW:
+                    done.add(url)
                 elif entry.part is Part.PARSE:
                     result.parsed = True
                 elif entry.part is Part.FETCH and not frame.listed:
                     done.add(url)
     result.follow = {url: value for url, value in result.follow.items() if url not in done}
     return result
+
+
+def followed(logs: Iterable[Path]) -> Iterator[bytes]:
+    """Yields the URLs (UTF-8) of no list that a fetch has followed or is to follow, some twice. It
+    may be running. Raises FormatError.
+    """
+    return (
+        entry.key
+        for path in logs
+        for _, entries, _ in positions(path)
+        for entry in entries
+        if entry.part is Part.FOLLOW
+    )

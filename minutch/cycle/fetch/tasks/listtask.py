@@ -22,10 +22,10 @@ from minutch.cycle.fetch.ledger import OUTCOMES, Ledger
 from minutch.cycle.fetch.listfetch import (
     ListFetch,
     cycles_seldom_sought,
-    logs_in,
 )
 from minutch.cycle.fetch.remotesegment import copy_folder, folder_of, own_folder
 from minutch.cycle.fetch.results.closing import write_list
+from minutch.cycle.fetch.results.resume import logs_in
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, TaskChannel

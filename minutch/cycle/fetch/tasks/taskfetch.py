@@ -18,9 +18,9 @@ from minutch.cycle.fetch.listfetch import (
     STOPPED,
     Interrupted,
     Watcher,
-    logs_in,
     signals,
 )
+from minutch.cycle.fetch.results.resume import logs_in
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
