@@ -98,8 +98,8 @@ class Answers:
         """The answer to any other path."""
         return self._missing
 
-    def page(self, host: int, page: int) -> Answer:
-        """What a host answers for one of its pages."""
+    def page(self, host: int, page: int, head: bytes = b"") -> Answer:
+        """What a host answers for one of its pages, whatever the request's head says."""
         kind = self._web.kinds[host]
         if kind != ORDINARY:
             return self._hostile(kind, host, page)

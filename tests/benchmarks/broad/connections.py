@@ -105,20 +105,20 @@ class Connection:
             self.host, self.page, self.answer = -1, OTHER, site.answers.missing()
             self.due = self.begin
         else:
-            self._find(request)
+            self._find(request, head)
         if self.due <= self.begin:
             self.ring(self.begin)
         else:
             site.alarm(self.due, self)
 
-    def _find(self, request: re.Match[bytes]) -> None:
+    def _find(self, request: re.Match[bytes], head: bytes) -> None:
         site = self.site
         slot = site.first[self.host]
         if request[2] is not None:
             self.page, self.answer = ROBOTS, site.answers.robots(self.host)
         elif request[1] is not None and int(request[1]) < site.sizes[self.host]:
             self.page = int(request[1])
-            self.answer = site.answers.page(self.host, self.page)
+            self.answer = site.answers.page(self.host, self.page, head)
             slot += 1 + self.page
         else:
             self.page, self.answer = OTHER, site.answers.missing()

@@ -17,11 +17,11 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 from tests.benchmarks.broad.answers import Answers, bomb
 from tests.benchmarks.broad.connections import READ, Connection
@@ -42,7 +42,9 @@ _SO_RCVBUFFORCE: Final = 33
 class Server:
     """The loop, and what connections share."""
 
-    def __init__(self, web: Web, log: Path, port: int) -> None:
+    def __init__(
+        self, web: Web, log: Path, port: int, make: Callable[[Web, int], Answers] = Answers
+    ) -> None:
         self.web = web
         self.latencies = [1000 * latency for latency in web.latencies.tolist()]
         self.first: list[int] = web.first.tolist()
@@ -58,7 +60,7 @@ class Server:
         self._http.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._http.bind(("0.0.0.0", port))
         self._http.listen(_BACKLOG)
-        self.answers = Answers(web, self._http.getsockname()[1])
+        self.answers = make(web, self._http.getsockname()[1])
         self._dns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with suppress(PermissionError):  # a burst of questions is not to be lost
             self._dns.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 8 << 20)
@@ -177,10 +179,12 @@ class Serving(NamedTuple):
 
 
 @contextmanager
-def serving(plan: Plan, folder: Path) -> Iterator[Serving]:
-    """Serve a web for a while, from another process; its log is complete afterwards."""
+def serving(plan: Any, folder: Path, module: str = __name__) -> Iterator[Serving]:
+    """Serve a web for a while, from another process, which runs `module` with a plan (a dataclass);
+    its log is complete afterwards.
+    """
     log = folder / "requests"
-    command = [sys.executable, "-m", __name__, str(log), "0", json.dumps(asdict(plan))]
+    command = [sys.executable, "-m", module, str(log), "0", json.dumps(asdict(plan))]
     with subprocess.Popen(
         command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -196,14 +200,18 @@ def serving(plan: Plan, folder: Path) -> Iterator[Serving]:
 
 
 def main(log: str, port: str, plan: str) -> None:
-    """Serve until the end of input."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    """Serve a web of hosts that are as they are."""
     given = json.loads(plan)
     web = Web(Plan(**given | {"only": tuple(given["only"])}))
     if "bomb" in web.kinds:
         bomb()
-    server = Server(web, Path(log), int(port))
+    run(Server(web, Path(log), int(port)))
+
+
+def run(server: Server) -> NoReturn:
+    """Serve until the end of input, and end the process."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.collect()
     gc.disable()  # nothing here has circles, and a collection would be a latency
     print(*server.ports, flush=True)
