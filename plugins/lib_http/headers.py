@@ -39,7 +39,7 @@ LONGEST_KEPT: Final = 512
 """Bytes of a line, and of all names of an answer, that are kept for the next answer; longer ones
 are hardly alike.
 """
-_OWN: Final = re.compile(r"_[a-z.]+_|(?:minutch|nutch|robotstxt|http\.content)\..+", re.DOTALL)
+_OWN: Final = re.compile(r"_.*_|(?:minutch|nutch|robotstxt|http\.content)\..+", re.DOTALL)
 """Keys, in lower case, by which the crawler notes what it knows of an answer itself."""
 _MAX_DISTANCE: Final = 3
 _LETTERS_PER_ERROR: Final = 3

@@ -89,6 +89,8 @@ def test_a_server_cannot_say_what_the_crawler_notes() -> None:
             b"HTTP.Content.Truncated: true",
             b"NUTCH.Segment.Name: mine",
             b"_request_: theirs",
+            b"_protocol_versions_: h3",
+            b"_TLS_verdict_: verified",
             b"_FST_: x",
             b"_x: kept",
             b"Cat: theirs",

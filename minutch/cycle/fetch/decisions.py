@@ -148,7 +148,7 @@ class RedirectRules:
         try:
             normal = self._normalize(location)
             new = None if normal is None else self._keep(normal)
-            if new is None or new == url or self._ignored(url, new) or _leads_in(url, new):
+            if new is None or new == url or self._ignored(url, new) or leads_in(url, new):
                 return None
         except UrlError:
             return None
@@ -177,9 +177,9 @@ class RedirectRules:
         return settings.ignore_internal and old_host == new_host
 
 
-def _leads_in(url: str, new: str) -> bool:
-    """Tells whether a page of the web redirects to a file of this machine. Nutch follows such
-    redirects if the filters accept them.
+def leads_in(url: str, new: str) -> bool:
+    """Tells whether the web leads to a file of this machine: by a redirect, a sitemap or robots.txt
+    at `url`. Nutch goes there if the filters accept it. Raises UrlError.
     """
     return parse(new).protocol == LOCAL != parse(url).protocol
 

@@ -25,7 +25,7 @@ from typing import Final, Self
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.decisions import Verdict, decide
+from minutch.cycle.fetch.decisions import Verdict, decide, leads_in
 from minutch.cycle.fetch.settings import RobotsSettings, millis
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
@@ -237,7 +237,7 @@ class SitemapFetcher:
             if status.is_success and output.content is not None:
                 return url, output.content
             target = self.sitemap_url(status.message or "") if status.is_redirect else None
-            if target is None:
+            if target is None or leads_in(url, target):
                 break
             url = target
         self.counters.add(FAILED)
@@ -301,13 +301,15 @@ class _Start:
         if sitemaps is None:
             self._counters.add(FILTERED_STARTS)
             return
-        await self._visit_all(sitemaps, FROM_HOSTS, 0)
+        await self._visit_all(sitemaps, FROM_HOSTS, 0, f"{host[1] or 'http'}://{host[2]}/")
 
-    async def _visit_all(self, sitemaps: Iterable[str], source: str, depth: int) -> None:
+    async def _visit_all(
+        self, sitemaps: Iterable[str], source: str, depth: int, named_at: str
+    ) -> None:
         for sitemap in sitemaps:
             self._counters.add(source)
             url = self._fetcher.sitemap_url(sitemap)
-            if url is None:
+            if url is None or leads_in(named_at, url):
                 self._counters.add(FILTERED)
             else:
                 await self._visit(url, depth)
@@ -332,7 +334,7 @@ class _Start:
             self._urls += len(sitemap.urls)
         elif sitemap is not None:
             self._counters.add(INDEXES)
-            await self._visit_all(sitemap.urls, FROM_INDEXES, depth + 1)
+            await self._visit_all(sitemap.urls, FROM_INDEXES, depth + 1, url)
 
 
 class Turns:

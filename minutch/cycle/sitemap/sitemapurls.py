@@ -32,7 +32,8 @@ _PLAIN_URL: Final = re.compile(
     r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
 )
 _PORTS: Final = {"http": ":80", "https": ":443", "ftp": ":21"}
-SCHEMES: Final = ("http://", "https://", "ftp://", "file:/")
+_FILE: Final = "file:"
+SCHEMES: Final = ("http://", "https://", "ftp://", f"{_FILE}/")
 _BROWSERS: Final = WhatwgResolver("")
 _WITH_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\][\t\n\r]*[/\\]")
 """How a URL begins that is one with a scheme, or with the host of one, to browsers."""
@@ -69,7 +70,9 @@ class ListedUrls:
         self._folder = base_of(url if self._resolver is None else self._resolver.resolve(url))
 
     def allows(self, url: str) -> bool:
-        """Tells whether a URL may stand in the sitemap."""
+        """Tells whether a URL may stand in the sitemap: a file of this machine in one of files."""
+        if url.startswith(_FILE) and not self.url.startswith(_FILE):
+            return False
         return (
             not self._strict
             or url.startswith(self._folder)

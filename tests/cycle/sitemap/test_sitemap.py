@@ -401,6 +401,29 @@ def test_no_dtd_is_asked_for(site: SitemapSite, tmp_path: Path) -> None:
     assert site.paths == ["/map.xml"]
 
 
+def test_the_web_leads_to_no_file_of_this_machine(site: SitemapSite, tmp_path: Path) -> None:
+    """By a redirect, an index, robots.txt or an entry, where protocol-file is on."""
+    mine = tmp_path / "mine.xml"
+    mine.write_text(urlset("http://secret.example/"))
+    site.pages["/moved.xml"] = Page(status=301, headers={"Location": mine.as_uri()})
+    site.pages["/robots.txt"] = Page(f"Sitemap: {mine.as_uri()}\n".encode(), {}, 200)
+    starts = [
+        site.url("/moved.xml"),
+        site.add("/index.xml", index(mine.as_uri())),
+        site.add("/map.xml", urlset(mine.as_uri(), "{site}/a")),
+        f"127.0.0.1:{site.port}",
+    ]
+    conf = configuration(
+        plugin__includes="protocol-(http|file)|scoring-opic", **{"sitemap.strict.parsing": "false"}
+    )
+    run(tmp_path, *starts, conf=conf)
+    assert set(read_db(tmp_path / "crawldb")) == {site.url("/a")}
+    folder = tmp_path / "own"
+    folder.mkdir()
+    run(folder, mine.as_uri(), conf=conf)
+    assert set(read_db(folder / "crawldb")) == {"http://secret.example/"}
+
+
 def test_a_sitemap_that_breaks_off_in_transit(site: SitemapSite, tmp_path: Path) -> None:
     """RFC 9112, 8: a body shorter than its Content-Length is incomplete; whole lines count."""
     text = "{site}/a\n{site}/b\n{site}/half-a-li".replace("{site}", site.url(""))
