@@ -27,7 +27,8 @@ from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.turns import Visit
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
-from minutch.records.crawldatum import CrawlDatum, entitytag
+from minutch.records.crawldatum import CrawlDatum, validators
+from minutch.records.crawldatum.validators import Validators
 from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
     DAMAGED_KEY,
@@ -141,7 +142,10 @@ class HttpBase(Protocol):
     # -- the extension point -----------------------------------------------------------------------
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        """Fetches a page (HttpBase.getProtocolOutput)."""
+        """Fetches a page (HttpBase.getProtocolOutput). "Not modified" that does not speak of the
+        copy that is held (RFC 9110, 15.4.5) is a failure; its validators go, so that the next
+        request is for the whole page.
+        """
         try:
             parsed = parse(url)
             started = time.monotonic()
@@ -151,8 +155,9 @@ class HttpBase(Protocol):
                     round((time.monotonic() - started) * 1000)
                 )
             output = self.output_of(answer, parsed, url, datum)
-            if answer.code == _NOT_MODIFIED and not self._is_conditional(datum):
-                failure = _OTHER[1].format(code=answer.code, url=parsed)  # RFC 9110, 15.4.5
+            if answer.code == _NOT_MODIFIED and not self._is_confirmed(answer, parsed, datum):
+                datum.metadata.pop(validators.KEY, None)
+                failure = _OTHER[1].format(code=answer.code, url=parsed)
                 return ProtocolOutput(output.content, ProtocolStatus(codes.EXCEPTION, [failure]))
             return output
         except PUT_OFF as exc:
@@ -245,18 +250,31 @@ class HttpBase(Protocol):
             )
             if text is not None:
                 headers.append((b"Cookie", _CONTROLS.sub("", text).encode()))
-        if self._is_conditional(datum):
-            headers.append((b"If-Modified-Since", format_date(datum.modified_time).encode()))
-            etag = entitytag.known_tag(str(url), datum) if settings.store_etag else None
-            if etag is not None:
-                headers.append(
-                    (b"If-None-Match", _CONTROLS.sub("", etag).encode("latin-1", "replace"))
-                )
+        copy = self._held(url, datum)
+        if copy is not None and copy.last_modified:
+            headers.append((b"If-Modified-Since", copy.last_modified.encode()))
+        if copy is not None and copy.etag:
+            headers.append((b"If-None-Match", copy.etag.encode("latin-1")))
         return headers
 
-    def _is_conditional(self, datum: CrawlDatum) -> bool:
-        """Tells whether a request says what is known of its page, so that 304 may answer it."""
-        return self.settings.if_modified_since and datum.modified_time > 0
+    def _held(self, url: Url, datum: CrawlDatum) -> Validators | None:
+        """Returns the validators that a request for a page is sent with: those of the copy that is
+        held, or as in Nutch a date, of whatever it may be.
+        """
+        settings = self.settings
+        if not settings.if_modified_since:
+            return None
+        if settings.store_etag:
+            return validators.held(str(url), datum)
+        time = datum.modified_time
+        return Validators("", format_date(time), 0) if time > 0 else None
+
+    def _is_confirmed(self, answer: Answer, url: Url, datum: CrawlDatum) -> bool:
+        """Tells whether "not modified" speaks of the copy that is held; to Nutch it does."""
+        copy = self._held(url, datum)
+        return copy is not None and (
+            not self.settings.store_etag or copy.confirmed_by(answer.metadata)
+        )
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
         """Sends one request; a host in another script is asked for in ASCII. Raises

@@ -3,7 +3,7 @@ redirect.
 
     200  file or directory            401  not readable            300  not the canonical path: a
          symbolic link, `..`
-    304  not newer than modifiedTime  404  not there               500  neither file nor directory
+    304  as old as the copy held      404  not there               500  neither file nor directory
 
 Source: File and FileResponse of protocol-file. Listings are sorted by name (Nutch: as the file
 system has them), and characters that would break a link are escaped in them.
@@ -27,7 +27,7 @@ from minutch.errors import UrlError
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, validators
 from minutch.records.metadata import TRUNCATED_KEY, Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
@@ -84,9 +84,9 @@ class File(Protocol):
         return ALLOW_ALL
 
     def _output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
-        parsed = parse(url)
+        parsed, copy = parse(url), validators.held(url, datum)
         for _ in range(MAX_REDIRECTS + 1):
-            answer = self._read(parsed, datum)
+            answer = self._read(parsed, copy.last_modified if copy is not None else "")
             content = _content(parsed, answer)
             if answer.code == 200:
                 modified = parse_date(answer.headers.first("Last-Modified") or "") or 0
@@ -105,7 +105,7 @@ class File(Protocol):
             return ProtocolOutput(content, ProtocolStatus(_STATUSES[answer.code]))
         return _failed(f"org.apache.nutch.protocol.file.FileError: File Error: {answer.code}")
 
-    def _read(self, url: Url, datum: CrawlDatum) -> _Answer:
+    def _read(self, url: Url, known_date: str) -> _Answer:
         if url.protocol != "file":
             raise UrlError(f"not a file URL: {url}")
         if url.query is not None:
@@ -120,10 +120,10 @@ class File(Protocol):
             return _Answer(300, headers=Metadata.of({"Location": _url_of(canonical)}))
         modified = path.stat().st_mtime_ns // 1_000_000
         dated = Metadata.of({"Last-Modified": format_date(modified)})
-        if modified <= datum.modified_time:
-            return _Answer(304, headers=dated)
-        if path.is_dir():
+        if path.is_dir():  # whose date is not that of the files that its page lists
             return self._list(path, dated)
+        if format_date(modified) == known_date:
+            return _Answer(304, headers=dated)
         return self._file(path, dated) if path.is_file() else _Answer(500)
 
     def _file(self, path: Path, headers: Metadata) -> _Answer:

@@ -44,7 +44,7 @@ from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, validators
 from minutch.records.metadata import IP_ADDRESS_KEY, RESPONSE_CODE_KEY, TRUNCATED_KEY, Metadata
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
@@ -162,7 +162,8 @@ class Ftp(Protocol):
         if any(char in path for char in _NO_LINE):
             return Answer(404, b"", Metadata())
         host, port = url.host.strip("[]"), url.default_port if url.port == -1 else url.port
-        task = partial(_Exchange, self, path, datum.modified_time, limit)
+        copy = validators.held(str(url), datum)
+        task = partial(_Exchange, self, path, copy.last_modified if copy else "", limit)
         waiting = self._waiting(host, port)
         try:
             if waiting is not None:
@@ -248,11 +249,11 @@ class _Exchange:
     """
 
     def __init__(
-        self, ftp: Ftp, path: str, modified_time: int, limit: int, session: Session | None = None
+        self, ftp: Ftp, path: str, known_date: str, limit: int, session: Session | None = None
     ) -> None:
         self.ftp = ftp
         self.path = path
-        self.modified_time = modified_time
+        self.known_date = known_date
         self.limit = limit
         self.session = session
         self._is_cut = False
@@ -307,7 +308,7 @@ class _Exchange:
         modified = self._modified(session)
         if modified is not None:
             headers.set("Last-Modified", format_date(modified))
-            if modified <= self.modified_time:
+            if format_date(modified) == self.known_date:
                 return Answer(304, b"", headers)
         size = session.content_size(self.path)
         try:

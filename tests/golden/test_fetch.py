@@ -210,6 +210,7 @@ def run_conf(run: str) -> Configuration:
             "plugin.includes": includes,
             "http.filter.ipaddress.include": "loopback",
             "http.retry.after.max.seconds": "0",
+            "http.store.etag": "false",
             "fetcher.exceptions.per.queue.in.row": "false",
             "http.agent.version": (
                 conf.get("http.agent.version") or "" if "rich" in run else "Nutch-1.23-SNAPSHOT"

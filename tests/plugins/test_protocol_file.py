@@ -10,7 +10,9 @@ import pytest
 from minutch.conf import Configuration
 from minutch.plugin.points import ProtocolOutput
 from minutch.records.crawldatum import CrawlDatum
+from plugins.lib_http.dates import format_date
 from plugins.protocol_file.file import File, listing
+from tests.support.validated import holding
 
 TIME_NS = 1_735_726_830_123_000_000
 
@@ -88,11 +90,19 @@ async def test_a_directory(tmp_path: Path) -> None:
 
 
 async def test_not_modified(tmp_path: Path) -> None:
+    """The date of the copy counts, not that of the entry: an older file is another one, too."""
     path = touch(tmp_path / "x")
-    newer = CrawlDatum(modified_time=TIME_NS // 1_000_000)
-    assert str((await get(f"file:{path}", newer)).status) == "notmodified(21), lastModified=0"
-    older = CrawlDatum(modified_time=TIME_NS // 1_000_000 - 1)
-    assert (await get(f"file:{path}", older)).status.is_success
+    url, date = f"file:{path}", format_date(TIME_NS // 1_000_000)
+    assert (
+        str((await get(url, holding(url, date=date))).status) == "notmodified(21), lastModified=0"
+    )
+    for other in (-1000, 1000):
+        datum = holding(url, date=format_date(TIME_NS // 1_000_000 + other))
+        assert (await get(url, datum)).status.is_success
+    assert (await get(url, CrawlDatum(modified_time=TIME_NS))).status.is_success
+    folder = f"file:{tmp_path}/"
+    date = format_date(tmp_path.stat().st_mtime_ns // 1_000_000)
+    assert (await get(folder, holding(folder, date=date))).status.is_success
 
 
 async def test_what_is_not_there(tmp_path: Path) -> None:

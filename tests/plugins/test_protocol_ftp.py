@@ -17,11 +17,13 @@ from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY, TRUNCATED_KEY
+from plugins.lib_http.dates import format_date
 from plugins.protocol_ftp.ftp import Ftp
 from plugins.protocol_ftp.listing import FtpEntry, facts, listed, page, parse_time
 from tests.support.ftpserver import DataPort, FtpServer, ScriptedFtp
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
 from tests.support.segments import contents as contents_of
+from tests.support.validated import holding
 
 MODIFIED = 1_700_000_000
 
@@ -85,10 +87,13 @@ class TestFiles:
         assert datum.metadata[Text(RESPONSE_CODE_KEY)] == Text("200")
         assert server.said[:3] == ["USER anonymous", "PASS anonymous@example.com", "TYPE I"]
 
-    @pytest.mark.parametrize(("older", "code"), [(0, codes.NOTMODIFIED), (1, codes.SUCCESS)])
-    async def test_only_if_newer(self, server: FtpServer, older: int, code: int) -> None:
-        datum = CrawlDatum(modified_time=(MODIFIED - older) * 1000)
-        assert (await fetch(server.url("/page.html"), datum)).status.code == code
+    @pytest.mark.parametrize(
+        ("other", "code"), [(0, codes.NOTMODIFIED), (1, codes.SUCCESS), (-1, codes.SUCCESS)]
+    )
+    async def test_only_another_version(self, server: FtpServer, other: int, code: int) -> None:
+        url = server.url("/page.html")
+        datum = holding(url, date=format_date((MODIFIED + other) * 1000))
+        assert (await fetch(url, datum)).status.code == code
 
     async def test_content_limit(self, server: FtpServer) -> None:
         for limit, expected in (

@@ -21,12 +21,12 @@ from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of
-from minutch.records.crawldatum import CrawlDatum, entitytag
+from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE, CrawlDatum, validators
 from minutch.records.truncation import is_truncated
-from minutch.urls.parts import parse
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for
+from tests.support.validated import holding
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -116,18 +116,39 @@ async def test_where_redirects_lead(target: str, whatwg: str, url: str | None) -
     assert url is None or found.endswith(f": {url}")
 
 
-async def test_304_answers_a_request_that_has_a_validator() -> None:
-    """RFC 9110, 15.4.5: the server has been told what the client knows; else it is a failure."""
-    protocol = made(answer(304, {}))
-    output = await get(protocol, "http://a.example/x", CrawlDatum(modified_time=1735726830000))
-    assert str(output.status) == "notmodified(21), lastModified=0: http://a.example/x"
-    without = Http(
-        conf_for().with_values({"http.enable.if.modified.since.header": "false"}),
-        {},
-        httpx.MockTransport(answer(304, {})),
-    )
-    output = await get(without, "http://a.example/x", CrawlDatum(modified_time=1735726830000))
-    assert output.status.name == "exception"
+X = "http://a.example/x"
+OLD, NEWER = "Wed, 01 Jan 2025 10:20:30 GMT", "Wed, 01 Jan 2025 10:20:31 GMT"
+
+
+@pytest.mark.parametrize(
+    ("tag", "date", "headers", "confirms"),
+    [
+        ('"1"', OLD, {}, True),
+        ("", OLD, {}, True),
+        ("", OLD, {"Last-Modified": OLD}, True),
+        ("", OLD, {"Last-Modified": "Wed, 01 Jan 2025 10:20:30 UTC"}, True),
+        ("", OLD, {"Last-Modified": NEWER}, False),
+        ("", OLD, {"Last-Modified": "nonsense"}, True),
+        ("", OLD, {"ETag": '"1"'}, True),
+        ('"1"', OLD, {"ETag": '"1"', "Last-Modified": NEWER}, True),
+        ('"1"', OLD, {"ETag": 'W/"1"'}, True),
+        ('"1-gzip"', OLD, {"ETag": '"1"'}, True),
+        ('"1"', OLD, {"ETag": '"2"', "Last-Modified": OLD}, False),
+        ('"1"', "", {"ETag": '"2"'}, False),
+        ('"1"', "", {"ETag": "*"}, True),
+        ("", "", {}, False),
+    ],
+)
+async def test_304_speaks_of_the_copy_that_is_held(
+    tag: str, date: str, headers: dict[str, str], confirms: bool
+) -> None:
+    """RFC 9110, 15.4.5, and RFC 9111, 4.3.4; else it is a failure, and the validators go."""
+    datum = holding(X, tag=tag, date=date) if tag or date else CrawlDatum(modified_time=1)
+    output = await get(made(answer(304, headers)), X, datum)
+    failure = f"exception(16), lastModified=0: Http code=304, url={X}"
+    said = f"notmodified(21), lastModified=0: {X}" if confirms else failure
+    assert str(output.status) == said
+    assert (validators.held(X, datum) is not None) is confirms
 
 
 async def test_a_page_and_its_metadata() -> None:
@@ -269,24 +290,33 @@ async def test_headers_in_nutchs_order() -> None:
     ]  # fmt: skip
 
 
-async def test_if_modified_since_and_etag() -> None:
-    datum = CrawlDatum(modified_time=1_735_726_830_000, signature=b"s" * 16)
-    datum.metadata[entitytag.KEY] = stored('"v1"', "http://a.example/", datum)
-    request = await sent(datum=datum)
-    assert request.headers["If-Modified-Since"] == "Wed, 01 Jan 2025 10:20:30 GMT"
-    assert request.headers["If-None-Match"] == '"v1"'
-    request = await sent(datum=datum, http__enable__if__modified__since__header="false")
-    assert "If-Modified-Since" not in request.headers and "If-None-Match" not in request.headers
-    assert "If-Modified-Since" not in (await sent()).headers
-    assert "If-None-Match" not in (await sent(datum=datum, http__store__etag="false")).headers
-    assert "If-None-Match" not in (await sent(datum=replace(datum, signature=b"t" * 16))).headers
-    assert "If-None-Match" not in (await sent("http://a.example/other", datum=datum)).headers
+@pytest.mark.parametrize(("tag", "date"), [('"v1"', OLD), ('W/"v\xe9"', ""), ("", OLD)])
+async def test_validators(tag: str, date: str) -> None:
+    url = "http://a.example/"
+    datum = holding(url, tag=tag, date=date)
 
+    async def conditions(datum: CrawlDatum, url: str = url, **values: str) -> tuple[str, str]:
+        raw = dict((await sent(url, datum=datum, **values)).headers.raw)
+        return tuple(  # type: ignore[return-value]
+            raw.get(name, b"").decode("latin-1")
+            for name in (b"If-None-Match", b"If-Modified-Since")
+        )
 
-def stored(tag: str, url: str, datum: CrawlDatum) -> Text:
-    found = entitytag.stored_tag(tag, url, datum.signature or b"")
-    assert found is not None
-    return found
+    assert await conditions(datum) == (tag, date)
+    none = ("", "")
+    assert await conditions(datum, http__enable__if__modified__since__header="false") == none
+    nutchs = CrawlDatum(modified_time=1_735_726_830_000)
+    assert await conditions(nutchs) == none
+    assert await conditions(nutchs, http__store__etag="false") == ("", OLD)
+    assert await conditions(datum, "http://a.example/other") == none
+    for changes in (
+        {"status": STATUS_DB_DUPLICATE},
+        {"status": STATUS_DB_GONE},
+        {"fetch_time": datum.fetch_time + 1},
+        {"signature": b"t" * 16},
+        {"signature": None},
+    ):
+        assert await conditions(replace(datum, **changes)) == none  # type: ignore[arg-type]
 
 
 async def test_cookies(tmp_path: Path) -> None:
@@ -495,15 +525,13 @@ async def test_a_url_is_one_request(server: MisbehavingServer, start: str) -> No
     url = server.url(
         f"{start} HTTP/1.1\r\nHost: x\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
     )
-    datum = CrawlDatum(modified_time=1, signature=b"s")
+    datum = CrawlDatum()
     datum.metadata[Text("Cookie")] = Text("k=v\r\nX-Cookie: smuggled")
-    datum.metadata[entitytag.KEY] = stored('"v"\nX-Tag: smuggled', str(parse(url)), datum)
     protocol = Http(conf_for(), {})
     output = await get(protocol, url, datum)
     await protocol.close()
     assert output.status.is_success
     assert server.connections == len(heads) == 1
-    assert b"If-None-Match: " in heads[0]
     assert not any(b"smuggled" in head.partition(b"\r\n")[2] and b"\nX-" in head for head in heads)
 
 

@@ -51,8 +51,10 @@ from minutch.hadoop.formats.javaio import decode_text
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
 from minutch.records import crawldatum as status
+from minutch.records.crawldatum import validators
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY, rawmap
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.merge import has_repeats
 from minutch.work.tables.packed import Patched, pack, take, unpack
 
@@ -67,6 +69,8 @@ _COLUMNS: Final = CRAWLDB_SCHEMA.names()
 _STATUSES: Final = 256  # codes that a byte can hold
 _REPORTED: Final = 10  # URLs that are named in a message
 
+_CONFIRMS: Final = (status.STATUS_FETCH_NOTMODIFIED, status.STATUS_FETCH_RETRY)
+"""What leaves the copy of a page as the last that is known of it."""
 _SUCCESSES: Final = {
     status.STATUS_FETCH_SUCCESS: status.STATUS_DB_FETCHED,
     status.STATUS_FETCH_REDIR_TEMP: status.STATUS_DB_REDIR_TEMP,
@@ -263,10 +267,10 @@ def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame
         signature=own_signature.zip_with(same, pages.signature),
     )
     too_long = frame["fetch_interval"] > settings.max_interval
-    if not too_long.any():
-        return frame
-    forced = settings.schedule.force_refetch_columns(frame.filter(too_long), False, now)
-    return merge_sorted(frame.filter(~too_long), forced.select(frame.columns))
+    if too_long.any():
+        forced = settings.schedule.force_refetch_columns(frame.filter(too_long), False, now)
+        frame = merge_sorted(frame.filter(~too_long), forced.select(frame.columns))
+    return _sealed(frame, pages, settings)
 
 
 def modification(pages: Fetched, needs_parse: bool) -> pl.Series:
@@ -298,11 +302,13 @@ def _retry(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
     )
     again = frame["retries"] < settings.retry_max
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
-    if again.all():
-        return frame
-    gone = frame.filter(~again).with_columns(status=pl.lit(status.STATUS_DB_GONE, pl.UInt8))
-    gone = settings.schedule.set_page_gone_schedule_columns(gone, *pages.filter(~again).previous)
-    return merge_sorted(frame.filter(again), gone.select(frame.columns))
+    if not again.all():
+        gone = frame.filter(~again).with_columns(status=pl.lit(status.STATUS_DB_GONE, pl.UInt8))
+        gone = settings.schedule.set_page_gone_schedule_columns(
+            gone, *pages.filter(~again).previous
+        )
+        frame = merge_sorted(frame.filter(again), gone.select(frame.columns))
+    return _sealed(frame, pages, settings)
 
 
 def _gone(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
@@ -316,7 +322,8 @@ def _parse_failed(pages: Fetched, settings: UpdateSettings, now: int) -> pl.Data
 def _lost(pages: Fetched, settings: UpdateSettings, new_status: int) -> pl.DataFrame:
     """Returns the entries of pages that are gone, or can't be parsed."""
     frame = _with_old_signature(pages).with_columns(status=pl.lit(new_status, pl.UInt8))
-    return settings.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
+    frame = settings.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
+    return _sealed(frame, pages, settings)
 
 
 _STEPS: Final[dict[Callable[[Fetched, UpdateSettings, int], pl.DataFrame], list[int]]] = {
@@ -371,6 +378,44 @@ def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.
     columns = (column.filter(needed) for column in (new, old, *overlays))
     merged = [rawmap.with_defaults(n, o, *others) for n, o, *others in zip(*columns, strict=True)]
     return new.scatter(needed.arg_true(), pl.Series(merged, dtype=pl.Binary))
+
+
+def _sealed(frame: pl.DataFrame, pages: Fetched, settings: UpdateSettings) -> pl.DataFrame:
+    """Seals the validators of pages to their new entries: a parse's own, or those of the entry
+    before where the fetch failed for now or found the page not modified, unless the copy is older
+    than db.fetch.interval.max. All others go.
+    """
+    marked = frame["metadata"].bin.contains(validators.RAW_KEY).fill_null(False)
+    if not marked.any():
+        return frame
+    old, new = pages.old, pages.new
+    stays = frame["status"].is_in(validators.HELD) & frame["signature"].is_not_null()
+    fetched = stays & (new["status"] == status.STATUS_FETCH_SUCCESS) & pages.is_parsed
+    was = old["status"].is_in(validators.HELD) & old["signature"].is_not_null()
+    confirmed = stays & was & new["status"].is_in(_CONFIRMS) & ~pages.is_parsed
+    columns = (
+        frame["metadata"],
+        decode_keys(frame["key"]),
+        frame["signature"],
+        frame["fetch_time"],
+        old["signature"].zip_with(confirmed, frame["signature"]),
+        old["fetch_time"].zip_with(confirmed, pl.Series([None], dtype=pl.Int64)),
+        new["fetch_time"] // 1000 - settings.max_interval,
+        fetched | confirmed.fill_null(False),
+    )
+    sealed = [
+        validators.resealed(
+            metadata, validators.seal(url, known, at), validators.seal(url, signature, due), oldest
+        )
+        if is_held
+        else rawmap.without(metadata, validators.RAW_KEY)
+        for metadata, url, signature, due, known, at, oldest, is_held in zip(
+            *(column.filter(marked) for column in columns), strict=True
+        )
+    ]
+    return frame.with_columns(
+        metadata=frame["metadata"].scatter(marked.arg_true(), pl.Series(sealed, dtype=pl.Binary))
+    )
 
 
 def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:

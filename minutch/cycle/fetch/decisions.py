@@ -22,7 +22,7 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as protocol
-from minutch.records.crawldatum import CrawlDatum, entitytag
+from minutch.records.crawldatum import CrawlDatum, validators
 from minutch.records.metadata import CAPTURE, REPR_URL_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import domain_name
@@ -92,6 +92,14 @@ def host_failed(answer: ProtocolStatus, *, in_row: bool, too_slow: bool = False)
         return True
     code = int(found[1])
     return code in _OF_THE_HOST or code >= 500 or None
+
+
+def is_unmodified(answer: ProtocolStatus) -> bool:
+    """Tells whether an answer failed as it is "not modified", which does not speak of the copy that
+    is held.
+    """
+    found = _HTTP_CODE.match(answer.message or "")
+    return answer.code == protocol.EXCEPTION and found is not None and int(found[1]) == 304
 
 
 def skipped_status(reason: str) -> ProtocolStatus:
@@ -191,11 +199,11 @@ def redirect_datum(
     from.
 
     A cookie goes along to the same host only, and not from https to http. Nutch takes it
-    everywhere. An entity tag stays behind, and what is known of captures.
+    everywhere. Validators stay behind, and what is known of captures.
     """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
-    datum.metadata.pop(entitytag.KEY, None)
+    datum.metadata.pop(validators.KEY, None)
     datum.metadata.pop(CAPTURE_KEY, None)
     if COOKIE in datum.metadata and not _may_see_cookie(url, target):
         del datum.metadata[COOKIE]

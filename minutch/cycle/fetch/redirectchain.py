@@ -29,6 +29,7 @@ from minutch.cycle.fetch.decisions import (
     decide,
     ending,
     host_failed,
+    is_unmodified,
     redirect_datum,
     retry_after,
 )
@@ -294,8 +295,10 @@ class ChainRunner:
         output = await protocol.get_protocol_output(item.url, item.datum)
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
-        if output.status.code == protocolstatus.WOULDBLOCK:
-            item.frame = chain.frame
+        of_another = is_unmodified(output.status) and not item.asked_whole
+        if output.status.code == protocolstatus.WOULDBLOCK or of_another:
+            self.stats.request(item.queue_id, milliseconds, 0, success=False, failed=False)
+            item.frame, item.asked_whole = chain.frame, item.asked_whole or of_another
             self._ask_again(chain, output.status)
             return
         if output.status.code == protocolstatus.NOTFETCHING:

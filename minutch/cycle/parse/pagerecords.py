@@ -4,7 +4,7 @@ Nutch's order.
     parse_text     the text (unless parser.store.text = false)
     crawl_parse    signature        the digest that the parse job (or the fetcher) put into the
                                     content metadata
-                   parse_metadata   the values that db.parsemeta.to.crawldb names; the entity tag of
+                   parse_metadata   the values that db.parsemeta.to.crawldb names; the validators of
                                     the page
                    linked           the target of a meta refresh, with _repr_ if another URL stands
                                     for it
@@ -38,19 +38,17 @@ from minutch.records.crawldatum import (
     STATUS_PARSE_META,
     STATUS_SIGNATURE,
     CrawlDatum,
-    entitytag,
+    validators,
 )
 from minutch.records.links import Outlink
 from minutch.records.links.absolute import RelativeRun, resolve_runs
 from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.metadata import (
-    DAMAGED_KEY,
     FETCH_TIME_KEY,
     LINKS_CUT_KEY,
     LINKS_EXTERNAL_KEY,
     REPR_URL_KEY,
     SIGNATURE_KEY,
-    TRUNCATED_KEY,
 )
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS_REDIRECT
@@ -107,7 +105,7 @@ class PageRecordsMaker:
         self._longest = _limit(conf.get_int("db.max.outlink.length", 4096))
         self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
         self._counts = conf.get_boolean("parser.outlinks.count", False)
-        self._keeps_tags = conf.get_boolean(entitytag.PROPERTY, True)
+        self._keeps_validators = conf.get_boolean(validators.PROPERTY, True)
         names = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
         self._to_crawldb = [(name, Text(name)) for name in names]
 
@@ -150,10 +148,10 @@ class PageRecordsMaker:
         if signature:
             entries.append((url, CrawlDatum(STATUS_SIGNATURE, fetch_time=now, signature=signature)))
         metadata = self._metadata(data)
-        if self._keeps_tags and signature and parse.is_original:
-            tag = entitytag.stored_tag(_tag(data), url, signature)
-            if tag is not None:
-                metadata[entitytag.KEY] = tag
+        if self._keeps_validators and signature and parse.is_original:
+            found = validators.of_page(data.content_meta, now)
+            if found is not None:
+                metadata[validators.KEY] = found.stored(url, signature)
         if metadata:
             entries.append((url, CrawlDatum(STATUS_PARSE_META, fetch_time=now, metadata=metadata)))
         entries += self._refresh(url, data, now)
@@ -244,16 +242,6 @@ def _signature(url: str, data: ParseData) -> bytes:
     except ValueError:
         log.warning("%s: %s is no signature: %r", url, SIGNATURE_KEY, digest)
         return b""
-
-
-def _tag(data: ParseData) -> str:
-    """Returns the entity tag of a page's content; empty if the page is not whole, which another
-    request may mend.
-    """
-    metadata = data.content_meta
-    if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
-        return ""
-    return metadata.field("ETag") or ""
 
 
 def _fetched(data: ParseData, now: int) -> CrawlDatum:

@@ -2,7 +2,7 @@
 
 Begin with datum, whose docstring has the layout.
 
-    `datum`, `entitytag`    the record, and the version of a page that it describes
+    `datum`, `validators`   the record, and what tells whether a page is still the one it stands for
     `table`                 the columns of a table of records
     `columns`, `fields`     decodes and encodes them in bulk
     `rows`                  goes between a row and the record

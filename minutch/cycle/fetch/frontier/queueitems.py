@@ -39,6 +39,8 @@ class FetchItem:
     """How often it was put back."""
     frame: Frame | None = None
     """The records of its robots.txt, where its page has to be asked for once more."""
+    asked_whole: bool = False
+    """It is asked for once more since "not modified" did not speak of the copy that is held."""
     own_delay: int | None = None
     """The delay (ms) of its host that stood in the fetch list."""
 

@@ -1,0 +1,165 @@
+"""The validators (RFC 9110, section 8.8) of the copy of a page that a CrawlDb entry stands for.
+
+    metadata `_validators_`    seal, blank, since, blank, entity tag or "-", blank, Last-Modified
+    seal     16 hex digits of URL, signature and the fetch time of the entry that has it
+    since    when the copy was parsed, in seconds since the epoch
+
+A page's validators come from the parse of its content, with a seal that names no fetch time: they
+are the version's with that signature. The update that makes its entry seals them to that entry,
+status and fetch time included, and seals them again with each "not modified" that confirmed them.
+A copy that is older than db.fetch.interval.max is not confirmed any more: its segment may have been
+deleted, and a server that compares dates may have gone back to an older version unseen. Whatever
+else changes the entry breaks the seal: an error, a redirect, a fetch or an update of
+Nutch's, which carries the metadata along and looks at none of it, another CrawlDb merged in, a page
+that inherits the metadata. Validators without a valid seal are never sent, so an entry without one
+(all of Nutch's) costs one whole request. modifiedTime is none: it may be the time of our fetch, or
+a sitemap's word. Nor is the lastModified of `_pst_`: in Nutch all fetches share one status object,
+so that a page's record may have the date of another page.
+
+Of dates only those are kept that can tell versions apart: a page that changed within the second
+before it was fetched may have changed again in that second (RFC 9110, 8.8.2.2).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from hashlib import blake2b
+from typing import Final
+
+from minutch.hadoop.formats.writables import Text
+from minutch.records.crawldatum.datum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+)
+from minutch.records.metadata import (
+    CONTENT_FETCH_TIME_KEY,
+    DAMAGED_KEY,
+    TRUNCATED_KEY,
+    Metadata,
+    rawmap,
+)
+
+PROPERTY: Final = "http.store.etag"
+KEY: Final = Text("_validators_")
+RAW_KEY: Final = rawmap.text_key(str(KEY))
+LONGEST: Final = 512
+"""Characters; a longer tag is not kept."""
+HELD: Final = (STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED, STATUS_DB_UNFETCHED)
+"""The statuses of entries whose last success is the last that is known of the page; db_unfetched
+after a failure that is tried again. A duplicate is not in the index, and its twin may change.
+"""
+
+_TAG: Final = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+_CODING: Final = re.compile(r'(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)')
+"""What servers that compress put behind a page's tag, not always in both answers."""
+_NONE: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """A copy's own validators, as its server sent them; empty where it sent none."""
+
+    etag: str
+    last_modified: str
+    since: int
+    """When the copy was parsed, s."""
+
+    def confirmed_by(self, answer: Metadata) -> bool:
+        """Tells whether an answer "not modified" speaks of this copy: what it says of the version
+        is not something else (RFC 9111, 4.3.4).
+        """
+        tag = entity_tag(answer)
+        if tag and self.etag:
+            return _opaque(tag) == _opaque(self.etag)
+        dates = answer.field_values("Last-Modified")
+        return not (dates and self.last_modified) or _seconds(dates[0]) in (
+            None,
+            _seconds(self.last_modified),
+        )
+
+    def stored(self, url: str, signature: bytes) -> Text:
+        """Returns the metadata's value for the version of a page with this signature."""
+        words = (seal(url, signature), str(self.since), self.etag or _NONE, self.last_modified)
+        return Text(" ".join(words))
+
+
+def of_page(metadata: Metadata, now: int) -> Validators | None:
+    """Returns the validators that came with the content of a page that is parsed `now` (ms); None
+    if there are none, or the content is not whole, which another request may mend.
+    """
+    if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
+        return None
+    etag, modified = entity_tag(metadata), _last_modified(metadata)
+    return Validators(etag, modified, now // 1000) if etag or modified else None
+
+
+def entity_tag(metadata: Metadata) -> str:
+    """Returns the entity tag of an answer; empty if there is none, or not one that is valid."""
+    tags = {value.strip() for value in metadata.field_values("ETag")}
+    tag = tags.pop() if len(tags) == 1 else ""
+    return tag if len(tag) <= LONGEST and _TAG.fullmatch(tag) else ""
+
+
+def _last_modified(metadata: Metadata) -> str:
+    """Returns the Last-Modified of a page, if it is a date before that of its answer."""
+    dates = {value.strip() for value in metadata.field_values("Last-Modified")}
+    if len(dates) != 1:
+        return ""
+    date = dates.pop()
+    said, received = metadata.field_values("Date"), metadata.first(CONTENT_FETCH_TIME_KEY) or ""
+    answered = _seconds(said[0]) if said else None
+    if answered is None and received.isascii() and received.isdigit():
+        answered = int(received) // 1000  # RFC 9110, 6.6.1
+    modified = _seconds(date)
+    return date if modified is not None and (answered is None or modified < answered) else ""
+
+
+def _seconds(date: str) -> int | None:
+    """Returns an HTTP date in seconds since the epoch; None for anything else."""
+    if len(date) > LONGEST or not date.isascii() or not date.isprintable():
+        return None
+    try:
+        return int(parsedate_to_datetime(date).timestamp())
+    except (ValueError, TypeError, OverflowError, IndexError, OSError):
+        return None
+
+
+def _opaque(tag: str) -> str:
+    """Returns what weak comparison looks at (RFC 9110, 8.8.3.2)."""
+    return _CODING.sub("", tag.removeprefix("W/"))
+
+
+def held(url: str, datum: CrawlDatum) -> Validators | None:
+    """Returns the validators of the copy that an entry stands for; None if it stands for none."""
+    stored = datum.metadata.get(KEY)
+    if stored is None or datum.status not in HELD or not datum.signature:
+        return None
+    found, _, words = str(stored).partition(" ")
+    if found != seal(url, datum.signature, datum.fetch_time):
+        return None
+    since, _, words = words.partition(" ")
+    etag, _, modified = words.partition(" ")
+    return Validators("" if etag == _NONE else etag, modified, int(since))
+
+
+def seal(url: str, signature: bytes, fetch_time: int | None = None) -> str:
+    """Returns the seal for an entry; without a fetch time (ms) that of a parse."""
+    text = url.encode("utf-8", "surrogateescape") + b"\0"
+    if fetch_time is not None:
+        text += b"%d" % fetch_time
+    return blake2b(text, digest_size=8, key=signature[:64]).hexdigest()
+
+
+def resealed(metadata: bytes, before: str, after: str, oldest: int | None = None) -> bytes | None:
+    """Returns serialized metadata with the seal `after` where it has `before`, on a copy that is
+    not older than `oldest` (s since the epoch); without validators if it does not.
+    """
+    start = metadata.find(before.encode())
+    since = metadata[start + len(before) + 1 :].partition(b" ")[0] if start >= 0 else b""
+    if start < 0 or (oldest is not None and int(since) < oldest):
+        return rawmap.without(metadata, RAW_KEY)
+    return metadata[:start] + after.encode() + metadata[start + len(after) :]
