@@ -28,6 +28,7 @@ TOPICS = (
     "archives",
     "plugins",
     "operating",
+    "lasting",
     "recipes",
     "cluster",
     "compatibility",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
-from math import inf, nan
+from math import inf, log2, nan
 from pathlib import Path
 from statistics import fmean
 
@@ -16,10 +17,17 @@ import pytest
 
 from minutch.clock import SystemClock
 from tests.benchmarks.broad.requestlog import LEFT, REQUEST, Requests
-from tests.benchmarks.lasting.__main__ import SHORT, measure, reached
+from tests.benchmarks.lasting.__main__ import LONG, SHORT, measure, reached
 from tests.benchmarks.lasting.audit import Compared, compare, too_often
 from tests.benchmarks.lasting.disturbances import ENDING, JUMP, JUMPS, planned
-from tests.benchmarks.lasting.figures import Run, Tenth, fresh_share, tables, verdicts
+from tests.benchmarks.lasting.figures import (
+    SEGMENTS_BY_LOG,
+    Run,
+    Tenth,
+    fresh_share,
+    tables,
+    verdicts,
+)
 from tests.benchmarks.lasting.history import (
     BOTH,
     DATE,
@@ -37,6 +45,7 @@ from tests.benchmarks.lasting.history import (
 )
 from tests.benchmarks.lasting.ideal import Schedule, answered, counted, freshness, ideal
 from tests.benchmarks.lasting.server import ChangingAnswers
+from tests.support.docpages import text
 
 PLAN = LifePlan(60, 900, 1.0, skew=0.35, median=30.0, span=3600.0, shortest=60.0, later=10)
 
@@ -337,10 +346,17 @@ def test_goals() -> None:
     assert fresh_share(run(tenth(fresh=0.1), *[tenth()] * 9)) == pytest.approx(0.88 / 0.89)
 
 
+def test_the_goals_are_those_of_the_docs() -> None:
+    goals = [(one.figure, one.goal) for one in verdicts(run(), LONG.least_rounds)]
+    by_log = f"≤ {SEGMENTS_BY_LOG * log2(run().rounds):.4g}", f"≤ {SEGMENTS_BY_LOG} × log2(rounds)"
+    stated = re.findall(r"^\| ([^|]+) \| ([≤≥] [^|]+) \|", text("lasting"), re.MULTILINE)
+    assert stated == [(figure, goal.replace(*by_log)) for figure, goal in goals]
+
+
 def test_the_table_has_a_column_for_each_tenth() -> None:
-    text = tables(run())
-    assert "| s of all steps of a round but fetch |" + " 1.25 |" * 10 in text
-    assert "| CPU ms a page |" + " 4.00 |" * 10 in text
+    made = tables(run())
+    assert "| s of all steps of a round but fetch |" + " 1.25 |" * 10 in made
+    assert "| CPU ms a page |" + " 4.00 |" * 10 in made
 
 
 # -- a run -----------------------------------------------------------------------------------------
