@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from minutch.clock import FakeClock, SteadyClock
+import pickle
+from pathlib import Path
+
+import pytest
+
+from minutch.clock import FakeClock, OnwardClock, SteadyClock, SystemClock
 
 
 class Jumping(FakeClock):
@@ -22,3 +27,79 @@ def test_a_steady_clock_goes_on_when_another_jumps() -> None:
         machine.advance(1)
     assert steady.now() == 8_500
     assert steady.monotonic() == machine.monotonic() == 3.5
+
+
+HOUR, DAY = 3_600_000, 86_400_000
+
+
+def test_dates_of_a_steady_clock_are_anchored() -> None:
+    machine = Jumping(5_000)
+    steady = SteadyClock(machine)
+    machine.set(5_000 + DAY)
+    assert steady.date(steady.now()) == steady.now() == 5_000
+    assert steady.anchor() == DAY
+    assert steady.date(steady.now()) == machine.now()
+    machine.set(5_000 + 900)  # what two readings may differ by
+    assert steady.anchor() == 0
+
+
+def test_an_onward_clock_follows_forward_and_never_goes_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    machine = Jumping(10 * DAY)
+    crawl = OnwardClock(machine)
+    machine.advance(60)
+    assert crawl.now() == machine.now() == 10 * DAY + 60_000
+    machine.set(50 * DAY)
+    assert crawl.now() == 50 * DAY
+    machine.advance(1)
+    machine.set(machine.now() - 4 * HOUR)
+    for _ in range(3):
+        machine.advance(1)
+        assert crawl.now() == machine.now() + 4 * HOUR
+    machine.set(51 * DAY)  # back, and beyond
+    assert crawl.now() == 51 * DAY
+    said = [record.getMessage() for record in caplog.records]
+    assert [line.partition(":")[0] for line in said] == [
+        "the machine's clock was set forward by 39 days, 23",
+        "the machine's clock was set back",
+        "the machine's clock was set forward by 23",
+    ]
+    assert "goes on, 4:00:00 ahead" in said[1]
+
+
+def test_a_copy_of_an_onward_clock_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """One in a worker process does as the first, which says so."""
+    machine = Jumping(DAY)
+    copied = pickle.loads(pickle.dumps(OnwardClock(machine)))
+    assert copied.now() == DAY
+    copied._clock.set(2 * DAY)
+    copied._maker = 0
+    assert copied.now() == 2 * DAY
+    assert not caplog.records
+
+
+class Set(SystemClock):
+    """The machine's clock, as somebody has set it."""
+
+    wrong = 0
+
+    def now(self) -> int:
+        return super().now() + self.wrong
+
+
+def test_an_onward_clock_goes_on_from_process_to_process(tmp_path: Path) -> None:
+    machine, right, file = Set(), SystemClock(), tmp_path / "state" / "clock"
+    OnwardClock(machine, file)
+    machine.wrong = -4 * HOUR
+    assert abs(OnwardClock(machine, file).now() - right.now()) < 10_000
+    machine.wrong = DAY
+    assert OnwardClock(machine, file).now() > right.now() + DAY - 10_000
+    machine.wrong = 0
+    assert OnwardClock(machine, file).now() > right.now() + DAY - 10_000
+    boot, ahead = file.read_text().split()
+    file.write_text(f"{boot[::-1]}x {ahead}")  # the machine was started anew since
+    assert abs(OnwardClock(machine, file).now() - right.now()) < 10_000
+    for damage in ("", "x", f"{boot} x", f"{boot}"):
+        file.write_text(damage)
+        assert abs(OnwardClock(machine, file).now() - right.now()) < 10_000

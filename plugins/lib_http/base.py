@@ -297,7 +297,7 @@ class HttpBase(Protocol):
         target = request_target(url.file)
         headers = self.request_headers(url, datum)
         metadata = SpellCheckedMetadata()
-        metadata.add(CONTENT_FETCH_TIME_KEY, str(time.time_ns() // 1_000_000))
+        metadata.add(CONTENT_FETCH_TIME_KEY, str(self.clock.now()))
         reply = await self._exchange(self._request(url, target, headers, limit), url)
         if (coding := _coding_of(reply)) is not None:
             reply.decode(await decode_between(reply.body, coding, _and_one(limit), self._offered))

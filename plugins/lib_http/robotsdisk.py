@@ -17,6 +17,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -60,13 +61,14 @@ class RobotsDisk(StateFile):
         self._rows: list[tuple[object, ...]] = []
         self._written = 0.0
 
-    def get(self, key: str, since: float) -> StoredRobots | None:
-        """Returns the file of `key` if it was fetched after `since`; one that was put a moment ago
-        may not be found yet.
+    def get(self, key: str, since: float, until: float = inf) -> StoredRobots | None:
+        """Returns the file of `key` if it was fetched after `since` and not after `until`, by a
+        clock that was wrong; one that was put a moment ago may not be found yet.
         """
         self._flush_if_due()
         rows = self.read(
-            f"SELECT {_COLUMNS} FROM robotstxt WHERE key = ? AND fetched > ?", (key, since)
+            f"SELECT {_COLUMNS} FROM robotstxt WHERE key = ? AND fetched > ? AND fetched <= ?",
+            (key, since, until),
         )
         try:
             return _stored(*rows[0]) if rows else None

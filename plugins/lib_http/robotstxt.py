@@ -24,6 +24,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -59,6 +60,12 @@ _AFTER_SCHEME: Final = 8
 """Index after the slashes before the authority in an http or https URL."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _SUCCESSES: Final = range(200, 300)
+_PRUNE_EVERY: Final = 3600
+"""Seconds."""
+_AHEAD: Final = 60
+"""Seconds by which a file may have been fetched in the future; more is of a clock that was wrong,
+and would be young for as long.
+"""
 _FORBIDDEN: Final = 403
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
@@ -165,8 +172,8 @@ class RobotsStore:
         self._now = now
         self.memory = RobotsMemory(settings.memory)
         self._asked: dict[str, asyncio.Future[RobotRules]] = {}
-        if disk is not None:
-            disk.forget_old(now() - settings.life)
+        self._pruned = -inf
+        self._prune()
 
     @classmethod
     def from_conf(cls, conf: Configuration, fetch: Fetch, turn: Turn = at_once) -> RobotsStore:
@@ -181,6 +188,13 @@ class RobotsStore:
             disk=RobotsDisk(Path(folder) / FILE_NAME) if folder and settings.life > 0 else None,
             now=lambda: conf.clock.now() / 1000,
         )
+
+    def _prune(self) -> None:
+        """Lets go of what is over on disk, once an hour: a fetch may last as long as its crawl."""
+        now = self._now()
+        if self._disk is not None and abs(now - self._pruned) > _PRUNE_EVERY:
+            self._pruned = now
+            self._disk.forget_old(now - self._settings.life)
 
     async def rules(self, url: str, contents: list[Content] | None = None) -> RobotRules:
         """Returns the rules that apply to `url`; what was fetched for them is appended to
@@ -245,7 +259,9 @@ class RobotsStore:
     def _from_disk(self, key: str, url: Url) -> RobotRules | None:
         if self._disk is None:
             return None
-        found = self._disk.get(key, self._now() - self._settings.life)
+        self._prune()
+        now = self._now()
+        found = self._disk.get(key, now - self._settings.life, now + _AHEAD)
         if found is None:
             return None
         rules = self._judge(found.code, found.content, found.content_type, found.url)

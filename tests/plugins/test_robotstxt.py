@@ -234,6 +234,30 @@ async def test_the_cache_on_disk_outlives_the_process_and_ends_after_a_day(tmp_p
     second.close()
 
 
+async def test_the_cache_on_disk_is_pruned_while_a_fetch_lasts(tmp_path: Path) -> None:
+    hosts = Hosts(a=(200, NO), b=(200, NO))
+    now, path = [1_000_000.0], tmp_path / "robots.sqlite"
+    store = hosts.store(disk=RobotsDisk(path), now=lambda: now[0], life=86_400)
+    await store.rules("http://a/")
+    now[0] += 90_000
+    await store.rules("http://b/")
+    store.close()
+    with RobotsDisk(path) as disk:
+        assert disk.get("http:a:80", 0) is None and disk.get("http:b:80", 0) is not None
+
+
+async def test_a_file_of_a_clock_that_was_wrong_is_asked_for_again(tmp_path: Path) -> None:
+    """Fetched a year from now, it would be young for a year and a day."""
+    hosts = Hosts(a=(200, NO))
+    now, path = [40_000_000.0], tmp_path / "robots.sqlite"
+    for expected in (1, 2, 2):
+        store = hosts.store(disk=RobotsDisk(path), now=lambda: now[0], life=86_400)
+        await store.rules("http://a/")
+        store.close()
+        assert len(hosts.asked) == expected
+        now[0] = 10_000_000.0
+
+
 async def test_memory_forgets_after_a_day_too() -> None:
     hosts = Hosts(a=(200, NO))
     now = [0.0]

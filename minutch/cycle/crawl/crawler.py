@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from minutch import log
+from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.rounds import Round
@@ -26,7 +27,7 @@ from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, Steps
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.frontier.hoststate import CLOCK_FILE, FetchState, state_folder
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.index.writers import keep_documents, reach_writers
@@ -138,6 +139,7 @@ class Crawler:
         with lock(self.directory), self.serving(self.screen):
             logs = self.directory if is_local(self.directory) else Path()
             self.log_file = log.log_to(logs / LOG, self.context.err)
+            self.context = replace(self.context, clock=self._clock())
             if self.options.index:
                 reach_writers(self.context.conf, self.directory)
             self._begin()
@@ -284,16 +286,28 @@ class Crawler:
         asked = counters.get("generated", 0) - counters.get(Outcome.SKIPPED_TAIL.label, 0)
         return None if self.options.most is None else max(0, self.options.most - asked)
 
+    def _clock(self) -> OnwardClock:
+        """Returns the clock of this crawl; on this machine it goes on from run to run."""
+        folder = self._state_folder
+        return OnwardClock(self.context.clock, folder / CLOCK_FILE if folder else None)
+
     def _busy_hosts(self) -> dict[str, int]:
         """Returns the hosts that asked not to be called yet, and until when (ms)."""
+        folder = self._state_folder
+        if folder is None:
+            return {}
+        with FetchState(folder, read_only=True) as state:
+            return state.busy_hosts(self.context.clock.now())
+
+    @property
+    def _state_folder(self) -> Path | None:
+        """What a fetch remembers; None where the crawl is on another machine."""
         from minutch.cycle.fetch.components import STATE_PROPERTY
 
         if not is_local(self.directory):
-            return {}
+            return None
         named = self.context.conf.get(STATE_PROPERTY)
-        folder = Path(named) if named else state_folder(self.calls.segments / "any")
-        with FetchState(folder, read_only=True) as state:
-            return state.busy_hosts(self.context.clock.now())
+        return Path(named) if named else state_folder(self.calls.segments / "any")
 
     def _finish(self, current: Round, left: Sequence[str]) -> None:
         begun = self._logged()

@@ -39,6 +39,11 @@ class FetchComponents:
         """Returns components that remember hosts in `folder`."""
         return FetchComponents(self._conf.with_values({STATE_PROPERTY: str(folder)}))
 
+    @property
+    def clock(self) -> Clock:
+        """The job's clock."""
+        return self._conf.clock
+
     @cached_property
     def filters(self) -> URLFilters:
         """The URL filters."""
@@ -74,9 +79,9 @@ class FetchComponents:
         """The signature of pages that are not parsed."""
         return make_signature(self._conf)
 
-    def publishers(self, clock: Clock) -> Publishers:
+    def publishers(self) -> Publishers:
         """Makes the publishers."""
-        return Publishers(self._conf, clock)
+        return Publishers(self._conf)
 
     def parser_factory(self, *, for_step: bool = False) -> Callable[[], PageParser]:
         """Returns a function that makes the parser of fetched pages, in the worker that needs it;

@@ -141,7 +141,7 @@ def settings_of(conf: Configuration, options: FetchOptions, clock: Clock) -> Fet
 
 @contextmanager
 def _job(
-    path: Path, conf: Configuration, settings: FetchSettings, clock: Clock, *, watched: bool
+    path: Path, conf: Configuration, settings: FetchSettings, clock: SteadyClock, *, watched: bool
 ) -> Iterator[ListFetch | TaskFetch]:
     """Yields the fetch, by this process or by tasks, under a lock. At a good end its logs are
     removed.

@@ -2,7 +2,7 @@
 and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
-           ── ("turn", files) ("take", files) ──>
+           ── ("turn", files, ahead) ("take", files) ──>
            <─ ("hand", owner, …) ("idle", received, list, ledger) ("tick", snapshot) ─
            <─ ("turned", list, URLs) ("taken", list, URLs) ("settled", list, ledger) ─
            <─ ("done", ledger, stats) ("failed", error) ─
@@ -136,8 +136,8 @@ class _Child:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.session.loop.abort(error)
 
-    async def _turn(self, files: SessionFiles) -> None:
-        count = await self.session.turn(files)
+    async def _turn(self, files: SessionFiles, ahead: int) -> None:
+        count = await self.session.turn(files, ahead)
         self.number += 1
         self.lists[self.number] = self.session.results
         self.pipe.send(("turned", self.number, count))
@@ -265,9 +265,11 @@ class FetchProcesses:
                 self.news.notify_all()
         self.check()
 
-    def turn(self, files: Callable[[int], SessionFiles]) -> None:
-        """Lets the children go on with another list: child n with those files."""
-        self._post_all(lambda index: ("turn", files(index)))
+    def turn(self, files: Callable[[int], SessionFiles], ahead: int) -> None:
+        """Lets the children go on with another list: child n with those files. Its dates are
+        `ahead` of the clock that all have (ms).
+        """
+        self._post_all(lambda index: ("turn", files(index), ahead))
 
     def take(self, number: int, files: Callable[[int], SessionFiles]) -> None:
         """Lets the children take more parts of list `number`, which is their current one."""

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Final, Protocol, TextIO
 
 from minutch import eventloops
-from minutch.clock import Clock
+from minutch.clock import SteadyClock
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
@@ -85,7 +85,7 @@ class ListFetch:
     work: Path
     settings: FetchSettings
     components: FetchComponents
-    clock: Clock
+    clock: SteadyClock
     state_folder: Path
     """The folder in which hosts are remembered."""
     number: int = 0
@@ -150,7 +150,7 @@ class ListFetch:
         share = neighbours.share
         settings = share_of(self.settings, share.index, share.count)
         memory = HostMemory(self.state_folder, share.index, self.clock)
-        publishers = self.components.publishers(self.clock) if settings.publish else None
+        publishers = self.components.publishers() if settings.publish else None
         session = open_session(
             SessionFiles(self.segment, self.files, self.work / f"log-{self.number + share.index}"),
             self.components,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 
-from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.plugin.points import NutchPublisher
@@ -22,7 +21,7 @@ log = logging.getLogger(__name__)
 class Publishers:
     """The publishers of a configuration."""
 
-    def __init__(self, conf: Configuration, clock: Clock) -> None:
+    def __init__(self, conf: Configuration) -> None:
         found = PluginRepository.of(conf).ordered(NutchPublisher, "publisher.order")
         ready = [publisher.set_config() for publisher in found]
         if not all(ready):
@@ -30,7 +29,7 @@ class Publishers:
                 "fetcher.publisher: not every publisher could be set up, nothing is published"
             )
         self._publishers = found if all(ready) else []
-        self._clock = clock
+        self._clock = conf.clock
 
     def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
         """Tells every publisher; a failure is only logged."""

@@ -83,10 +83,15 @@ class RoundsFetch:
     """Shows the fetch, where no other step is shown."""
     _stack: ExitStack = field(default_factory=ExitStack)
     _is_waiting: bool = False
+    _clock: SteadyClock = field(init=False)
+    """That of all processes; limits of time and rests go by it. Dates are anchored by list."""
     _count: int = 0
     """Lists until now."""
     _width: int = 0
     """The number of processes, by the first list; 0: not known yet."""
+
+    def __post_init__(self) -> None:
+        self._clock = SteadyClock(self.context.clock)
 
     # -- what the rounds call ----------------------------------------------------------------------
 
@@ -205,8 +210,8 @@ class RoundsFetch:
         segment = Segment(path)
         segment.finish()
         segment.check()
-        clock = SteadyClock(context.clock)
-        settings = settings_of(conf, self.options, clock)
+        self._clock.anchor()
+        settings = settings_of(conf, self.options, self._clock)
         if settings.warc is not None:
             conf = archiving(conf)
         files = generate_files(path)
@@ -222,7 +227,7 @@ class RoundsFetch:
                 work,
                 settings,
                 FetchComponents(conf).with_state(state),
-                clock,
+                self._clock,
                 state,
                 watched=context.watch is not None,
             )
@@ -254,7 +259,7 @@ class RoundsFetch:
             part = one.job.segment.path / CRAWL_GENERATE / part_name(begun + index)
             return self._files(one, index, [] if settled else [part])
 
-        processes.turn(files)
+        processes.turn(files, self._clock.ahead)
         self._until(lambda: processes.has_replied("turned", one.number))
         left = sum(processes.replies.pop(("turned", one.number)).values())
         one.listed += left

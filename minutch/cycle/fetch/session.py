@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from minutch.clock import Clock
+from minutch.clock import Clock, SteadyClock
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.frontier.frontier import Frontier, open_frontier
@@ -61,6 +61,7 @@ class FetchSession:
     """Everything that one process needs."""
 
     loop: FetchLoop
+    clock: SteadyClock
     frontier: Frontier
     protocols: ProtocolLookup
     listener: FetchListener
@@ -104,11 +105,12 @@ class FetchSession:
             self.results.follow(item)
             self.loop.add(item)
 
-    async def turn(self, files: SessionFiles) -> int:
+    async def turn(self, files: SessionFiles, ahead: int) -> int:
         """Goes on with a next segment. All that is not settled goes there: what is of the list into
         a new part of that one's, `files.lists[0]`; without a part all is settled. Returns the
-        number of URLs in it. Raises StoreError.
+        number of URLs in it. Its dates are `ahead` of the clock (ms). Raises StoreError.
         """
+        self.clock.ahead = ahead
 
         def begin(turnover: Turnover) -> None:
             self.frontier.leave()
@@ -147,7 +149,7 @@ def open_session(
     files: SessionFiles,
     components: FetchComponents,
     settings: FetchSettings,
-    clock: Clock,
+    clock: SteadyClock,
     listener: FetchListener,
     neighbours: Neighbours,
     resumed: Resumed,
@@ -165,11 +167,11 @@ def open_session(
 
     def results_of(files: SessionFiles) -> FetchResults:
         return FetchResults(
-            make_recorder(files.segment.name, settings, components, parser),
+            make_recorder(files.segment.name, settings, components, parser, clock.date),
             FetchLog(files.log, stored_codec(settings.form.compression)),
             Ledger(),
             stats,
-            _archive(files, settings, clock),
+            _archive(files, settings, components.clock),
         )
 
     results = results_of(files)
@@ -206,7 +208,16 @@ def open_session(
         index.records - resumed.ledger.settled,
     )
     return FetchSession(
-        loop, frontier, protocols, listener, neighbours, resumed, follower, parser, results_of
+        loop,
+        clock,
+        frontier,
+        protocols,
+        listener,
+        neighbours,
+        resumed,
+        follower,
+        parser,
+        results_of,
     )
 
 
@@ -232,8 +243,9 @@ def make_recorder(
     settings: FetchSettings,
     components: FetchComponents,
     parser: PageParser | None = None,
+    date: Callable[[int], int] = int,
 ) -> Recorder:
-    """Makes the recorder of a segment."""
+    """Makes the recorder of a segment; `date` as there."""
     mime, signature = components.mime, components.signature
     return Recorder(
         segment_name,
@@ -242,4 +254,5 @@ def make_recorder(
         content_type=lambda declared, url, data: mime.resolve(declared or None, url, data),
         signature=lambda content: signature.calculate(content, None),
         parser=parser,
+        date=date,
     )

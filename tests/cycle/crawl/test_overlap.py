@@ -29,6 +29,7 @@ from minutch.cycle.crawl.overlap import FewHosts
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.roundsfetch import RoundsFetch
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.stores import as_path
 from minutch.inspect.fsck.crawlcheck import problems
@@ -40,6 +41,7 @@ from tests.support.segments import LOOPBACK
 from tests.support.timedserver import NOT_FOUND, TimedServer, page
 
 DELAY = 0.3
+DAY = 86_400_000
 SLOW = "127.0.3.1"
 """A host with ten pages, all of them seeds."""
 QUICK = [f"127.0.3.{number}" for number in range(2, 14)]
@@ -247,6 +249,55 @@ def test_list_after_list_opens_no_more_files(
     crawl(tmp_path / "crawl", options, context=context)
     assert len(opened) >= 5
     assert max(opened[3:]) <= max(opened[1:3]) + 2, opened
+
+
+class Set(SystemClock):
+    """The machine's clock, as somebody has set it."""
+
+    wrong = 0
+
+    def now(self) -> int:
+        return super().now() + self.wrong
+
+
+@pytest.mark.parametrize("days", [-0.2, 40])
+def test_the_machines_clock_is_set_during_a_list(
+    server: TimedServer,
+    tmp_path: Path,
+    days: float,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Back by more than a list may take: none is late. Forward by more than the pages' interval:
+    they are due once more, not in each round, as those of a list have the dates of its time.
+    """
+    clock, begun = Set(), SystemClock().now()
+    begin = RoundsFetch.begin
+
+    def set_then(self: RoundsFetch, path: Path, context: JobContext) -> None:
+        begin(self, path, context)
+        clock.wrong = round(days * DAY)
+
+    monkeypatch.setattr(RoundsFetch, "begin", set_then)
+    context = replace(context_of(), clock=clock)
+    options = CrawlOptions(5, seeds(server, tmp_path))
+    crawl(tmp_path / "crawl", options, context=context)
+    found = fetched(tmp_path)
+    assert set(found) == everything(server)
+    dates = [
+        datum.fetch_time - 30 * DAY for _, datum in CrawlDb(tmp_path / "crawl/crawldb").items()
+    ]
+    if days < 0:
+        assert max(found.values()) == 1
+        assert min(dates) >= begun
+    else:
+        requests = Counter(asked.host + asked.path for asked in server.asked)
+        assert max(count for name, count in requests.items() if "robots" not in name) == 2
+        assert min(dates) >= begun + 40 * DAY
+    gaps = [gap for of_host in server.gaps().values() for gap in of_host]
+    assert min(gaps) > DELAY - 0.02
+    assert "the machine's clock was set" in caplog.text
+    assert caplog.text.count("the machine's clock was set") == 1
 
 
 # -- bad days --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from minutch.clock import SteadyClock
 from minutch.cycle.fetch import snapshot as snapshot_module
 from minutch.cycle.fetch.display import (
     Display,
@@ -22,14 +23,17 @@ from minutch.cycle.fetch.display import (
     time_left,
 )
 from minutch.cycle.fetch.frontier import hoststate as state_module
+from minutch.cycle.fetch.frontier.hostmemory import HostMemory
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.frontier.queueitems import FetchItem
 from minutch.cycle.fetch.frontier.queues import FetchQueues
+from minutch.cycle.fetch.frontier.restlog import read_rests
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.settings import QueueSettings
 from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot
 from minutch.cycle.fetch.stats import MAX_HOSTS, FetchStats
 from minutch.records.crawldatum import CrawlDatum
+from tests.test_clock import Jumping
 
 NOW = Snapshot(
     active=7,
@@ -192,6 +196,27 @@ def test_state_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.Monkey
         assert set(state.busy_hosts(0)) == {"h3", "h4"}
         state.forget_old(2000)
         assert state.busy_hosts(0) == {}
+
+
+def test_state_is_pruned_and_dated_while_a_fetch_lasts(tmp_path: Path) -> None:
+    """Dates are those of the list: whoever reads them later goes by the clock as it was set."""
+    machine = Jumping(1_000_000)
+    clock = SteadyClock(machine)
+    memory = HostMemory(tmp_path, 0, clock)
+    memory.busy_until("a", 1_001_000)
+    for _ in range(2):
+        machine.advance(3000)
+        memory.busy_until("b", clock.now() + 5000)
+    with FetchState(tmp_path, read_only=True) as state:
+        assert state.busy_hosts(0) == {"b": 7_005_000}
+    machine.set(500_000_000)
+    clock.anchor()
+    memory.busy_until("c", clock.now() + 7000)
+    memory.rested([("c", clock.now() + 3000)])
+    memory.close()
+    with FetchState(tmp_path, read_only=True) as state:
+        assert state.busy_hosts(10_000_000) == {"c": 500_007_000}
+    assert read_rests(tmp_path, machine.now()) == {"c": 500_003_000}
 
 
 def test_many_queues_are_looked_through_seldom(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,7 +216,7 @@ class Crawl:
             await self.settled(session, waits[0] if len(waits) == 1 else waits.pop(0))
             old, results, is_settled = segment, session.results, session.loop.queues.is_empty
             segment = self.segment()
-            await session.turn(self.files(segment, [segment.path / "crawl_generate/part-r-00000"]))
+            await session.turn(self.files(segment, [segment.path / "crawl_generate/part-r-00000"], 0))
             while results not in self.ended:
                 await asyncio.sleep(0.01)
             results.ledger.check(old.name)

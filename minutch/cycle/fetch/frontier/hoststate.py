@@ -14,6 +14,8 @@ from typing import Final
 from minutch.state import StateFile
 
 FILE_NAME: Final = "fetch.sqlite"
+CLOCK_FILE: Final = "clock"
+"""Beside it: how a crawl's clock goes on (`OnwardClock`)."""
 MOST_HOSTS: Final = 100_000
 _SCHEMA: Final = "CREATE TABLE busy (host TEXT PRIMARY KEY, until INTEGER) WITHOUT ROWID"
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
-
-from minutch.clock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +45,9 @@ def read_rests(folder: Path, now: int) -> dict[str, int]:
 class RestLog:
     """The file of one process, open. Where it can't be written nothing is remembered."""
 
-    def __init__(self, folder: Path, index: int, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, folder: Path, index: int, now: Callable[[], int]) -> None:
+        """`now` in ms since the epoch, as the times of the rests."""
+        self._now = now
         self._path = folder / f"{PREFIX}{index}"
         self._file: int | None = None
         self._size = 0
@@ -80,9 +79,7 @@ class RestLog:
         new = self._path.with_name(f".{self._path.name}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            alive = (
-                _alive(self._path.read_bytes(), self._clock.now()) if self._path.exists() else {}
-            )
+            alive = _alive(self._path.read_bytes(), self._now()) if self._path.exists() else {}
             lines = _lines(alive.items())
             new.write_bytes(lines)
             new.replace(self._path)

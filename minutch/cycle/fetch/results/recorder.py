@@ -110,9 +110,10 @@ class Recorder:
         content_type: Callable[[str, str, bytes], str | None],
         signature: Callable[[Content], bytes],
         parser: PageParser | None = None,
+        date: Callable[[int], int] = int,
     ) -> None:
         """`content_type(declared, url, data)` is the type to store, `signature` that of an unparsed
-        page.
+        page; `date` makes the times that are written down of those that it is given.
         """
         self._segment_name = segment_name
         self._settings = settings
@@ -120,9 +121,14 @@ class Recorder:
         self._content_type = content_type
         self._signature = signature
         self._parser = parser
+        self._date = date
 
     def page(self, frame: Frame, answer: Answer) -> None:
         """Records one URL that is not parsed; changes its datum as Nutch does."""
+        answer.time = self._date(answer.time)
+        self._page(frame, answer)
+
+    def _page(self, frame: Frame, answer: Answer) -> None:
         self._begin(answer)
         datum, content = answer.datum, answer.content
         if (
@@ -137,6 +143,7 @@ class Recorder:
         """Records what a request gave, and keeps it for the WARC files, whatever it is. Returns
         what parsing found, if pages are parsed for the fetch and this is one.
         """
+        answer.time = self._date(answer.time)
         if self._settings.warc is not None:
             capture = capture_of(answer)
             if capture is not None:
@@ -149,7 +156,7 @@ class Recorder:
             or content is None
             or answer.fetch_status != status.STATUS_FETCH_SUCCESS
         ):
-            self.page(frame, answer)
+            self._page(frame, answer)
             return None
         self._begin(answer)
         if self._settings.for_step:
@@ -262,4 +269,4 @@ class Recorder:
             if self._settings.store_content:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
         if self._settings.warc is not None:
-            frame.captures += robots_captures(contents, now)
+            frame.captures += robots_captures(contents, self._date(now))
