@@ -31,7 +31,7 @@ from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.listener import ProcessListener
 from minutch.cycle.fetch.neighbours import Alone, Neighbours
 from minutch.cycle.fetch.places import places_here
-from minutch.cycle.fetch.results.closing import close_segment
+from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import Part
 from minutch.cycle.fetch.results.pagearchive import finish, recover
 from minutch.cycle.fetch.results.resume import Resumed, logs_in, resume
@@ -41,6 +41,7 @@ from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
+from minutch.hadoop.formats.sequencefile import NONE, RECORD
 from minutch.job import Counters
 from minutch.processwide import command_line
 
@@ -121,9 +122,8 @@ class ListFetch:
                 "Fetcher: going on with an unfinished fetch, %d URLs are done",
                 self.resumed.ledger.settled,
             )
-            self.settings = (
-                self.settings if self.as_begun else _as_begun(self.settings, self.resumed)
-            )
+        if not self.as_begun:
+            self.settings = _as_begun(self.settings, self.resumed)
         ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
         ledger.merge(self.resumed.ledger.outcomes)
         return ledger, stats
@@ -311,8 +311,16 @@ def _from_outside(running: asyncio.AbstractEventLoop, call: Callable[[], None]) 
 
 def _as_begun(settings: FetchSettings, resumed: Resumed) -> FetchSettings:
     """Settings for the rest of a fetch: a segment is parsed as a whole, or pages would count as
-    parsed that are not.
+    parsed that are not; and it is compressed as a whole, since the logs' values go into it as they
+    are.
     """
+    form = settings.form
+    if resumed.codec not in (None, stored_codec(form.compression)):
+        begun = RECORD if resumed.codec else NONE
+        log.warning(
+            "Fetcher: begun with another compression of its output, so it ends with that: %s", begun
+        )
+        settings = replace(settings, form=replace(form, compression=begun))
     if not settings.parse or not settings.store_content:
         return settings
     if resumed.parsed or not resumed.ledger.outcomes.get(Outcome.FETCHED, 0):

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +20,10 @@ import pytest
 from minutch.commands.fetch import run
 from minutch.cycle.fetch.fetcher import LEFT, fetch, working
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError, UsageError
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
@@ -477,6 +480,46 @@ def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(
         len([target for target, count in server.requests.items() if count > 1])
         == len(server.hold) + 1
     )
+
+
+COMPRESSION = "mapreduce.output.fileoutputformat.compress"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stored"),
+    [
+        ({}, {f"{COMPRESSION}.type": "NONE"}, "RECORD"),
+        ({}, {COMPRESSION: "false"}, "RECORD"),
+        ({f"{COMPRESSION}.type": "BLOCK"}, {}, "NONE"),
+        ({f"{COMPRESSION}.type": "NONE"}, {f"{COMPRESSION}.type": "BLOCK"}, "BLOCK"),
+    ],
+)
+def test_a_killed_fetch_goes_on_though_the_compression_is_another(
+    server: MisbehavingServer,
+    tmp_path: Path,
+    before: dict[str, str],
+    after: dict[str, str],
+    stored: str,
+) -> None:
+    """Its logs go into the files as they are, so that all of it ends as it was begun."""
+    segment = held(server, tmp_path, 8)
+    parse = {"fetcher.parse": "true", "plugin.includes": "protocol-http|parse-html|scoring-opic"}
+    process = start(segment, **before, **parse)
+    wait_until_held(server)
+    log = segment.path / "_fetch" / "log-0"
+    while len(list(frames(log))) < 4:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.communicate(timeout=60)
+    counters = fetch_segment(segment, conf_for().with_values({**after, **parse}))
+    assert counters["fetched"] == 8
+    assert all(found.content == HTML for found in contents(segment).values())
+    assert len(list(segment.records("parse_text"))) == len(contents(segment)) == 8
+    for folder in ("content", "crawl_fetch", "parse_data"):
+        (data,) = (segment.path / folder).glob("part-*/data")
+        with SequenceFileReader(data) as reader:
+            assert reader.compression == stored, folder
 
 
 def wait_until_it_ends(process: subprocess.Popen[str]) -> None:

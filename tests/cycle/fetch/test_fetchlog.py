@@ -184,6 +184,14 @@ def test_another_codec_is_refused(tmp_path: Path) -> None:
         FetchLog(path, DEFAULT_CODEC)
 
 
+def test_a_log_in_which_nothing_is_takes_any_codec(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, name="")
+    written(path, "http://a/")
+    assert log_codec(path) == DEFAULT_CODEC
+    assert len(list(frames(path))) == 1
+
+
 class FullDisk:
     """A file on a disk that has room for `room` more bytes."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from minutch.clock import SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.ledger import Outcome
@@ -178,7 +179,8 @@ class Crawl:
     def open(self, segment: Segment, lists: list[Path]) -> FetchSession:
         COMPONENTS.__dict__["protocol_factory"] = self.web
         session = open_session(
-            self.files(segment, lists), COMPONENTS, self.settings, self.web.clock, Listener(),
+            self.files(segment, lists), COMPONENTS, self.settings, SteadyClock(self.web.clock),
+            Listener(),
             Alone(), resume((segment.path / "_fetch").glob("log-*")),
         )  # fmt: skip
         session.loop.ended = self._ended
@@ -216,7 +218,8 @@ class Crawl:
             await self.settled(session, waits[0] if len(waits) == 1 else waits.pop(0))
             old, results, is_settled = segment, session.results, session.loop.queues.is_empty
             segment = self.segment()
-            await session.turn(self.files(segment, [segment.path / "crawl_generate/part-r-00000"], 0))
+            part = segment.path / "crawl_generate" / "part-r-00000"
+            await session.turn(self.files(segment, [part]), 0)
             while results not in self.ended:
                 await asyncio.sleep(0.01)
             results.ledger.check(old.name)

@@ -167,8 +167,11 @@ class FetchLog:
         for _ in scan.payloads():
             pass
         if scan.magic not in (b"", self._magic):
+            if scan.end == _MAGIC_SIZE and not scan.damage:
+                return 0  # nothing is in it
             raise FormatError(
-                "the fetch log's values are compressed in another way",
+                "the fetch log's values are compressed in another way: run fetch with the"
+                " mapreduce.output.fileoutputformat.compress and .type that it was begun with",
                 path=self.path,
                 offset=0,
                 expected=self._magic,

@@ -13,7 +13,7 @@ from minutch.cycle.fetch.frontier.queueitems import FOLLOWED_ELSEWHERE, FetchIte
 from minutch.cycle.fetch.frontier.queuekey import QueueNames
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.neighbours import Share
-from minutch.cycle.fetch.results.fetchlog import Part, frames, positions
+from minutch.cycle.fetch.results.fetchlog import Part, frames, log_codec, positions
 
 
 @dataclass(slots=True)
@@ -26,6 +26,8 @@ class Resumed:
     """URLs that were to be followed and are not done, with their FOLLOW entries."""
     parsed: bool = False
     """Whether pages were parsed."""
+    codec: str | None = None
+    """What the values in the logs are compressed by; None: nothing is in them."""
 
     def followed(self, names: QueueNames, share: Share) -> Iterator[FetchItem]:
         """Yields the items still to be followed whose queues a process has."""
@@ -46,6 +48,8 @@ def resume(logs: Iterable[Path]) -> Resumed:
     done: set[str] = set()
     for path in logs:
         for frame in frames(path):
+            if result.codec is None:
+                result.codec = log_codec(path)
             result.settled.update(frame.listed)
             if frame.listed:
                 result.ledger.settle(frame.outcome, len(frame.listed))
