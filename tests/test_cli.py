@@ -340,8 +340,10 @@ def test_properties_without_effect_are_marked() -> None:
     from minutch.conf.inert import INERT
 
     out = io.StringIO()
-    conf = Configuration.load([], overrides={"a": "${b}", "b": "1"})
+    own = {"a": "${b}", "b": "1", "http.proxy.password": "swordfish", "c": "${http.proxy.password}"}
+    conf = Configuration.load([], overrides=own)
     assert run([], JobContext(conf, out=out)) == 0
+    assert "swordfish" not in out.getvalue()
     lines = {text.split()[0]: text for text in out.getvalue().splitlines()[2:]}
     assert lines["a"].split() == ["a", "${b}", "1"]
     assert line("db.fetch.retry.max", "3", "3").endswith(" 3")

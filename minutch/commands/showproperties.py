@@ -7,6 +7,7 @@ the mark is ours.
 
 from __future__ import annotations
 
+from minutch.conf.confidential import HIDDEN, shown
 from minutch.conf.inert import INERT
 from minutch.job import JobContext
 
@@ -20,8 +21,13 @@ def run(args: list[str], context: JobContext) -> int:
     conf = context.conf
     context.print(f"{'conf.name':<32}  {'conf.value':>24}  {'substituted.value':>20}")
     context.print(_RULE)
+    secrets = {value for name, value in conf.items() if shown(name, value) == HIDDEN}
     for name, value in conf.items():
-        context.print(line(name, conf.raw(name) or "", value))
+        raw, expanded = shown(name, conf.raw(name) or ""), shown(name, value)
+        if expanded != raw:  # it may refer to a secret one
+            for secret in secrets:
+                expanded = expanded.replace(secret, HIDDEN)
+        context.print(line(name, raw, expanded))
     return 0
 
 

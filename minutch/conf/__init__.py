@@ -4,6 +4,7 @@ Read configuration first; the rest says what values may be, and what is probably
 
     `configuration`, `xml`    the properties, and the files they come from
     `check`, `kinds`          what is probably wrong in them, and the values that they take
+    `confidential`            what is secret, and hidden wherever a configuration is shown
     `inert`                   properties of Nutch that can't mean anything here, with the reason
     `classes`, `elements`     classes named by properties; XML files with elements and attributes
 """

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from minutch.conf.confidential import shown_request
 from minutch.hadoop.formats.writables import Text
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
@@ -147,8 +148,10 @@ def _connection(metadata: Metadata) -> Iterator[tuple[str, str]]:
 
 
 def write_request(files: WarcFiles, time: int, target: str, content: Content, page: str) -> None:
-    """The request for the page with the ID `page`, if it was stored."""
-    request = content.metadata.first(REQUEST_KEY) or ""
+    """The request for the page with the ID `page`, if it was stored; without the operator's cookies
+    and credentials.
+    """
+    request = shown_request(content.metadata.first(REQUEST_KEY) or "")
     if request.strip():
         more = [("WARC-Concurrent-To", page)]
         files.write("request", time, target, valid(request).encode(), REQUEST, more=more)

@@ -21,6 +21,7 @@ from typing import Final
 import httpx
 
 from minutch.conf import Configuration
+from minutch.conf.confidential import shown_request
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
@@ -380,7 +381,7 @@ class HttpBase(Protocol):
         if answered == b"HTTP/2":
             version = "2"
         lines = [f"{name.decode()}: {value.decode()}\r\n" for name, value in headers]
-        return f"GET {target} HTTP/{version}\r\n{''.join(lines)}\r\n"
+        return shown_request(f"GET {target} HTTP/{version}\r\n{''.join(lines)}\r\n")
 
     # -- response ----------------------------------------------------------------------------------
 

@@ -17,13 +17,12 @@ from xml.sax.saxutils import escape
 from minutch.commands.service.confinedpaths import Refused
 from minutch.conf import DEFAULTS, Configuration
 from minutch.conf.check import check
+from minutch.conf.confidential import shown
 from minutch.errors import ConfigError
 
 DEFAULT: Final = "default"
 MOST: Final = 1000
 """Maximum number of configurations, so that clients can't exhaust memory."""
-_SECRET: Final = re.compile(r"password|secret|token|licensekey|auth\.basic", re.IGNORECASE)
-_HIDDEN: Final = "********"
 _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -58,10 +57,7 @@ class Configs:
         conf = self._all.get(name)
         if conf is None:
             return {}
-        return {
-            key: _HIDDEN if _SECRET.search(key) and conf.raw(key) else conf.raw(key) or ""
-            for key in sorted(conf)
-        }
+        return {key: shown(key, conf.raw(key) or "") for key in sorted(conf)}
 
     def create(self, name: str | None, values: dict[str, str], *, force: bool) -> str:
         """Creates a configuration of `default` and `values`; returns its name. Raises Refused."""
