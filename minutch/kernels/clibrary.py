@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from typing import Final
+
+_TRIM_THRESHOLD: Final = -1
+_MMAP_THRESHOLD: Final = -3
+"""glibc's numbers."""
 
 
 def trim() -> None:
@@ -15,6 +20,20 @@ def trim() -> None:
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)
+
+
+def give_back_large() -> None:
+    """Lets glibc take each block of 1 MiB or more from the system, and give back what is freed
+    (M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of mallopt(3)).
+
+    By itself it raises both bounds to the largest block that it has seen freed, up to 32 MiB and
+    twice that, and keeps so much from then on, for each of the threads that came and went.
+    malloc_trim does not reach it; a limit of arenas has to be set before there are threads.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_MMAP_THRESHOLD, 1 << 20)
+        library.mallopt(_TRIM_THRESHOLD, 128 << 10)
 
 
 @cache

@@ -25,7 +25,7 @@ from minutch.errors import IndexWriterError, LockedError
 from minutch.hadoop.stores import as_path, is_local
 from minutch.inspect.search.fields import KEY
 from minutch.inspect.search.localindex import REBUILD_PROPERTY, LocalIndex, created, opened
-from minutch.kernels.clibrary import trim
+from minutch.kernels.clibrary import give_back_large
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
@@ -85,6 +85,7 @@ class LocalIndexWriter(IndexWriter):
                 folder = self._held.enter_context(store.replacement(keep_old=False))
                 index = created(folder)
             self._before, self._last = index.searcher(), ""
+            give_back_large()  # tantivy's tables, which grew a long crawl by 5 MB a round
             self._writer = index.writer(
                 max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads
             )
@@ -139,15 +140,8 @@ class LocalIndexWriter(IndexWriter):
     def close(self) -> None:
         self._committed(self._writer.commit)
         self._committed(self._writer.wait_merging_threads)
-        self._forget()
+        del self._writer
         self._held.close()
-
-    def _forget(self) -> None:
-        """Lets go of tantivy's writer and reader. glibc keeps what the threads of each have freed:
-        5 MB for each of the first jobs in a process.
-        """
-        del self._writer, self._before
-        trim()
 
     def _committed(self, step: Callable[[], object]) -> None:
         try:
@@ -158,7 +152,7 @@ class LocalIndexWriter(IndexWriter):
     def abort(self) -> None:
         if hasattr(self, "_writer"):
             self._writer.rollback()
-            self._forget()
+            del self._writer
         if hasattr(self, "_held"):
             self._release(IndexWriterError("aborted"))
 
