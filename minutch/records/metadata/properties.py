@@ -224,8 +224,8 @@ def _layout(metadata: Metadata) -> Iterable[tuple[str, bytes]]:
     return _kept_layout(names) if sum(map(len, names)) <= _LONGEST_KEPT else _layout_of(names)
 
 
-def _layout_of(names: tuple[str, ...]) -> list[tuple[str, bytes]]:
-    return [(names[i], _before(names[i])) for i in javahash.names_order(names)]
+def _layout_of(names: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+    return tuple((names[i], _before(names[i])) for i in javahash.names_order(names))
 
 
 _kept_layout = lru_cache(maxsize=4096)(_layout_of)
