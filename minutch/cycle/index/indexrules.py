@@ -12,9 +12,8 @@
     parse failed                                            skipped
     anything else                                           indexed
 
-Of several records of one kind the last counts: that of the newest segment, by the order of names. A
-fetch that found the page not modified is ignored. Nutch deletes a page for noindex in any segment;
-here the newest parse decides.
+Which of several records of a URL count is decided in `rangerecords`: those of the newest fetch.
+Nutch deletes a page for noindex, and for an error or a redirect, in any segment.
 
 Outcomes are named as Nutch's counters; those that Nutch does not count have similar names. Source:
 org.apache.nutch.indexer.IndexerMapReduce.IndexerReducer.reduce.
@@ -89,7 +88,7 @@ class IndexRules:
     def outcomes(self, records: pl.DataFrame) -> pl.Series:
         """Returns the outcome of each URL. Columns of `records`, a row per URL:
 
-        fetch    UInt8    status of the fetch, null without one (or where the page was not modified)
+        fetch    UInt8    status of the fetch, null without one (or where it is over)
         db       UInt8    status in the CrawlDb, null without an entry
         parsed   Boolean  whether the parse succeeded, null without one
         text     Boolean  whether there is a text

@@ -1,10 +1,9 @@
 """Finds the parts of CrawlDb, LinkDb and segments that are indexed, and reads ranges of them.
 
-    kind         from                                  last one wins
-    crawldb      CrawlDb: its entries                  over equal keys
+    kind         from
+    crawldb      CrawlDb: its entries; over equal keys the last one wins
     links        LinkDb: the links to a page
-    fetch        crawl_fetch of each segment, and      not those of pages that were not modified
-                 documents inside pages in crawl_parse
+    fetch        crawl_fetch of each segment, and documents inside pages in crawl_parse
     parse        parse_data
     text         parse_text
     content      content, with -addBinaryContent
@@ -54,7 +53,7 @@ MISPLACED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value"
 
 @dataclass
 class Source:
-    """The parts of a folder; of several sources of a kind, the last one wins."""
+    """The parts of a folder."""
 
     kind: str
     paths: list[Path]
@@ -95,21 +94,21 @@ class Inputs:
 
     def batches(
         self, kind: str, index_range: IndexRange, only: pl.Series | None = None
-    ) -> Iterator[tuple[Batch, Path | None]]:
+    ) -> Iterator[tuple[Batch, Path | None, int]]:
         """Reads the records of a kind in a range, limited to the keys `only`, each batch with its
-        file (None: misplaced).
+        file (None: misplaced) and the number of its source among those of the kind: of its segment.
         """
         keys, misplaced = index_range
-        for number in self.of(kind):
+        for segment, number in enumerate(self.of(kind)):
             for part in self.sources[number].parts:
                 batch = part.batch(keys, only)
                 if batch.size:
-                    yield batch, part.path
+                    yield batch, part.path, segment
             mine = misplaced.filter(pl.col("source") == number) if len(misplaced) else misplaced
             if only is not None:
                 mine = mine.filter(pl.col("key").is_in(only.implode()))
             if len(mine):
-                yield Batch.of(mine["key"].to_list(), mine["value"].to_list()), None
+                yield Batch.of(mine["key"].to_list(), mine["value"].to_list()), None, segment
 
 
 def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Source]:

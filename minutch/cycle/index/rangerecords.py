@@ -1,4 +1,11 @@
-"""Reads the records of a range of keys, each kind as a table, and joins them by URL."""
+"""Reads the records of a range of keys, each kind as a table, and joins them by URL.
+
+Of several fetches of a URL the newest counts, by the times of the fetches (of equally new ones that
+of the last segment, by the order of names), and with it the parse, text and content of its segment.
+A failure that is tried again counts only where there is nothing else; a page that was found not
+modified is the newest one that was fetched. Where a segment lacks the parse, that of the last
+segment that has one counts.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +43,13 @@ from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.frame import concat, decode_keys
 
 ROW: Final = "row"
+SEGMENT: Final = "segment"
+_OUTCOME: Final = ("status", "fetch_time")
+_HELD: Final = (
+    status.STATUS_DB_FETCHED,
+    status.STATUS_DB_NOTMODIFIED,
+    status.STATUS_DB_DUPLICATE,
+)
 _NOINDEX: Final = r"(?:^|[\s,;])noindex(?:$|[\s,;])"
 """The directive, as a whole word. `none` is not it: Nutch does not delete such a page."""
 
@@ -48,19 +62,17 @@ class RangeRecords:
         self._contents: list[Batch] = []
         self._rows: dict[str, pl.DataFrame] = {}
         self.db = self._data(CRAWLDB).filter(pl.col("status").is_between(1, status.STATUS_DB_MAX))
-        fetches = self._data(FETCH)
-        self._seen = fetches["key"]
-        self.fetch = fetches.filter(_is_fetch(pl.col("status")))
+        self.fetch = self._fetches()
         self.parse = self._parse()
         self.texts = self._texts()
         self.links = self._links()
-        self._rows[CRAWLDB], self._rows[FETCH] = _last(self.db["key"]), _last(self.fetch["key"])
+        self._rows[CRAWLDB] = _last(_numbered(self.db["key"], 0))
         if inputs.of(CONTENTS):
             self._rows[CONTENTS] = self._content_rows()
 
     def urls(self) -> pl.Series:
         """Returns the URLs of the segments, sorted."""
-        keys = [self._seen, *(self._rows[kind]["key"] for kind in (PARSE, TEXT))]
+        keys = [self.fetch["key"], *(self._rows[kind]["key"] for kind in (PARSE, TEXT))]
         return pl.concat(keys).unique().sort().alias("key")
 
     def joined(self, urls: pl.Series) -> pl.DataFrame:
@@ -74,15 +86,19 @@ class RangeRecords:
 
     def facts(self, records: pl.DataFrame, noindex_at: int | None) -> pl.DataFrame:
         """Returns the table that `IndexRules.outcomes` takes; None where it is no matter which
-        pages are not for the index at a time.
+        pages are not for the index at a time. A fetch without success is none where the CrawlDb
+        knows of a success since: its entry is due later than that fetch was.
         """
         robots = pl.Series([False]).new_from_index(0, len(records))
         if noindex_at is not None:
             robots = self._noindex(noindex_at).gather(records[PARSE]).fill_null(False)
+        fetch, fetched = (self.fetch[name].gather(records[FETCH]) for name in _OUTCOME)
+        db, due = (self.db[name].gather(records[CRAWLDB]) for name in _OUTCOME)
+        is_over = db.is_in(_HELD) & (due > fetched) & (fetch != status.STATUS_FETCH_SUCCESS)
         return pl.DataFrame(
             {
-                "fetch": self.fetch["status"].gather(records[FETCH]),
-                "db": self.db["status"].gather(records[CRAWLDB]),
+                "fetch": fetch.set(is_over.fill_null(False), None),
+                "db": db,
                 "parsed": self.parse.is_success.gather(records[PARSE]),
                 "text": records[TEXT].is_not_null(),
                 "noindex": robots,
@@ -113,19 +129,36 @@ class RangeRecords:
     # -- reading -----------------------------------------------------------------------------------
 
     def _tables(
-        self, kind: str, read: Callable[[Batch], pl.DataFrame], only: pl.Series | None = None
+        self,
+        kind: str,
+        read: Callable[[Batch], pl.DataFrame],
+        only: pl.Series | None = None,
+        *,
+        named: bool = False,
     ) -> list[pl.DataFrame]:
-        """Reads the tables of all batches of a kind, limited to the keys `only`."""
+        """Reads the tables of all batches of a kind, limited to the keys `only`; where `named` with
+        the number of their segment.
+        """
         tables = []
-        for batch, path in self._inputs.batches(kind, self._range, only):
+        for batch, path, segment in self._inputs.batches(kind, self._range, only):
             try:
-                tables.append(read(batch))
+                table = read(batch)
             except FormatError as error:
                 raise within(error, path) from error
+            if named:
+                table = table.with_columns(pl.lit(segment, pl.UInt16).alias(SEGMENT))
+            tables.append(table)
         return tables
 
     def _data(self, kind: str) -> pl.DataFrame:
         return concat(self._tables(kind, crawldatum_columns.decode), CRAWLDB_SCHEMA)
+
+    def _fetches(self) -> pl.DataFrame:
+        schema = pl.Schema({**CRAWLDB_SCHEMA, SEGMENT: pl.UInt16()})
+        fetches = concat(self._tables(FETCH, crawldatum_columns.decode, named=True), schema)
+        newest = _newest(fetches)
+        self._rows[FETCH], self._segments = newest.drop(SEGMENT), newest.drop(ROW)
+        return fetches.drop(SEGMENT)
 
     def _parse(self) -> ParseTable:
         parsed: list[ParseTable] = []
@@ -136,8 +169,7 @@ class RangeRecords:
             parsed.append(table)
             return _numbered(keys_of(batch), base)
 
-        tables = self._tables(PARSE, read)
-        self._rows[PARSE] = _last_row(tables)
+        self._rows[PARSE] = self._fetched(PARSE, read)
         return ParseTable.concat(parsed)
 
     def _texts(self) -> pl.Series:
@@ -148,8 +180,7 @@ class RangeRecords:
             texts.append(decode_texts(batch))
             return _numbered(keys_of(batch), base)
 
-        tables = self._tables(TEXT, read)
-        self._rows[TEXT] = _last_row(tables)
+        self._rows[TEXT] = self._fetched(TEXT, read)
         return pl.concat(texts) if texts else pl.Series("text", [], dtype=pl.Binary)
 
     def _content_rows(self) -> pl.DataFrame:
@@ -158,7 +189,18 @@ class RangeRecords:
             self._contents.append(batch)
             return _numbered(keys_of(batch), base)
 
-        return _last_row(self._tables(CONTENTS, read))
+        return self._fetched(CONTENTS, read)
+
+    def _fetched(self, kind: str, read: Callable[[Batch], pl.DataFrame]) -> pl.DataFrame:
+        """Returns the number of the row that belongs to the newest fetch of each key."""
+        schema = pl.Schema({"key": pl.Binary(), ROW: pl.UInt32(), SEGMENT: pl.UInt16()})
+        rows = concat(self._tables(kind, read, named=True), schema)
+        if rows["key"].is_duplicated().any():
+            own = self._segments.rename({SEGMENT: "own"})
+            rows = rows.join(own, on="key", how="left", maintain_order="left").sort(
+                (pl.col(SEGMENT) == pl.col("own")).fill_null(value=False), maintain_order=True
+            )
+        return _last(rows)
 
     def _links(self) -> pl.DataFrame:
         """Reads the links to the URLs of the segments."""
@@ -201,25 +243,37 @@ def _forbids(robots: pl.Series, now: int) -> pl.Series:
     )
 
 
-def _is_fetch(code: pl.Expr) -> pl.Expr:
-    """Tests for fetch statuses (CrawlDatum.hasFetchStatus), except for unmodified pages."""
-    fetched = code.is_between(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX) | (
-        code == status.STATUS_PARSE_FAILED
+def _newest(fetches: pl.DataFrame) -> pl.DataFrame:
+    """Returns the key, row number and segment of the fetch that counts of each URL."""
+    code = pl.col("status")
+    is_fetch = code.is_between(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX) | (
+        code == status.STATUS_PARSE_FAILED  # CrawlDatum.hasFetchStatus
     )
-    return fetched & (code != status.STATUS_FETCH_NOTMODIFIED)
+    rows = fetches.select("key", "status", "fetch_time", SEGMENT).with_row_index(ROW)
+    rows = rows.filter(is_fetch).sort(
+        code != status.STATUS_FETCH_RETRY, "fetch_time", maintain_order=True
+    )
+    newest = rows.unique("key", keep="last", maintain_order=True)
+    live = newest.filter(code == status.STATUS_FETCH_NOTMODIFIED)["key"]
+    if len(live):
+        pages = rows.filter(
+            code == status.STATUS_FETCH_SUCCESS, pl.col("key").is_in(live.implode())
+        )
+        newest = pl.concat(
+            [
+                newest.filter(code != status.STATUS_FETCH_NOTMODIFIED),
+                pages.unique("key", keep="last", maintain_order=True),
+            ]
+        )
+    return newest.select("key", ROW, SEGMENT)
 
 
 def _numbered(keys: pl.Series, base: int) -> pl.DataFrame:
     """Adds the numbers of their rows to keys."""
-    return pl.DataFrame([keys, pl.Series(ROW, range(base, base + len(keys)), dtype=pl.UInt32)])
+    rows = pl.Series(ROW, range(base, base + len(keys)), dtype=pl.UInt32)
+    return pl.DataFrame([keys.alias("key"), rows])
 
 
-def _last(keys: pl.Series) -> pl.DataFrame:
+def _last(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns the number of the last row of each key."""
-    return _numbered(keys.alias("key"), 0).unique("key", keep="last")
-
-
-def _last_row(tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """Does the same for keys that have row numbers."""
-    schema = pl.Schema({"key": pl.Binary(), ROW: pl.UInt32()})
-    return concat(tables, schema).unique("key", keep="last")
+    return rows.unique("key", keep="last").select("key", ROW)

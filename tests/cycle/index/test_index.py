@@ -39,9 +39,10 @@ class Crawl:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def crawldb(self, entries: dict[str, int], parts: int = 1) -> Path:
+    def crawldb(self, entries: dict[str, int], parts: int = 1, *, due: int = 0) -> Path:
         frame = to_frame(
-            (url, CrawlDatum(code, score=4.0)) for url, code in sorted(entries.items())
+            (url, CrawlDatum(code, score=4.0, fetch_time=due))
+            for url, code in sorted(entries.items())
         )
         for number, piece in enumerate(split(frame, parts)):
             with CrawlDataWriter(
@@ -58,6 +59,7 @@ class Crawl:
         parts: int = 1,
         inside: Iterable[Page] = (),
         robots: str | list[str] = "",
+        time: int = 1000,
     ) -> Path:
         """`inside`: documents inside pages, whose fetch stands in crawl_parse."""
         conf = Configuration.load([])
@@ -71,7 +73,7 @@ class Crawl:
                         append(
                             url,
                             CrawlDatum(
-                                code, fetch_time=1000, metadata=MapWritable({Text("k"): Text("v")})
+                                code, fetch_time=time, metadata=MapWritable({Text("k"): Text("v")})
                             ),
                         )
                 with part_writer(directory, "crawl_parse", number) as append:
@@ -178,6 +180,61 @@ def test_a_page_that_was_not_modified_stays_with_its_older_parse(crawl: Crawl) -
     new = crawl.segment("20260102000000", [("http://a.org/", status.STATUS_FETCH_NOTMODIFIED, "")])
     lines, _ = crawl.index("-nocrawldb", str(old), str(new))
     assert lines == ["add\thttp://a.org/", "commit"]
+
+
+GONE, MOVED, FAILED = (
+    status.STATUS_FETCH_GONE,
+    status.STATUS_FETCH_REDIR_PERM,
+    status.STATUS_FETCH_RETRY,
+)
+UNMODIFIED = status.STATUS_FETCH_NOTMODIFIED
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ([(OK, 2, "new"), (OK, 1, "old")], "add new"),
+        ([(OK, 1, "old"), (GONE, 2, "")], "delete"),
+        ([(GONE, 2, ""), (OK, 1, "old")], "delete"),
+        ([(OK, 2, "new"), (GONE, 1, "")], "add new"),
+        ([(OK, 1, "old"), (GONE, 2, ""), (OK, 3, "new")], "add new"),
+        ([(OK, 3, "new"), (MOVED, 2, ""), (OK, 1, "old")], "add new"),
+        ([(OK, 1, "old"), (UNMODIFIED, 2, "")], "add old"),
+        ([(OK, 1, "old"), (OK, 2, "new"), (MOVED, 3, ""), (UNMODIFIED, 4, "")], "add new"),
+        ([(UNMODIFIED, 4, ""), (GONE, 3, ""), (OK, 2, "new"), (OK, 1, "old")], "add new"),
+        ([(GONE, 1, ""), (UNMODIFIED, 2, "")], ""),
+        ([(OK, 1, "old"), (UNMODIFIED, 2, ""), (GONE, 3, "")], "delete"),
+        ([(OK, 1, "old"), (FAILED, 2, "")], "add old"),
+        ([(OK, 1, "old"), (UNMODIFIED, 2, ""), (FAILED, 3, "")], "add old"),
+        ([(GONE, 1, ""), (FAILED, 2, "")], "delete"),
+        ([(FAILED, 1, "")], ""),
+        ([(OK, 1, "old"), (OK, 2, "")], "add old"),
+    ],
+)
+def test_the_newest_fetch_counts_by_its_time(
+    crawl: Crawl, history: list[tuple[int, int, str]], expected: str
+) -> None:
+    """Segments in the order of their names: status, time of the fetch, title of the parse."""
+    url = "http://a.org/"
+    names = [
+        crawl.segment(f"2026010{number}000000", [(url, code, title)], time=time)
+        for number, (code, time, title) in enumerate(history, 1)
+    ]
+    lines, _ = crawl.index("-nocrawldb", "-deleteGone", *map(str, names), "-noCommit")
+    title = crawl.titles().get(url, "")
+    assert " ".join([*(line.partition("\t")[0] for line in lines), title]).strip() == expected
+
+
+@pytest.mark.parametrize("code", [GONE, MOVED, status.STATUS_PARSE_FAILED])
+@pytest.mark.parametrize("due", [500, 1500])
+def test_an_error_that_the_crawldb_knows_to_be_over(crawl: Crawl, code: int, due: int) -> None:
+    """The segment of the success since has been indexed before, and is not among these."""
+    url = "http://a.org/"
+    db = crawl.crawldb({url: status.STATUS_DB_FETCHED}, due=due)
+    old = crawl.segment("20260101000000", [(url, code, "")])
+    properties = {"parser__delete__failed__parse": "true"}
+    lines, _ = crawl.index(str(db), str(old), "-deleteGone", "-noCommit", **properties)
+    assert lines == ([] if due > 1000 else [f"delete\t{url}"])
 
 
 def test_a_page_that_has_gone_since(crawl: Crawl) -> None:
