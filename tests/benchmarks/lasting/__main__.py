@@ -124,7 +124,7 @@ class Form:
 LONG: Final = Form(
     3600.0,
     500,
-    100,
+    50,
     6000,
     1.0,
     Schedule(60.0, 120.0, 240.0),
@@ -142,7 +142,7 @@ SHORT: Final = Form(
     Schedule(3.0, 6.0, 12.0),
     30,
     ends=3,
-    jumps=(),
+    jumps=(14_400, -14_400),
     least_rounds=3,
     patience=90.0,
 )
@@ -293,7 +293,7 @@ def main() -> int:
         rounds = round(form.least_rounds * 60 * given.minutes / form.span)
         form = replace(form, span=60 * given.minutes, least_rounds=rounds)
     if given.hosts:
-        form = replace(form, hosts=given.hosts, later=given.hosts // 5)
+        form = replace(form, hosts=given.hosts, later=given.hosts // 10)
     form = replace(form, pages=given.pages or form.pages)
     properties = dict(one.split("=", 1) for one in given.properties)
     if given.folder:

@@ -30,7 +30,7 @@ others change after 20.
 _PERIODS: Final = (inf, 1.0, 5.0, 20.0)
 _DYING: Final = 0.12
 """The share of hosts that die; half of them return."""
-_BORN_LATER, _VANISHING = 0.2, 0.16
+_BORN_LATER, _VANISHING = 0.1, 0.16
 """Shares of pages; half of those that vanish return."""
 _MOVING: Final = 10
 """Among so many pages of a host, every second time one moves."""
