@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
 
 # Libraries whose chatter is not ours to print.
-_QUIET = ("httpx", "httpcore", "pypdf", "tldextract", "filelock", "asyncio", "chardet")
+_QUIET = ("httpx", "httpcore", "tldextract", "filelock", "asyncio", "chardet")
 
 
 _PACKAGE = re.compile(

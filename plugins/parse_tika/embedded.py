@@ -1,4 +1,5 @@
-"""Parses embedded documents (tika.parse.embedded): attachments of a PDF, objects in an OOXML file.
+"""Parses embedded documents (tika.parse.embedded): attachments of a PDF, objects in an office
+document.
 
 Only texts are taken, of documents of the same kinds and of plain text, in the order of their names,
 down to MOST_DEPTH. What can't be read is passed over. Sizes are bounded: MOST_BYTES of one,
@@ -7,17 +8,17 @@ MOST_DOCUMENTS in all. Source: TikaParser (AutoDetectParser in the ParseContext)
 
 from __future__ import annotations
 
-import io
 import logging
-import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import Final
 
 from minutch.errors import ParseError
 
+from .book import ReadPage
+from .document import Document
 from .office import read_office
-from .pdf import attachments, read_pdf
+from .ooxml import inside
+from .package import Package
 
 log = logging.getLogger(__name__)
 
@@ -27,64 +28,69 @@ MOST_DEPTH: Final = 3
 _PDF: Final = b"%PDF-"
 _ZIP: Final = b"PK\x03\x04"
 _PLAIN: Final = (".txt", ".csv", ".md")
-_FOLDERS: Final = ("word/embeddings/", "xl/embeddings/", "ppt/embeddings/")
-_BROKEN: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    RuntimeError,
-    NotImplementedError,
-    EOFError,
-    ValueError,
-    OSError,
-)
+_OBJECT: Final = "/content.xml"
+"""An object of OpenDocument is a folder with a document's parts."""
 
 
-def embedded_texts(data: bytes) -> list[str]:
-    """Returns the texts of the documents inside of a document."""
-    found: list[str] = []
-    _collect(data, 1, found)
-    return found
+def add_embedded(data: bytes, found: Document, read_page: ReadPage) -> None:
+    """Adds the texts of the documents inside of a document."""
+    _Embedded(found, read_page).add(data, 1)
 
 
-def _collect(data: bytes, depth: int, found: list[str]) -> None:
-    for name, inner in _documents(data):
-        if len(found) == MOST_DOCUMENTS:
-            log.debug("more than %d embedded documents", MOST_DOCUMENTS)
-            return
+class _Embedded:
+    def __init__(self, found: Document, read_page: ReadPage) -> None:
+        self._found, self._read_page = found, read_page
+        self._left = MOST_DOCUMENTS
+
+    def add(self, data: bytes, depth: int) -> None:
         try:
-            found.append(_text(name, inner))
+            for name, inner in _documents(data):
+                if not self._left:
+                    log.debug("more than %d embedded documents", MOST_DOCUMENTS)
+                    return
+                self._read(name, inner, depth)
+        except ParseError as error:
+            log.debug("embedded documents can't be read: %s", error)
+
+    def _read(self, name: str, data: bytes, depth: int) -> None:
+        document = Document()
+        try:
+            if data.startswith(_PDF):
+                from .pdf import read_pdf
+
+                read_pdf(data, document)
+            elif data.startswith(_ZIP) or name.endswith(_OBJECT):
+                read_office(data, document, self._read_page)
+            elif name.lower().endswith(_PLAIN):
+                document.texts.append(" ".join(data.decode("utf-8", "replace").split()))
+            else:
+                return
         except ParseError as error:
             log.debug("embedded %s: %s", name, error)
-            continue
+        if document.texts:
+            self._left -= 1
+            self._found.texts += document.texts
         if depth < MOST_DEPTH:
-            _collect(inner, depth + 1, found)
-
-
-def _text(name: str, data: bytes) -> str:
-    if data.startswith(_PDF):
-        return read_pdf(data)[0]
-    if data.startswith(_ZIP):
-        return read_office(data)[0]
-    if name.lower().endswith(_PLAIN):
-        return " ".join(data.decode("utf-8", "replace").split())
-    raise ParseError("of a kind that is not read")
+            self.add(data, depth + 1)
 
 
 def _documents(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Names and contents of what is inside of a document."""
     if data.startswith(_PDF):
-        yield from attachments(data, MOST_BYTES)
+        if b"/EmbeddedFile" in data or b"/ObjStm" in data:
+            from .pdf import attachments
+
+            yield from attachments(data, MOST_BYTES)
     elif data.startswith(_ZIP):
-        yield from _objects(data)
-
-
-def _objects(data: bytes) -> Iterator[tuple[str, bytes]]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for name in sorted(name for name in archive.namelist() if name.startswith(_FOLDERS)):
-                with archive.open(name) as stream:
-                    inner = stream.read(MOST_BYTES + 1)
-                if len(inner) <= MOST_BYTES:
-                    yield name, inner
-    except _BROKEN as error:
-        log.debug("embedded documents can't be read: %s", error)
+        package = Package(data, Document())
+        sources = (name for name in package.names if name.endswith(".rels"))
+        parts: set[str] = {
+            name for name in package.names if name.count("/") == 1 and name.endswith(_OBJECT)
+        }
+        for source in sources:
+            folder, _, file = source.removesuffix(".rels").rpartition("_rels/")
+            parts |= set(inside(package.relations(folder + file), "package"))
+        for name in sorted(parts):
+            inner = package.read(name, MOST_BYTES)
+            if inner:
+                yield name, inner

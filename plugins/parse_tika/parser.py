@@ -5,30 +5,35 @@ configurations name.
     RSS, Atom                    title; descriptions and titles for text; the entries' links
     sitemaps                     the URLs they list
     other XML                    all its text
-    PDF                          text, title, links (pypdf)
+    PDF                          text, title, links, outline (PDFium)
     OOXML, OpenDocument, EPUB    text, title, links
-    documents inside of PDF      their texts behind that of the document (tika.parse.embedded)
-    and OOXML
+    documents inside of these    their texts behind that of the document (tika.parse.embedded)
     text/*, JSON, scripts        the text, blanks folded
 
 A document without links of its own has those that stand in its text. Parse filters see each
 document as a page of HTML with its title, and its lines as paragraphs. For other types the status
-is a failure that says so, as Nutch's for a type that its Tika has no parser for. Source:
+is a failure that says so, as Nutch's for a type that its Tika has no parser for.
+
+What a document has before the place where it is damaged, or before parser.timeout, is its parse:
+a success whose status says what is missing. Only a document without any text is a failure. Source:
 org.apache.nutch.parse.tika.TikaParser.
 """
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector, from_header
+from minutch.cycle.parse.dispatch import ParseTimeout
 from minutch.cycle.parse.mime import clean_type
 from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.errors import ParseError, UrlError
@@ -36,22 +41,28 @@ from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, Parser, ParseResult
 from minutch.records.content import Content
 from minutch.records.links import Outlink
-from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY, Metadata
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
 from minutch.urls.resolve import resolved_page, resolver_class
 
+from ..lib_html.extract import Extractor
 from ..lib_html.headerlinks import header_links
 from ..lib_html.linkkinds import kinds_of
 from ..lib_html.linkvalues import in_css
 from ..lib_html.pages import HtmlPages
+from ..lib_html.xhtml import TYPE as XHTML
+from ..lib_html.xhtml import as_html
 from ..lib_xml.feeds import Feed, feed_of, is_feed
 from ..lib_xml.reading import all_text, child, local_name, namespace, parse_xml, text_of
-from .embedded import embedded_texts
+from .document import Document
+from .embedded import add_embedded
 from .maintext import MainText
 from .office import read_office
-from .pdf import read_pdf
 
+log = logging.getLogger(__name__)
+
+_HEAD: Final = re.compile(rb"<head[\s>].*?</head\s*>", re.IGNORECASE | re.DOTALL)
 _HTML = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
 _XML = frozenset(("application/xml", "text/xml"))
 _OFFICE = (
@@ -63,8 +74,9 @@ _OFFICE = (
     "application/vnd.ms-powerpoint.",
     "application/x-tika-ooxml",
     "application/epub+zip",
+    "application/zip",
 )
-"""Prefixes of the media types of zipped XML."""
+"""Prefixes of the media types of zipped XML, which many servers call zip."""
 _TEXT = frozenset(
     (
         "application/json",
@@ -79,16 +91,6 @@ _TEXT = frozenset(
         "application/yaml",
     )
 )
-
-
-@dataclass(slots=True)
-class ReadDocument:
-    """The result of a reader: text, title, links as written with their anchors, metadata."""
-
-    text: str
-    title: str = ""
-    links: list[tuple[str, str]] = field(default_factory=list)
-    metadata: Metadata = field(default_factory=Metadata)
 
 
 class TikaParser(Parser):
@@ -113,22 +115,29 @@ class TikaParser(Parser):
             return _failed(
                 content, f"Can't retrieve Tika parser for mime-type {content.content_type}"
             )
+        document = Document()
         try:
-            document = read(content)
+            read(content, document)
             if self._with_embedded:
-                document.text = "\n".join(
-                    filter(None, [document.text, *embedded_texts(content.content)])
-                )
+                add_embedded(content.content, document, self._book_page)
         except ParseError as error:
-            return _failed(content, str(error))
+            if not document.text:
+                return _failed(content, "; ".join(filter(None, [str(error), document.loss])))
+            document.missing.append(str(error))
+        except ParseTimeout:
+            if not document.text:
+                raise
+            document.missing.append("the time for it was over (parser.timeout)")
         document.metadata.set(CONTENT_TYPE_KEY, content.content_type)
         outlinks = self._absolute(document.links, content.base) or text_outlinks(document.text)
         if "header" in self._kinds:
             headers = [(link.to_url, link.anchor) for link in header_links(content.metadata)]
             outlinks += self._absolute(headers, content.base)
-        data = ParseData(
-            ParseStatus(SUCCESS), document.title, outlinks, content.metadata, document.metadata
-        )
+        status = ParseStatus(SUCCESS)
+        if document.missing:
+            log.info("%s: not all of it was read: %s", content.url, document.loss)
+            status.args = [f"not all of it was read: {document.loss}"]
+        data = ParseData(status, document.title, outlinks, content.metadata, document.metadata)
         result = ParseResult.of(content.url, Parse(document.text, data))
         return (
             self._filters.filter(content, result, HTMLMetaTags(), _page(document))
@@ -150,70 +159,75 @@ class TikaParser(Parser):
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self.conf)
 
-    def _reader(self, name: str) -> Callable[[Content], ReadDocument] | None:
+    def _reader(self, name: str) -> Callable[[Content, Document], None] | None:
         if name in _XML or name.endswith("+xml"):
             return self._xml
         if name == "application/pdf":
             return _pdf
         if name.startswith(_OFFICE):
-            return _office
+            return self._office
         return (
             self._text
             if name.startswith("text/") or name.endswith("+json") or name in _TEXT
             else None
         )
 
-    def _text(self, content: Content) -> ReadDocument:
+    def _text(self, content: Content, document: Document) -> None:
         header = content.metadata.field(CONTENT_TYPE_KEY)
         charset = self._charsets.detect(content.content, header, content.content_type)
         text = charset.decode(content.content)
-        document = ReadDocument(" ".join(text.split()))
+        document.texts = [" ".join(text.split())]
         if "css" in self._kinds and clean_type(content.content_type).lower() == "text/css":
             document.links = [(target, "") for target in in_css(text)]
         document.metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
-        return document
 
-    def _xml(self, content: Content) -> ReadDocument:
+    def _xml(self, content: Content, document: Document) -> None:
         declared = from_header(content.metadata.field(CONTENT_TYPE_KEY) or "")
         root = parse_xml(content.content, declared)
         if is_feed(root):
-            return _feed(feed_of(root, content.base))
+            _feed(feed_of(root, content.base), document)
+            return
+        document.texts = [all_text(root)]
         if local_name(root) in ("urlset", "sitemapindex"):
             locations = [text_of(child(entry, "loc", namespace(entry))) for entry in root]
-            return ReadDocument(
-                all_text(root), links=[(location, "") for location in locations if location]
-            )
-        return ReadDocument(all_text(root), text_of(child(root, "title")))
+            document.links = [(location, "") for location in locations if location]
+        else:
+            document.title = text_of(child(root, "title"))
+
+    def _office(self, content: Content, document: Document) -> None:
+        read_office(content.content, document, self._book_page)
+
+    def _book_page(self, data: bytes) -> tuple[str, list[tuple[str, str]]]:
+        """Reads a page of a book as one of the web, without the title that its head has."""
+        markup = self._charsets.detect(data, None, XHTML).to_utf8(data)
+        _, page = self._extractor.read(_HEAD.sub(b"", as_html(markup), count=1))
+        return page.text.decode(), [(link.to_url, link.anchor) for link in page.links]
+
+    @cached_property
+    def _extractor(self) -> Extractor:
+        return Extractor(self.conf)
 
 
-def _page(document: ReadDocument) -> LexborHTMLParser:
+def _page(document: Document) -> LexborHTMLParser:
     """Returns a document as a page of HTML, for parse filters."""
     lines = "".join(f"<p>{escape(line)}</p>" for line in document.text.split("\n"))
     return LexborHTMLParser(f"<!doctype html><title>{escape(document.title)}</title>{lines}")
 
 
-def _feed(feed: Feed) -> ReadDocument:
-    parts = [feed.title, feed.description]
+def _feed(feed: Feed, document: Document) -> None:
+    document.title = feed.title
+    document.texts = [feed.title, feed.description]
     for entry in feed.entries:
-        parts += [entry.title, entry.text]
-    text = "\n".join(folded for part in parts if (folded := " ".join(part.split())))
-    links = [
-        (link, entry.title)
-        for entry in feed.entries
-        for link in dict.fromkeys((entry.link, entry.source))
-        if link
-    ]
-    return ReadDocument(text, feed.title, links)
+        # One line for each, whatever breaks lines in it.
+        document.texts += [" ".join(part.split()) for part in (entry.title, entry.text)]
+        links = dict.fromkeys((entry.link, entry.source))
+        document.links += [(link, entry.title) for link in links if link]
 
 
-def _pdf(content: Content) -> ReadDocument:
-    text, title, links = read_pdf(content.content)
-    return ReadDocument(text, title, [(link, "") for link in links])
+def _pdf(content: Content, document: Document) -> None:
+    from .pdf import read_pdf  # loads a library that few crawls need
 
-
-def _office(content: Content) -> ReadDocument:
-    text, title, links = read_office(content.content)
-    return ReadDocument(text, title, links)
+    read_pdf(content.content, document)
 
 
 def _failed(content: Content, message: str) -> ParseResult:

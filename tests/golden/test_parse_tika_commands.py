@@ -30,7 +30,7 @@ from tests.support.nutchruns import NutchRun
 LEFT_OUT: Final = "creativecommons|language-identifier|"
 PDF, JSON = "/doc.pdf", "/data.json"
 OTHERWISE: Final = {
-    PDF: "the file has no cross references: Tika repairs it, pypdf does not read it",
+    PDF: "a PDF without a page: PDFBox takes it, PDFium refuses it",
     JSON: "Nutch has no parser for JSON; its text is taken as it is",
     "/feed.xml": "Nutch's text of a feed has the markup inside its descriptions",
     "/plain.txt": "metadata of Tika's own, which parse-metatags copies",

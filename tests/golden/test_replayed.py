@@ -80,7 +80,7 @@ NOT_REPLAYED = {
         ),
         "Nutch dies of a field without a value",
     ),
-    "parsechecker/doc_pdf": "a PDF without its table of objects, which PDFBox guesses",
+    "parsechecker/doc_pdf": "a PDF without a page, which PDFBox takes",
     "parsechecker/feed_xml": "the feed's own parser; parse/rich-all-* has its documents",
     "parsechecker/plain_txt": "Tika ends text by a line end; parse/rich-all-* has the page",
     "usage/arc": "ARC files are not read",

@@ -42,32 +42,6 @@ SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 </urlset>"""
 
 
-def pdf(text: str, uri: str) -> bytes:
-    """A PDF of one page with a title and a link."""
-    from pypdf import PdfWriter
-    from pypdf.annotations import Link
-    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
-
-    writer = PdfWriter()
-    page = writer.add_blank_page(200, 200)
-    font = DictionaryObject(
-        {
-            NameObject(k): NameObject(v)
-            for k, v in {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}.items()
-        }
-    )
-    fonts = DictionaryObject({NameObject("/F1"): font})
-    page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-    stream = DecodedStreamObject()
-    stream.set_data(f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET".encode())
-    page[NameObject("/Contents")] = writer._add_object(stream)
-    writer.add_metadata({"/Title": "A PDF"})
-    writer.add_annotation(0, Link(rect=(0, 0, 10, 10), url=uri))
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
-
-
 def archive(**members: str) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
@@ -131,17 +105,6 @@ class TestTika:
         self, page: str, content_type: str, expected: list[tuple[str, str]]
     ) -> None:
         assert links(parse(page, TIKA, content_type)) == expected
-
-    def test_pdf(self) -> None:
-        found = parse(pdf("Hello page", "http://example.org/linked"), TIKA, "application/pdf")
-        assert (found.text, found.data.title) == ("Hello page", "A PDF")
-        assert links(found) == [("http://example.org/linked", "")]
-
-    @pytest.mark.parametrize(
-        "data", [b"", b"%PDF-1.4\n", b"%PDF-1.4\n1 0 obj<<>>endobj trailer<</Root 1 0 R>>"]
-    )
-    def test_broken_pdf(self, data: bytes) -> None:
-        assert parse(data, TIKA, "application/pdf").data.status.major == FAILED
 
     def test_what_it_cannot_read_has_nutchs_status(self) -> None:
         status = parse(b"\x89PNG", TIKA, "image/png").data.status

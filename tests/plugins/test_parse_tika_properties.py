@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from pypdf import PdfWriter
 
 from minutch.errors import ConfigError
 from plugins.parse_tika import embedded
+from plugins.parse_tika.document import Document
 from plugins.parse_tika.maintext import ALGORITHMS, MainText
-from tests.plugins.test_parse_office import OOXML, WORD, archive
+from tests.support.officefiles import OOXML, paragraph, word
 from tests.support.pages import configuration, content, links, parse, parse_all
+from tests.support.pdffiles import attachments
+from tests.support.pdffiles import pdf as pdf_of
 
 SENTENCE = (
     "This sentence of the article is long enough for all of the rules that tell main text from the"
@@ -110,31 +110,28 @@ class TestMainText:
             MainText.from_conf(configuration("parse-tika", **{name: value}))
 
 
+WORD = word(paragraph("One line") + paragraph("a note"))
+
+
 def pdf(**files: bytes) -> bytes:
     """A PDF with attachments; `_` stands for the dot of a name."""
-    writer = PdfWriter()
-    writer.add_blank_page(72, 72)
-    for name, data in files.items():
-        writer.add_attachment(name.replace("_", "."), data)
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
+    objects, catalog = attachments(**files)
+    return pdf_of("", more=objects, catalog=catalog)
 
 
 def with_objects(**members: bytes) -> bytes:
     """A document of Word's with objects in it."""
-    found = {name: member.decode() for name, member in _members(WORD).items()}
-    return archive(
-        found
-        | {f"word/embeddings/{name.replace('_', '.')}": data for name, data in members.items()}
-    )  # type: ignore[dict-item]
+    files = {name.replace("_", "."): data for name, data in members.items()}
+    targets = {f"r{at}": f"package objects/{name}" for at, name in enumerate(files)}
+    body = paragraph("One line") + paragraph("a note")
+    return word(body, {f"word/objects/{name}": data for name, data in files.items()}, **targets)
 
 
-def _members(data: bytes) -> dict[str, bytes]:
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(data)) as found:
-        return {name: found.read(name) for name in found.namelist()}
+def embedded_texts(data: bytes) -> list[str]:
+    """The texts of the documents inside of one."""
+    found = Document()
+    embedded.add_embedded(data, found, lambda page: (page.decode(), []))
+    return found.text.splitlines()
 
 
 class TestEmbedded:
@@ -149,22 +146,23 @@ class TestEmbedded:
 
     def test_documents_in_documents(self) -> None:
         inner = with_objects(deep_txt=b"deepest")
-        texts = embedded.embedded_texts(pdf(b_docx=inner, a_txt=b"first", c_bin=b"\0\1"))
-        assert [text.splitlines()[0] for text in texts] == ["first", "One line", "deepest"]
+        texts = embedded_texts(pdf(b_docx=inner, a_txt=b"first", c_bin=b"\0\1"))
+        assert texts == ["first", "One line", "a note", "deepest"]
 
     def test_not_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        data = b"end"
+        data = b""
         for _ in range(6):
-            data = pdf(x_pdf=data) if data != b"end" else pdf(x_txt=data)
-        assert len(embedded.embedded_texts(data)) == embedded.MOST_DEPTH
+            objects, catalog = attachments(x_pdf=data)
+            data = pdf_of("page", more=objects, catalog=catalog)
+        assert len(embedded_texts(data)) == embedded.MOST_DEPTH
         monkeypatch.setattr(embedded, "MOST_DOCUMENTS", 2)
-        assert len(embedded.embedded_texts(pdf(a_txt=b"1", b_txt=b"2", c_txt=b"3"))) == 2
+        assert len(embedded_texts(pdf(a_txt=b"1", b_txt=b"2", c_txt=b"3"))) == 2
         monkeypatch.setattr(embedded, "MOST_BYTES", 10)
-        assert embedded.embedded_texts(pdf(a_txt=b"12345678901")) == []
+        assert embedded_texts(pdf(a_txt=b"12345678901")) == []
 
     @pytest.mark.parametrize("data", [b"", b"%PDF-1.7 /EmbeddedFile", b"PK\x03\x04 junk", b"text"])
     def test_what_is_broken_has_none(self, data: bytes) -> None:
-        assert embedded.embedded_texts(data) == []
+        assert embedded_texts(data) == []
 
     def test_a_broken_object_does_not_spoil_the_document(self) -> None:
         conf = configuration("parse-tika")

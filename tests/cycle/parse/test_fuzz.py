@@ -16,10 +16,11 @@ import pytest
 from minutch.cycle.parse.dispatch import ParseUtil
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.records.content import Content
-from tests.plugins.test_parse_office import BOOK, OPEN, SHEETS, SLIDES, WORD
-from tests.plugins.test_parse_others import ATOM, RSS, SITEMAP, archive, pdf
+from tests.plugins.test_parse_others import ATOM, RSS, SITEMAP, archive
 from tests.support.golden import PROJECT
+from tests.support.officefiles import samples
 from tests.support.pages import configuration, content
+from tests.support.pdffiles import link, pdf
 
 ROUNDS = int(os.environ.get("MINUTCH_FUZZ", "150"))
 CONF = configuration(
@@ -35,8 +36,8 @@ SEEDS: dict[str, list[bytes]] = {
     "application/atom+xml": [ATOM.encode()],
     "application/xml": [SITEMAP.encode()],
     "application/zip": [archive(a_html="<a href=x>y</a>", b_js="go('a/b')")],
-    "application/pdf": [pdf("text", "http://e.org/")],
-    "application/x-tika-ooxml": [WORD, SLIDES, SHEETS, OPEN, BOOK],
+    "application/pdf": [pdf("text", page=f"/Annots[{link('http://e.org/')}]")],
+    "application/x-tika-ooxml": [*samples().values()],
     "text/plain": ["plain text with http://e.org/ and žluťoučký".encode()],
 }
 TOKENS = [

@@ -45,7 +45,9 @@ from minutch.records.parsedata import ParseData
 from tests.plugins.test_parse_others import RSS
 from tests.support.crawldbs import write_db
 from tests.support.golden import PROJECT
+from tests.support.officefiles import samples
 from tests.support.pages import configuration, content
+from tests.support.pdffiles import after, link, pdf, stream
 
 NOW = 1_795_000_000_000
 HOST = "http://example.org/"
@@ -208,6 +210,34 @@ def test_pages_that_take_the_parser_too_long_fail_alone(tmp_path: Path, hostile:
         ["not done within 1 s (parser.timeout)"],
     )
     assert [link.to_url for link in found["c"].outlinks] == [HOST + "d"]
+
+
+def test_documents_are_parsed_within_the_sandbox(tmp_path: Path) -> None:
+    """PDFium and lxml need no system call that a worker is refused."""
+    kinds = {"pdf": pdf("text", page=f"/Annots[{link('http://e.org/')}]")} | samples()
+    conf = configuration("parse-tika", db_ignore_external_links="false")
+    types = {"pdf": "application/pdf", "epub": "application/epub+zip"}
+    pages = [
+        page(kind, data, types.get(kind, "application/x-tika-ooxml"))
+        for kind, data in kinds.items()
+    ]
+    made, counts = parsed(tmp_path, *pages, conf=conf)
+    assert counts["success"] == len(kinds)
+    assert [link.to_url for link in data_of(made)["pdf"].outlinks] == ["http://e.org/"]
+
+
+@pytest.mark.slow  # a library that does not come back is ended after a second, and GRACE
+def test_a_pdf_that_holds_the_library_up_fails_alone(tmp_path: Path) -> None:
+    """Forms that show the next one twice: 2 to the power of 40 of them."""
+    first = after(1)
+    form = "/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {} 0 R>>>>"
+    forms = [stream(b"/X Do /X Do", form.format(first + at + 1)) for at in range(40)]
+    bomb = pdf(stream(b"/X Do"), more=forms, page=f"/Resources<</XObject<</X {first} 0 R>>>>")
+    conf = configuration("parse-tika", parser_timeout="1")
+    pages = [page(name, data, "application/pdf") for name, data in (("a", pdf("x")), ("b", bomb))]
+    made, counts = parsed(tmp_path, *pages, page("c", pdf("y"), "application/pdf"), conf=conf)
+    assert (counts["success"], counts["failed"]) == (2, 1)
+    assert data_of(made)["b"].status.args == ["not done within 1 s (parser.timeout)"]
 
 
 def test_entries_of_feeds_are_put_in_their_places(tmp_path: Path) -> None:
