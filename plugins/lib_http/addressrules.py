@@ -26,6 +26,8 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 INCLUDE: Final = "http.filter.ipaddress.include"
 EXCLUDE: Final = "http.filter.ipaddress.exclude"
+REMEMBERED: Final = 65536
+"""Addresses whose answers are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +167,9 @@ class AddressRules:
         known = self._known.get(text)
         if known is None:
             known = not self.refusal(text)
-            if len(self._known) < 65536:
-                self._known[text] = known
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()  # or the first addresses of a long crawl would stay for ever
+            self._known[text] = known
         return known
 
     def refusal(self, text: str) -> str:

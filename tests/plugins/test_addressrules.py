@@ -13,6 +13,8 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.records.crawldatum import CrawlDatum
+from plugins.lib_http import addressrules
+from plugins.lib_http.addressrules import AddressRules
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for, fetch_segment, make_segment
@@ -128,3 +130,10 @@ def test_redirects_lead_no_further_than_links(leading: str, tmp_path: Path) -> N
         server.shutdown()
     assert ("127.0.0.1", leading) in handler.reached
     assert {address for address, _ in handler.reached} == {"127.0.0.1"}
+
+
+def test_a_full_memory_takes_new_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addressrules, "REMEMBERED", 3)
+    rules = AddressRules()
+    assert all(rules.accepts(f"1.2.3.{number}") for number in range(10))
+    assert list(rules._known) == ["1.2.3.9"]

@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 FILE_PROPERTY: Final = "parse.plugin.file"
 DEFAULT_FILE: Final = "parse-plugins.xml"
+MOST_TYPES: Final = 4096
+"""Types whose parsers are remembered: servers make up types as they like."""
 ANY: Final = "*"
 UNSUCCESSFUL: Final = "org.apache.nutch.parse.ParseException: Unable to successfully parse content"
 """What Nutch gives for a reason when every parser threw an exception."""
@@ -91,6 +93,8 @@ class ParserFactory:
         if found is None:
             name = clean_type(content_type)
             if name not in self._found:
+                if len(self._found) >= MOST_TYPES:
+                    self._found.clear()
                 self._found[name] = [
                     instance_of(extension, Parser) for extension in self._matching(name)
                 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from minutch.cycle.parse.dispatch import (
+    MOST_TYPES,
     UNSUCCESSFUL,
     ParserFactory,
     ParserNotFound,
@@ -57,6 +58,13 @@ def test_parsers_of_a_type(plugins: str, content_type: str, expected: list[str])
 def test_no_parser(content_type: str) -> None:
     with pytest.raises(ParserNotFound):
         names("parse-html", content_type)
+
+
+def test_types_that_servers_make_up_are_not_kept_for_ever() -> None:
+    factory = ParserFactory(configuration("parse-(html|tika)"))
+    for number in range(MOST_TYPES + 10):
+        factory.parsers(f"application/x-{number}")
+    assert len(factory._found) == 10
 
 
 def test_the_file() -> None:
