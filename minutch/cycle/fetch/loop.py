@@ -133,7 +133,7 @@ class FetchLoop:
             for task in [*helpers, *self._running]:
                 task.cancel()
             await asyncio.gather(*helpers, *self._running, return_exceptions=True)
-            self._tell_rests(self.clock.now())
+            self.runner.tell_rests(self.clock.now())
 
     def stop(self, outcome: Outcome) -> None:
         """Begins nothing new; what is in flight is finished, the rest ends with `outcome`."""
@@ -247,7 +247,7 @@ class FetchLoop:
             ):
                 self._start(item, now)
                 starts += 1
-            self._tell_rests(now)
+            self.runner.tell_rests(now)
             if self._is_ending():
                 self.results.recorder.hurry()
             if self._is_done():
@@ -258,12 +258,6 @@ class FetchLoop:
                 self._set_timer(now)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the fetch ends with it
             self.abort(exc)
-
-    def _tell_rests(self, now: int) -> None:
-        """Passes on which queues were asked; before the tasks just started send anything."""
-        rests = self.queues.news(now)
-        if rests:
-            self.listener.rested(rests)
 
     def add(self, item: FetchItem) -> None:
         """Queues an item that comes from elsewhere (a followed link, another process); both have it

@@ -147,6 +147,12 @@ class ChainRunner:
         if await self._may_fetch(chain, protocol):
             await self._fetch(chain, protocol)
 
+    def tell_rests(self, now: int) -> None:
+        """Passes on which queues were asked: before a request is sent, as it may be killed then."""
+        rests = self.queues.news(now)
+        if rests:
+            self.listener.rested(rests)
+
     async def _go_ahead(self) -> None:
         """Before a request: not while the fetch is paused."""
         if self.pause.is_on:
@@ -181,8 +187,10 @@ class ChainRunner:
             settings=self.settings.robots,
         )
         if decision.verdict is Verdict.FETCH:
-            if decision.crawl_delay is not None:
-                self.queues.set_crawl_delay(item, decision.crawl_delay)
+            if self.queues.set_crawl_delay(item, decision.crawl_delay):
+                now = self.clock.now()
+                self.queues.ask(self.queues.queues[item.queue_id], now)
+                self.tell_rests(now)
             return True
         if failure is not None and failure.code == protocolstatus.WOULDBLOCK:
             self._ask_again(chain, failure)

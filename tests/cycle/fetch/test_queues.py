@@ -118,6 +118,34 @@ def test_of_several_hosts_in_a_queue_the_longest_crawl_delay_counts() -> None:
         assert driven.queues.next_ready(now) == now + 20_000
 
 
+def test_a_turn_over_forgets_no_crawl_delay() -> None:
+    """Nor a failure: the first request of the next list is noted with it, if it is killed then."""
+    driven = Driven(replace(PLAIN, max_exceptions=2), "1", "2")
+    driven.taken(0)
+    assert driven.queues.set_crawl_delay(driven.flying["1"], 25_000)
+    assert not driven.queues.set_crawl_delay(driven.flying["1"], 25_000)
+    driven.finish("1", 0, failed=True)
+    driven.queues.turn(10)
+    (left,) = driven.queues.dropped(9)
+    driven.queues.go_on(10)
+    driven.queues.add(left.item, 10)
+    driven.queues.news(0)
+    assert driven.taken(25_000) == ["2"]
+    assert driven.queues.news(25_000) == [("h0", 25_000 + 25_000 + ON_ITS_WAY)]
+    driven.add(item("3", "h0"), 25_000)
+    driven.finish("2", 25_000, failed=True)
+    assert driven.dropped() == ["3"]
+
+
+def test_a_crawl_delay_that_robots_txt_takes_back_is_forgotten() -> None:
+    driven = Driven(PLAIN, "1", "2")
+    usual = driven.queues.settings.crawl_delay
+    driven.taken(0)
+    for delay, expected in ((20_000, 20_000), (None, usual)):
+        driven.queues.set_crawl_delay(driven.flying["1"], delay)
+        assert driven.queues.queues[driven.flying["1"].queue_id].delay == expected
+
+
 def test_variable_delay_of_the_fetch_list_wins_once() -> None:
     driven = Driven(PLAIN)
     driven.add(item("1", delay=60_000))

@@ -182,8 +182,8 @@ class Queues(RuleBasedStateMachine):
             self.rests(item.host, self.now + 5000)
 
     @precondition(lambda self: self.flying)
-    @rule(data=st.data(), delay=st.sampled_from([100, 3000]))
-    def crawl_delay(self, data: st.DataObject, delay: int) -> None:
+    @rule(data=st.data(), delay=st.sampled_from([100, 3000, None]))
+    def crawl_delay(self, data: st.DataObject, delay: int | None) -> None:
         item = self.flying[data.draw(st.integers(0, len(self.flying) - 1))]
         self.queues.set_crawl_delay(item, delay)
 

@@ -255,6 +255,19 @@ class FetchQueue:
     entry: int = NO_ENTRY
     """Number of its entry in a heap."""
 
+    def delay_by_robots(self, host: str, delay: int | None, usual: int) -> bool:
+        """Takes over a host's Crawl-Delay (ms), or that it has none; `usual` is the delay without
+        one. False if that was known.
+        """
+        known = self.delays or {}
+        if known.get(host) == delay:
+            return False
+        others = {other: of_other for other, of_other in known.items() if other != host}
+        self.delays = others if delay is None else others | {host: delay}
+        least = self.min_delay if self.own_delay else usual
+        self.crawl_delay = max(self.delays.values(), default=least)
+        return True
+
     @property
     def delay(self) -> int:
         """Rest between two items: of its hosts' Crawl-Delays the longest."""

@@ -1,10 +1,10 @@
-"""Remembers the rests and failures of queues that have no items, in a few numbers each, and which
-rests are news to the state of the crawl.
+"""Remembers the rests, delays and failures of queues that have no items, in a few numbers each, and
+which rests are news to the state of the crawl.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from minutch.cycle.fetch.frontier.queueitems import FetchQueue
 from minutch.cycle.fetch.frontier.queuekey import queue_hash
@@ -14,7 +14,7 @@ _SWEEP: Final = 10_000
 
 
 class QueueMemory:
-    """The rests and failures of queues and hosts that have no items: numbers by a hash of the name.
+    """What is known of queues and hosts that have no items: numbers by a hash of the name.
 
     A name has 64 bits here; of two names with the same one both would rest.
     """
@@ -26,7 +26,8 @@ class QueueMemory:
         self._asked_for = Rests()
         """Of hosts that asked for it."""
         self._news: dict[str, int] = {}
-        self._failures: dict[int, tuple[int, int, int]] = {}
+        self._special: dict[int, _Special] = {}
+        self._sweep_at = _SWEEP
 
     def refusal(self, queue_id: str, host: str) -> tuple[Outcome, str] | None:
         """Returns why nothing of a queue, or of a host in it, is asked for; None if it may be."""
@@ -39,9 +40,8 @@ class QueueMemory:
         """Remembers that a queue or host is given up."""
         self.given_up.setdefault(queue_hash(name), refusal)
 
-    def forgive(self, unless_after: int, now: int) -> None:
+    def forgive(self, unless_after: int) -> None:
         """Forgets who was given up, but for hosts that asked for a rest until after that (ms)."""
-        self._failures = {key: known for key, known in self._failures.items() if known[2] > now}
         self.given_up = {
             key: refusal
             for key, refusal in self.given_up.items()
@@ -71,23 +71,37 @@ class QueueMemory:
         news, self._news = self._news, {}
         return [(queue_id, until) for queue_id, until in news.items() if until > now]
 
-    def keep(self, queue: FetchQueue, now: int, failures_for: int) -> None:
-        """Remembers a queue that has no items any more, its failures for so many ms."""
+    def keep(self, queue: FetchQueue, now: int, lasting: int) -> None:
+        """Remembers a queue that has no items any more; its failures and delays for so many ms."""
         self.rest_queue(queue.id, queue.next_fetch, now)
-        if queue.failures or queue.doublings:
-            self._failures[queue_hash(queue.id)] = (
-                queue.failures,
-                queue.doublings,
-                max(now, queue.next_fetch) + failures_for,
-            )
+        if queue.failures or queue.doublings or queue.delays:
+            until = max(now, queue.next_fetch) + lasting
+            known = _Special(until, queue.failures, queue.doublings, queue.delays)
+            self._special[queue_hash(queue.id)] = known
+            if len(self._special) >= self._sweep_at:
+                alive = {key: known for key, known in self._special.items() if known.until > now}
+                self._special, self._sweep_at = alive, max(_SWEEP, 2 * len(alive))
 
     def recall(self, queue: FetchQueue, now: int) -> None:
         """Gives a queue that has items again what is known of it."""
         queue.next_fetch = max(now, self._rests.of(queue.id))
-        if self._failures:
-            failures, doublings, until = self._failures.pop(queue_hash(queue.id), (0, 0, 0))
-            if until > now:
-                queue.failures, queue.doublings = failures, doublings
+        known = self._special.pop(queue_hash(queue.id), None) if self._special else None
+        if known is not None:
+            if known.until > now:
+                queue.failures, queue.doublings = known.failures, known.doublings
+            if known.delays:
+                queue.delays, queue.crawl_delay = known.delays, max(known.delays.values())
+
+
+class _Special(NamedTuple):
+    """What few queues have."""
+
+    until: int
+    """When failures do not count any more (ms)."""
+    failures: int
+    doublings: int
+    delays: dict[str, int] | None
+    """The Crawl-Delay of its hosts (ms)."""
 
 
 class Rests:

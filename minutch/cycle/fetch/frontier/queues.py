@@ -189,14 +189,16 @@ class FetchQueues:
 
     # -- rests -------------------------------------------------------------------------------------
 
-    def set_crawl_delay(self, item: FetchItem, delay: int) -> None:
-        """Takes over the Crawl-Delay (ms) that robots.txt of an item's host asks for."""
+    def set_crawl_delay(self, item: FetchItem, delay: int | None) -> bool:
+        """Takes over the Crawl-Delay (ms) that robots.txt of an item's host asks for; False if it
+        was known.
+        """
         queue = self.queues[item.queue_id]
-        if queue.delays is None:
-            queue.delays = {}
-        if queue.delays.get(item.host) != delay:
-            queue.delays[item.host] = delay
-            queue.crawl_delay = max(queue.delays.values())
+        return queue.delay_by_robots(item.host, delay, self.settings.crawl_delay)
+
+    def ask(self, queue: FetchQueue, now: int) -> None:
+        """Notes for `news` that a queue is being asked."""
+        self._memory.asked(queue.id, now + queue.delay + ON_ITS_WAY)
 
     def rest(self, host: str, until: int, now: int) -> None:
         """Lets `host` rest until then (ms); never shortens a rest. The host is given up if that is
@@ -286,7 +288,7 @@ class FetchQueues:
         """Opens another list, without a time limit; `forgive` says who has another try."""
         self.settings = replace(self.settings, time_limit=NEVER)
         self._ended, self._is_turning = None, False
-        self._memory.forgive(now + self.settings.patience, now)
+        self._memory.forgive(now + self.settings.patience)
 
     def leave_deferred(self, now: int) -> None:
         """Drops what waits, each host's for the reason for which it rests; later fetches ask."""
@@ -430,7 +432,7 @@ class FetchQueues:
         self._waiting -= 1
         self.in_progress += 1
         self._take_own_delay(queue, item, now)
-        self._memory.asked(queue.id, now + queue.delay + ON_ITS_WAY)
+        self.ask(queue, now)
         self._schedule(queue, now)
         return item
 
