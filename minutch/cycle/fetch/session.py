@@ -101,7 +101,11 @@ class FetchSession:
         """Takes an item that another process hands over, maybe from a list before; a link only if
         it was not followed yet.
         """
-        if item.redirects or self.follower is None or self.follower.is_new(item.url):
+        if item.redirects:
+            is_new = not self.frontier.has(item.url)
+        else:
+            is_new = self.follower is None or self.follower.is_new(item.url)
+        if is_new:
             self.results.follow(item)
             self.loop.add(item)
 
@@ -193,6 +197,7 @@ def open_session(
         pause,
         wakeup,
         follower,
+        frontier.has,
     )
     loop = FetchLoop(
         settings,
