@@ -1,10 +1,10 @@
 """Reads the records of a range of keys, each kind as a table, and joins them by URL.
 
 Of several fetches of a URL the newest counts, by the times of the fetches (of equally new ones that
-of the last segment, by the order of names), and with it the parse, text and content of its segment.
-A failure that is tried again counts only where there is nothing else; a page that was found not
-modified is the newest one that was fetched. Where a segment lacks the parse, that of the last
-segment that has one counts.
+of the last segment, by the order of names; within a segment the last, which a page may have inside
+another one), and with it the parse, text and content of its segment. A failure that is tried again
+counts only where there is nothing else; a page that was found not modified is the newest one that
+was fetched. Where a segment lacks the parse, that of the last segment that has one counts.
 """
 
 from __future__ import annotations
@@ -250,9 +250,8 @@ def _newest(fetches: pl.DataFrame) -> pl.DataFrame:
         code == status.STATUS_PARSE_FAILED  # CrawlDatum.hasFetchStatus
     )
     rows = fetches.select("key", "status", "fetch_time", SEGMENT).with_row_index(ROW)
-    rows = rows.filter(is_fetch).sort(
-        code != status.STATUS_FETCH_RETRY, "fetch_time", maintain_order=True
-    )
+    rows = rows.filter(is_fetch).unique(["key", SEGMENT], keep="last", maintain_order=True)
+    rows = rows.sort(code != status.STATUS_FETCH_RETRY, "fetch_time", maintain_order=True)
     newest = rows.unique("key", keep="last", maintain_order=True)
     live = newest.filter(code == status.STATUS_FETCH_NOTMODIFIED)["key"]
     if len(live):
