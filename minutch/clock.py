@@ -143,6 +143,7 @@ class OnwardClock:
         new = self._file.with_name(f".{self._file.name}.new")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
+            new.unlink(missing_ok=True)  # a link in its place is not followed
             new.write_text(f"{self._boot} {self._ahead}\n", encoding="ascii")
             new.replace(self._file)
         except OSError as exc:

@@ -11,17 +11,20 @@ Every module logs through `logging.getLogger(__name__)`; only the CLI calls `con
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ELOOP
+from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
-from os import SEEK_END
 from pathlib import Path
 from typing import Any, TextIO
 
 from minutch import processwide
+from minutch.errors import StoreError
 from minutch.job import CLEAR
 from minutch.processwide import LogSettings
 from minutch.terminal import raw, visible, visible_line
@@ -95,7 +98,7 @@ def complaints(log_file: Path, offset: int) -> Counter[str]:
     if not log_file.is_file():
         return found
     with log_file.open("rb") as stream:
-        stream.seek(offset if offset <= stream.seek(0, SEEK_END) else 0)
+        stream.seek(offset if offset <= stream.seek(0, os.SEEK_END) else 0)
         for line in stream.read().decode("utf-8", "replace").splitlines():
             match = _COMPLAINT.match(line)
             kind = _kind(match[1], match[2]) if match else None
@@ -145,6 +148,23 @@ class _FileHandler(WatchedFileHandler):
             super().close()
 
 
+class _CrawlsFileHandler(_FileHandler):
+    """One in a folder that may have come from somebody else: a link is not followed."""
+
+    def _open(self) -> TextIOWrapper:
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(self.baseFilename, flags, 0o644)
+        except OSError as exc:
+            if exc.errno != ELOOP:
+                raise
+            raise StoreError(
+                f"{self.baseFilename}: expected a file, found a link, which is not followed in a"
+                " crawl's folder: remove it, or name another folder by NUTCH_LOG_DIR"
+            ) from exc
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
+
+
 class _ShortFormatter(_Formatter):
     """A formatter for people who watch: `warning: …`."""
 
@@ -165,7 +185,7 @@ def log_to(path: Path, stream: TextIO) -> Path | None:
     if used is None:
         return None
     if used.file is None:
-        configure(stream, level=used.level, log_file=path, only_live=used.only_live)
+        configure(stream, level=used.level, log_file=path, only_live=used.only_live, in_crawl=True)
     return used.file or path
 
 
@@ -174,7 +194,7 @@ def also_to(path: Path) -> Iterator[None]:
     """While this lasts, a file also has what minutch logs, for a program that has its own way to
     log; its handlers get no more than before.
     """
-    root, own = logging.getLogger(), _FileHandler(path, encoding="utf-8", errors="replace")
+    root, own = logging.getLogger(), _CrawlsFileHandler(path, encoding="utf-8", errors="replace")
     own.setFormatter(_Formatter(FORMAT))
     own.addFilter(lambda record: record.name.startswith("minutch"))
     least, others = root.level, list(root.handlers)
@@ -208,15 +228,16 @@ def configure(
     level: int = logging.INFO,
     log_file: Path | None = None,
     only_live: bool = False,
+    in_crawl: bool = False,
 ) -> list[logging.Handler]:
     """Sends everything of `level` and above to `stream`, and appends it to `log_file` if there is
     one.
 
     With `only_live`, `stream` gets progress and warnings only, and of these none about a single
-    page. Returns the handlers, so that they can be removed again. Earlier handlers of the
-    root logger are closed.
+    page. A file `in_crawl`, a crawl's folder, may be no link. Returns the handlers, so that they
+    can be removed again. Earlier handlers of the root logger are closed.
     """
-    processwide.change(log=LogSettings(level, log_file, only_live))
+    processwide.change(log=LogSettings(level, log_file, only_live, in_crawl))
     root = logging.getLogger()
     for handler in list(root.handlers):
         root.removeHandler(handler)
@@ -226,7 +247,8 @@ def configure(
         handlers[0].addFilter(_is_live)
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        handlers.append(_FileHandler(log_file, encoding="utf-8", errors="replace"))
+        kind = _CrawlsFileHandler if in_crawl else _FileHandler
+        handlers.append(kind(log_file, encoding="utf-8", errors="replace"))
     for handler in handlers:
         handler.setFormatter(_Formatter(FORMAT))
         root.addHandler(handler)

@@ -149,7 +149,13 @@ def _served(settings: ProcessSettings, main: Callable[..., None], *args: Any) ->
     _end_at_hang_up()
     processwide.use(settings)
     if used := settings.log:
-        log.configure(sys.stderr, level=used.level, log_file=used.file, only_live=used.only_live)
+        log.configure(
+            sys.stderr,
+            level=used.level,
+            log_file=used.file,
+            only_live=used.only_live,
+            in_crawl=used.in_crawl,
+        )
     _work(main, *args)
 
 

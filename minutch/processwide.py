@@ -24,6 +24,10 @@ class LogSettings:
     file: Path | None = None
     only_live: bool = False
     """Whether the stream shows progress and warnings only."""
+    in_crawl: bool = False
+    """Whether the file lies in a crawl's folder, which may have come from somebody else: then it
+    may be no link.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """Keeps a cache from run to run in SQLite, beside Nutch's own files; it may be lost at any time.
 
 Losing it costs a few requests, nothing else, so nothing here raises. A file that turns out to be
-damaged, at whatever moment, is put aside under `<name>.damaged` and a new one takes its place; the
-log says so once. Where no file can be written, memory serves until the process ends. Several
-processes may have one file open.
+damaged, at whatever moment, or none of ours, is put aside under `<name>.damaged` and a new one
+takes its place; the log says so once. A link is not followed: a crawl folder that came from
+somebody else would have us write to any database. Where no file can be written, memory serves until
+the process ends. Several processes may have one file open.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import sqlite3
 import zlib
@@ -22,6 +24,8 @@ log = logging.getLogger(__name__)
 WAIT: Final = 5.0
 """Seconds for which one process waits for another's write."""
 _IN_MEMORY: Final = ":memory:"
+_APPLICATION: Final = 0x6D6E7463
+"""By which a file says that it is ours (PRAGMA application_id)."""
 _DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR})
 
 T = TypeVar("T")
@@ -48,7 +52,10 @@ class StateFile:
         for _ in range(2):
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._refuse_links()
                 return self._connect(str(self.path))
+            except _NotOursError as error:
+                self._put_aside(error)
             except (sqlite3.Error, OSError) as error:
                 if not _is_damage(error):
                     log.warning("%s: can't be used, nothing is remembered: %s", self.path, error)
@@ -56,16 +63,24 @@ class StateFile:
                 self._put_aside(error)
         return self._connect(_IN_MEMORY)
 
+    def _refuse_links(self) -> None:
+        """Raises OSError for a link in the place of the file, of its folder or of SQLite's own."""
+        beside = (self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-shm"))
+        for path in (self.path.parent, self.path, *beside):
+            if path.is_symlink():
+                raise OSError(errno.ELOOP, "a link, which is not followed", str(path))
+
     def _look(self) -> sqlite3.Connection | None:
         """Returns the file, to be read; None if it can't be."""
         if not self.path.is_file():
             return None
         db = None
         try:
+            self._refuse_links()
             db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", timeout=WAIT, uri=True)
             if self._version_of(db) == self._version:
                 return db
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             log.warning("%s: can't be read: %s", self.path, error)
         if db is not None:
             db.close()
@@ -87,10 +102,13 @@ class StateFile:
     def _make_tables(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
         if self._version_of(db) != self._version:  # or another process has made them meanwhile
-            for (name,) in db.execute(
-                "SELECT name FROM sqlite_schema WHERE type = 'table'"
-            ).fetchall():
+            tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+            (owner,) = db.execute("PRAGMA application_id").fetchone()
+            if tables and owner != _APPLICATION:
+                raise _NotOursError("a database of something else, or of a version before")
+            for (name,) in tables:
                 db.execute(f'DROP TABLE "{name}"')
+            db.execute(f"PRAGMA application_id={_APPLICATION}")
             for statement in self._schema.split(";"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version={self._version}")
@@ -167,6 +185,10 @@ class StateFile:
         tb: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class _NotOursError(Exception):
+    """The file is another program's."""
 
 
 def _is_damage(error: Exception) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from minutch import processwide
+from minutch.errors import StoreError
 from minutch.log import also_to, complaints, configure
 
 
@@ -141,3 +142,13 @@ def test_a_program_that_logs_in_its_own_way_hears_what_it_heard(tmp_path: Path) 
     assert [line.split(": ")[1] for line in lines] == [
         f"{name} {each}" for name in names[:2] for each in (20, 30)
     ]
+
+
+def test_a_link_in_a_crawls_folder_is_no_log(tmp_path: Path) -> None:
+    """A crawl that came from somebody else would have lines appended to any file."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine\n")
+    (tmp_path / "crawl.log").symlink_to(precious)
+    with pytest.raises(StoreError, match=r"crawl\.log: expected a file, found a link"):
+        configure(io.StringIO(), log_file=tmp_path / "crawl.log", in_crawl=True)
+    assert precious.read_text() == "mine\n"

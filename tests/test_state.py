@@ -140,3 +140,39 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     with StateFile(tmp_path / "deep" / "s.sqlite", SCHEMA, read_only=True) as state:
         assert state.read("SELECT k FROM t") == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_of_something_else_is_put_aside_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "s.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE precious (x)")
+        other.execute("INSERT INTO precious VALUES (1)")
+    other.close()
+    with filled(path, 3) as state:
+        assert state.read("SELECT count(*) FROM t") == [(3,)]
+    with sqlite3.connect(path.with_suffix(".damaged")) as other:
+        assert other.execute("SELECT x FROM precious").fetchall() == [(1,)]
+    other.close()
+    assert "a database of something else" in caplog.text
+
+
+@pytest.mark.parametrize("link", ["state", "state/s.sqlite", "state/s.sqlite-wal"])
+def test_links_are_not_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, link: str
+) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    filled(folder / "s.sqlite", 3).close()
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    place = tmp_path / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(folder if link == "state" else folder / place.name)
+    for read_only in (False, True):
+        with StateFile(
+            tmp_path / "state" / "s.sqlite", "CREATE TABLE t (k)", read_only=read_only
+        ) as state:
+            state.write("INSERT INTO t VALUES (?)", [(1,)])
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert "a link, which is not followed" in caplog.text

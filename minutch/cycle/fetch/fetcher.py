@@ -209,6 +209,9 @@ def working(segment: Segment) -> Iterator[Path]:
             except LockedError as exc:  # this one: steps that run meanwhile have locks, too
                 raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
             remove(done)
+            link = next((path for path in (work, *work.rglob("*")) if path.is_symlink()), None)
+            if link is not None:
+                raise StoreError(f"{link}: expected a file, found a link, which no fetch makes")
             if segment.has(CRAWL_FETCH) and not segment.is_half_fetched():
                 raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
             yield work

@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 LOCK_NAME = ".locked"
 _LONGEST = 1024
 """Bytes that are read of a lock file."""
+_OPEN: Final = os.O_RDWR | os.O_NOFOLLOW
+"""A link in the place of a lock would have any file overwritten."""
 _OWNER: Final = re.compile(r"([0-9]{1,9}) (\S+) ([0-9]{1,18})\s*")
 _CANDIDATE: Final = re.compile(rf"{re.escape(LOCK_NAME)}\.([0-9]{{1,9}})-.*")
 _LOOK: Final = 0.2
@@ -174,7 +176,7 @@ def _acquire(path: Path, force: bool) -> int:
     for left in left_candidates(path.parent):
         left.unlink(missing_ok=True)
     candidate = path.with_name(f"{LOCK_NAME}.{os.getpid()}-{threading.get_ident()}")
-    descriptor = os.open(candidate, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    descriptor = os.open(candidate, _OPEN | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         _lock_file(descriptor)
         _write_owner(descriptor)
@@ -208,7 +210,7 @@ def _take_over(path: Path, force: bool) -> int | None:
     Raises LockedError for any other owner's; with `force` such a file is removed.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, _OPEN)
     except FileNotFoundError:
         return None
     try:

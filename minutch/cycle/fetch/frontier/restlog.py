@@ -81,6 +81,7 @@ class RestLog:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             alive = _alive(self._path.read_bytes(), self._now()) if self._path.exists() else {}
             lines = _lines(alive.items())
+            new.unlink(missing_ok=True)  # a link in its place is not followed
             new.write_bytes(lines)
             new.replace(self._path)
             self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
