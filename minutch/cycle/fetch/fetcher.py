@@ -20,15 +20,11 @@ from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.display import host_table, result_table
-from minutch.cycle.fetch.fetchprocesses import processes_for
+from minutch.cycle.fetch.fetchprocesses import number_of
 from minutch.cycle.fetch.frontier.hoststate import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.listfetch import (
-    Interrupted,
-    ListFetch,
-    cycles_seldom_sought,
-)
+from minutch.cycle.fetch.listfetch import Interrupted, ListFetch
 from minutch.cycle.fetch.remotesegment import fetched_here
 from minutch.cycle.fetch.results.captures import archiving
 from minutch.cycle.fetch.settings import FetchSettings
@@ -119,8 +115,7 @@ def fetch(
         if job.interrupted and ledger.settled < ledger.generated:
             _report(ledger, stats)
             raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
-        ledger.check(str(segment))
-        parsed = job.close(ledger.generated)
+        parsed = job.close(job.checked(ledger))
         mark_success(conf, job.segment.path)
     _report(ledger, stats)
     if parsed:
@@ -147,7 +142,7 @@ def _job(
     removed.
     """
     if runs_here(conf):
-        with fetched_here(path) as here, working(Segment(here)) as work, cycles_seldom_sought():
+        with fetched_here(path) as here, working(Segment(here)) as work:
             if (work / BEGUN).exists():
                 raise StoreError(
                     f"{path}: its fetch was begun with minutch.engine=spark: finish it so, "
@@ -155,7 +150,7 @@ def _job(
                 )
             state = Path(conf.get(STATE_PROPERTY) or state_folder(here))
             files = generate_files(here)
-            count = settings.processes or processes_for(files, settings.places, workers())
+            count = number_of(settings, files, workers())
             yield ListFetch(
                 Segment(here),
                 files,

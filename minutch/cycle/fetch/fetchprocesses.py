@@ -13,7 +13,7 @@ when every child is idle and has received all that was sent to it, nothing can c
 the parent lets them finish, or go on with another list (`turn`, `take`; lists are numbered from 0).
 Children leave signals to the parent, and end when it dies.
 
-Where nobody says how many there are to be (`processes_for`), it is one on most machines: at full
+Where nobody says how many there are to be (`number_of`), it is one on most machines: at full
 speed a process keeps a core busy, and its parse workers another.
 """
 
@@ -37,6 +37,7 @@ from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.neighbours import Neighbours, Share
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.session import FetchSession, SessionFiles
+from minutch.cycle.fetch.settings import BY_IP, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, together
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import MinutchError, StoreError
@@ -61,6 +62,19 @@ def processes_for(files: Iterable[Path], places: int, cores: int) -> int:
     """
     size = sum(path.stat().st_size for path in files)
     return max(1, min(cores // 2, size // LIST_BYTES, places // PLACES))
+
+
+def number_of(settings: FetchSettings, files: Iterable[Path], cores: int) -> int:
+    """Returns the number of processes that fetch a list.
+
+    One where queues are named by addresses: of a host that has several, each process might hear of
+    another one first, and two would ask it.
+    """
+    if settings.queues.mode == BY_IP:
+        if settings.processes > 1:
+            log.warning("Fetcher: fetcher.queue.mode=byIP: one process, not %d", settings.processes)
+        return 1
+    return settings.processes or processes_for(files, settings.places, cores)
 
 
 # -- in a child ------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ flight finish, a second one stops at once; either way the next run fetches the U
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
 from minutch.cycle.fetch.frontier.hostmemory import HostMemory
+from minutch.cycle.fetch.frontier.listindex import listed_urls
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.listener import ProcessListener
 from minutch.cycle.fetch.neighbours import Alone, Neighbours
@@ -40,7 +41,7 @@ from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.segment.store import Segment
-from minutch.errors import MinutchError
+from minutch.errors import MinutchError, StoreError
 from minutch.hadoop.formats.sequencefile import NONE, RECORD
 from minutch.job import Counters
 from minutch.processwide import command_line
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
+NAMED: Final = 5
+"""URLs that an error names."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Tick = Callable[[Snapshot], None]
@@ -127,6 +130,31 @@ class ListFetch:
         ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
         ledger.merge(self.resumed.ledger.outcomes)
         return ledger, stats
+
+    def checked(self, ledger: Ledger, files: Sequence[Path] = ()) -> int:
+        """Returns the number of URLs in the list (`files`, if it has grown), all of which have an
+        outcome: by the ledger, or by the logs if that does not add up. Raises StoreError with those
+        that have none, which the next run fetches. Those that have two are only told of.
+        """
+        if ledger.settled == ledger.generated:
+            return ledger.generated
+        listed = Counter(listed_urls(files or self.files))
+        settled = resume(self.logs).settled
+        missing, again = listed - settled, settled - listed
+        if missing:
+            raise StoreError(
+                f"{self.segment}: {missing.total()} of {listed.total()} URLs of the fetch list have"
+                f" no outcome ({_some(missing)}); run fetch on the same segment again to fetch them"
+            )
+        log.error(
+            "%s: the ledger does not add up: %d URLs in the fetch list, %d outcomes in the logs;"
+            " more than one has %s",
+            self.segment,
+            listed.total(),
+            settled.total(),
+            _some(again) or "none",
+        )
+        return listed.total()
 
     def close(self, listed: int) -> Counters:
         """Puts what was fetched into the segment; `listed` URLs are settled. Returns the counters
@@ -227,6 +255,12 @@ def _run_together(
         with serving, watcher.obeying(processes.hold):
             processes.run()
     return processes.ledger, processes.stats
+
+
+def _some(urls: Counter[str]) -> str:
+    """Names the first of some URLs."""
+    first = sorted(urls)[:NAMED]
+    return ", ".join(first) + (", …" if len(urls) > NAMED else "")
 
 
 @contextmanager
@@ -330,20 +364,3 @@ def _as_begun(settings: FetchSettings, resumed: Resumed) -> FetchSettings:
         command_line("parse"),
     )
     return replace(settings, parse=False)
-
-
-@contextmanager
-def cycles_seldom_sought() -> Iterator[None]:
-    """Python looks for cycles every 20,000 objects, not every 700, and no more at what is there
-    already.
-
-    A fetch makes hardly any: by default the looking takes a tenth of its time.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, before[2])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()

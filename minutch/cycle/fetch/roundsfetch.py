@@ -31,7 +31,7 @@ from minutch.cycle.fetch.fetcher import (
     settings_of,
     working,
 )
-from minutch.cycle.fetch.fetchprocesses import FetchProcesses, processes_for
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses, number_of
 from minutch.cycle.fetch.frontier.hoststate import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
@@ -87,8 +87,6 @@ class RoundsFetch:
     """That of all processes; limits of time and rests go by it. Dates are anchored by list."""
     _count: int = 0
     """Lists until now."""
-    _width: int = 0
-    """The number of processes, by the first list; 0: not known yet."""
 
     def __post_init__(self) -> None:
         self._clock = SteadyClock(self.context.clock)
@@ -108,14 +106,8 @@ class RoundsFetch:
         come.
         """
         try:
-            if self._processes is not None and self._thread is None:
-                self._processes.kill()  # a signal came as they had started
-            elif self._processes is not None and self._thread is not None:
-                self._processes.finish() if kind is None else self._processes.stop()
-                self._until(self._has_ended, check=False)
-                self._thread.join()
-                for line in host_table(self._processes.stats):
-                    log.info("Fetcher: %s", line)
+            if self._processes is not None:
+                self._end(self._processes, in_order=kind is None)
         finally:
             for one in self._open:
                 one.lock.__exit__(kind or Interrupted, error or Interrupted(), tb)
@@ -129,6 +121,11 @@ class RoundsFetch:
     def begin(self, path: Path, context: JobContext) -> None:
         """Begins with the list of a segment; none may be open. Raises StoreError, ConfigError."""
         one = self._opened(path, context)
+        if self._processes is not None and self._processes.count < one.job.settings.processes:
+            self._end(self._processes)  # the list is worth more of them; nothing is in flight
+            if self.interrupted:
+                self._leave()
+            self._processes = None
         if self._processes is None:
             self._start(one)
             return
@@ -184,8 +181,7 @@ class RoundsFetch:
             ledger.merge(part.outcomes)
         with one.lock:
             self._open.remove(one)
-            ledger.check(str(one.job.segment))
-            parsed = one.job.close(ledger.generated)
+            parsed = one.job.close(one.job.checked(ledger, generate_files(one.job.segment.path)))
             one.succeed()
         for line in result_table(ledger):
             log.info("Fetcher: %s", line)
@@ -215,9 +211,8 @@ class RoundsFetch:
         if settings.warc is not None:
             conf = archiving(conf)
         files = generate_files(path)
-        self._width = self._width or settings.processes
-        self._width = self._width or processes_for(files, settings.places, workers())
-        settings = replace(settings, processes=self._width)
+        count = number_of(settings, files, workers())
+        settings = replace(settings, processes=max(count, self._count_of_processes))
         state = Path(conf.get(STATE_PROPERTY) or state_folder(path))
         with ExitStack() as stack:
             work = stack.enter_context(working(segment))
@@ -237,8 +232,14 @@ class RoundsFetch:
         log.info("Fetcher: open segments: %s", ", ".join(o.job.segment.name for o in self._open))
         return one
 
+    @property
+    def _count_of_processes(self) -> int:
+        return 0 if self._processes is None else self._processes.count
+
     def _start(self, one: _OpenList) -> None:
         job, watch = one.job, self._watch
+        one.number, self._count = 0, 1  # they count from their first list
+        self._stack.close()  # of those before
         processes = FetchProcesses(job.settings.processes, job.session, self._tick, goes_on=True)
         self._processes = processes  # a signal has to find them, also while they start
         self._is_waiting = True  # and who starts them must not be thrown out of that
@@ -251,6 +252,18 @@ class RoundsFetch:
             self._stack.enter_context(watch.obeying(processes.hold))
         self._thread = threading.Thread(target=self._pass_messages, name="fetch", daemon=True)
         self._thread.start()
+
+    def _end(self, processes: FetchProcesses, *, in_order: bool = True) -> None:
+        """Ends the processes, when they have nothing left, or what is in flight has come."""
+        if self._thread is None:
+            processes.kill()  # a signal came as they had started
+            return
+        processes.finish() if in_order else processes.stop()
+        self._until(self._has_ended, check=False)
+        self._thread.join()
+        self._thread = None
+        for line in host_table(processes.stats):
+            log.info("Fetcher: %s", line)
 
     def _turn(self, one: _OpenList, *, settled: bool) -> int:
         processes, begun = self._running, len(one.job.files)

@@ -28,6 +28,8 @@ from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.overlap import FewHosts
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch import fetchprocesses, roundsfetch
+from minutch.cycle.fetch.fetchprocesses import FetchProcesses
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.roundsfetch import RoundsFetch
 from minutch.cycle.segment.store import Segment, segments_in
@@ -249,6 +251,27 @@ def test_list_after_list_opens_no_more_files(
     crawl(tmp_path / "crawl", options, context=context)
     assert len(opened) >= 5
     assert max(opened[3:]) <= max(opened[1:3]) + 2, opened
+
+
+def test_a_list_that_is_worth_more_processes_gets_them(
+    server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first list of a crawl may be a single site's page. No host rests for less."""
+    counts: list[int] = []
+    start = FetchProcesses.start
+
+    def started(self: FetchProcesses) -> None:
+        counts.append(self.count)
+        start(self)
+
+    monkeypatch.setattr(FetchProcesses, "start", started)
+    monkeypatch.setattr(fetchprocesses, "LIST_BYTES", 120)
+    monkeypatch.setattr(roundsfetch, "workers", lambda: 4)
+    (tmp_path / "seeds.txt").write_text(server.url(QUICK[0]) + "\n")
+    crawl(tmp_path / "crawl", CrawlOptions(-1, tmp_path / "seeds.txt"), context=context_of())
+    assert counts == [1, 2]
+    assert fetched(tmp_path) == {server.url(QUICK[0], path): 1 for path in ("/", "/a", "/b")}
+    assert min(gap for gaps in server.gaps().values() for gap in gaps) > DELAY - 0.02
 
 
 class Set(SystemClock):

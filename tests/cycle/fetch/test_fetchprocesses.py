@@ -10,22 +10,32 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
+from minutch.clock import SteadyClock, SystemClock
 from minutch.cycle.fetch import fetcher, fetchprocesses
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.fetchprocesses import (
     LIST_BYTES,
     FetchProcesses,
     _Worker,
+    number_of,
     processes_for,
 )
 from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.neighbours import Share
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.errors import StoreError
+from minutch.hadoop.formats.compress import DEFAULT_CODEC
+from minutch.records.crawldatum import STATUS_FETCH_GONE, CrawlDatum
 from tests.cycle.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import (
@@ -265,3 +275,46 @@ def test_a_large_list_is_shared_among_processes(
     )
     assert fetch_segment(segment, given, threads=40)["fetched"] == 40
     assert started == [int(wanted) or 2]
+
+
+def test_queues_named_by_addresses_are_one_process_s(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A name with several addresses is another one to each that asks."""
+    conf = conf_for(minutch__fetch__processes="3", fetcher__queue__mode="byIP")
+    settings = FetchSettings.from_conf(conf, 0)
+    assert number_of(settings, [], 8) == 1
+    assert "one process, not 3" in caplog.text
+    by_host = replace(settings, queues=replace(settings.queues, mode="byHost"))
+    assert number_of(by_host, [], 8) == 3
+
+
+def test_a_ledger_that_does_not_add_up_names_urls_and_bars_no_way(
+    server: MisbehavingServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A URL with two outcomes is told of and the segment closed; one without any is named, and
+    fetched by the next run.
+    """
+    urls = pages(server, 4)
+    segment = make_segment(tmp_path, urls)
+    work = segment.path / "_fetch"
+    work.mkdir()
+    datum = CrawlDatum(STATUS_FETCH_GONE, 100, 1.0)
+    for name in ("log-0", "log-1"):
+        frame = Frame(Outcome.GONE, [urls[0]])
+        frame.add(Part.FETCH, urls[0], datum.to_bytes())
+        with FetchLog(work / name, DEFAULT_CODEC) as log:
+            log.append(frame)
+    fetch_segment(segment, conf_for())
+    assert f"more than one has {urls[0]}" in caplog.text
+    assert set(fetched(segment)) == set(urls)
+    job = ListFetch(
+        segment, [segment.path / "crawl_generate" / "part-r-00000"], work,
+        FetchSettings.from_conf(conf_for(), 0), FetchComponents(conf_for()),
+        SteadyClock(SystemClock()), tmp_path,
+    )  # fmt: skip
+    ledger = Ledger()
+    ledger.generated = 4
+    with pytest.raises(StoreError, match="4 of 4 URLs of the fetch list have no outcome") as error:
+        job.checked(ledger)
+    assert all(url in str(error.value) for url in urls)

@@ -21,7 +21,6 @@ from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import OUTCOMES, Ledger
 from minutch.cycle.fetch.listfetch import (
     ListFetch,
-    cycles_seldom_sought,
 )
 from minutch.cycle.fetch.remotesegment import copy_folder, folder_of, own_folder
 from minutch.cycle.fetch.results.closing import write_list
@@ -90,14 +89,13 @@ class ListTask:
             _take_stopped(self._stopped(part), here)
             channel = TaskChannel(self.fetch, part)
             stack.callback(channel.close)
-            stack.enter_context(cycles_seldom_sought())
             job = self._job(here, part, channel)
             ledger, stats = job.run(sys.stderr, f"list {part}", channel)
             result = Fetched(ledger, stats)
             if ledger.settled < ledger.generated:
                 self._bring(here, task.folder / "stopped", self._stopped(part))
             else:
-                ledger.check(f"list {part} of {self.path}")
+                listed = job.checked(ledger)
                 fresh = task.folder / place.name
                 fresh.mkdir()
                 write_list(
@@ -107,7 +105,7 @@ class ListTask:
                     job.logs,
                     job.parts,
                     self.settings.form,
-                    ledger.generated,
+                    listed,
                 )
                 if (here / WARC).is_dir():
                     copy_folder(here / WARC, fresh / WARC)

@@ -143,6 +143,11 @@ class TaskFetch:
                 raise
             return writing.result()
 
+    def checked(self, ledger: Ledger) -> int:
+        """Returns the number of listed URLs; each task has checked its own. Raises StoreError."""
+        ledger.check(str(self.segment))
+        return ledger.generated
+
     def close(self, listed: int) -> Counters:
         """Moves the parts of all lists into the segment. Done again after a kill, it goes on. What
         parses gave is not counted.
