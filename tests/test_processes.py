@@ -73,6 +73,15 @@ def test_workers_and_theirs_end_with_a_process_that_is_killed(how: str, moment: 
     process.communicate(timeout=60)
 
 
+def test_a_fetch_starts_its_processes_as_forks() -> None:
+    """What loads Polars before it starts them has each of them load everything anew: seconds."""
+    code = "import sys, minutch.commands.fetch, minutch.cycle.fetch.fetcher; print(*sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "polars" not in found.stdout.split()
+
+
 def running(group: int) -> list[str]:
     """The processes of a session, but for those that only wait to be asked for their exit code."""
     found = []

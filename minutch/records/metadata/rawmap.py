@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.javahash import hash_map_order, text_hash
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Writable, lookup
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _SIZE = struct.Struct(">i")
 _NAME_LENGTH = struct.Struct(">H")
