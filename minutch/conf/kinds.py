@@ -99,6 +99,7 @@ NGRAMS: Final = Kind(
 )
 
 KINDS: Final[dict[str, Kind]] = {
+    "crawl.compact": one_of("endless", "true", "false"),
     "db.ignore.external.links.mode": one_of("byHost", "byDomain", ignore_case=True),
     "db.stats.score.quantiles": _numbers(0, 1),
     "fetcher.queue.mode": one_of("byHost", "byDomain", "byIP"),

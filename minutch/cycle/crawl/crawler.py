@@ -31,8 +31,9 @@ from minutch.cycle.fetch.frontier.hoststate import CLOCK_FILE, FetchState, state
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.index.writers import keep_documents, reach_writers
+from minutch.cycle.segment.compaction import FAN, MADE, MERGED, CompactOptions
 from minutch.cycle.segment.store import Segment
-from minutch.errors import ConfigError, MinutchError
+from minutch.errors import ConfigError, FormatError, MinutchError, StoreError
 from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
@@ -43,6 +44,7 @@ from minutch.work.tables.lock import lock
 if TYPE_CHECKING:
     from minutch.cycle.fetchlist.generate import Generated
 
+COMPACT = "crawl.compact"
 STOP = ".STOP"
 LOG = "crawl.log"
 
@@ -103,6 +105,8 @@ class Crawler:
         self.screen = Screen(self.context)
         named = self.context.conf.get_trimmed("generate.hostdb")
         self._is_last = False
+        self._ended: list[str] = []
+        """The segment of the last round that is over."""
         self._is_refused = False
         """All pages of the last round were refused by our own settings, as they would be again."""
         self._next_due: int | None = None
@@ -169,6 +173,8 @@ class Crawler:
             self._place(number)
             if waiting:
                 self._go_on(*waiting.pop(0))
+                if not waiting:
+                    self._compact()
             elif not self._new_round(number) and (self._is_last or not self._wait()):
                 break
 
@@ -260,6 +266,8 @@ class Crawler:
         made = self._listed(found)
         for segment in sorted(made):
             self._finish(Round(segment.name, ["generate"]), self.steps)
+        if made:
+            self._compact()
         return bool(made) and not self._is_refused
 
     def _listed(self, found: Generated) -> list[Path]:
@@ -321,11 +329,36 @@ class Crawler:
         outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
         self.screen.reasons(outcomes)
         self.totals.rounds += 1
+        self._ended = [current.segment]
         if self.context.watch is not None:
             self.context.watch.ended(self.totals.statuses)
         self.totals.outcomes.add(outcomes)
         if self.log_file is not None:
             self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
+
+    def _compact(self) -> None:
+        """Merges the segments of rounds that are over, if it is wished; damage there is no reason
+        to stop the crawl.
+        """
+        wish = self.context.conf.get_trimmed(COMPACT) or "endless"
+        if wish == "false" or (wish == "endless" and self.options.rounds != -1):
+            return
+        if not is_local(self.directory) or len(rounds.segments(self.directory)) < FAN:
+            return
+        seen = ("db_fetched", "db_notmodified", "db_duplicate")
+        pages = sum(self.totals.statuses.get(name, 0) for name in seen)
+        options = CompactOptions(self._open, self._ended, pages or None)
+        common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks)}
+        conf = self.context.conf.with_values(common).freeze()
+        context = replace(self.context, conf=conf, reports={})
+        try:
+            counters = self.perform("compact", self.calls.compact(options, conf), context)
+        except (FormatError, StoreError) as exc:
+            self.screen.note(f"Segments are not merged: {exc}")
+            return
+        if counters.get(MERGED):
+            merged, made = counted(counters[MERGED], "segments"), counters[MADE]
+            self.screen.note(f"{merged} of earlier rounds merged to {made}")
 
     @property
     def _open(self) -> list[str]:

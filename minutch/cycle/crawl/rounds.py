@@ -20,11 +20,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from minutch.cycle.segment.replaced import settle
 from minutch.cycle.segment.segmentnames import finish_others
 from minutch.cycle.segment.store import FETCHING, Segment, segments_in
 from minutch.errors import LockedError, StoreError
+from minutch.hadoop.stores import is_local
 from minutch.work.tables.database import Database
 from minutch.work.tables.install import NEW, sync_path
+from minutch.work.tables.lock import lock
 from minutch.work.tables.workfolders import clear, remove
 
 RECORD = ".round"
@@ -53,7 +56,11 @@ class Round:
         path = crawl_dir / RECORD
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            return cls(str(data["segment"]), [str(step) for step in data["done"]])
+            return cls(
+                str(data["segment"]),
+                [str(step) for step in data["done"]],
+                [str(name) for name in data.get("open", [])],
+            )
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as exc:
@@ -116,6 +123,9 @@ def clear_left_overs(crawl_dir: Path) -> None:
                 pass  # who takes the lock clears away
     folder = crawl_dir / "segments"
     finish_others(folder)
+    if folder.is_dir() and is_local(folder):
+        with suppress(LockedError), lock(folder):
+            settle(folder)
     for name in segments(crawl_dir):
         Segment(folder / name).clear_left_overs()
         remove(folder / name / LOGS_OF_DONE)

@@ -19,8 +19,10 @@ from minutch.cycle.crawl.options import CrawlOptions
 from minutch.job import Counters
 
 if TYPE_CHECKING:
+    from minutch.conf import Configuration
     from minutch.cycle.fetch.fetcher import FetchOptions
     from minutch.cycle.fetchlist.generate import Generated
+    from minutch.cycle.segment.compaction import CompactOptions
 
 Call = partial[Counters]
 """A job's function that lacks its context."""
@@ -174,6 +176,13 @@ class Steps:
 
         options = IndexOptions(linkdb=self.linkdb, delete_gone=True)
         return partial(index, self.crawldb, [segment], options)
+
+    def compact(self, options: CompactOptions, conf: Configuration) -> Call:
+        """Merges the segments of rounds that are over."""
+        from minutch.cycle.crawldb.mergedsegments import known_urls
+        from minutch.cycle.segment.compaction import compact
+
+        return partial(compact, self.segments, known_urls(self.crawldb, conf), options)
 
     def clean(self) -> Call:
         """Deletes from the index what the CrawlDb has as gone or duplicate."""

@@ -7,4 +7,5 @@ Begin with store, which opens one.
     `readseg`                                  lists, dumps and single pages
     `mergesegs`, `mergerules`                  the job, and which records stay
     `mergestreams`, `mergewriter`              reads many segments side by side, writes one
+    `compaction`, `replaced`                   merges in tiers; segments that stand for others
 """

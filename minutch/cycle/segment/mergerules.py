@@ -10,9 +10,11 @@ time of its last fetch; of equal times the greater name decides.
                 and of the links all of the newest segment that has some.
     layered     for segments that take the place of others, so that whoever asks for the newest word
                 on a URL gets the same answer as before. Whole visits stay: the last one; the last
-                that succeeded; the last whose parse did; the last with a content, and with a parse.
-                The first of these goes into the main layer, others into one above it, a segment of
-                its own, which readers take for newer: so no segment has two words on a URL.
+                with a result, and with one that is not that nothing was modified; the last that
+                succeeded; the last whose parse did; the last with a content, and with a parse.
+                The first of these goes into the main layer, the next into one above it, a segment
+                of its own, which readers take for newer, the others into a third: so no segment has
+                two words on a URL, but for one that has four.
 
 Of a URL that is gone or a redirect in the CrawlDb, and was so before `limit`, the last visit's
 fetch alone stays; of one that is not in the CrawlDb any more, nothing from before `limit`.
@@ -63,7 +65,9 @@ MERGE_SCHEMA = pl.Schema(
         "value": pl.Binary(),
     }
 )
+LAYERS: Final = 3
 _VISIT: Final = ["key", "rank"]
+_NO_RESULTS: Final = [STATUS_FETCH_RETRY, STATUS_FETCH_NOTMODIFIED]
 _OVER: Final = [STATUS_DB_GONE, STATUS_DB_REDIR_PERM, STATUS_DB_REDIR_TEMP, STATUS_DB_ORPHAN]
 """Statuses of entries whose pages are of no use any more."""
 
@@ -88,8 +92,7 @@ def results(table: pl.DataFrame, folder: str) -> pl.DataFrame:
     """Returns the records of a folder that count."""
     if folder != CRAWL_FETCH:
         return table
-    none = pl.col("status").is_in([STATUS_FETCH_RETRY, STATUS_FETCH_NOTMODIFIED])
-    return table.filter(is_fetch(), ~none)
+    return table.filter(is_fetch(), ~pl.col("status").is_in(_NO_RESULTS))
 
 
 def together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -176,15 +179,16 @@ def layered(
     is_parsed: Callable[[pl.DataFrame], pl.Series],
     verdicts: Verdicts | None = None,
 ) -> list[Tables]:
-    """Returns the records that stay: those of the main layer, and those of the one above it.
+    """Returns the records that stay, in LAYERS: those of the main one, of the one above it, ...
 
     `is_parsed` tells of records of parse_data which parses succeeded.
     """
     visits, fetched = _kept(tables, times, is_parsed), _fetched(tables)
     if verdicts is not None:
         visits = _judged(visits, verdicts)
-    visits = visits.with_columns(is_main=(pl.col("key") != pl.col("key").shift()).fill_null(True))
-    main, above = dict[str, pl.DataFrame](), dict[str, pl.DataFrame]()
+    layer = pl.int_range(pl.len()).over("key").clip(upper_bound=LAYERS - 1)
+    visits = visits.with_columns(layer=layer)
+    layers: list[dict[str, pl.DataFrame]] = [{} for _ in range(LAYERS)]
     for folder, table in tables.items():
         of_visit = _OF_VISIT.get(folder, pl.lit(True))
         own = table.filter(of_visit).join(visits, on=_VISIT, how="inner", maintain_order="left")
@@ -192,13 +196,13 @@ def layered(
             own = own.filter(~pl.col("is_bare"))
         own = _by_time(own, fetched, times, oldest=True)
         others = _of_links(table.filter(~of_visit), times, verdicts)
-        mine = own.filter("is_main").select(*MERGE_SCHEMA)
+        for number, found in enumerate(layers):
+            found[folder] = own.filter(layer=number).select(*MERGE_SCHEMA)
         if len(others):
-            mine = pl.concat([mine, others])
-            mine = sort_by_key(mine.sort("rank", maintain_order=True) if len(own) else mine)
-        main[folder] = mine
-        above[folder] = own.filter(~pl.col("is_main")).select(*MERGE_SCHEMA)
-    return [main, above]
+            mine = pl.concat([layers[0][folder], others])
+            mine = mine.sort("rank", maintain_order=True) if len(own) else mine
+            layers[0][folder] = sort_by_key(mine)
+    return list(layers)
 
 
 def _kept(
@@ -210,7 +214,12 @@ def _kept(
     empty = pl.DataFrame(schema=MERGE_SCHEMA)
     success = pl.col("status") == STATUS_FETCH_SUCCESS
     known: Mapping[str, Mapping[str, pl.Expr]] = {
-        CRAWL_FETCH: {"is_fetched": pl.lit(True), "is_success": success},
+        CRAWL_FETCH: {
+            "is_fetched": pl.lit(True),
+            "is_success": success,
+            "is_other": pl.col("status") != STATUS_FETCH_NOTMODIFIED,
+            "is_result": ~pl.col("status").is_in(_NO_RESULTS),
+        },
         CRAWL_PARSE: {"is_success": success},
         CONTENT: {"has_content": pl.lit(True)},
         PARSE_DATA: {"has_parse": pl.lit(True)},

@@ -79,6 +79,7 @@ OLDER: Final = "records that newer ones replace, or that are no results"
 WRITTEN: Final = "records written"
 URLS: Final = "URLs in the merged segment"
 SEGMENTS: Final = "segments made"
+PAGES: Final = "pages in the merged segment"
 _IN_NUTCHS_ORDER = (CONTENT, CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT)
 
 
@@ -123,9 +124,9 @@ def mergesegs(
     )
     work = Merging(
         segments=found,
-        times=_times(found),
+        times=fetch_times(found),
         names=[name],
-        compressions={folder: _compression(folder, conf) for folder in folders},
+        compressions={folder: merged_compression(folder, conf) for folder in folders},
         rules=rules,
         filters=SegmentMergeFilters(conf) if options.filtering else None,
         slice_size=options.slice_size,
@@ -161,7 +162,7 @@ class Merging:
     times: Mapping[str, int]
     """When each was fetched, by its path (ms)."""
     names: Sequence[str]
-    """The name of the merged segment; with two, it is made in layers (`mergerules.layered`)."""
+    """The name of the merged segment; with LAYERS, it is made in these (`mergerules.layered`)."""
     compressions: Mapping[str, str]
     rules: UrlRules
     filters: SegmentMergeFilters | None
@@ -262,7 +263,7 @@ def _name(merged: Sequence[Segment], waiting: Sequence[str]) -> str:
     return name_of(max(older)) if older else name_before(str(first))
 
 
-def _times(segments: Sequence[Segment]) -> dict[str, int]:
+def fetch_times(segments: Sequence[Segment]) -> dict[str, int]:
     """Returns when each segment was fetched, by its path: the time of its last fetch (ms); 0
     without one.
     """
@@ -294,7 +295,7 @@ def _common_folders(segments: Sequence[Segment]) -> list[str]:
     return common
 
 
-def _compression(folder: str, conf: Configuration) -> str:
+def merged_compression(folder: str, conf: Configuration) -> str:
     """Returns `compression_of` the folder; here the configuration decides about fetch lists,
     too.
     """
@@ -351,6 +352,8 @@ class Merge:
             counters.add(DROPPED, stay - sum(map(len, tables.values())))
             layers = [tables]
         counters.add(URLS, len(keys))
+        if len(layers) > 1 and CRAWL_FETCH in layers[0]:
+            counters.add(PAGES, len(layers[0][CRAWL_FETCH]))
         return layers, keys, counters
 
     def _verdicts(self, found: list[pl.DataFrame]) -> Verdicts:

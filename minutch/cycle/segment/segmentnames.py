@@ -32,18 +32,18 @@ log = logging.getLogger(__name__)
 
 PREFIX: Final = ".import-"
 RECORD: Final = "import.json"
-_TIME: Final = "%Y%m%d%H%M%S"
+TIME_FORMAT: Final = "%Y%m%d%H%M%S"
 
 
 def segment_name(ms: int) -> str:
     """Returns the name of a segment made at `ms`: local time, as Nutch's."""
-    return datetime.fromtimestamp(ms / 1000).strftime(_TIME)
+    return datetime.fromtimestamp(ms / 1000).strftime(TIME_FORMAT)
 
 
 def time_of(name: str) -> datetime | None:
     """Returns the time that a segment is called after, or a slice of one; None where it is none."""
     try:
-        return datetime.strptime(name.partition("-")[0], _TIME)
+        return datetime.strptime(name.partition("-")[0], TIME_FORMAT)
     except ValueError:
         return None
 
@@ -56,7 +56,7 @@ def name_of(name: str) -> str:
 def name_before(name: str) -> str:
     """Returns the name that is a second less than another; empty where that is no time."""
     time = time_of(name)
-    return "" if time is None else (time - timedelta(seconds=1)).strftime(_TIME)
+    return "" if time is None else (time - timedelta(seconds=1)).strftime(TIME_FORMAT)
 
 
 def place_segment(directory: Path, parent: Path, now: int) -> Path:
@@ -66,7 +66,7 @@ def place_segment(directory: Path, parent: Path, now: int) -> Path:
 
 def _place(directory: Path, parent: Path, time: datetime) -> Path:
     while True:
-        path = parent / time.strftime(_TIME)
+        path = parent / time.strftime(TIME_FORMAT)
         if not path.exists():
             try:
                 if not (copies(directory) and copies(path)):
@@ -126,7 +126,8 @@ def segments_of(folder: Path) -> list[Path]:
 
 def _move(folder: Path, parent: Path) -> list[Path]:
     places = [
-        _place(path, parent, datetime.strptime(path.name, _TIME)) for path in segments_of(folder)
+        _place(path, parent, datetime.strptime(path.name, TIME_FORMAT))
+        for path in segments_of(folder)
     ]
     sync_path(parent)
     return places

@@ -23,7 +23,7 @@ from __future__ import annotations
 import errno
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from pathlib import Path
 import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.cycle.segment.replaced import Hold, visible
 from minutch.cycle.segment.segmentnames import place_segment, segments_of, waiting
 from minutch.cycle.segment.storedrecords import (
     RawRecord,
@@ -49,7 +50,7 @@ from minutch.hadoop.formats.mapfile import DATA, MapFileWriter
 from minutch.hadoop.formats.recordsort import RUN_BYTES, merge_records, sort_records
 from minutch.hadoop.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
-from minutch.hadoop.stores import StorePath, as_path, copies
+from minutch.hadoop.stores import StorePath, as_path, copies, is_local
 from minutch.work.tables import journal
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import are_partitions, part_name, part_paths
@@ -116,8 +117,10 @@ COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
 class Segment:
     """The segment at a path."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, hold: Hold | None = None) -> None:
+        """`hold` is that of a reader, which lives as long as this."""
         self.path = as_path(path)
+        self.hold = hold
 
     def __repr__(self) -> str:
         return f"Segment({str(self.path)!r})"
@@ -399,7 +402,8 @@ def segments_in(directory: Path) -> list[Segment]:
     out.
 
     Those that a killed import has finished are among them, although not yet in their places
-    (`places`).
+    (`places`), and not those that others have replaced. All stay on the disk as long as one of them
+    is in use (`replaced.Hold`).
     """
     if not directory.is_dir():
         raise StoreError(f"Input path does not exist: {directory}")
@@ -408,5 +412,19 @@ def segments_in(directory: Path) -> list[Segment]:
         for entry in directory.iterdir()
         if entry.is_dir() and not entry.name.startswith((".", "_"))
     ]
+    hold = None
+    if is_local(directory):
+        hold = Hold(directory, [entry.name for entry in entries])
+        entries = visible(entries)
     entries += [path for folder in waiting(directory) for path in segments_of(folder)]
-    return [Segment(entry) for entry in sorted(entries, key=lambda entry: entry.name)]
+    return [Segment(entry, hold) for entry in sorted(entries, key=lambda entry: entry.name)]
+
+
+def segments_at(paths: Iterable[Path]) -> list[Segment]:
+    """Returns the segments at these paths, held as by `segments_in`."""
+    holds: dict[Path, Hold] = {}
+    found = [as_path(path) for path in paths]
+    for parent in {path.parent for path in found}:
+        if is_local(parent):
+            holds[parent] = Hold(parent, [path.name for path in found if path.parent == parent])
+    return [Segment(path, holds.get(path.parent)) for path in found]

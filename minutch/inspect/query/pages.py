@@ -24,11 +24,13 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.fetch.reasons import ANSWER, ANSWERED
+from minutch.cycle.segment.replaced import began_with
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, Segment
 from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.inspect.query.columns import STATUS, TIME, enum_of, in_rows, statuses, times
+from minutch.inspect.query.outcomes import is_fetch
 from minutch.inspect.query.ranges import Stretch, each, occurrences, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
 from minutch.records import protocolstatus as codes
@@ -239,6 +241,18 @@ class PagesTable(Table):
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = [segment for segment in segments if segment.has(CRAWL_FETCH)]
+
+    def first_asked(self) -> pl.Series:
+        """Returns the URLs that the crawl began with: those of its first fetch list."""
+        for segment in self._segments:
+            known = began_with(segment.path)
+            if known is not None:
+                return pl.Series(known, dtype=pl.String)
+            mine = PagesTable([segment]).scan().filter(is_fetch()).select("url")
+            found = mine.collect(engine="streaming").to_series()
+            if len(found):
+                return found
+        return pl.Series([], dtype=pl.String)
 
     def partitions(self) -> Mapping[str, Table]:
         return {segment.name: PagesTable([segment]) for segment in self._segments}

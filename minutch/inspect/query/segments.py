@@ -59,7 +59,7 @@ class Segments(Sequence[CrawlSegment]):
     def __init__(self, path: Path) -> None:
         self.path = path
         found = segments_in(path) if path.is_dir() else []
-        self._segments = tuple(CrawlSegment(segment.path) for segment in found)
+        self._segments = tuple(CrawlSegment(segment.path, segment.hold) for segment in found)
 
     def __repr__(self) -> str:
         return f"Segments({[segment.name for segment in self]})"

@@ -100,11 +100,9 @@ class SiteTable(Table):
                 reach.add(links["from_url"], links["url"])
         ways = pl.concat([rows.select("url", to=name) for name in sorted(_WAYS)]).drop_nulls()
         moved = ways.with_columns(pl.col("to").str.replace("#.*", ""))
-        pages = self._tables["pages"].scan().filter(is_fetch())
-        first = pages.filter(
-            pl.col("segment") == pages.select(pl.col("segment").min()).collect().item()
-        )
-        asked = first.select("url").collect(engine="streaming").to_series()
+        pages = self._tables["pages"]
+        assert isinstance(pages, PagesTable)
+        asked = pages.first_asked()
         listed = self._tables["sitemaps"].scan().select("url").collect().to_series()
         roots = reach.places(starts(asked.filter(~asked.is_in(moved["to"].implode())), listed))
         source, target = reach.places(moved["url"]), reach.places(moved["to"])

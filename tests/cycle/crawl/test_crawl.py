@@ -222,6 +222,26 @@ def test_it_stops_when_nothing_is_due(jobs: Jobs) -> None:
     assert "Round 2\n  generate       1.5 s  nothing is due\n" in printed(run)
 
 
+@pytest.mark.parametrize(
+    ("wish", "number", "is_done"),
+    [("endless", 5, False), ("endless", -1, True), ("true", 5, True), ("false", -1, False)],
+)
+def test_segments_of_past_rounds_are_merged(
+    jobs: Jobs, wish: str, number: int, is_done: bool
+) -> None:
+    jobs.due = 5
+    jobs.also = {"compact": {"segments merged": 4, "segments made": 1}}
+    run = crawl(jobs, rounds=number)
+    conf = run.context.conf.with_values({"crawl.compact": wish}).freeze()
+    run.context = replace(run.context, conf=conf)
+    run.run()
+    assert jobs.names.count("compact") == (2 if is_done else 0)  # with four segments and more
+    assert ("4 segments of earlier rounds merged to 1" in printed(run)) == is_done
+    if is_done:
+        options = next(call[-1] for call in jobs.calls if call[0] == "compact")
+        assert options.merged == ["20260101000004"]
+
+
 def test_it_waits_as_long_as_it_was_told(jobs: Jobs) -> None:
     jobs.due = 1
     run = crawl(jobs, rounds=3, wait=3600)

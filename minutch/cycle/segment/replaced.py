@@ -1,0 +1,226 @@
+"""Segments that have taken the place of others: which ones readers see, and when the others leave
+the disk.
+
+    <segments>/<name>/.replaces := JSON {"segments": [names], "above": [name], "since": ms,
+                                         "checked": ms or null, "pages": count}
+    <segments>/<name>/.above    := name of the segment that it is placed with
+
+A merged segment replaces those that it names, and the one rename that puts it in its place is the
+moment at which readers see it instead of them (`visible`): never both, never neither. If it has a
+layer above it (`mergerules.layered`), that was placed before and is not seen until then; it loses
+its own record afterwards. So whoever is killed between two files leaves the old segments or the
+new ones, and `settle` clears away the rest.
+
+    <segments>/<name>/.began    := (URL LF)*, what the first of all segments had fetched, once that
+                                   is replaced: where the crawl began
+
+What is replaced stays where it is for a while, for programs that have found it before: Nutch, too,
+which sees both and by their names takes the right one. Then it goes (`retire`), unless somebody
+still holds it. `Hold` is that of a reader: the lock of a byte for each name, in the folder of the
+segments itself, shared by all readers and gone with their process. "checked" is when the CrawlDb
+was asked which records may go, "pages" how many have a fetch.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import struct
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from minutch.work.tables.install import NEW, sync_path
+from minutch.work.tables.workfolders import own_name, remove
+
+log = logging.getLogger(__name__)
+
+REPLACES: Final = ".replaces"
+ABOVE: Final = ".above"
+BEGAN: Final = ".began"
+_FLOCK: Final = struct.Struct("hhqqi4x")
+"""struct flock: type, whence, start, length, pid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaces:
+    """The record of a segment that has replaced others."""
+
+    segments: Sequence[str] = ()
+    above: Sequence[str] = ()
+    since: int = 0
+    checked: int | None = None
+    pages: int = 0
+
+    @classmethod
+    def of(cls, segment: Path) -> Replaces | None:
+        """Returns the record of a segment; None if it has none, or one that can't be read."""
+        path = segment / REPLACES
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                [str(name) for name in found["segments"]],
+                [str(name) for name in found["above"]],
+                int(found["since"]),
+                None if found["checked"] is None else int(found["checked"]),
+                int(found["pages"]),
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as exc:
+            log.warning(
+                "%s can't be read (%s): the segments that %s has replaced count with it, until they"
+                " are merged again",
+                path,
+                exc,
+                segment.name,
+            )
+            return None
+
+    def write(self, segment: Path) -> None:
+        """Writes it into a segment, whole or not at all."""
+        fresh = segment / f"{REPLACES}.new"
+        record = {name: getattr(self, name) for name in self.__slots__}
+        fresh.write_text(json.dumps(record), encoding="utf-8")
+        sync_path(fresh)
+        fresh.replace(segment / REPLACES)
+        sync_path(segment)
+
+
+def began_with(segment: Path) -> list[str] | None:
+    """Returns the URLs that the crawl began with, if a segment has replaced its first one."""
+    try:
+        return (segment / BEGAN).read_text(encoding="utf-8").split("\n")[:-1]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def visible(found: Iterable[Path]) -> list[Path]:
+    """Returns those of the entries of a folder of segments that readers are to see."""
+    by_name = {path.name: path for path in found}
+    records = {name: record for name, path in by_name.items() if (record := Replaces.of(path))}
+    hidden = {name for record in records.values() for name in record.segments}
+    for name, path in by_name.items():
+        main = _main_of(path)
+        if main is not None and main not in by_name:
+            hidden.add(name)
+    for name, record in records.items():
+        for above in record.above:  # it may have come while the folder was read
+            path = by_name[name].with_name(above)
+            if above not in by_name and path.is_dir():
+                by_name[above] = path
+    return [path for name, path in by_name.items() if name not in hidden]
+
+
+def _main_of(segment: Path) -> str | None:
+    """Returns the name of the segment that this one is placed with; None if it is in its place."""
+    try:
+        return (segment / ABOVE).read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def place(work: Path, folder: Path, main: str, above: Sequence[str], record: Replaces) -> None:
+    """Moves the segment `main` in `work`, and those `above` it, into `folder`, where they replace
+    the segments that `record` names from then on. What is in `work` is on disk.
+    """
+    replace(record, above=above).write(work / main)
+    for name in above:
+        (work / name / ABOVE).write_text(f"{main}\n", encoding="utf-8")
+        sync_path(work / name / ABOVE)
+        sync_path(work / name)
+        (work / name).rename(folder / name)
+    sync_path(folder)
+    (work / main).rename(folder / main)
+    sync_path(folder)
+    for name in above:
+        (folder / name / ABOVE).unlink()
+
+
+def settle(folder: Path) -> None:
+    """Finishes what a killed process left of `place`; only the holder of the lock may call it."""
+    for path in _segments(folder):
+        main = _main_of(path)
+        if main is not None and (folder / main).is_dir():
+            (path / ABOVE).unlink()
+        elif main is not None:
+            _take_away(path)
+
+
+def retire(folder: Path, before: int) -> list[str]:
+    """Removes the segments that were replaced `before` that time (ms) and that nobody holds;
+    returns their names. Only the holder of the lock may call it.
+    """
+    gone = []
+    for path in _segments(folder):
+        record = Replaces.of(path)
+        if record is None or not record.segments or record.since > before:
+            continue
+        there = [name for name in record.segments if (folder / name).is_dir()]
+        left = [name for name in there if is_held(folder, name)]
+        for name in there:
+            if name not in left:
+                _take_away(folder / name)
+                gone.append(name)
+        if path.is_dir() and len(left) < len(record.segments):
+            sync_path(folder)  # a name in a record hides whatever gets that name
+            replace(record, segments=left).write(path)
+    return gone
+
+
+def _segments(folder: Path) -> list[Path]:
+    return sorted(
+        path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.is_dir()
+    )
+
+
+def _take_away(path: Path) -> None:
+    """Removes a segment, which is none any more from the first moment on."""
+    aside = own_name(path.parent, NEW)
+    path.rename(aside)
+    remove(aside)
+
+
+class Hold:
+    """Keeps segments on the disk, as long as it lives, even when they are replaced.
+
+    Where the file system has no such locks, nothing holds them but the time that they stay anyway.
+    """
+
+    def __init__(self, folder: Path, names: Iterable[str]) -> None:
+        self._descriptor = -1
+        with suppress(OSError):
+            self._descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            for name in names:
+                lock = _lock(fcntl.F_RDLCK, name)
+                fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, lock)
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process holds nothing."""
+        return type(None), ()
+
+
+def is_held(folder: Path, name: str) -> bool:
+    """Tells whether a reader holds a segment, in this process or another of this machine."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, name))
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return bool(_FLOCK.unpack(found)[0] != fcntl.F_UNLCK)
+
+
+def _lock(kind: int, name: str) -> bytes:
+    at = int.from_bytes(sha256(name.encode()).digest()[:7], "big")
+    return _FLOCK.pack(kind, os.SEEK_SET, at, 1, 0)
