@@ -104,6 +104,8 @@ class CellFormats:
             return value
         index = int(style) if style.isascii() and style.isdecimal() and len(style) < 7 else 0
         pattern = self.patterns[index] if index < len(self.patterns) else ""
+        if not pattern or pattern == "General":
+            return general(number)
         tokens, is_negated = _section(pattern, (number > 0) - (number < 0))
         if any(kind in ("date", "elapsed", "half") for kind, _ in tokens):
             return _date(number, tokens, self.is_1904)
@@ -115,7 +117,7 @@ def _section(pattern: str, sign: int) -> tuple[Tokens, bool]:
     """Returns the part of a pattern for numbers of a sign, and whether the part itself says that
     they are negative.
     """
-    if not pattern or len(pattern) > _LONGEST or pattern == "@":
+    if len(pattern) > _LONGEST or pattern == "@":
         return _PLAIN, False
     sections: list[list[tuple[str, str]]] = [[]]
     for match in _TOKEN.finditer(pattern):

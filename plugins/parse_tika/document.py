@@ -16,6 +16,8 @@ from minutch.records.metadata import Metadata
 _PDF_DATE: Final = re.compile(
     r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII
 )
+_MOST_VALUES: Final = 100
+"""Of one name."""
 _TOLD: Final = 5
 """Parts that a message names."""
 
@@ -49,7 +51,8 @@ class Document:
     def describe(self, name: str, value: str) -> None:
         """Adds a value to the metadata, if there is one."""
         folded = " ".join(value.split())
-        if folded and folded not in self.metadata.get(name, ()):
+        known = self.metadata.get(name, ())
+        if folded and folded not in known and len(known) < _MOST_VALUES:
             self.metadata.add(name, folded)
 
     def date(self, name: str, value: str) -> None:

@@ -54,8 +54,10 @@ _INFO: Final = {
     "Producer": ("pdf:producer", "pdf:docinfo:producer"),
 }
 _DATES: Final = {"CreationDate": "dcterms:created", "ModDate": "dcterms:modified"}
-_HYPHEN: Final = re.compile("\ufffe(?=(\\w?))")
+_BREAK: Final = re.compile("(\\w*)\ufffe(\\w*)")
 """PDFium's mark for a hyphen at the end of a line, which it has joined with the next."""
+_WORD: Final = re.compile(r"\w+")
+_COMPOUND: Final = re.compile(r"(?<!\w)(?=(\w+-\w+))")
 _LETTERS: Final = {
     **{code: None for code in range(32) if chr(code) not in "\t\n\r\f"},
     0xAD: None,
@@ -80,6 +82,8 @@ def read_pdf(data: bytes, found: Document) -> None:
         except ParseTimeout:
             found.missing.append(f"pages from {number + 1} of {count} on")
             raise
+        finally:
+            found.texts[:] = [_joined("\n".join(found.texts))]
         found.texts += _outline(document, found)
 
 
@@ -154,9 +158,31 @@ def _page(document: Any, number: int, found: Document) -> None:
 
 
 def _words(text: str) -> str:
-    """Joins hyphenated words; the hyphen stays where no small letter follows (Front-Cover)."""
-    joined = _HYPHEN.sub(lambda match: "" if match[1].islower() else "-", text.partition("\0")[0])
-    return joined.translate(_LETTERS)
+    """Returns a string without what is no letter; hyphens at line ends are still marked."""
+    return text.partition("\0")[0].translate(_LETTERS)
+
+
+def _joined(text: str) -> str:
+    """Joins words that are hyphenated at the end of a line: with the hyphen if the text has them so
+    elsewhere (dpkg-source) or no small letter follows, without it if the text has the word so. Of
+    others decides what most words of the text do: not all documents are hyphenated.
+    """
+    breaks = {(match[1], match[2]) for match in _BREAK.finditer(text)}
+    if not breaks:
+        return text
+    words, compounds = set(_WORD.findall(text)), set(_COMPOUND.findall(text))
+    kept = {(left, right) for left, right in breaks if f"{left}-{right}" in compounds}
+    dropped = {(left, right) for left, right in breaks - kept if left + right in words}
+    usual = "-" if len(kept) > len(dropped) else ""
+
+    def join(match: re.Match[str]) -> str:
+        left, right = parts = match.groups()
+        if parts in dropped:
+            return left + right
+        hyphen = "-" if parts in kept or not right[:1].islower() else usual
+        return left + hyphen + right
+
+    return _BREAK.sub(join, text)
 
 
 def _links(document: Any, page: Any, text: Any, found: Document) -> None:
@@ -178,7 +204,9 @@ def _links(document: Any, page: Any, text: Any, found: Document) -> None:
             size = pdfium.FPDFText_GetBoundedText(text, *edges, None, 0)
             buffer = (ctypes.c_ushort * max(0, min(size, _MOST_BYTES)))()
             pdfium.FPDFText_GetBoundedText(text, *edges, buffer, len(buffer))
-            anchor = _words(bytes(buffer).decode("utf-16-le", "ignore").replace("\2", "\ufffe"))
+            # In a part of the text PDFium marks a hyphen otherwise.
+            words = bytes(buffer).decode("utf-16-le", "ignore").replace("\2", "\ufffe")
+            anchor = _joined(_words(words))
         if target and target == last:
             anchor = f"{found.links.pop()[1]} {anchor}"
         if target:

@@ -17,6 +17,8 @@ from typing import Final
 
 from lxml import etree
 
+from minutch.errors import ParseError
+
 from ..lib_xml.reading import child, local_name, text_of
 from .cellformats import CellFormats
 from .document import Document
@@ -36,6 +38,8 @@ _CODES: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|[0-9]+|[A-Z&])')
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")
 _FUNCTION: Final = re.compile(r'\s*HYPERLINK\(\s*"([^"]+)"', re.IGNORECASE)
 _TRUTH: Final = {"1": "TRUE", "0": "FALSE"}
+MOST_TEXT = 16 << 20
+"""Characters of a sheet: a shared string may be long, and stand in every cell."""
 _MOST_KEPT: Final = 100_000
 """Cells whose text is kept for links to it."""
 
@@ -67,6 +71,7 @@ class _Sheet:
     def __init__(self, strings: list[str], formats: CellFormats, found: Document) -> None:
         self._strings, self._formats, self._found = strings, formats, found
         self._shown: dict[str, str] = {}
+        self._left = MOST_TEXT
 
     def read(self, package: Package, name: str) -> None:
         relations = package.relations(name)
@@ -95,9 +100,12 @@ class _Sheet:
 
     def _cells(self, row: etree._Element, *, keep: bool) -> Iterator[str]:
         for cell in row:
-            text = self._cell(cell)
+            text = self._cell(cell) if isinstance(cell.tag, str) else ""
             if not text:
                 continue
+            self._left -= len(text)
+            if self._left < 0:
+                raise ParseError(f"more than {MOST_TEXT} characters in a sheet")
             yield text
             if keep and len(self._shown) < _MOST_KEPT:
                 self._shown[cell.get("r", "")] = text
@@ -106,7 +114,9 @@ class _Sheet:
         kind = cell.get("t", "n")
         value = ""
         for part in cell:
-            tag = local_name(part)
+            if not isinstance(part.tag, str):
+                continue  # the name of an entity
+            tag = part.tag.rpartition("}")[2]
             if tag == "v":
                 value = part.text or ""
             elif tag == "is":

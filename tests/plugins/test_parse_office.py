@@ -13,6 +13,7 @@ from minutch.errors import ParseError
 from minutch.plugin.points import Parse
 from minutch.records.parsestatus import FAILED, SUCCESS
 from plugins.parse_tika import package as packages
+from plugins.parse_tika import sheets
 from plugins.parse_tika.cellformats import CellFormats
 from plugins.parse_tika.document import Document
 from plugins.parse_tika.office import read_office
@@ -466,6 +467,17 @@ class TestDamage:
         assert found.text.startswith("body\nxxx")
         assert len(found.text) < 10_000
         assert "word/f.xml: more than" in found.loss
+
+    def test_text_of_a_sheet_is_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sheets, "MOST_TEXT", 1000)
+        strings = f"<sst><si><t>{'x' * 300}</t></si></sst>"
+        rows = sheet(*['<c t="s"><v>0</v></c>&a;'] * 9)
+        parts = {"xl/a.xml": f"<!DOCTYPE d [<!ENTITY a 'b'>]>{rows}", "xl/b.xml": strings}
+        found = Document()
+        with pytest.raises(ParseError, match="1000 characters"):
+            data = workbook("S=r1", parts, r1="worksheet a.xml", r2="sharedStrings b.xml")
+            read_office(data, found, lambda page: ("", []))
+        assert len(found.text.split()) == 4
 
     def test_entities_are_not_resolved(self) -> None:
         bomb = (

@@ -82,6 +82,22 @@ def test_words_are_whole() -> None:
     assert read(data).text == "find effluent grammar, Front-Cover"
 
 
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (("a gram-", "mar, dpkg-", "source; grammar"), "a grammar, dpkgsource; grammar"),
+        (("long-", "standing, dpkg-", "source, dpkg-source"), "long-standing, dpkg-source, "
+         "dpkg-source"),
+        (("a gram-", "mar, long-", "standing; grammar"), "a grammar, longstanding; grammar"),
+        (("Front-", "Cover"), "Front-Cover"),
+    ],
+)  # fmt: skip
+def test_hyphens_stay_where_the_text_has_them(lines: tuple[str, ...], text: str) -> None:
+    """The second: of words that it has elsewhere most have the hyphen, as in the third none."""
+    found = read(pdf(stream(shown(*lines))))
+    assert found.text == text
+
+
 @pytest.mark.parametrize("text", ["日本語", "a𝑥b", "שלום"])
 def test_characters_are_those_of_the_font(text: str) -> None:
     """Right-to-left text is drawn from the left: its last letter comes first."""
