@@ -28,11 +28,51 @@ Foreign exceptions are translated where they enter (`raise FormatError(...) from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import errno
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from minutch.processwide import command_line
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a disk that has no room, or none for this user."""
+AGAIN: Final = "make room and run the same command again"
+
+
+@contextmanager
+def naming(path: object) -> Iterator[None]:
+    """Gives an error of the system, which comes from an open file, the name of that file."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.filename is None:
+            exc.filename = str(path)
+        raise
+
+
+def in_a_line(exc: OSError) -> str:
+    """Says which file an error of the system is about, and what to do about a full disk."""
+    text = exc.strerror or str(exc)
+    if exc.filename:
+        text = f"{exc.filename}: {text}"
+    if exc.errno not in FULL:
+        return text
+    return f"{text} ({room_at(exc.filename) if exc.filename else AGAIN})"
+
+
+def room_at(name: str | Path) -> str:
+    """Says what room there is for a file, and that the same command goes on when there is more."""
+    folder = Path(name).absolute()
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        free = shutil.disk_usage(folder).free >> 10
+    except OSError:
+        return AGAIN
+    return f"{free:,} KiB are free in {folder}: {AGAIN}"
 
 
 class MinutchError(Exception):

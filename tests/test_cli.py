@@ -14,6 +14,7 @@ import pytest
 
 from minutch.commands import cli, flow
 from minutch.errors import MinutchError, StoreError, UsageError
+from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.job import JobContext
 from tests.support.golden import PROJECT
 
@@ -31,6 +32,24 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Run], None]]:
         monkeypatch.setitem(sys.modules, "minutch.commands.inject", module)
 
     return use  # type: ignore[return-value]
+
+
+def test_a_full_disk_is_named(
+    command: Callable[[Run], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file, the room that there is, and what to do: whatever job, and however far below."""
+
+    def run(args: list[str], context: JobContext) -> int:
+        (tmp_path / "part").symlink_to("/dev/full")
+        with ChecksumWriter(tmp_path / "part") as writer:
+            writer.write(b"x")
+        return 0
+
+    command(run)
+    assert cli.main(["inject"]) == 255
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith(f"error: {tmp_path}/part: No space left on device (")
+    assert f"KiB are free in {tmp_path}: make room and run the same command again)" in said
 
 
 @pytest.mark.parametrize(("given", "found"), [(None, "1"), ("3", "3")])

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from minutch import processwide
 from minutch.commands import flow
-from minutch.errors import ConfigError, MinutchError, UsageError
+from minutch.errors import ConfigError, MinutchError, UsageError, in_a_line
 from minutch.processwide import command_line
 from minutch.terminal import PLAIN, RED, folded, guard, raw, width_of
 from minutch.version import __version__
@@ -162,8 +162,8 @@ def _has_colour(stream: TextIO) -> bool:
 
 
 def _one_line(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, MinutchError):
+        return in_a_line(error)
     text = " ".join(str(error).split("\n"))
     return text if isinstance(error, MinutchError | OSError) else f"{type(error).__name__}: {text}"
 

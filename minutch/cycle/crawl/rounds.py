@@ -23,7 +23,7 @@ from pathlib import Path
 from minutch.cycle.segment.replaced import settle
 from minutch.cycle.segment.segmentnames import finish_others
 from minutch.cycle.segment.store import FETCHING, Segment, segments_in
-from minutch.errors import LockedError, StoreError
+from minutch.errors import LockedError, StoreError, naming
 from minutch.hadoop.stores import is_local
 from minutch.work.tables.database import Database
 from minutch.work.tables.install import NEW, sync_path
@@ -73,7 +73,7 @@ class Round:
     def save(self, crawl_dir: Path) -> None:
         """Writes the record, whole or not at all; it is on disk when this returns."""
         temporary = crawl_dir / _NEW_RECORD
-        with temporary.open("w", encoding="utf-8") as stream:
+        with naming(temporary), temporary.open("w", encoding="utf-8") as stream:
             record = {"segment": self.segment, "done": self.done}
             json.dump(record | ({"open": self.open} if self.open else {}), stream)
             stream.flush()

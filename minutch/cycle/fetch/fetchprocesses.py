@@ -40,7 +40,7 @@ from minutch.cycle.fetch.session import FetchSession, SessionFiles
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
 from minutch.cycle.fetch.snapshot import Snapshot, together
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.errors import MinutchError, StoreError
+from minutch.errors import MinutchError, StoreError, in_a_line
 from minutch.processes import start_worker
 
 log = logging.getLogger(__name__)
@@ -185,6 +185,9 @@ def _child_main(pipe: Connection, share: Share, make: MakeSession) -> None:
         last = "done", session.results.ledger, session.results.stats
     except MinutchError as exc:
         last = "failed", str(exc)
+    except OSError as exc:
+        log.debug("fetch process %d", share.index, exc_info=True)
+        last = "failed", in_a_line(exc)
     except Exception as exc:
         log.exception("fetch process %d", share.index)
         last = "failed", f"{type(exc).__name__}: {exc}"

@@ -323,6 +323,8 @@ class RoundsFetch:
                         processes.check()
                         self._leave()
                     processes.news.wait(_LOOK)
+            if check:
+                processes.check()  # what it waited for may be the end of a process that failed
         finally:
             self._is_waiting = False
 

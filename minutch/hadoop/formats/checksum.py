@@ -22,7 +22,7 @@ from typing import IO, Self
 
 import numpy as np
 
-from minutch.errors import ChecksumError
+from minutch.errors import ChecksumError, naming
 from minutch.hadoop.stores import as_path, is_local
 from minutch.kernels.libdeflate import libdeflate
 from minutch.kernels.sums import make_sums
@@ -115,8 +115,10 @@ class ChecksumWriter(WholeOrNothing):
             self._put(len(self._pending) // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM)
 
     def _put(self, size: int) -> None:
-        """Moves `size` pending bytes, whole chunks except at the end, into the file."""
-        with memoryview(self._pending) as view, view[:size] as part:
+        """Moves `size` pending bytes, whole chunks except at the end, into the file. Raises OSError
+        with its name.
+        """
+        with memoryview(self._pending) as view, view[:size] as part, naming(self.path):
             self._sums.write(chunk_sums(part))
             done = 0
             while done < size:  # an unbuffered file may take less than it is given
@@ -133,8 +135,9 @@ class ChecksumWriter(WholeOrNothing):
         try:
             self._put(len(self._pending))
         finally:
-            self._file.close()
-            self._sums.close()
+            with naming(self.path):
+                self._file.close()
+                self._sums.close()
 
     def discard(self) -> None:
         """Closes and removes both files: the content is not complete."""

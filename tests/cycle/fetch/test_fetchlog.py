@@ -217,7 +217,7 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path: Path, room: in
     written(path, "http://a/")
     log = FetchLog(path, DEFAULT_CODEC)
     log._file = FullDisk(path, room)  # type: ignore[assignment]
-    with pytest.raises(StoreError, match=r"No space left on device.*same segment again"):
+    with pytest.raises(StoreError, match=r"log.*No space left on device.*same command again"):
         log.append(frame("http://b/", size=5000))
     log.close()
     with FetchLog(path, DEFAULT_CODEC) as again:

@@ -33,7 +33,7 @@ from minutch.cycle.parse.partwriters import (
 )
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_PARSE, LAYOUTS, Segment
 from minutch.cycle.segment.storedrecords import text_key
-from minutch.errors import FormatError, StoreError
+from minutch.errors import FormatError, StoreError, in_a_line
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
 from minutch.hadoop.formats.sequencefile import RECORD
@@ -174,8 +174,7 @@ def _collected(
         yield _collect(logs, [part for part in _ORDER if part in chosen], work, listed, limit)
     except OSError as exc:
         raise StoreError(
-            f"{segment.path}: can't close the segment: {exc.strerror}; the fetch log is kept, "
-            "make room and run fetch on the same segment again"
+            f"{segment.path}: can't close the segment; the fetch log is kept: {in_a_line(exc)}"
         ) from exc
     finally:
         remove(work)

@@ -40,7 +40,7 @@ import deflate
 from isal import isal_zlib
 
 from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
-from minutch.errors import FormatError, StoreError
+from minutch.errors import FormatError, StoreError, in_a_line, naming
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.work.tables.install import sync_path
@@ -200,14 +200,15 @@ class FetchLog:
 
     def _write(self, data: bytes) -> None:
         try:
-            done = self._file.write(data)
-            while done < len(data):
-                done += self._file.write(data[done:])
+            with naming(self.path):
+                done = self._file.write(data)
+                while done < len(data):
+                    done += self._file.write(data[done:])
         except OSError as exc:
             self._cut_back()
             raise StoreError(
-                f"{self.path}: can't write the fetch log: {exc.strerror}; all pages finished so far"
-                " are kept, make room and run fetch on the same segment again"
+                f"can't write {len(data):,} bytes of the fetch log, all pages finished so far are"
+                f" kept: {in_a_line(exc)}"
             ) from exc
         self.position += len(data)
 
