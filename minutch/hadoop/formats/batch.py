@@ -93,6 +93,21 @@ class Batch(NamedTuple):
         """Returns a batch of records that come one by one."""
         return cls(*_joined(keys), *_joined(values))
 
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """Returns the records of small batches, copied, in one."""
+
+        def pack(buffers: Sequence[Bytes], at: Sequence[Offsets]) -> tuple[Bytes, Offsets]:
+            bases = np.cumsum([0, *map(len, buffers)])
+            moved = [here + base for here, base in zip(at, bases[:-1], strict=True)]
+            return np.concatenate(buffers), np.concatenate(moved)
+
+        keys, key_at = pack([one.keys for one in batches], [one.key_at for one in batches])
+        values, value_at = pack([one.values for one in batches], [one.value_at for one in batches])
+        key_len = np.concatenate([one.key_len for one in batches])
+        value_len = np.concatenate([one.value_len for one in batches])
+        return cls(keys, key_at, key_len, values, value_at, value_len)
+
     def key(self, row: int) -> bytes:
         """Returns the bytes of a key."""
         return self.keys[self.key_at[row] : self.key_at[row] + self.key_len[row]].tobytes()

@@ -109,7 +109,11 @@ def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
     """Yields the links of the newest successful parse of each page, newest segment first: `key`
     (the target), `from_url`, `anchor` (Binary). Raises FormatError.
     """
-    newer = np.empty(0, np.uint64)
+    newer, good = np.empty(0, np.uint64), dict[str, pl.Series]()
+    if len(segments) > 1:
+        parsed = ParsesTable(segments[1:]).scan().filter(pl.col("status") == "success")
+        found = parsed.select("segment", id=pl.col("url").cast(pl.Binary).hash())
+        good = dict(found.group_by("segment").agg("id").collect(engine="streaming").iter_rows())
     for left, segment in reversed(list(enumerate(segments))):
         for part in segment.parts(PARSE_DATA):
             for table in scan_outlinks(part):
@@ -118,9 +122,7 @@ def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
                 yield links.select(pl.col("to_url").alias("key"), from_url="key", anchor="anchor")
         if not left:
             return
-        parsed = ParsesTable([segment]).scan().filter(pl.col("status") == "success")
-        found = parsed.select(pl.col("url").cast(pl.Binary).hash()).collect(engine="streaming")
-        newer = np.union1d(newer, found.to_series().to_numpy())
+        newer = np.union1d(newer, np.array(good.get(segment.name, []), np.uint64))
 
 
 class LinkDbTable(_LinkTable):

@@ -70,7 +70,9 @@ class FetchRows:
     def read(cls, stretch: Stretch) -> FetchRows:
         """Reads all of them. Raises FormatError."""
         frame = stretch.read(CRAWL_FETCH, crawldatum_columns.decode)
-        return cls(stretch, empty(CRAWLDB_SCHEMA) if frame is None else frame)
+        if frame is None:
+            frame = empty(CRAWLDB_SCHEMA).with_columns(of=pl.lit(0, pl.UInt32))
+        return cls(stretch, frame)
 
     def filter(self, mask: pl.Series) -> FetchRows:
         """Returns the fetches where `mask` is true."""
@@ -82,7 +84,7 @@ class FetchRows:
     @property
     def segment(self) -> pl.Series:
         """The name of the segment."""
-        return pl.Series([self._stretch.segment.name], dtype=pl.String).new_from_index(0, len(self))
+        return self._stretch.names.gather(self.frame["of"])
 
     @once
     def url(self) -> pl.Series:
@@ -144,10 +146,9 @@ class FetchRows:
         if table is None:
             return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
         rows = self.answered.arg_true()
-        mine = pl.DataFrame([self.frame["key"].gather(rows)]).with_columns(
-            nth=occurrences(self.frame["key"].gather(rows))
-        )
-        found = mine.join(table, on=["key", "nth"], how="left", maintain_order="left")
+        mine = self.frame.select("of", "key")[rows]
+        mine = mine.with_columns(nth=occurrences(mine["key"], mine["of"]))
+        found = mine.join(table, on=["of", "key", "nth"], how="left", maintain_order="left")
         return in_rows(rows, found["value"], len(self))
 
 

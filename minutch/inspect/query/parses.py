@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import ClassVar, Final
 
 import numpy as np
@@ -69,9 +70,9 @@ class ParseRows:
             return pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
 
         frame = stretch.read(PARSE_DATA, decode)
-        return cls(
-            stretch, empty(pl.Schema({"key": pl.Binary()})) if frame is None else frame, parsed
-        )
+        if frame is None:
+            frame = empty(pl.Schema({"key": pl.Binary(), "of": pl.UInt32(), "nth": pl.UInt32()}))
+        return cls(stretch, frame, parsed)
 
     def filter(self, mask: pl.Series) -> ParseRows:
         """Returns the parses where `mask` is true."""
@@ -91,7 +92,7 @@ class ParseRows:
     @property
     def segment(self) -> pl.Series:
         """The name of the segment."""
-        return pl.Series([self._stretch.segment.name], dtype=pl.String).new_from_index(0, len(self))
+        return self._stretch.names.gather(self._frame["of"])
 
     @once
     def url(self) -> pl.Series:
@@ -121,16 +122,16 @@ class ParseRows:
         table = self._stretch.read(PARSE_TEXT, decode)
         if table is None:
             return pl.Series([None], dtype=pl.String).new_from_index(0, len(self))
-        mine = self._frame.select("key", "nth")
-        return mine.join(table, on=["key", "nth"], how="left", maintain_order="left")["value"]
+        mine = self._frame.select("of", "key", "nth")
+        return mine.join(table, on=["of", "key", "nth"], how="left", maintain_order="left")["value"]
 
     @property
     def parse_time(self) -> pl.Series:
         """The time at which each page was parsed."""
         if self._parsed is None:
             return pl.Series([None], dtype=TIME).new_from_index(0, len(self))
-        found = self._frame.select("key").join(
-            self._parsed, on="key", how="left", maintain_order="left"
+        found = self._frame.select("of", "key").join(
+            self._parsed, on=["of", "key"], how="left", maintain_order="left"
         )
         return times(found["fetch_time"])
 
@@ -219,16 +220,21 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
 """Columns that are made of parse_data alone."""
 
 
-def _parse_times(segment: Segment) -> pl.DataFrame:
-    """Returns the time at which each page of a segment was parsed: `key`, `parse_time`, the first
-    entry of each.
+def _parse_times(segments: Sequence[Segment]) -> pl.DataFrame | None:
+    """Returns the time at which each page of segments was parsed: `of` the number of the segment,
+    `key`, `fetch_time`, the first entry of each; None if none has a crawl_parse.
     """
+    signature = pl.col("status") == STATUS_SIGNATURE
     found = [
-        table.filter(pl.col("status") == STATUS_SIGNATURE).select("key", "fetch_time")
+        table.filter(signature).select(pl.lit(number, pl.UInt32).alias("of"), "key", "fetch_time")
+        for number, segment in enumerate(segments)
+        if segment.has(CRAWL_PARSE)
         for path in segment.parts(CRAWL_PARSE)
         for table in scan(path)
     ]
-    return pl.concat(found).unique("key", keep="first", maintain_order=True)
+    if not found:
+        return None
+    return pl.concat(found).unique(["of", "key"], keep="first", maintain_order=True)
 
 
 class ParsesTable(Table):
@@ -268,14 +274,18 @@ class ParsesTable(Table):
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         of_text = {"text_length", "words", "garbled"} & request.needed
         folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
-        for segment in self._segments:
-            parsed = (
-                _parse_times(segment)
-                if "parse_time" in request.needed and segment.has(CRAWL_PARSE)
-                else None
-            )
-            read = partial(self._read_stretch, request, parsed)
-            yield from each(read, stretches([segment], folders, request.pruning))
+        found = stretches(self._segments, folders, request.pruning)
+        if "parse_time" not in request.needed:
+            return each(partial(self._read_stretch, request, None), found)
+
+        def timed() -> Iterator[pl.DataFrame]:
+            for segments, mine in groupby(
+                found, lambda stretch: [piece.segment for piece in stretch.pieces]
+            ):
+                read = partial(self._read_stretch, request, _parse_times(segments))
+                yield from each(read, mine)
+
+        return timed()
 
     def _read_stretch(
         self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch
