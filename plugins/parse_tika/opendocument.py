@@ -29,20 +29,17 @@ _SKIPPED: Final = frozenset(
     (
         "tracked-changes",
         "note-citation",
-        "title",
-        "desc",
         "binary-data",
         "script",
         "scripts",
         "event-listeners",
         "forms",
         "covered-table-cell",
-        "creator",
-        "date-string",
-        "creator-initials",
     )
 )
 _OWN_BLOCKS: Final = frozenset(("note-body", "annotation", "frame", "custom-shape", "text-box"))
+_OF_PICTURES: Final = ("title", "desc")
+_OF_COMMENTS: Final = ("creator", "date", "date-string", "creator-initials", "sender-initials")
 _SPACE: Final = re.compile("[ \t\r\n]+")
 _OUTSIDE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PLACEHOLDERS: Final = frozenset(("page-number", "header", "footer", "date-time", "page"))
@@ -52,7 +49,7 @@ _FOOTERS: Final = ("footer", "footer-first", "footer-left")
 _META: Final = {
     "title": "dc:title",
     "creator": "dc:creator",
-    "initial-creator": "meta:initial-author",
+    "initial-creator": "dc:creator",
     "subject": "dc:subject",
     "description": "dc:description",
     "language": "dc:language",
@@ -193,18 +190,22 @@ def _parts(
     for part in element:
         if isinstance(part.tag, str):
             name = part.tag.rpartition("}")[2]
-            if name not in _SKIPPED and not _is_placeholder(part, name):
+            if name not in _SKIPPED and not _is_aside(part, name):
                 yield part, name
         if tails is not None and part.tail:
             tails.append(_SPACE.sub(" ", part.tail))
 
 
-def _is_placeholder(element: etree._Element, name: str) -> bool:
-    """Tells whether a frame has the number of a page and the like, or a date is a comment's."""
+def _is_aside(element: etree._Element, name: str) -> bool:
+    """Tells whether an element is a frame with the number of a page and the like, the description
+    of a picture, or says who wrote a comment and when. Fields of text have the same local names.
+    """
     if name == "frame":
         return _attribute(element, "class") in _PLACEHOLDERS
-    parent = element.getparent()
-    return name == "date" and parent is not None and local_name(parent) == "annotation"
+    if name in _OF_PICTURES:
+        return "svg" in element.tag
+    parent = element.getparent() if name in _OF_COMMENTS else None
+    return parent is not None and local_name(parent) == "annotation"
 
 
 def _count(element: etree._Element) -> int:

@@ -327,6 +327,29 @@ class TestOpenDocument:
         assert found.data.title == "The title"
         assert found.data.parse_meta["dcterms:modified"] == ["2024-02-29T12:34:56Z"]
 
+    def test_fields_are_text_descriptions_are_not(self) -> None:
+        picture = "<draw:frame><svg:title>no</svg:title><svg:desc>no</svg:desc></draw:frame>"
+        fields = "<text:title>A title</text:title> by <text:creator>Anne</text:creator>"
+        assert read(opened(f"<text:p>{fields}{picture}</text:p>")).text == "A title by Anne"
+
+    def test_what_it_says_of_itself(self) -> None:
+        inner = (
+            "<meta:initial-creator>First</meta:initial-creator><dc:creator>Last</dc:creator>"
+            "<meta:creation-date>2024-02-29T12:34:56</meta:creation-date><meta:keyword>k"
+            "</meta:keyword>"
+            "<meta:document-statistic meta:page-count='7'/>"
+        )
+        meta = (
+            f"<office:document-meta {OPEN}><office:meta>{inner}</office:meta>"
+            "</office:document-meta>"
+        )
+        assert dict(read(opened("", meta=meta)).metadata) == {
+            "dc:creator": ["First", "Last"],
+            "dcterms:created": ["2024-02-29T12:34:56Z"],
+            "meta:keyword": ["k"],
+            "xmpTPg:NPages": ["7"],
+        }
+
     def test_links(self) -> None:
         entries = (
             ("http://e.org/1", "one"),

@@ -17,7 +17,7 @@ P = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
 MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
 OPEN = (
     'xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:draw="w" xmlns:xlink="x" xmlns:dc="d"'
-    ' xmlns:meta="m" xmlns:style="s" xmlns:presentation="p"'
+    ' xmlns:meta="m" xmlns:style="s" xmlns:presentation="p" xmlns:svg="svg"'
 )
 CORE = (
     '<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t"><dc:title> The title</dc:title>'

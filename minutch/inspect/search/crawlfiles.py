@@ -36,7 +36,7 @@ from minutch.records.metadata import (
     SIGNATURE_KEY,
 )
 from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsestatus import SUCCESS_REDIRECT, ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import NOTMODIFIED, ProtocolStatus
 
@@ -190,7 +190,10 @@ def _why(ended: object, code: str) -> str:
 
 
 def _parse_words(status: ParseStatus) -> str:
-    return "parsed" if status.is_success else f"not parsed: {status.message or status}".strip()
+    if not status.is_success:
+        return f"not parsed: {status.message or status}"
+    is_whole = status.minor == SUCCESS_REDIRECT or not status.message
+    return "parsed" if is_whole else f"parsed: {status.message}"
 
 
 def _stored(url: str, segment: Segment, content: Content) -> Stored:

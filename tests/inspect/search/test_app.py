@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from minutch.hadoop.formats.writables import IntWritable, LongWritable, Text
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.page import POLICY, to_html
+from minutch.inspect.search import crawlfiles
 from minutch.inspect.search.app import is_ours, make
 from minutch.inspect.search.crawlfiles import CrawlFiles, _event
 from minutch.inspect.search.pages import About, history
@@ -27,6 +28,7 @@ from minutch.records.metadata import (
     RESPONSE_CODE_KEY,
     RESPONSE_TIME_KEY,
 )
+from minutch.records.parsestatus import NOTPARSED, SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocolstatus import NOTFOUND, ProtocolStatus
 from minutch.web import cells
 from tests.inspect.search.conftest import HOSTILE, HOSTILE_CONTENT, JAPANESE
@@ -206,6 +208,20 @@ def test_history_has_every_record(client: TestClient) -> None:
     assert order == sorted(order)
     assert text.count('<td data-label="What"><bdi>fetched</bdi></td>') == 3
     assert 'datetime="2023-11-14T22:13:20Z"' in text and "score 1.5<" in text and "parsed" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (ParseStatus(SUCCESS), "parsed"),
+        (ParseStatus(SUCCESS, 0, ["page 3 is missing"]), "parsed: page 3 is missing"),
+        (ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://e.org/", "5"]), "parsed"),
+        (ParseStatus.failed(200, "why"), "not parsed: why"),
+        (ParseStatus(NOTPARSED), "not parsed: notparsed(0,0)"),
+    ],
+)
+def test_what_a_parse_lacks_is_told(status: ParseStatus, words: str) -> None:
+    assert crawlfiles._parse_words(status) == words
 
 
 def test_history_is_told_in_words(tmp_path: Path) -> None:
