@@ -238,9 +238,10 @@ def test_pages_that_are_asked_for_too_often() -> None:
     rows = ((0.0, 0, OK), (61.0, 0, NOT_MODIFIED), (100.0, 0, OK), (101.0, 1, 503), (102.0, 1, OK))
     (found,) = too_often(log(*rows), made, 60.0, [], [])
     assert (found.slot, found.times, found.statuses) == (1, (61.0, 100.0), (NOT_MODIFIED, OK))
-    assert not too_often(log(*rows), made, 60.0, [80.0], [])
+    assert not too_often(log(*rows), made, 60.0, [(80.0, 85.0)], [])
+    assert not too_often(log(*rows), made, 60.0, [(50.0, 70.0)], [])
     assert not too_often(log(*rows), made, 60.0, [], [61.5])
-    assert too_often(log(*rows), made, 60.0, [50.0], [80.0])
+    assert too_often(log(*rows), made, 60.0, [(50.0, 60.0)], [80.0])
     made.life(1).linked = False  # a redirect leads to it
     assert not too_often(log(*rows), made, 60.0, [], [])
 

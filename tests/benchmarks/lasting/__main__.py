@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -118,6 +119,8 @@ class Form:
             "db.fetch.interval.default": f"{schedule.default:g}",
             "db.fetch.interval.max": f"{self.longest_wait:g}",
             "db.fetch.retry.interval": f"{schedule.shortest:g}",
+            "crawl.compact.grace": f"{ceil(schedule.shortest / 6)}",
+            "crawl.compact.retention": f"{4 * schedule.longest:g}",
         }
 
 
@@ -211,7 +214,8 @@ def measure(form: Form, folder: Path, properties: Mapping[str, str]) -> Result:
     )
     tenths = by_tenth(life, requests, plan.begin, form.span, fresh, permitted, looks.found)
     kills = [one.time for one in life.endings if one.kind in disturbances.KILLS or one.was_killed]
-    early = too_often(requests, history, form.schedule.shortest, life.jumps, kills)
+    jumps = [(at, min((one for one in life.rounds if one > at), default=at)) for at in life.jumps]
+    early = too_often(requests, history, form.schedule.shortest, jumps, kills)
     polite = audit(requests, history)
     run = Run(
         tenths,

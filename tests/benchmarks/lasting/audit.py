@@ -96,13 +96,14 @@ def too_often(
     requests: Requests,
     history: History,
     shortest: float,
-    jumps: Sequence[float],
+    jumps: Sequence[tuple[float, float]],
     kills: Sequence[float],
 ) -> list[Early]:
     """Requests for a page that follow an answer by less than the shortest interval.
 
-    Not judged: pages that others have moved to (a redirect leads there at any time), pairs between
-    which the clock was set, and answers that were on their way when the crawl was killed.
+    Not judged: pages that others have moved to (a redirect leads there at any time), answers that
+    were on their way when the crawl was killed, and pairs that touch one of the `jumps`: from the
+    moment at which the clock was set until the next list began, since a list keeps its dates.
     """
     pages = requests[(requests["page"] >= 0) & (requests["host"] >= 0)]
     slots = history.first[pages["host"]] + 1 + pages["page"]
@@ -115,7 +116,7 @@ def too_often(
     for at in np.flatnonzero(short).tolist():
         slot = int(slots[at])
         first, second = float(begins[at]), float(begins[at + 1])
-        is_excused = any(first <= jump <= second for jump in jumps) or any(
+        is_excused = any(first <= until and jump <= second for jump, until in jumps) or any(
             first <= kill <= first + _ON_ITS_WAY for kill in kills
         )
         if history.life(slot).linked and not is_excused:

@@ -21,7 +21,7 @@ from tests.benchmarks.broad.runs import Crawl
 from tests.benchmarks.broad.server import Serving
 from tests.benchmarks.lasting import disturbances
 from tests.benchmarks.lasting.disturbances import JUMP, STOP, Disturbance
-from tests.benchmarks.measure import adopting, cpu_of, family
+from tests.benchmarks.measure import Failed, adopting, cpu_of, family
 
 _TICK: Final = 0.1
 _EVERY: Final = 1.0
@@ -29,6 +29,7 @@ _EVERY: Final = 1.0
 _DISK_EVERY: Final = 5.0
 _LEFT_SECONDS: Final = 15.0
 """For how long processes may outlive the one that started them."""
+_MOST_DEATHS: Final = 10
 _STOP_SECONDS: Final = 180.0
 """After which a crawl that was told to stop is killed."""
 _ROUND: Final = re.compile(r"Round \d+")
@@ -156,6 +157,9 @@ class Living(Crawl):
                 took = at - told_at if told else 0.0
                 ending = Ending(told, at, took, process.returncode, self._reap(), was_killed)
                 self.life.endings.append(ending)
+                if sum(not one.kind for one in self.life.endings) > _MOST_DEATHS:
+                    log = (self._folder / "crawl.err").read_text(errors="replace")[-3000:]
+                    raise Failed(f"the crawl ends by itself, again and again\n{log}")
                 self._follow()
                 if is_last:
                     return
