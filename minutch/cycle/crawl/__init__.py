@@ -4,7 +4,8 @@ crawler is the loop; read it first, then rounds, which decides what is left of a
 
     `crawls`                 the job: chooses how rounds follow each other
     `crawler`, `steps`       the rounds, and the jobs that they call
-    `overlap`                rounds that overlap, in one fetch
+    `policy`, `overlap`      how rounds follow each other: one by one, or in one fetch
+    `outside`                what others do beside a crawl that runs
     `options`, `wishes`      what a crawl is asked for; of a site, in other tools' words
     `preflight`, `rounds`    checks before the first job; what is left to do of a round
     `screen`, `summaries`    what a person sees of it

@@ -1,8 +1,12 @@
 """Runs a crawl: rounds of the whole cycle, until nothing is due.
 
 One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted
-is finished before a new one is generated; it counts as a round. `screen` shows what the steps do,
-`<crawl_dir>/crawl.log` has all that was logged, unless NUTCH_LOG_DIR names another file.
+is finished before a new one is generated; it counts as a round. How rounds follow each other is the
+business of a `Policy`: `OneByOne`, as in Nutch, or `overlap.Overlapping`. `screen` shows what the
+steps do, `<crawl_dir>/crawl.log` has all that was logged, unless NUTCH_LOG_DIR names another file.
+
+An endless crawl (`CrawlOptions.forever`) rests while no list pays, reads sitemaps again at an
+interval, and takes seeds that come while it runs.
 
 Source: the steps of Nutch's src/bin/crawl and the options that it gives them.
 """
@@ -15,37 +19,34 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from minutch import log
 from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.outside import Outside
+from minutch.cycle.crawl.policy import OneByOne, Policy
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import Screen, Totals
-from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, Steps
-from minutch.cycle.crawldb.mergedsegments import is_merged
-from minutch.cycle.crawldb.schedule import fetch_schedule
-from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawl.steps import TITLES, Steps, steps_of
+from minutch.cycle.crawl.summaries import next_commands
 from minutch.cycle.fetch.frontier.hoststate import CLOCK_FILE, FetchState, state_folder
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.outcomes import outcomes_of
+from minutch.cycle.fetchlist.due import FEW
+from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.index.writers import keep_documents, reach_writers
 from minutch.cycle.segment.compaction import FAN, MADE, MERGED, CompactOptions
 from minutch.cycle.segment.store import Segment
-from minutch.errors import ConfigError, FormatError, MinutchError, StoreError
+from minutch.errors import FormatError, MinutchError, StoreError
 from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
-from minutch.processwide import command_line
 from minutch.terminal import counted
 from minutch.work.tables.lock import lock
 
-if TYPE_CHECKING:
-    from minutch.cycle.fetchlist.generate import Generated
-
 COMPACT = "crawl.compact"
-STOP = ".STOP"
 LOG = "crawl.log"
 
 INTERRUPTED = "interrupted"
@@ -57,7 +58,10 @@ _COMMON = {
     "mapreduce.map.output.compress": "true",
 }
 _WAIT_SLICE = 5.0
+_SHORTEST_WAIT = 1.0
 
+LEAST_PROPERTY: Final = "crawl.list.min"
+LATE_PROPERTY: Final = "crawl.list.late"
 
 R = TypeVar("R")
 
@@ -93,66 +97,73 @@ class Crawler:
     context: JobContext
     serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
     """Entered while the crawl runs: serves the live page."""
+    policy_of: Callable[[Crawler], Policy] | None = None
+    """Makes the policy; without one, rounds follow each other."""
     perform: Callable[[str, partial[Any], JobContext], Any] = perform
     sleep: Callable[[float], None] = time.sleep
     totals: Totals = field(default_factory=Totals)
     counters: dict[str, Counters] = field(default_factory=dict)
     """Those of all steps so far, by the title of their job."""
-    screen: Screen = field(init=False)
     log_file: Path | None = None
+    screen: Screen = field(init=False)
+    calls: Steps = field(init=False)
+    policy: Policy = field(init=False)
+    _waiting: list[tuple[Round, list[str]]] = field(init=False, default_factory=list)
+    """Rounds that were interrupted, and the steps that are left of them."""
+    _is_last: bool = field(init=False, default=False)
+    _is_refused: bool = field(init=False, default=False)
+    """All pages of the last round were refused by our own settings, as they would be again."""
+    _is_stopped: bool = field(init=False, default=False)
+    """Somebody has stopped the crawl: it has not come to its own end."""
+    _asked: int = field(init=False, default=0)
+    """Pages of lists that have ended, those of interrupted runs included, if they are limited."""
+    _last: Generated = field(init=False, default_factory=Generated)
+    """What generate has found last."""
+    _ended: list[str] = field(init=False, default_factory=list)
+    """The segment of the last round that is over."""
+    _outside: Outside = field(init=False)
 
     def __post_init__(self) -> None:
+        conf, options = self.context.conf, self.options
         self.screen = Screen(self.context)
-        named = self.context.conf.get_trimmed("generate.hostdb")
-        self._is_last = False
-        self._ended: list[str] = []
-        """The segment of the last round that is over."""
-        self._is_refused = False
-        """All pages of the last round were refused by our own settings, as they would be again."""
-        self._next_due: int | None = None
-        """When the next page is due (ms), after a generate that found none."""
+        named = conf.get_trimmed("generate.hostdb")
         self.calls = Steps(
             self.directory,
-            self.options,
+            options,
             Path(named) if named else None,
-            one_pass=not self.context.conf.is_set("fetcher.parse"),
+            one_pass=not conf.is_set("fetcher.parse"),
+            least=conf.get_int(LEAST_PROPERTY, 0) if options.forever else 0,
+            late=conf.get_double(LATE_PROPERTY, 0.0),
         )
 
     @cached_property
     def steps(self) -> list[str]:
         """The steps of a round after generate."""
-        chosen = {"updatehostdb": self.options.hostdb_update, "index": self.options.index}
-        chosen["clean"] = self.options.index and keep_documents(self.context.conf)
-        every = (
-            "fetch",
-            "parse",
-            "updatedb",
-            "updatehostdb",
-            "invertlinks",
-            "dedup",
-            "index",
-            "clean",
-        )
-        return [step for step in every if chosen.get(step, True)]
+        index = self.options.index
+        return steps_of(self.options, keeps_documents=index and keep_documents(self.context.conf))
 
     def run(self) -> Crawled:
         """Runs all rounds. Raises MinutchError if a step fails."""
-        self._check_place()
+        preflight.check_place(self.directory, self.options, self.steps)
         preflight.check(self.context.conf, self.options.seeds)
         started = self.context.clock.monotonic()
         with lock(self.directory), self.serving(self.screen):
             logs = self.directory if is_local(self.directory) else Path()
             self.log_file = log.log_to(logs / LOG, self.context.err)
             self.context = replace(self.context, clock=self._clock())
+            self._outside = Outside(self.directory, self.options, self.context)
+            self.policy = OneByOne(self.calls) if self.policy_of is None else self.policy_of(self)
             if self.options.index:
                 reach_writers(self.context.conf, self.directory)
             self._begin()
             rounds.clear_left_overs(self.directory)
-            with self._fetching():
-                self._rounds(rounds.unfinished(self.directory, self.steps))
-        self.screen.summary(
-            self.totals, self.context.clock.monotonic() - started, self._next_commands()
-        )
+            with self.policy:
+                self._rounds()
+            if not self._is_stopped:
+                Round.forget(self.directory)
+        lasted = self.context.clock.monotonic() - started
+        commands = next_commands(self.directory, self.options, self.context.conf)
+        self.screen.summary(self.totals, lasted, commands)
         if self._is_refused and not self.totals.outcomes.fetched:
             raise MinutchError(
                 "nothing was fetched: this crawler's own settings refuse all pages",
@@ -160,139 +171,162 @@ class Crawler:
             )
         return Crawled(self.totals, self.counters)
 
-    def _fetching(self) -> AbstractContextManager[object]:
-        """Entered while there are rounds."""
-        return nullcontext()
+    # -- rounds ------------------------------------------------------------------------------------
 
-    def _rounds(self, waiting: list[tuple[Round, list[str]]]) -> None:
+    def _rounds(self) -> None:
         """Finishes rounds that were interrupted, and runs new ones."""
-        number = 0
+        record, number = Round.load(self.directory), 0
+        self._waiting = rounds.unfinished(self.directory, self.steps, record)
+        if record is not None and self.options.most is not None:
+            self._asked = record.asked + rounds.asked_since(record, self.calls.segments)
         while not self._is_over(number):
             number += 1
             self._is_last = number == self.options.rounds
             self._place(number)
-            if waiting:
-                self._go_on(*waiting.pop(0))
-                if not waiting:
+            if self._waiting:
+                self._go_on(*self._waiting.pop(0))
+                if not self._waiting:
                     self._compact()
-            elif not self._new_round(number) and (self._is_last or not self._wait()):
+            elif not self._new_round() and (self._is_last or not self._wait()):
                 break
+        if self.policy.carried is not None:  # its list has begun, and comes to its end
+            self._is_last = True
+            self._place(number + 1)
+            self.screen.title(self.screen.place.capitalize())
+            self._take(Generated())
 
     def _place(self, number: int) -> None:
         of = f" of {self.options.rounds}" if self.options.rounds > 0 else ""
         self.screen.place = f"round {number}{of}"
 
-    def _check_place(self) -> None:
-        """Raises ConfigError where a step that is wished can't work in the crawl's folder."""
-        options = self.options
-        has_sitemaps = options.sitemaps is not None or options.sitemaps_from_hostdb != "never"
-        steps = [*self.steps, *(["sitemap"] if has_sitemaps else [])]
-        is_far = not is_local(self.directory)
-        other = next((step for step in steps if is_far and step in LOCAL_ONLY), None)
-        if other is not None:
-            raise ConfigError(f"{other} works with local files only, not with {self.directory}")
-
-    def _next_commands(self) -> list[str]:
-        """Returns commands to go on with, or to look at the results."""
-        given = [
-            name for name in self.context.conf if self.context.conf.source(name) == "command line"
-        ]
-        options = "[the same -D ...] " if given else ""
-        place = self.options.shown_as or str(self.directory)
-        again = f"{place} {max(1, self.options.rounds)}"
-        commands = [
-            command_line(f"crawl {options}{self.options.again or again}"),
-            command_line(f"report {place}"),
-            command_line(f"explain {place}"),
-        ]
-        has_index = (self.directory / "index" / "current").is_dir()
-        return [*commands, command_line(f"serve {place}")] if has_index else commands
-
     def _is_over(self, number: int) -> bool:
-        found = [path for path in (Path(STOP), self.directory / STOP) if path.exists()]
-        if found:
-            for path in found:
-                path.unlink(missing_ok=True)  # obeyed: the next crawl goes on
-            self.screen.note(f"{STOP} found, stopping after {counted(number, 'rounds')}")
-            return True
-        if self._is_asked_to_stop:
-            self.screen.note(f"Stopped on the live page after {counted(number, 'rounds')}")
-            return True
-        if self._left == 0:
-            return True
-        return self.options.rounds != -1 and number >= self.options.rounds
-
-    @property
-    def _is_asked_to_stop(self) -> bool:
-        return self.context.watch is not None and self.context.watch.stopping
-
-    def _begin(self) -> None:
-        if self.options.seeds is not None:
-            self.screen.title("Seeds")
-            self._check_seeds(self._step("inject", self.calls.inject(self.options.seeds)))
-        if self.options.sitemaps is not None:
-            self._step("sitemap", self.calls.sitemap(urls=self.options.sitemaps))
+        after = f"after {counted(number, 'rounds')}"
+        if reason := self._outside.obeyed():
+            self.screen.note(f"{reason} {after}")
+            self._is_stopped = True
+        is_done = self.left == 0 or -1 < self.options.rounds <= number
+        return self._is_stopped or is_done
 
     def _go_on(self, current: Round, left: list[str]) -> None:
-        if left[0] == "updatedb" and self._has_updated(current.segment):
+        """Finishes a round that was interrupted."""
+        place, segment = self.screen.place, self.calls.segments / current.segment
+        if left[0] == "updatedb" and rounds.has_updated(segment, self.directory, self.context.conf):
             current.done.append(left.pop(0))
-        place = self.screen.place
         self.screen.title(
             f"{place.capitalize()} goes on with segment {current.segment}: {', '.join(left)}"
         )
-        self._finish(current, left)
+        goes_on = left[0] == "fetch" and self.options.rounds == -1 and not self.interrupted
+        if goes_on and self.policy.take_up(segment, self._context(self._fetch_properties())):
+            self._take(self._generated())
+        else:
+            self._finish(current, left)
 
-    def _has_updated(self, segment: str) -> bool:
-        """Tells whether a segment is merged already, and only the record of that is missing;
-        merging it again would count its links twice.
-        """
-        db = CrawlDb(self.directory / "crawldb")
-        return is_merged(
-            Segment(self.directory / "segments" / segment), db, fetch_schedule(self.context.conf)
-        )
-
-    def _new_round(self, number: int) -> bool:
+    def _new_round(self) -> bool:
         """Generates a segment and takes it through all steps; False if nothing is due that this
         crawler wants to ask for.
         """
         self.screen.title(self.screen.place.capitalize())
-        often = self.options.sitemaps_from_hostdb
-        if often == "always" or (often == "once" and number == 1):
-            if number == 1 and (self.directory / "crawldb").is_dir():
-                self._one(Round(""), "updatehostdb")
-            if (self.directory / "hostdb").is_dir():
-                self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
-        found = self._step("generate", *self._generate())
-        made = self._listed(found)
-        for segment in sorted(made):
+        if self.options.seeds is not None and self._outside.has_new_seeds:
+            self._inject(self.options.seeds)
+        self._read_sitemaps()
+        return self._take(self._generated())
+
+    def _generated(self) -> Generated:
+        """Runs generate. The last pages that may be asked for come in one part, since each gets its
+        share of them.
+        """
+        carried, left = self.policy.carried, self.left
+        if left == 0:
+            return Generated()
+        few = left is not None and left < self.options.size
+        call = self.calls.generate(
+            self._busy_hosts(), left if few else None, None if carried is None else carried.path
+        )
+        found = self._step("generate", call, {"mapreduce.job.reduces": "1"} if few else {})
+        self._last = found
+        self._outside.generated()
+        return found
+
+    def _take(self, found: Generated) -> bool:
+        """Takes what generate has found through all steps."""
+        made = self.policy.listed(found)
+        if not made:
+            self.screen.nothing_due(found.reasons, found.next_due)
+        for segment in made:
             self._finish(Round(segment.name, ["generate"]), self.steps)
-        if made:
+        if made and not self._waiting:
             self._compact()
         return bool(made) and not self._is_refused
 
-    def _listed(self, found: Generated) -> list[Path]:
-        """Returns the segments whose pages are to be fetched now; says why, if there are none."""
-        self._next_due = found.next_due
-        if not found.segments:
-            self.screen.nothing_due(found.reasons, found.next_due)
-        return found.segments
-
-    def _generate(self, into: Path | None = None) -> tuple[partial[Generated], dict[str, str]]:
-        """Returns the call of generate, and its properties: the last pages that may be asked for
-        come in one part, since each gets its share of them.
-        """
-        left = self._left
-        if left is None or left >= self.options.size:
-            return self.calls.generate(self._busy_hosts(), into=into), {}
-        one = {"mapreduce.job.reduces": "1"}
-        return self.calls.generate(self._busy_hosts(), left, into), one
+    # -- what the policy asks ----------------------------------------------------------------------
 
     @property
-    def _left(self) -> int | None:
+    def may_turn(self) -> bool:
+        """True if there will be another round, as far as is known."""
+        return not (self._is_last or self.is_stopping or self.left == 0)
+
+    @property
+    def is_stopping(self) -> bool:
+        """True if the crawl is to end after this round."""
+        return self._is_stopped or self._outside.is_stopping
+
+    @property
+    def interrupted(self) -> list[Path]:
+        """The segments that wait for their fetch: it was interrupted, or has not begun."""
+        names = [current.segment for current, left in self._waiting if left[0] == "fetch"]
+        return [self.calls.segments / name for name in names]
+
+    def joined(self, segment: Path) -> None:
+        """What waits of a segment belongs to the list that is carried."""
+        self._waiting = [one for one in self._waiting if one[0].segment != segment.name]
+
+    @property
+    def has_due(self) -> bool:
+        """True if there is something for generate that it has not seen: pages that make a list by
+        now, seeds, sitemaps, or what was injected by hand.
+        """
+        due, now = self._last.next_due, self.context.clock.now()
+        return (due is not None and due <= now) or self._outside.has_news
+
+    @property
+    def left(self) -> int | None:
         """Pages that may still be asked for; None: any number."""
-        counters = self.counters.get("Fetcher", Counters())
-        asked = counters.get("generated", 0) - counters.get(Outcome.SKIPPED_TAIL.label, 0)
+        carried = self.policy.carried
+        asked = self._asked + (0 if carried is None else carried.listed)
         return None if self.options.most is None else max(0, self.options.most - asked)
+
+    # -- before the rounds -------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self.options.seeds is not None:
+            self.screen.title("Seeds")
+            self._inject(self.options.seeds)
+        if self.options.sitemaps is not None:
+            self._step("sitemap", self.calls.sitemap(urls=self.options.sitemaps))
+
+    def _inject(self, seeds: Path) -> None:
+        self._outside.injecting()
+        counts = self._step("inject", self.calls.inject(seeds))
+        if self.totals.rounds == 0:
+            self._check_seeds(counts)
+
+    def _read_sitemaps(self) -> None:
+        """Reads sitemaps before a round: an endless crawl at an interval, others those of the
+        HostDb's hosts as often as is wished.
+        """
+        options, often = self.options, self.options.sitemaps_from_hostdb
+        is_first, is_time = self._outside.reading_sitemaps()
+        of_hosts = often == "always" and (is_first or is_time or not options.forever)
+        of_hosts = of_hosts or (is_first and often == "once")
+        if of_hosts and (is_first or is_time) and self.calls.crawldb.is_dir():
+            self._one(Round(""), "updatehostdb")
+        of_hosts = of_hosts and self.calls.hostdb.is_dir()
+        of_list = is_time and options.sitemaps is not None
+        with self.policy.held() if of_hosts or of_list else nullcontext():
+            if of_list:
+                self._step("sitemap", self.calls.sitemap(urls=options.sitemaps))
+            if of_hosts:
+                self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
 
     def _clock(self) -> OnwardClock:
         """Returns the clock of this crawl; on this machine it goes on from run to run."""
@@ -320,11 +354,11 @@ class Crawler:
     def _finish(self, current: Round, left: Sequence[str]) -> None:
         begun = self._logged()
         for step in left:
-            current.open = self._open
-            current.save(self.directory)
+            current.open = [path.name for path in self.policy.open]
+            self._save(current)
             self._one(current, step)
             current.done.append(step)
-        Round.forget(self.directory)
+        Round.forget(self.directory) if self.options.most is None else self._save(Round(""))
         segment = self.directory / "segments" / current.segment
         outcomes = outcomes_of(segment, self.context.conf.get_trimmed("http.proxy.host") or "")
         self.screen.reasons(outcomes)
@@ -335,6 +369,11 @@ class Crawler:
         self.totals.outcomes.add(outcomes)
         if self.log_file is not None:
             self.screen.complaints(log.complaints(self.log_file, begun), self.log_file)
+
+    def _save(self, current: Round) -> None:
+        """Writes the record: of the round, and how many pages the crawl has asked for."""
+        current.asked = self._asked if self.options.most is not None else 0
+        current.save(self.directory)
 
     def _compact(self) -> None:
         """Merges the segments of rounds that are over, if it is wished; damage there is no reason
@@ -347,23 +386,17 @@ class Crawler:
             return
         seen = ("db_fetched", "db_notmodified", "db_duplicate")
         pages = sum(self.totals.statuses.get(name, 0) for name in seen)
-        options = CompactOptions(self._open, self._ended, pages or None)
-        common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks)}
-        conf = self.context.conf.with_values(common).freeze()
-        context = replace(self.context, conf=conf, reports={})
+        opened = [path.name for path in self.policy.open]
+        options = CompactOptions(opened, self._ended, pages or None)
+        context = self._context({})
         try:
-            counters = self.perform("compact", self.calls.compact(options, conf), context)
+            counters = self.perform("compact", self.calls.compact(options, context.conf), context)
         except (FormatError, StoreError) as exc:
             self.screen.note(f"Segments are not merged: {exc}")
             return
         if counters.get(MERGED):
             merged, made = counted(counters[MERGED], "segments"), counters[MADE]
             self.screen.note(f"{merged} of earlier rounds merged to {made}")
-
-    @property
-    def _open(self) -> list[str]:
-        """The segments that are being fetched beside the steps of a round."""
-        return []
 
     def _logged(self) -> int:
         """Returns the length of the log; 0 if it was renamed, and nothing has come since."""
@@ -380,19 +413,19 @@ class Crawler:
                 f"segment {segment} can't be indexed, as it lacks what the log names"
             )
         is_fetch = step == "fetch"
-        call = self._fetch(segment) if is_fetch else self.calls.of_segment(step, current.segment)
+        call = self.policy.fetch(segment) if is_fetch else self.calls.of_segment(step, segment)
         counters = self._step(step, call, self._fetch_properties() if is_fetch else {})
         if step == "fetch":
-            refused = counters.get(Outcome.SKIPPED_REFUSED.label, 0)
-            self._is_refused = 0 < refused == counters.get("generated", 0)
+            refused, listed = (
+                counters.get(Outcome.SKIPPED_REFUSED.label, 0),
+                counters.get("generated", 0),
+            )
+            self._is_refused = 0 < refused == listed
+            self._asked += listed - counters.get(Outcome.SKIPPED_TAIL.label, 0)
         if step == "updatedb":
             self.totals.statuses = {
                 name: count for name, count in counters.items() if name.startswith("db_")
             }
-
-    def _fetch(self, segment: Path) -> partial[Counters]:
-        """Returns the call that fetches a segment."""
-        return self.calls.fetch(segment)
 
     def _fetch_properties(self) -> dict[str, str]:
         """A last round has no next one to leave anything to."""
@@ -403,11 +436,9 @@ class Crawler:
         """Runs a step and shows what it says; returns its result."""
         if self.context.watch is not None:
             self.context.watch.wait_while_paused()
-        common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks), **(extra or {})}
         started = self.context.clock.monotonic()
         with self.screen.running(name) as label:
-            conf = self.context.conf.with_values(common).freeze()
-            context = replace(self.context, conf=conf, reports={}, label=label)
+            context = self._context(extra or {}, label)
             result = self.perform(name, call, context)
             counters: Counters = getattr(result, "counters", result)
             if name in TITLES:
@@ -421,6 +452,12 @@ class Crawler:
             # a signal came when all was fetched; the next run goes on from there
             raise KeyboardInterrupt
         return cast(R, result)
+
+    def _context(self, extra: Mapping[str, str], label: str = "") -> JobContext:
+        """Returns the context of a step, which has more properties."""
+        common = {**_COMMON, "mapreduce.job.reduces": str(self.options.tasks), **extra}
+        conf = self.context.conf.with_values(common).freeze()
+        return replace(self.context, conf=conf, reports={}, label=label)
 
     def _keep(self, title: str, counters: Counters) -> None:
         """Adds a step's counters to those of the crawl; of the CrawlDb's statuses the last ones
@@ -440,19 +477,20 @@ class Crawler:
             )
 
     def _wait(self) -> bool:
-        """Waits for pages to become due; False if the crawl is to stop instead."""
+        """Waits until a list can be made; False if the crawl is to end instead."""
+        due, few = self._last.next_due, self._last.counters.get(FEW, 0)
         if self.options.wait is not None:
             seconds = float(self.options.wait)
             self.screen.note(f"Waiting for {self.options.wait} s")
-        elif self.options.forever and self._next_due is not None:
-            seconds = max((self._next_due - self.context.clock.now()) / 1000, _WAIT_SLICE)
-            due = date_time_to_string(self._next_due)
-            self.screen.note(f"Resting until {due} UTC, when the next page is due")
+        elif self.options.forever and due is not None:
+            seconds = max((due - self.context.clock.now()) / 1000, _SHORTEST_WAIT)
+            what = "a list is worth its steps" if few else "the next page is due"
+            self.screen.note(f"Resting until {date_time_to_string(due)} UTC, when {what}")
         else:
             return False
         end = self.context.clock.monotonic() + seconds
         while (left := end - self.context.clock.monotonic()) > 0:
-            if Path(STOP).exists() or self._is_asked_to_stop:
+            if self.is_stopping or self._outside.has_news:
                 break
             self.sleep(min(left, _WAIT_SLICE))
         return True

@@ -9,7 +9,7 @@ from typing import Final
 
 from minutch.cycle.crawl.crawler import Crawled, Crawler
 from minutch.cycle.crawl.options import CrawlOptions
-from minutch.cycle.crawl.overlap import OverlappingCrawler
+from minutch.cycle.crawl.overlap import Overlapping
 from minutch.cycle.crawl.screen import Screen
 from minutch.hadoop.stores import is_local
 from minutch.job import JobContext
@@ -34,22 +34,20 @@ def crawl(
     LockedError if another process works in the folder, KeyboardInterrupt after a signal; the next
     crawl of the folder goes on from there.
     """
-    kind = Crawler
+    overlaps = False
     if context.conf.get_boolean(PROPERTY, True):
-        obstacle = _obstacle(crawl_dir, options, context)
-        if obstacle is None:
-            kind = OverlappingCrawler
-        else:
+        obstacle = _obstacle(crawl_dir, context)
+        overlaps = obstacle is None
+        if obstacle is not None:
             Screen(context).note(f"Rounds follow each other: {obstacle} ({PROPERTY})")
-    return kind(crawl_dir, options, context, serving).run()
+    policy = Overlapping if overlaps else None
+    return Crawler(crawl_dir, options, context, serving, policy).run()
 
 
-def _obstacle(crawl_dir: Path, options: CrawlOptions, context: JobContext) -> str | None:
+def _obstacle(crawl_dir: Path, context: JobContext) -> str | None:
     """Returns why rounds can't overlap; None if they can."""
     if not runs_here(context.conf):
         return "other machines fetch"
     if not is_local(crawl_dir):
         return f"{crawl_dir} is no folder of this machine"
-    if options.sitemaps_from_hostdb == "always":
-        return "sitemaps are fetched between them"
     return None

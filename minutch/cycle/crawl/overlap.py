@@ -6,33 +6,34 @@
 One fetch lasts as long as the crawl (`RoundsFetch`). When few hosts are left of a list
 (`FewHosts`), a new segment is made, to which all goes that is not settled; the old one is closed,
 and its steps run while the hosts that are left are asked. Then `generate` adds to the list of the
-new segment. Each segment is one of Nutch's, and each round one list, as ever. A crawl that was
-interrupted first finishes the rounds that were open, one after the other.
+new segment. Each segment is one of Nutch's, and each round one list, as ever. A list that was
+interrupted is the first one of the fetch, and treated like any other.
 """
 
 from __future__ import annotations
 
 import logging
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import Final
 
-from minutch.cycle.crawl.crawler import STOP, Crawler
-from minutch.cycle.crawl.rounds import Round
+from minutch.cycle.crawl.crawler import Crawler
+from minutch.cycle.crawl.policy import Carried
+from minutch.cycle.fetch.frontier.listindex import generate_files
+from minutch.cycle.fetch.results.resume import logs_in, resume
 from minutch.cycle.fetch.roundsfetch import RoundsFetch
 from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER
 from minutch.cycle.fetchlist.selector import OpenList
-from minutch.cycle.segment.store import Segment
+from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, JobContext
 from minutch.terminal import counted
 from minutch.work.tables.workfolders import remove
-
-if TYPE_CHECKING:
-    from minutch.cycle.fetchlist.generate import Generated
 
 log = logging.getLogger(__name__)
 
@@ -53,118 +54,155 @@ class FewHosts:
     """Decides when a list is turned over. Pure; asked once a second.
 
     There are fewer hosts than could be asked: of those of the list fewer than FEW_HOSTS have URLs
-    left, and requests could be made that nobody is there for.
+    left, and requests could be made that nobody is there for. What the list has begun with, the
+    tail of another one, is not waited for: not when all else has ended, nor where there is nothing
+    else and something is due.
     """
 
     settled: float = SETTLED
     """The share of the list that has to have ended."""
+    tail: int = 0
+    """URLs that the list has begun with."""
+    hosts: int = 0
+    """The hosts of these."""
     _seconds: int = 0
 
-    def __call__(self, state: Snapshot) -> bool:
+    def __call__(self, state: Snapshot, *, has_due: bool = False) -> bool:
         """Returns True if the list is to be turned over."""
         is_few = (
-            0 < state.queues < FEW_HOSTS * state.hosts
+            state.queues > 0
             and state.active < state.threads
             and state.total is not None
-            and state.done >= self.settled * state.total
+            and (self._is_few(state, state.total) or self._is_tail(state, state.total, has_due))
             and not state.paused
         )
         self._seconds = self._seconds + 1 if is_few else 0
         return self._seconds > SECONDS
 
+    def _is_few(self, state: Snapshot, total: int) -> bool:
+        return state.queues < FEW_HOSTS * state.hosts and state.done >= self.settled * total
 
-@dataclass
-class OverlappingCrawler(Crawler):
-    """A crawl that runs so."""
+    def _is_tail(self, state: Snapshot, total: int, has_due: bool) -> bool:
+        fresh = total - self.tail
+        if fresh <= 0:
+            return has_due
+        return state.queues <= self.hosts and state.done >= self.settled * fresh
 
-    fetching: RoundsFetch = field(init=False)
-    _carried: Path | None = field(init=False, default=None)
-    """The segment whose list has begun with what the one before has left."""
-    _tail: int = field(init=False, default=0)
-    """How many URLs that are."""
-    _others: int = field(init=False, default=0)
-    """Pages that are due, and for which the list had no place."""
-    _is_resuming: bool = field(init=False, default=False)
 
-    def _fetching(self) -> AbstractContextManager[object]:
-        self.fetching = RoundsFetch(self.context, self.calls.fetch_options)
-        return self.fetching
+class Overlapping:
+    """Rounds that overlap: a `Policy`."""
 
-    # -- rounds ------------------------------------------------------------------------------------
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self.carried: Carried | None = None
+        self.fetching = RoundsFetch(crawler.context, crawler.calls.fetch_options)
+        self._tail: Carried | None = None
+        """What the list has begun with."""
+        self._others = 0
+        """Pages that are due, and for which the list had no place."""
 
-    def _is_over(self, number: int) -> bool:
-        if not super()._is_over(number):
-            return False
-        if self._carried is not None:  # its list has begun, and comes to its end
-            carried, self._carried = self._carried, None
-            self._place(number + 1)
-            self._is_last = True
-            self.screen.title(self.screen.place.capitalize())
-            self.fetching.add([])
-            self._finish(Round(carried.name, ["generate"]), self.steps)
+    def __enter__(self) -> object:
+        return self.fetching.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.fetching.__exit__(kind, error, tb)
+
+    @property
+    def open(self) -> list[Path]:
+        return self.fetching.segments
+
+    def take_up(self, segment: Path, context: JobContext) -> bool:
+        listed, left = self.fetching.begin(segment, _to_the_end(context))
+        hosts = 0
+
+        def look(state: Snapshot) -> bool:
+            nonlocal hosts
+            hosts = state.queues
+            return True
+
+        if self.fetching.wait(look, context):
+            return False  # nothing is left of it
+        self.carried = Carried(segment, listed, left, hosts)
         return True
 
-    @property
-    def _open(self) -> list[str]:
-        return [path.name for path in self.fetching.segments]
-
-    def _go_on(self, current: Round, left: list[str]) -> None:
-        self._is_resuming = True
-        super()._go_on(current, left)
-        self._is_resuming = False
-
-    def _generate(self, into: Path | None = None) -> tuple[partial[Generated], dict[str, str]]:
-        return super()._generate(self._carried)
-
-    def _listed(self, found: Generated) -> list[Path]:
+    def listed(self, found: Generated) -> list[Path]:
         self._others = sum(found.counters.get(reason, 0) for reason in LEFT_FOR_LATER)
-        carried, self._carried = self._carried, None
-        if carried is None:
-            return super()._listed(found)
+        self._tail, self.carried = self.carried, None
+        if self._tail is None:
+            return sorted(found.segments)
+        path = self._tail.path
         self.fetching.add(found.added)
-        if not (found.added or len(OpenList.of(Segment(carried)).taken)):
-            self.fetching.close(self.context)
-            remove(carried)
-            return super()._listed(found)
-        return [carried]
+        if not (found.added or len(OpenList.of(Segment(path)).taken)):
+            self.fetching.close(self._crawler.context)
+            remove(path)
+            return []
+        return [path]
 
-    @property
-    def _left(self) -> int | None:
-        left = super()._left
-        return left if left is None or self._carried is None else max(0, left - self._tail)
+    def fetch(self, segment: Path) -> partial[Counters]:
+        """The list of an interrupted round has hardly anything left, if another one has begun: it
+        is fetched before.
+        """
+        others = self._crawler.interrupted
+        if any(resume(logs_in(other / FETCHING)).ledger.settled for other in others):
+            return self._crawler.calls.fetch(segment)
+        return partial(self._fetch_list, segment, others[0] if others else None)
 
-    # -- the fetch ---------------------------------------------------------------------------------
+    def held(self) -> AbstractContextManager[None]:
+        crawler = self._crawler
+        delay = crawler.context.conf.get_float("fetcher.server.delay", 1.0)
+        return self.fetching.held(lambda: crawler.sleep(delay))
 
-    def _fetch(self, segment: Path) -> partial[Counters]:
-        return super()._fetch(segment) if self._is_resuming else partial(self._fetch_list, segment)
+    def _fetch_list(self, segment: Path, other: Path | None, *, context: JobContext) -> Counters:
+        """Fetches a list to its end, or until it is turned over: to a new one, or to that of
+        another segment, which waits. Closes its segment.
+        """
+        context = _to_the_end(context)
+        fetching, crawler = self.fetching, self._crawler
+        is_endless = crawler.options.rounds == -1
+        few = FewHosts(SETTLED_AT_LEAST if is_endless or self._others else SETTLED)
+        if segment not in fetching.segments:
+            _, left = fetching.begin(segment, context)
+            few.tail = left if is_endless and other is not None else 0
+        elif is_endless and self._tail is not None:
+            few.tail, few.hosts = self._tail.left, self._tail.hosts
+        hosts = 0
 
-    def _fetch_list(self, segment: Path, *, context: JobContext) -> Counters:
-        """Fetches a list to its end, or until it is turned over; closes its segment."""
-        if segment not in self.fetching.segments:
-            self.fetching.begin(segment, context)
-        needs_links = self.options.rounds > 0 and not self._others
-        few = FewHosts(SETTLED if needs_links else SETTLED_AT_LEAST)
-        if not self.fetching.wait(lambda state: few(state) and self._may_turn, context):
-            writer = FetchListWriter.from_conf(
-                self.calls.segments, context.conf, fetchers=None, seed=None
-            )
-            self._carried = writer.begin(context.clock)
-            self._tail = self.fetching.turn(self._carried, context)
+        def is_time(state: Snapshot) -> bool:
+            nonlocal hosts
+            hosts = state.queues
+            if crawler.is_stopping:
+                fetching.leave_deferred()
+            has_due = is_endless and (other is not None or crawler.has_due)
+            return few(state, has_due=has_due) and crawler.may_turn
+
+        if not fetching.wait(is_time, context):
+            path, files = other, [] if other is None else generate_files(other)
+            if path is None:
+                writer = FetchListWriter.from_conf(
+                    crawler.calls.segments, context.conf, fetchers=None, seed=None
+                )
+                path = writer.begin(context.clock)
+            left = fetching.turn(path, context)
+            listed = left
+            if files:
+                crawler.joined(path)
+                listed += fetching.add(files)
+            self.carried = Carried(path, listed, listed, hosts)
             log.info(
                 "%s of segment %s go on in segment %s",
-                counted(self._tail, "URLs"),
+                counted(left, "URLs"),
                 segment.name,
-                self._carried.name,
+                path.name,
             )
-        return self.fetching.close(context)
+        return fetching.close(context)
 
-    def _fetch_properties(self) -> dict[str, str]:
-        """A list that is turned over need not end early."""
-        limit = super()._fetch_properties()
-        return limit if self._is_resuming else limit | {"fetcher.tail.share": "0"}
 
-    @property
-    def _may_turn(self) -> bool:
-        """True if there will be another round, as far as is known."""
-        is_stopped = any(path.exists() for path in (Path(STOP), self.directory / STOP))
-        return not (self._is_last or is_stopped or self._is_asked_to_stop or self._left == 0)
+def _to_the_end(context: JobContext) -> JobContext:
+    """A list that is turned over need not end early."""
+    conf = context.conf.with_values({"fetcher.tail.share": "0"})
+    return replace(context, conf=conf.freeze())

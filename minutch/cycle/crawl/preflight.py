@@ -8,14 +8,17 @@ a protocol plugin takes the seeds · there is a parser
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from minutch.conf import Configuration
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.steps import LOCAL_ONLY
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.errors import ConfigError, MinutchError, ProtocolError
+from minutch.hadoop.stores import is_local
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import Parser, Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
@@ -25,6 +28,15 @@ log = logging.getLogger(__name__)
 
 _SAMPLE: Final = 1000
 """Seeds that are looked at."""
+
+
+def check_place(directory: Path, options: CrawlOptions, steps: Sequence[str]) -> None:
+    """Raises ConfigError where a step that is wished can't work in the crawl's folder."""
+    has_sitemaps = options.sitemaps is not None or options.sitemaps_from_hostdb != "never"
+    wished = [*steps, *(["sitemap"] if has_sitemaps else [])]
+    other = next((step for step in wished if step in LOCAL_ONLY), None)
+    if other is not None and not is_local(directory):
+        raise ConfigError(f"{other} works with local files only, not with {directory}")
 
 
 def check(conf: Configuration, seeds: Path | None) -> None:

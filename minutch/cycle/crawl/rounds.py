@@ -6,9 +6,10 @@ record.
     crawl_parse missing     parse, and all that follows
     both there              nothing, unless the record says that the round stopped after parse
 
-The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps], "open": [names]}) is
-there while a round runs: what updatedb, invertlinks and dedup have done can't be seen in a segment.
-A segment that Nutch or a single command made has none.
+The record (`<crawl_dir>/.round`, JSON: {"segment": name, "done": [steps], "open": [names], "asked":
+pages}) is there while a round runs: what updatedb, invertlinks and dedup have done can't be seen in
+a segment. One that Nutch or a single command made has none. A crawl of a limited number of pages
+has it from its first round to its end, without a segment between rounds.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.mergedsegments import is_merged
+from minutch.cycle.crawldb.schedule import fetch_schedule
+from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.replaced import settle
 from minutch.cycle.segment.segmentnames import finish_others
-from minutch.cycle.segment.store import FETCHING, Segment, segments_in
+from minutch.cycle.segment.store import CRAWL_FETCH, FETCHING, Segment, segments_in
 from minutch.errors import LockedError, StoreError, naming
 from minutch.hadoop.stores import is_local
+from minutch.records.crawldatum import STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.work.tables.database import Database
 from minutch.work.tables.install import NEW, sync_path
 from minutch.work.tables.lock import lock
@@ -47,6 +53,8 @@ class Round:
     done: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list, compare=False)
     """The segments that are being fetched meanwhile; to be read by people."""
+    asked: int = field(default=0, compare=False)
+    """Pages that a crawl of a limited number has asked for, of lists that had ended before."""
 
     @classmethod
     def load(cls, crawl_dir: Path) -> Round | None:
@@ -56,11 +64,9 @@ class Round:
         path = crawl_dir / RECORD
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            return cls(
-                str(data["segment"]),
-                [str(step) for step in data["done"]],
-                [str(name) for name in data.get("open", [])],
-            )
+            done = [str(step) for step in data["done"]]
+            opened = [str(name) for name in data.get("open", ())]
+            return cls(str(data["segment"]), done, opened, int(data.get("asked", 0)))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as exc:
@@ -75,7 +81,8 @@ class Round:
         temporary = crawl_dir / _NEW_RECORD
         with naming(temporary), temporary.open("w", encoding="utf-8") as stream:
             record = {"segment": self.segment, "done": self.done}
-            json.dump(record | ({"open": self.open} if self.open else {}), stream)
+            more = {"open": self.open, "asked": self.asked}
+            json.dump(record | {name: value for name, value in more.items() if value}, stream)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(crawl_dir / RECORD)
@@ -138,9 +145,10 @@ def parts_of(segment: Path) -> set[str]:
     return parts if Segment(segment).is_half_fetched() else parts - {FETCHING}
 
 
-def unfinished(crawl_dir: Path, steps: Sequence[str]) -> list[tuple[Round, list[str]]]:
+def unfinished(
+    crawl_dir: Path, steps: Sequence[str], record: Round | None
+) -> list[tuple[Round, list[str]]]:
     """Rounds to go on with, oldest first, each with the steps that are left."""
-    record = Round.load(crawl_dir)
     found = []
     for name in segments(crawl_dir):
         parts = parts_of(crawl_dir / "segments" / name)
@@ -149,3 +157,23 @@ def unfinished(crawl_dir: Path, steps: Sequence[str]) -> list[tuple[Round, list[
         if left:
             found.append((Round(name, [step for step in steps if step not in left]), left))
     return found
+
+
+def asked_since(record: Round, folder: Path) -> int:
+    """Returns the pages that the record's segment was asked for, if its fetch ended and was killed
+    before that was written down. Raises FormatError.
+    """
+    segment = Segment(folder / record.segment)
+    is_over = bool(record.segment) and MADE_BY["fetch"] in parts_of(segment.path)
+    if not is_over or "fetch" in record.done or segment.is_half_fetched():
+        return 0
+    asked = range(STATUS_FETCH_SUCCESS, STATUS_FETCH_MAX + 1)
+    found = (datum for _, datum in segment.records(CRAWL_FETCH) if isinstance(datum, CrawlDatum))
+    return sum(datum.status in asked for datum in found)
+
+
+def has_updated(segment: Path, crawl_dir: Path, conf: Configuration) -> bool:
+    """Tells whether a segment is merged already, and only the record of that is missing; merging it
+    again would count its links twice.
+    """
+    return is_merged(Segment(segment), CrawlDb(crawl_dir / "crawldb"), fetch_schedule(conf))

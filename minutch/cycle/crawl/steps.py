@@ -41,8 +41,32 @@ TITLES: Final = {
 }
 """Step → the title of its counters in the log; fetch writes its own."""
 
+OF_A_ROUND: Final = (
+    "fetch",
+    "parse",
+    "updatedb",
+    "updatehostdb",
+    "invertlinks",
+    "dedup",
+    "index",
+    "clean",
+)
+"""The steps of a round after generate, in order."""
+
 LOCAL_ONLY: Final = frozenset({"sitemap", "updatehostdb", "clean"})
 """Steps that work on this machine's files alone."""
+
+
+def steps_of(options: CrawlOptions, *, keeps_documents: bool) -> list[str]:
+    """Returns the steps of a round after generate; `keeps_documents` says whether the index is one
+    that can be cleaned.
+    """
+    wished = {
+        "updatehostdb": options.hostdb_update,
+        "index": options.index,
+        "clean": keeps_documents,
+    }
+    return [step for step in OF_A_ROUND if wished.get(step, True)]
 
 
 @dataclass(frozen=True)
@@ -55,6 +79,9 @@ class Steps:
     """The HostDb that generate uses if it does not use the crawl's own."""
     one_pass: bool = True
     """Whether fetch does the work of parse, too."""
+    least: int = 0
+    """Pages that are worth a round; fewer wait, for the share `late` of their interval."""
+    late: float = 0.0
 
     @property
     def crawldb(self) -> Path:
@@ -76,8 +103,8 @@ class Steps:
         """The folder of the segments."""
         return self.directory / "segments"
 
-    def of_segment(self, step: str, name: str) -> Call:
-        """Returns the call of a step after generate, for the segment of that name."""
+    def of_segment(self, step: str, segment: Path) -> Call:
+        """Returns the call of a step after generate, for a segment."""
         calls: Mapping[str, Callable[[Path], Call]] = {
             "fetch": self.fetch,
             "parse": self.parse,
@@ -88,7 +115,7 @@ class Steps:
             "index": self.index,
             "clean": lambda _: self.clean(),
         }
-        return calls[step](self.segments / name)
+        return calls[step](segment)
 
     def inject(self, seeds: Path) -> Call:
         """Puts the seeds into the CrawlDb."""
@@ -114,14 +141,17 @@ class Steps:
         from minutch.cycle.fetchlist.selector import GenerateOptions
 
         uses_own = self.options.hostdb_generate and self.hostdb.is_dir()
+        places = max(self.options.size, self.options.tasks) if left is None else left
         options = GenerateOptions(
-            top_n=max(self.options.size, self.options.tasks) if left is None else left,
+            top_n=places,
             fetchers=self.options.fetchers,
             filtering=False,
             add_days=self.options.add_days,
             busy_hosts=busy_hosts,
             hostdb=self.hostdb if uses_own else self.named_hostdb,
             into=into,
+            least=min(self.least, places),
+            late=self.late if self.least else 0.0,
         )
         return partial(generate, self.crawldb, self.segments, options)
 

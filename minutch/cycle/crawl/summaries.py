@@ -1,10 +1,14 @@
-"""The counters of a crawl's steps in plain words."""
+"""The counters of a crawl's steps in plain words, and what may be done after it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
+from minutch.conf import Configuration
+from minutch.cycle.crawl.options import CrawlOptions
+from minutch.processwide import command_line
 from minutch.terminal import counted
 
 Counts = Mapping[str, int]
@@ -140,3 +144,17 @@ def size(count: int) -> str:
         if amount >= 10 or units[0] == "bytes"
         else f"{amount:.1f} {units[0]}"
     )
+
+
+def next_commands(directory: Path, options: CrawlOptions, conf: Configuration) -> list[str]:
+    """Returns commands to go on with a crawl, or to look at its results."""
+    is_set = any(conf.source(name) == "command line" for name in conf)
+    place = options.shown_as or str(directory)
+    again = options.again or f"{place} {max(1, options.rounds)}"
+    commands = [
+        command_line(f"crawl {'[the same -D ...] ' if is_set else ''}{again}"),
+        command_line(f"report {place}"),
+        command_line(f"explain {place}"),
+    ]
+    has_index = (directory / "index" / "current").is_dir()
+    return [*commands, command_line(f"serve {place}")] if has_index else commands

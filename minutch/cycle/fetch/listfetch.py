@@ -118,6 +118,13 @@ class ListFetch:
 
         After a first signal (`interrupted`) some URLs may be left.
         """
+        self.take_up()
+        ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
+        ledger.merge(self.resumed.ledger.outcomes)
+        return ledger, stats
+
+    def take_up(self) -> None:
+        """Reads what an earlier run has left. Raises StoreError, FormatError."""
         recover(self.segment, self.work, self.logs)
         self.resumed = resume(self.logs)
         if self.resumed.ledger.settled:
@@ -127,9 +134,6 @@ class ListFetch:
             )
         if not self.as_begun:
             self.settings = _as_begun(self.settings, self.resumed)
-        ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
-        ledger.merge(self.resumed.ledger.outcomes)
-        return ledger, stats
 
     def checked(self, ledger: Ledger, files: Sequence[Path] = ()) -> int:
         """Returns the number of URLs in the list (`files`, if it has grown), all of which have an

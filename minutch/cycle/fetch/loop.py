@@ -82,6 +82,8 @@ class FetchLoop:
     """Listed URLs altogether, if known; for the time left."""
     ended: Callable[[FetchResults], Awaitable[None]] | None = None
     """Awaited when all URLs of a list before the current one have ended."""
+    leaves_deferred: bool = field(init=False, default=False)
+    """Whether hosts that asked not to be called are not waited for."""
     expected: int = field(init=False, default=0)
     """How often URLs are on their way here: it has not come to its end before."""
     _before: list[FetchResults] = field(init=False, default_factory=list)
@@ -441,7 +443,7 @@ class FetchLoop:
         if idle > limit and not self.queues.rests_on_request():
             log.warning("no new request for %d ms", idle)
             self.stop(Outcome.SKIPPED_TIMEOUT)
-        wait = self.settings.robots.defer_wait
+        wait = 0 if self.leaves_deferred else self.settings.robots.defer_wait
         if wait >= 0 and self.queues.waiting and self.queues.defers_all(wait, now):
             log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
             self.queues.leave_deferred(now)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +33,7 @@ from minutch.cycle.fetch.fetcher import (
 )
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses, number_of
 from minutch.cycle.fetch.frontier.hoststate import state_folder
-from minutch.cycle.fetch.frontier.listindex import generate_files
+from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import STOPPED, Interrupted, ListFetch, signals
 from minutch.cycle.fetch.results.captures import archiving
@@ -65,6 +65,11 @@ class _OpenList:
     listed: int = 0
     """Its URLs, as far as they are known."""
 
+    @property
+    def settled(self) -> int:
+        """URLs that an earlier run has dealt with."""
+        return self.job.resumed.ledger.settled
+
 
 @dataclass
 class RoundsFetch:
@@ -87,6 +92,8 @@ class RoundsFetch:
     """That of all processes; limits of time and rests go by it. Dates are anchored by list."""
     _count: int = 0
     """Lists until now."""
+    _parses: bool | None = None
+    """Whether they parse, by the first list, which may be an interrupted one; None: not known."""
 
     def __post_init__(self) -> None:
         self._clock = SteadyClock(self.context.clock)
@@ -118,8 +125,11 @@ class RoundsFetch:
         """Those that are being fetched, oldest first."""
         return [one.job.segment.path for one in self._open]
 
-    def begin(self, path: Path, context: JobContext) -> None:
-        """Begins with the list of a segment; none may be open. Raises StoreError, ConfigError."""
+    def begin(self, path: Path, context: JobContext) -> tuple[int, int]:
+        """Begins with the list of a segment; none may be open. The first one goes on where an
+        earlier run was stopped. Returns how many URLs it has, and how many are left. Raises
+        StoreError, ConfigError.
+        """
         one = self._opened(path, context)
         if self._processes is not None and self._processes.count < one.job.settings.processes:
             self._end(self._processes)  # the list is worth more of them; nothing is in flight
@@ -127,10 +137,14 @@ class RoundsFetch:
                 self._leave()
             self._processes = None
         if self._processes is None:
+            one.job.take_up()
+            one.listed = sum(1 for _ in listed_urls(one.job.files))
+            self._parses = one.job.settings.parse
             self._start(one)
-            return
-        self._turn(one, settled=True)
-        self.add(generate_files(path))
+        else:
+            self._turn(one, settled=True)
+            self.add(generate_files(path))
+        return one.listed, one.listed - one.settled
 
     def wait(self, few: Callable[[Snapshot], bool], context: JobContext) -> bool:
         """Waits until all URLs of the list have ended (True), or, once a second, `few` says that it
@@ -160,14 +174,16 @@ class RoundsFetch:
         one = self._opened(path, context)
         return self._turn(one, settled=False)
 
-    def add(self, files: list[Path]) -> None:
+    def add(self, files: list[Path]) -> int:
         """Takes more parts into the list, which begins with that: its guards and its time limit do.
-        Raises StoreError, FormatError, Interrupted.
+        Returns the number of their URLs. Raises StoreError, FormatError, Interrupted.
         """
         one, processes = self._open[-1], self._running
         processes.take(one.number, lambda index: self._files(one, index, files))
         self._until(lambda: processes.has_replied("taken", one.number))
-        one.listed += processes.replies.pop(("taken", one.number))[0]
+        count = processes.replies.pop(("taken", one.number))[0]
+        one.listed += count
+        return count
 
     def close(self, context: JobContext) -> Counters:
         """Closes the oldest segment, when all its URLs have ended; reports what was parsed. Raises
@@ -179,6 +195,7 @@ class RoundsFetch:
         for part in processes.ledgers.pop(one.number).values():
             ledger.generated = max(one.listed, part.generated)
             ledger.merge(part.outcomes)
+        ledger.merge(one.job.resumed.ledger.outcomes)
         with one.lock:
             self._open.remove(one)
             parsed = one.job.close(one.job.checked(ledger, generate_files(one.job.segment.path)))
@@ -191,6 +208,33 @@ class RoundsFetch:
         if self.interrupted:
             counters.add(INTERRUPTED)
         return counters
+
+    def leave_deferred(self) -> None:
+        """Waits no longer for hosts that asked not to be called: a later fetch asks them."""
+        self._running.leave_deferred()
+
+    @contextmanager
+    def held(self, rest: Callable[[], None]) -> Iterator[None]:
+        """While this lasts, nothing is asked for: others may ask the same hosts. `rest` keeps the
+        pause between two requests.
+        """
+        if self._processes is None:
+            yield
+            return
+        processes = self._processes
+        processes.hold(True)
+        try:
+            self._snapshot = None
+            self._until(lambda: self._snapshot is not None and self._is_at_rest(self._snapshot))
+            rest()
+            yield
+            rest()
+        finally:
+            processes.hold(self._watch is not None and self._watch.paused)
+
+    @staticmethod
+    def _is_at_rest(state: Snapshot) -> bool:
+        return state.paused and not state.active
 
     @property
     def _running(self) -> FetchProcesses:
@@ -213,6 +257,8 @@ class RoundsFetch:
         files = generate_files(path)
         count = number_of(settings, files, workers())
         settings = replace(settings, processes=max(count, self._count_of_processes))
+        if self._parses is not None:
+            settings = replace(settings, parse=self._parses)
         state = Path(conf.get(STATE_PROPERTY) or state_folder(path))
         with ExitStack() as stack:
             work = stack.enter_context(working(segment))
@@ -299,7 +345,7 @@ class RoundsFetch:
 
     def _tick(self, snapshot: Snapshot) -> None:
         if self._open and (listed := self._open[-1].listed):
-            snapshot = replace(snapshot, total=listed)
+            snapshot = replace(snapshot, total=listed - self._open[-1].settled)
         self._snapshot = snapshot
         display = self._display
         if display is not None:
@@ -329,9 +375,9 @@ class RoundsFetch:
             self._is_waiting = False
 
     def _leave(self) -> None:
-        ledger, listed = self._running.ledger, self._open[-1].listed
-        listed = listed or ledger.generated
-        raise Interrupted(LEFT.format(listed - ledger.settled, listed))
+        one, ledger = self._open[-1], self._running.ledger
+        listed = one.listed or ledger.generated
+        raise Interrupted(LEFT.format(listed - one.settled - ledger.settled, listed))
 
     def _on_first_signal(self) -> None:
         self.interrupted = True

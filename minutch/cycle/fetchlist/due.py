@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +26,7 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.crawldatum import rows, status_by_name
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, rows, status_by_name
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.metadata.rawmap import text_key, values_of
@@ -47,6 +47,7 @@ STATUS: Final = "status_rejected_total"
 LOW_SCORE: Final = "score_too_low_total"
 INTERVAL: Final = "interval_rejected_total"
 BUSY: Final = "host_busy_total"
+FEW: Final = "list_too_short_total"
 
 REASONS: Final = {
     FILTERED: "rejected by the URL filters",
@@ -57,6 +58,7 @@ REASONS: Final = {
     LOW_SCORE: "with a score below generate.min.score",
     INTERVAL: "with a fetch interval above generate.min.interval",
     BUSY: "of hosts that asked not to be called yet (Retry-After)",
+    FEW: "due, and too few to be worth a list (crawl.list.min)",
 }
 """Counter of entries that were left out -> its meaning."""
 
@@ -82,6 +84,10 @@ class Conditions:
     """Hosts that asked not to be called, as queues name them, and until when."""
     taken: pl.Series | None = None
     """Keys of pages that a segment has which is being fetched."""
+    least: int = 0
+    """Entries that are worth a list; fewer wait for more (`until`)."""
+    late: float = 0.0
+    """The share of their interval for which they do."""
 
     @classmethod
     def from_conf(
@@ -114,13 +120,50 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """When entries will be due that are not due yet; ms."""
+
+    times: pl.Series
+    """Those of the first ones, in order: as many as make a list, one at least."""
+    patience: int | None
+    """When the first of all has been due for too long (`until`)."""
+
+    @classmethod
+    def together(cls, parts: Iterable[Later], least: int) -> Later:
+        """Returns those of several stretches of a CrawlDb."""
+        found = list(parts)
+        times = pl.concat([pl.Series("at", [], pl.Int64), *(part.times for part in found)])
+        ends = [part.patience for part in found if part.patience is not None]
+        return cls(times.bottom_k(max(1, least)).sort(), min(ends, default=None))
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """The `entries` that are due, of SCHEMA, in their order."""
 
     entries: pl.DataFrame
     counters: Counters
-    next_due: int | None  # ms: when the first of the others will be due
+    later: Later  # when the others will be due
     left_out: dict[str, pl.DataFrame]  # the others by the reason (REASONS), if they are wanted
+
+    @property
+    def next_due(self) -> int | None:
+        """When the first of the others will be due (ms)."""
+        return first(self.later.times)
+
+
+def first(times: pl.Series) -> int | None:
+    """Returns the earliest time; None without any."""
+    return int(times.min()) if len(times) else None  # type: ignore[arg-type]
+
+
+def until(late: float) -> pl.Expr:
+    """Returns until when (ms) an entry that is due can wait for others: for the share `late` of its
+    interval; one that was never asked for does not wait.
+    """
+    is_new = (pl.col("status") == STATUS_DB_UNFETCHED) & (pl.col("retries") == 0)
+    patience = (pl.col("fetch_interval").cast(pl.Int64) * (1000 * late)).cast(pl.Int64)
+    return pl.col("fetch_time") + pl.when(is_new).then(0).otherwise(patience)
 
 
 def due(
@@ -146,7 +189,7 @@ def due(
     if filters is not None:
         frame = keep(frame, _passes(frame, filters), FILTERED)
     frame, is_due = schedule.should_fetch_columns(frame, conditions.now)
-    later = frame["fetch_time"].filter(~is_due)
+    later = frame.filter(~is_due).select(at="fetch_time", until=until(conditions.late))
     frame = keep(frame, is_due, NOT_DUE)
     frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
     if conditions.taken is not None and len(conditions.taken):
@@ -163,10 +206,24 @@ def due(
     if conditions.min_interval != -1:
         frame = keep(frame, frame["fetch_interval"] <= conditions.min_interval, INTERVAL)
     if conditions.busy_hosts:
-        until = _busy_until(frame, conditions.busy_hosts)
-        frame = keep(frame, until <= conditions.now, BUSY)
-        later = later.append(until.filter(until > conditions.now))
-    return Due(frame, counters, int(later.min()) if len(later) else None, left_out)  # type: ignore[arg-type]
+        free = _busy_until(frame, conditions.busy_hosts)
+        frame = keep(frame, free <= conditions.now, BUSY)
+        free = free.filter(free > conditions.now)
+        later = later.vstack(pl.DataFrame({"at": free, "until": free}))
+    others = Later.together([Later(later["at"], first(later["until"]))], conditions.least)
+    return Due(frame, counters, others, left_out)
+
+
+def worth_it_at(few: Sequence[pl.DataFrame], later: Later, least: int, late: float) -> int | None:
+    """Returns when there are enough pages for a list of `least`, or one has waited for too long
+    (ms): of a `few` that are due, and of others. None if there are none at all.
+    """
+    ends = [later.patience, *(first(table.select(until(late)).to_series()) for table in few)]
+    times = [end for end in ends if end is not None]
+    missing = least - sum(map(len, few))
+    if len(later.times) >= missing:
+        times.append(int(later.times[missing - 1]))
+    return min(times, default=None)
 
 
 def _busy_until(frame: pl.DataFrame, busy_hosts: Mapping[str, int]) -> pl.Series:

@@ -12,8 +12,8 @@ all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, islice
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -70,7 +70,7 @@ class OpenList:
 
 class SelectedEntries(NamedTuple):
     """The entries that get a place, with their `segment` (from 1), in tables that are made as they
-    are taken; where there is none, when one will be due (ms).
+    are taken; where there is none, when the next list can be made (ms).
     """
 
     tables: Iterable[pl.DataFrame]
@@ -103,6 +103,11 @@ class GenerateOptions:
     """Parts of a fetch list, where it is not one process that fetches."""
     into: Path | None = None
     """A segment that is being fetched, to whose list parts are added: of pages that it lacks."""
+    least: int = 0
+    """Pages that are worth a list: fewer wait until there are so many, or until one of them is late
+    by the share `late` of its interval. Pages that were never asked for wait for nothing.
+    """
+    late: float = 0.0
 
 
 @dataclass
@@ -135,6 +140,7 @@ class Selector:
         conditions = due.Conditions.from_conf(
             conf, at, expression, options.busy_hosts, open_list.taken
         )
+        conditions = replace(conditions, least=options.least, late=options.late)
         hostdb = None if options.hostdb is None else HostDb(options.hostdb)
         if hostdb is not None:
             hostdb.require_parts()
@@ -192,14 +198,20 @@ class Selector:
         selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
         counters.add(select.NOT_IN_TOP, selected.left)
         tables = (table for table in selected.tables if len(table))
-        some = list(islice(tables, 1))
-        if some:
-            if self.hostdb is not None and self.hosts is None:
-                some += tables
-                self.hosts = self._limits(self.hostdb, some)
-            return SelectedEntries(chain(some, tables), None)
-        times = list(engine.map(self._next_due, pieces, Counters(), progress))
-        return SelectedEntries([], min((time for time in times if time is not None), default=None))
+        some, count, least = list[pl.DataFrame](), 0, max(1, self.options.least)
+        while count < least and (table := next(tables, None)) is not None:
+            some.append(table)
+            count += len(table)
+        if count < least:
+            later = engine.map(self._later, pieces, Counters(), progress)
+            when = due.worth_it_at(some, due.Later.together(later, least), least, self.options.late)
+            if when is None or when > self.conditions.now:
+                counters.add(due.FEW, count)
+                return SelectedEntries([], when)
+        if self.hostdb is not None and self.hosts is None:
+            some += tables
+            self.hosts = self._limits(self.hostdb, some)
+        return SelectedEntries(chain(some, tables), None)
 
     def _find(self, task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
         for frame in scan(piece):
@@ -208,10 +220,10 @@ class Selector:
             task.advance(len(frame))
             yield found.entries
 
-    def _next_due(self, task: Task, piece: FileOrSplit) -> int | None:
-        """Returns the time (ms) when the next entry of a place will be due."""
-        times = [self.due_in(frame).next_due for frame in scan(piece)]
-        return min((time for time in times if time is not None), default=None)
+    def _later(self, task: Task, piece: FileOrSplit) -> due.Later:
+        """Returns when entries of a place will be due that are not due yet."""
+        found = (self.due_in(frame).later for frame in scan(piece))
+        return due.Later.together(found, self.options.least)
 
     # -- the rules by which entries compete for places: `engine.interface.SelectionRules` --
 

@@ -38,8 +38,7 @@ def run(file: Path, arguments: list[str]) -> int:
             taken[step][0] += used() - cpu
             taken[step][1] += time.monotonic() - seconds
 
-    for name in ("Crawler", "OverlappingCrawler"):
-        setattr(crawls, name, partial(getattr(crawls, name), perform=perform))
+    crawls.Crawler = partial(crawls.Crawler, perform=perform)
     taken["start"] = [used(), 0.0]
     code = main(["crawl", *arguments])
     spent = sum(cpu for cpu, _ in taken.values())

@@ -61,12 +61,13 @@ class Jobs:
     """Of each step its name, paths below `root`, and options."""
     confs: list[Configuration] = field(default_factory=list)
     made: int = 0
+    clock: FakeClock = field(default_factory=FakeClock)
 
     def perform(self, name: str, call: partial[Any], context: JobContext) -> Any:
         assert call.func.__name__ == name
         self.calls.append((name, *map(self._below, call.args)))
         self.confs.append(context.conf)
-        context.clock.advance(1.5)  # type: ignore[attr-defined]
+        self.clock.advance(1.5)
         if name == self.fails:
             raise self.error
         if name in self.before:
@@ -112,7 +113,7 @@ def crawl(jobs: Jobs, rounds: int = 2, seeds: str | None = "seeds", **more: Any)
     conf = Configuration.load(
         [], overrides={"http.agent.name": "test", "mapreduce.job.reduces": "9"}
     )
-    context = JobContext(conf.freeze(), FakeClock(), io.StringIO(), io.StringIO())
+    context = JobContext(conf.freeze(), jobs.clock, io.StringIO(), io.StringIO())
     return Crawler(jobs.root / "crawl", options, context, perform=jobs.perform)
 
 
@@ -249,7 +250,7 @@ def test_it_waits_as_long_as_it_was_told(jobs: Jobs) -> None:
 
     def sleep(seconds: float) -> None:
         waited.append(seconds)
-        run.context.clock.advance(seconds)  # type: ignore[attr-defined]
+        jobs.clock.advance(seconds)
 
     run.sleep = sleep
     run.run()
@@ -261,7 +262,7 @@ def test_it_waits_as_long_as_it_was_told(jobs: Jobs) -> None:
 def test_it_goes_on_for_a_day(jobs: Jobs) -> None:
     """Every page gets due each half hour; the last look is the one that a stop file ends."""
     run = crawl(jobs, rounds=-1, forever=True)
-    clock = run.context.clock
+    clock = jobs.clock
     began = due = clock.now()
     slept: list[float] = []
 
@@ -275,7 +276,7 @@ def test_it_goes_on_for_a_day(jobs: Jobs) -> None:
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)
-        clock.advance(seconds)  # type: ignore[attr-defined]
+        clock.advance(seconds)
         if clock.now() - began > 86_400_000:
             (jobs.root / ".STOP").touch()
 
@@ -285,6 +286,130 @@ def test_it_goes_on_for_a_day(jobs: Jobs) -> None:
     rests = re.findall(r"Resting until (.+) UTC, when the next page is due", printed(run))
     assert len(set(rests)) == len(rests) == 49
     assert max(slept) <= 5 and sum(slept) > 85_000
+
+
+def resting(jobs: Jobs, happens: Callable[[int], None], **more: Any) -> Crawler:
+    """An endless crawl: it has nothing due after its first round; `happens` is called with the
+    number of each slice that it sleeps. At the 1,000th it is stopped.
+    """
+    jobs.due = 1
+    run = crawl(jobs, rounds=-1, forever=True, **more)
+    slices = 0
+
+    def sleep(seconds: float) -> None:
+        nonlocal slices
+        slices += 1
+        jobs.clock.advance(seconds)
+        happens(slices)
+        if slices == 1000:
+            (jobs.root / ".STOP").touch()
+
+    run.sleep = sleep
+    return run
+
+
+@pytest.mark.parametrize("place", [".", "crawl"])
+def test_a_stop_file_ends_its_rest(jobs: Jobs, place: str) -> None:
+    slept: list[int] = []
+
+    def happens(number: int) -> None:
+        slept.append(number)
+        if number == 3:
+            (jobs.root / place / ".STOP").touch()
+
+    run = resting(jobs, happens)
+    run.run()
+    assert slept == [1, 2, 3]
+    assert jobs.names == ["inject", *ROUND, "generate"]
+    assert ".STOP found, stopping after 2 rounds" in printed(run)
+    assert not (jobs.root / place / ".STOP").exists()
+
+
+@pytest.mark.parametrize("name", ["seeds.txt", "more.txt"])
+def test_an_endless_crawl_takes_seeds_while_it_rests(jobs: Jobs, name: str) -> None:
+    def happens(number: int) -> None:
+        if number == 3:
+            (jobs.root / "seeds" / name).write_text("http://example.org/new\n")
+            jobs.due = 2
+
+    resting(jobs, happens).run()
+    assert jobs.names == ["inject", *ROUND, "generate", "inject", *ROUND, "generate"]
+
+
+def test_seeds_that_come_while_a_round_runs_are_those_of_the_next(jobs: Jobs) -> None:
+    jobs.before["dedup"] = (jobs.root / "seeds" / "more.txt").touch
+    resting(jobs, lambda _: None).run()
+    assert jobs.names == ["inject", *ROUND, "inject", "generate"]
+    jobs.calls.clear()
+    jobs.due = 3
+    crawl(jobs, rounds=2).run()  # an ordinary one has its seeds at its start
+    assert jobs.names == ["inject", *ROUND, *ROUND]
+
+
+def test_an_endless_crawl_looks_at_what_was_injected_by_hand(jobs: Jobs) -> None:
+    current = jobs.root / "crawl" / "crawldb" / "current"
+    current.mkdir(parents=True)
+
+    def happens(number: int) -> None:
+        if number == 3:
+            current.rename(current.with_name("old"))
+            current.mkdir()
+            jobs.due = 2
+
+    resting(jobs, happens).run()
+    assert jobs.names == ["inject", *ROUND, "generate", *ROUND, "generate"]
+
+
+@pytest.mark.parametrize(
+    ("more", "hostdb", "before", "times"),
+    [
+        ({"sitemaps": Path("maps")}, False, 1, 3),
+        ({"sitemaps_from_hostdb": "always"}, True, 1, 3),
+        ({"sitemaps_from_hostdb": "once"}, True, 1, 1),
+        ({}, True, 0, 0),
+    ],
+)
+def test_an_endless_crawl_reads_its_sitemaps_again(
+    jobs: Jobs, more: dict[str, Any], hostdb: bool, before: int, times: int
+) -> None:
+    """Each 1,800 s, while it rests for 5,000; those of hosts with a HostDb that knows new ones."""
+    if hostdb:
+        (jobs.root / "crawl/hostdb").mkdir(parents=True)
+        (jobs.root / "crawl/crawldb").mkdir(parents=True)
+    run = resting(jobs, lambda _: None, **more)
+    values = {"crawl.sitemaps.interval": "1800"}
+    run = replace(run, context=replace(run.context, conf=run.context.conf.with_values(values)))
+    run.run()
+    assert jobs.names.count("sitemap") == times
+    assert jobs.names[: jobs.names.index("fetch")].count("sitemap") == before
+    assert jobs.names.count("updatehostdb") == (times if hostdb else 0)
+
+
+def test_an_endless_crawl_waits_until_a_list_pays(jobs: Jobs) -> None:
+    """generate decides; other crawls are not slowed."""
+    run = resting(jobs, lambda _: None)
+    values = {"crawl.list.min": "50", "crawl.list.late": "0.25"}
+    run = replace(run, context=replace(run.context, conf=run.context.conf.with_values(values)))
+    perform = run.perform
+
+    def few(name: str, call: partial[Any], context: JobContext) -> Any:
+        if name == "generate" and jobs.made == 1:
+            counters = Counters({"list_too_short_total": 7})
+            jobs.perform(name, call, context)
+            return Generated([], counters, context.clock.now() + 60_000)
+        return perform(name, call, context)
+
+    run.perform = few
+    run.run()
+    options = [call[-1] for call in jobs.calls if call[0] == "generate"]
+    assert {(one.least, one.late) for one in options} == {(50, 0.25)}
+    assert "7 URLs due, and too few to be worth a list (crawl.list.min)" in printed(run)
+    assert re.search("Resting until .+ UTC, when a list is worth its steps", printed(run))
+    jobs.calls.clear()
+    for more in ({"wait": 5, "rounds": 2}, {"rounds": -1}, {"rounds": 2}):
+        jobs.due = jobs.made + 2
+        crawl(jobs, **more).run()  # type: ignore[arg-type]
+    assert {call[-1].least for call in jobs.calls if call[0] == "generate"} == {0}
 
 
 @pytest.mark.parametrize("place", [".", "crawl"])
@@ -394,6 +519,35 @@ def test_no_more_pages_are_asked_for_than_wished(jobs: Jobs) -> None:
         if name == "generate"
     ]
     assert set(parts) == {"1"}
+
+
+@pytest.mark.parametrize("step", ROUND[1:])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MinutchError("killed")])
+def test_the_limit_of_pages_binds_a_crawl_that_was_interrupted(
+    jobs: Jobs, step: str, error: BaseException
+) -> None:
+    """In its second round; the third one has what is left. A crawl that has come to its end begins
+    anew.
+    """
+    jobs.also["fetch"] = {"generated": 4}
+    at_two = {"generate": lambda: setattr(jobs, "fails", step if jobs.made == 1 else "")}
+    jobs.before, jobs.error = at_two, error  # type: ignore[assignment]
+    with pytest.raises((KeyboardInterrupt, MinutchError)):
+        crawl(jobs, rounds=-1, most=10).run()
+    jobs.fails, jobs.before = "", {}
+    for _ in range(2):
+        crawl(jobs, rounds=-1, seeds=None, most=10).run()
+    limits = [call[-1].top_n for call in jobs.calls if call[0] == "generate"]
+    assert limits == [10, 6, 2, 10, 6, 2]
+    assert not (jobs.root / "crawl" / ".round").exists()
+
+
+def test_the_limit_of_pages_binds_a_crawl_that_was_stopped(jobs: Jobs) -> None:
+    jobs.also["fetch"] = {"generated": 4}
+    jobs.before["dedup"] = (jobs.root / ".STOP").touch
+    for _ in range(2):
+        crawl(jobs, rounds=-1, most=10).run()
+    assert [call[-1].top_n for call in jobs.calls if call[0] == "generate"] == [10, 6]
 
 
 def test_counters_come_back(jobs: Jobs) -> None:

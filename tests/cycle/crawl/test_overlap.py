@@ -22,10 +22,11 @@ import pytest
 from minutch.clock import SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.crawl import overlap
-from minutch.cycle.crawl.crawler import STOP, Crawled, Crawler
+from minutch.cycle.crawl.crawler import Crawled, Crawler
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
-from minutch.cycle.crawl.overlap import FewHosts
+from minutch.cycle.crawl.outside import STOP
+from minutch.cycle.crawl.overlap import FewHosts, Overlapping
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch import fetchprocesses, roundsfetch
@@ -189,25 +190,21 @@ def test_the_record_says_what_is_open(
 
 
 @pytest.mark.parametrize(
-    ("folder", "more", "options"),
-    [
-        ("crawl", {"minutch__engine": "spark"}, {}),
-        ("hdfs://host/crawl", {}, {}),
-        ("crawl", {}, {"sitemaps_from_hostdb": "always"}),
-    ],
+    ("folder", "more"),
+    [("crawl", {"minutch__engine": "spark"}), ("hdfs://host/crawl", {})],
 )
 def test_where_rounds_cannot_overlap_it_says_so(
-    folder: str, more: dict[str, str], options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    folder: str, more: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran: list[str] = []
-    monkeypatch.setattr(Crawler, "run", lambda self: ran.append(type(self).__name__))
+    ran: list[object] = []
+    monkeypatch.setattr(Crawler, "run", lambda self: ran.append(self.policy_of))
     context = context_of(**more)
-    crawl(as_path(folder), CrawlOptions(**options), context=context)  # type: ignore[arg-type]
-    assert ran == ["Crawler"]
+    crawl(as_path(folder), context=context)
+    assert ran == [None]
     assert isinstance(context.out, io.StringIO)
     assert context.out.getvalue().startswith("Rounds follow each other: ")
     crawl(Path("crawl"), context=context_of())
-    assert ran[1:] == ["OverlappingCrawler"]
+    assert ran[1:] == [Overlapping]
 
 
 def test_the_last_round_is_not_turned_over(server: TimedServer, tmp_path: Path) -> None:
@@ -297,9 +294,10 @@ def test_the_machines_clock_is_set_during_a_list(
     clock, begun = Set(), SystemClock().now()
     begin = RoundsFetch.begin
 
-    def set_then(self: RoundsFetch, path: Path, context: JobContext) -> None:
-        begin(self, path, context)
+    def set_then(self: RoundsFetch, path: Path, context: JobContext) -> tuple[int, int]:
+        found = begin(self, path, context)
         clock.wrong = round(days * DAY)
+        return found
 
     monkeypatch.setattr(RoundsFetch, "begin", set_then)
     context = replace(context_of(), clock=clock)
@@ -408,6 +406,52 @@ def test_a_stop_file_lets_open_lists_come_to_their_end(server: TimedServer, tmp_
     assert_whole(server, tmp_path)
 
 
+def test_a_stop_does_not_wait_for_hosts_that_defer_visits(tmp_path: Path) -> None:
+    """Their robots.txt is asked for again after 25 s, which a fetch waits for else."""
+
+    def busy(host: str, path: str) -> bytes:
+        if host == SLOW and path == "/robots.txt":
+            return b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+        return answer(host, path)
+
+    with TimedServer(busy) as server:
+        command = Command(server, tmp_path, "-Dhttp.robots.503.defer.visits.delay=25000")
+        command.wait_for(lambda: parts(tmp_path, "crawl_fetch") >= 1)
+        began = time.monotonic()
+        (tmp_path / "crawl" / STOP).touch()
+        said = command.end()
+    assert command.process.returncode == 0, said
+    assert time.monotonic() - began < 20, said
+    urls = +fetched(tmp_path)
+    assert not any(f"{SLOW}:" in url for url in urls) and len(urls) >= len(QUICK)
+    statuses = {url: d.status_name for url, d in CrawlDb(tmp_path / "crawl" / "crawldb").items()}
+    assert {statuses[server.url(SLOW, f"/{n}")] for n in range(10)} == {"db_unfetched"}
+
+
+def test_sitemaps_are_read_while_nothing_is_asked_for(tmp_path: Path) -> None:
+    """Again and again, of a host that is being fetched: it has its pauses."""
+    stop = tmp_path / "crawl" / STOP
+
+    def with_sitemap(host: str, path: str) -> bytes:
+        if path == "/sitemap.xml":
+            if sum(asked.path == path for asked in server.asked) == 3:
+                stop.touch()
+            return page(b"<urlset></urlset>")
+        return answer(host, path)
+
+    with TimedServer(with_sitemap) as server:
+        (tmp_path / "maps").write_text(f"{server.url(SLOW, '/sitemap.xml')}\n")
+        maps = {"forever": True, "sitemaps": tmp_path / "maps"}
+        options = CrawlOptions(-1, seeds(server, tmp_path), **maps)  # type: ignore[arg-type]
+        context = context_of(crawl__sitemaps__interval="1")
+        crawl(tmp_path / "crawl", options, context=context)
+        during = [asked.path for asked in server.asked if asked.host == SLOW]
+        assert "/sitemap.xml" in during[during.index("/0") + 1 : -1]
+        assert sum(path == "/sitemap.xml" for path in during) >= 3
+        gaps = server.gaps()[SLOW]
+        assert min(gaps) > DELAY - 0.02
+
+
 # -- when ------------------------------------------------------------------------------------------
 
 
@@ -428,6 +472,33 @@ def test_a_list_is_turned_over_when_few_hosts_are_left(monkeypatch: pytest.Monke
     ):
         assert not few(other)
         assert not few(left)  # from the beginning again
+
+
+def test_what_a_list_has_begun_with_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight hosts that do not answer, of 88 URLs."""
+    monkeypatch.setattr(overlap, "SECONDS", 0)
+    tail = replace(NOW, hosts=8, queues=8, done=0, total=88, active=0, threads=50)
+    assert not FewHosts()(replace(tail, hosts=9, total=93, done=5))
+    few = FewHosts(tail=88, hosts=8)
+    assert few(replace(tail, hosts=9, total=93, done=5))  # five more have come, and ended
+    assert not few(replace(tail, hosts=9, total=93, done=4))
+    assert not few(tail)  # nothing has come
+    assert few(tail, has_due=True)
+    assert not few(replace(tail, hosts=9, queues=9, total=93, done=5), has_due=True)
+
+
+def test_an_interrupted_list_is_one_like_any_other(server: TimedServer, tmp_path: Path) -> None:
+    """What is due meanwhile does not wait for its last host."""
+    command = Command(server, tmp_path)
+    command.wait_for(lambda: MOMENTS["a list is turned over"](tmp_path))
+    command.process.kill()
+    command.end()
+    run(server, tmp_path)
+    assert_whole(server, tmp_path)
+    first, second = segments(tmp_path)[:2]
+    left = listed(first) & listed(second)
+    assert left and all(f"{SLOW}:" in url for url in left)
+    assert {server.url(QUICK[0], "/a"), server.url(QUICK[0], "/b")} < listed(second)
 
 
 # -- a web that misbehaves -------------------------------------------------------------------------

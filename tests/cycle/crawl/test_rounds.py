@@ -42,12 +42,12 @@ def make(crawl: Path, name: str, parts: set[str]) -> None:
 
 
 def test_unfinished_segments_oldest_first(tmp_path: Path) -> None:
-    assert unfinished(tmp_path, STEPS) == []
+    assert unfinished(tmp_path, STEPS, Round.load(tmp_path)) == []
     make(tmp_path, "20260103000000", {"crawl_generate"})
     make(tmp_path, "20260101000000", PARSED)
     make(tmp_path, "20260102000000", FETCHED)
     assert segments(tmp_path) == ["20260101000000", "20260102000000", "20260103000000"]
-    assert unfinished(tmp_path, STEPS) == [
+    assert unfinished(tmp_path, STEPS, Round.load(tmp_path)) == [
         (Round("20260102000000", ["fetch"]), STEPS[1:]),
         (Round("20260103000000", []), STEPS),
     ]
@@ -55,18 +55,18 @@ def test_unfinished_segments_oldest_first(tmp_path: Path) -> None:
 
 def test_a_fetch_is_unfinished_while_it_has_a_log(tmp_path: Path) -> None:
     make(tmp_path, "1", FETCHED | {"_fetch"})
-    assert unfinished(tmp_path, STEPS) == [(Round("1", ["fetch"]), STEPS[1:])]
+    assert unfinished(tmp_path, STEPS, Round.load(tmp_path)) == [(Round("1", ["fetch"]), STEPS[1:])]
     (tmp_path / "segments" / "1" / "_fetch" / "log-0").touch()
-    assert unfinished(tmp_path, STEPS) == [(Round("1"), STEPS)]
+    assert unfinished(tmp_path, STEPS, Round.load(tmp_path)) == [(Round("1"), STEPS)]
 
 
 def test_the_record_tells_what_a_segment_cannot(tmp_path: Path) -> None:
     make(tmp_path, "1", PARSED)
     make(tmp_path, "2", PARSED)
     Round("2", ["generate", "fetch", "parse", "updatedb"]).save(tmp_path)
-    assert unfinished(tmp_path, STEPS) == [(Round("2", STEPS[:3]), STEPS[3:])]
+    assert unfinished(tmp_path, STEPS, Round.load(tmp_path)) == [(Round("2", STEPS[:3]), STEPS[3:])]
     Round.forget(tmp_path)
-    assert unfinished(tmp_path, STEPS) == []
+    assert unfinished(tmp_path, STEPS, Round.load(tmp_path)) == []
     Round.forget(tmp_path)
 
 
@@ -109,4 +109,4 @@ def test_what_killed_jobs_left_goes(tmp_path: Path) -> None:
 
 def test_hidden_folders_are_no_segments(tmp_path: Path) -> None:
     make(tmp_path, ".new-1", {"crawl_generate"})
-    assert segments(tmp_path) == [] and unfinished(tmp_path, STEPS) == []
+    assert segments(tmp_path) == [] and unfinished(tmp_path, STEPS, Round.load(tmp_path)) == []

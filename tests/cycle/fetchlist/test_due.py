@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+
 import polars as pl
 import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import DefaultFetchSchedule
 from minutch.cycle.fetchlist import due as reasons
-from minutch.cycle.fetchlist.due import Conditions, Due, due
+from minutch.cycle.fetchlist.due import Conditions, Due, Later, due, until, worth_it_at
 from minutch.errors import ConfigError, PluginError
 from minutch.expressions import compile_expression
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
@@ -159,3 +162,78 @@ def test_a_scoring_filter_that_fails_leaves_the_first_value() -> None:
     conditions = Conditions.from_conf(CONF, NOW, None)
     found = due(entries(page(), page()), conditions, DefaultFetchSchedule(CONF), Moody(), None)  # type: ignore[arg-type]
     assert found.entries["sort"].to_list() == [1.0, 7.0]
+
+
+# -- whether a list pays ---------------------------------------------------------------------------
+
+
+def old(since: float, interval: int = 3600, **fields: object) -> CrawlDatum:
+    """A page that was fetched, and has been due for so many seconds."""
+    more = {"status": STATUS_DB_FETCHED, "fetch_interval": interval, **fields}
+    return page(fetch_time=NOW - round(since * 1000), **more)
+
+
+def worth_it(*pages: CrawlDatum, least: int = 3) -> float | None:
+    """Seconds until a list pays, in two stretches of a CrawlDb."""
+    conf = replace(Conditions.from_conf(CONF, NOW, None), least=least, late=0.1)
+    parts = [
+        due(entries(*part), conf, DefaultFetchSchedule(CONF), ScoringFilters(CONF), None)
+        for part in (pages[::2], pages[1::2])
+    ]
+    later = Later.together((part.later for part in parts), least)
+    when = worth_it_at([part.entries for part in parts], later, least, 0.1)
+    return None if when is None else (when - NOW) / 1000
+
+
+def test_a_list_pays_when_it_is_long_enough() -> None:
+    assert worth_it(old(1), old(-30), old(-20)) == 30
+    assert worth_it(old(-50), old(-30), old(-40), old(-60)) == 50
+    assert worth_it(old(-50), least=1) == 50
+
+
+def test_a_list_pays_when_a_page_would_be_late() -> None:
+    assert worth_it(old(1), old(100), old(-9999)) == 260
+    assert worth_it(old(-9999), old(1), old(1, interval=20)) == 1
+    assert worth_it(old(-9999), old(-7, interval=20), old(-9998)) == 9
+
+
+def test_a_page_that_was_never_asked_for_does_not_wait() -> None:
+    new = {"status": STATUS_DB_UNFETCHED}
+    assert worth_it(old(1), old(5, **new)) == -5
+    assert worth_it(old(1), old(-5, **new)) == 5
+    assert worth_it(old(1), old(-5, retries=1, **new)) == 355 + 4
+    assert worth_it() is None
+
+
+def test_over_hundreds_of_lists_each_pays_and_no_page_is_later_than_it_may_be() -> None:
+    """Pages with intervals from a minute to a day, looked at whenever a list is said to pay."""
+    random = Random(1)
+    waits = [random.choice([60, 600, 3600, 86_400]) * 1000 for _ in range(400)]
+    times, now, lists = [random.randrange(wait) for wait in waits], 0, 0
+    latest = 0.0
+    while lists < 300:
+        is_due = [time <= now for time in times]
+        table = pl.DataFrame(
+            {
+                "status": STATUS_DB_FETCHED,
+                "retries": 0,
+                "fetch_time": times,
+                "fetch_interval": [wait // 1000 for wait in waits],
+            }
+        )
+        rest = table.filter(~pl.Series(is_due))
+        ends = rest.select(until(0.1)).to_series()
+        later = Later(rest["fetch_time"].sort(), int(ends.min()))  # type: ignore[arg-type]
+        when = worth_it_at([table.filter(is_due)], later, 50, 0.1)
+        assert when is not None
+        if sum(is_due) < 50 and when > now:
+            now = when
+            continue
+        lists += 1
+        is_late = [now - time >= wait * 0.1 for time, wait in zip(times, waits, strict=True)]
+        assert sum(is_due) >= 50 or any(is_late)
+        for i, is_listed in enumerate(is_due):
+            if is_listed:
+                latest = max(latest, (now - times[i]) / waits[i])
+                times[i] = now + waits[i]
+    assert latest <= 0.101

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,12 +18,13 @@ from minutch.clock import FakeClock
 from minutch.commands import freegen, generate
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetchlist import generate as generatejob
 from minutch.cycle.fetchlist import generatemarks, selector
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.fsck.leftovers import in_database
 from minutch.job import Counters, JobContext
-from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum.rows import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.work.engine import engine_of, selection
@@ -366,3 +368,24 @@ def test_free_segment_of_nothing(tmp_path: Path) -> None:
         free(tmp_path)
     with pytest.raises(UsageError, match="unknown option -all"):
         free(tmp_path, "-all")
+
+
+def test_few_pages_make_no_list_until_it_pays(tmp_path: Path) -> None:
+    """Nothing is written; the counters say why, and the result when to look again."""
+    again = CrawlDatum(STATUS_DB_FETCHED, 86_400, 1.0, NOW - 1000)
+    pages = {f"http://h{n}.org/": again for n in range(3)}
+    db, segments = database(tmp_path / "db", pages), tmp_path / "segments"
+
+    def made(at: int, least: int) -> generatejob.Generated:
+        with_clock = replace(context(), clock=FakeClock(at))
+        options = selector.GenerateOptions(least=least, late=0.1)
+        return generatejob.generate(db, segments, options, context=with_clock)
+
+    found = made(NOW, 4)
+    assert found.segments == [] and not segments.exists()
+    assert found.next_due == NOW - 1000 + 8_640_000
+    assert found.counters["list_too_short_total"] == 3
+    assert list(found.reasons) == ["3 URLs due, and too few to be worth a list (crawl.list.min)"]
+    assert len(lists(segments)) == 0
+    assert len(made(NOW - 1000 + 8_640_000, 4).segments) == 1
+    assert len(made(NOW, 3).segments) == 1
