@@ -42,6 +42,7 @@ class Web:
             http__timeout="1500",
             http__time__limit="3",
             http__content__limit=str(LIMIT),
+            http__accept__encoding="gzip, deflate, br, zstd",
         )
         self.counters: Counters = fetch_segment(self.segment, conf, threads=40)
         self.fetched: dict[str, list[CrawlDatum]] = fetched(self.segment)
