@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,7 @@ from minutch.records.parsestatus import FAILED, SUCCESS
 from plugins.parse_tika import pdf as module
 from plugins.parse_tika.document import Document
 from plugins.parse_tika.pdf import read_pdf
+from tests.support.golden import PROJECT
 from tests.support.pages import configuration, links, parse
 from tests.support.pdffiles import (
     after,
@@ -80,6 +84,28 @@ def test_words_are_whole() -> None:
     line = stream(shown('!nd e#uent gram"', 'mar, Front"', "Cover"))
     data = pdf(line, more=[font], page=f"/Resources<</Font<</F1 {after(1)} 0 R>>>>")
     assert read(data).text == "find effluent grammar, Front-Cover"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="filters system calls")
+def test_fonts_of_this_machine_do_not_count(tmp_path: Path) -> None:
+    """A process that lists a folder is ended; one that looks for a font would."""
+    font = "<</Type/Font/Subtype/TrueType/BaseFont/DejaVuSans/Encoding/WinAnsiEncoding>>"
+    resources = f"/Resources<</Font<</F1 {after(1)} 0 R>>>>"
+    (tmp_path / "a.pdf").write_bytes(pdf("two words", more=[font], page=resources))
+    script = """
+import pathlib, sys, seccompy
+from plugins.parse_tika.document import Document
+from plugins.parse_tika.pdf import read_pdf
+data, found = pathlib.Path(sys.argv[1]).read_bytes(), Document()
+calls = seccompy.Filter()
+calls.kill("getdents64")
+calls.load()
+read_pdf(data, found)
+print(found.text)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "a.pdf")]
+    done = subprocess.run(command, check=False, cwd=PROJECT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "two words\n"), done.stderr
 
 
 @pytest.mark.parametrize(
