@@ -6,10 +6,11 @@ the jobs.
               of the entries
     segment   pages of that CrawlDb with 50 outlinks each, of which 45 are in crawl_parse; popular
               pages are linked to most, and half of the targets are new
+    validated the segment again, without parse_data, with validators of each page
     webgraph  of all links of the segment
     seeds     the CrawlDb's URLs and as many others in no order; metadata on a tenth
 
-    python -m tests.benchmarks.data FOLDER URLS PAGES       makes all four
+    python -m tests.benchmarks.data FOLDER URLS PAGES       makes all five
 
 Numbers come from a generator seeded with the URL's number, so a database of ten million begins with
 one of a million.
@@ -17,6 +18,7 @@ one of a million.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +33,7 @@ from minutch.cycle.webgraph.build import webgraph
 from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.writables import MapWritable
 from minutch.job import JobContext
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
@@ -40,10 +43,13 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
     STATUS_FETCH_SUCCESS,
     STATUS_LINKED,
+    STATUS_PARSE_META,
     STATUS_SIGNATURE,
 )
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum.validators import KEY, Validators
 from minutch.records.parsedata import ParseData
+from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.database import part_name
 from minutch.work.tables.merge import sort_by_key
@@ -59,6 +65,7 @@ LINKS_PER_PAGE = 50
 PARSED_LINKS_PER_PAGE = 45
 PARTS = 2
 SEGMENT = "segments/20261121000000"
+VALIDATED = "validated/20261121000000"
 ALL_LINKS = {
     "link.ignore.internal.host": "false",
     "link.ignore.internal.domain": "false",
@@ -352,6 +359,28 @@ def _prefixed(column: str) -> pl.Expr:
     return pl.concat_str(pl.lit(letters).gather(pl.col(column).str.len_bytes()), pl.col(column))
 
 
+def write_validated(path: Path, segment: Path) -> None:
+    """Write crawl_fetch and crawl_parse of a segment, the latter with validators of each page."""
+    shutil.copytree(segment / "crawl_fetch", path / "crawl_fetch")
+    (path / "crawl_parse").mkdir()
+    copy = Validators('"5f2a-63b1c8d40"', "Wed, 01 Oct 2025 00:00:09 GMT", NOW // 1000)
+    for part in sorted(segment.glob("crawl_parse/part-*")):
+        rows = crawldata.read(part)
+        pages = rows.filter(pl.col("status") == STATUS_SIGNATURE)
+        metadata = [
+            MapWritable({KEY: copy.stored(url.decode(), signature)}).to_bytes()
+            for url, signature in zip(pages["key"], pages["signature"], strict=True)
+        ]
+        pages = pages.with_columns(
+            status=pl.lit(STATUS_PARSE_META, pl.UInt8),
+            signature=pl.lit(None, pl.Binary),
+            metadata=pl.Series(metadata, dtype=pl.Binary),
+        )
+        target = path / "crawl_parse" / part.name
+        with CrawlDataWriter(target, mapfile=False, compression="RECORD") as writer:
+            writer.write(pl.concat([rows, pages]))
+
+
 def write_webgraph(path: Path, segment: Path, parts: int = PARTS) -> None:
     """Write the webgraph of a segment."""
     conf = Configuration.load([], overrides={**ALL_LINKS, "mapreduce.job.reduces": str(parts)})
@@ -363,6 +392,7 @@ def main(folder: Path, total: int, pages: int) -> None:
     write_crawldb(folder / "crawldb", total)
     write_seeds(folder / "seeds" / "seeds.txt", total)
     write_segment(folder / SEGMENT, pages, total)
+    write_validated(folder / VALIDATED, folder / SEGMENT)
     write_webgraph(folder / "webgraphdb", folder / SEGMENT)
 
 

@@ -33,6 +33,10 @@ class Workspace:
     def segment(self) -> Path:
         return self.inputs / data.SEGMENT
 
+    @property
+    def validated(self) -> Path:
+        return self.inputs / data.VALIDATED
+
     def fresh(self) -> None:
         """An empty folder for the next run."""
         shutil.rmtree(self.run, ignore_errors=True)
@@ -143,6 +147,14 @@ JOBS = (
         lambda work: [work.linked_crawldb(), work.segment],
         _update_records,
         lambda work: [*_database(work), work.segment / "crawl_fetch", work.segment / "crawl_parse"],
+        _changed,
+    ),
+    Job(
+        "updatedb, validators",
+        "updatedb",
+        lambda work: [work.linked_crawldb(), work.validated],
+        lambda work: _update_records(work) + work.pages,
+        lambda work: [*_database(work), *sorted(work.validated.iterdir())],
         _changed,
     ),
     Job(

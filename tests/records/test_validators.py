@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.hadoop.formats.writables import MapWritable, Text
+from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
-from minutch.records.crawldatum.validators import KEY, Validators, held, of_page, resealed, seal
+from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum.validators import KEY, Validators, held, of_page, resealed
+from minutch.records.links import Inlinks
 from minutch.records.metadata import DAMAGED_KEY, TRUNCATED_KEY, Metadata
 
 FETCHED = "Wed, 01 Jan 2025 00:00:10 GMT"
@@ -73,6 +76,18 @@ def test_content_that_is_not_whole(key: str) -> None:
     assert of_page(Metadata({"ETag": ['"1"'], key: ["true"]}), NOW) is None
 
 
+def sealed_anew(*entries: dict[str, object]) -> list[bytes]:
+    """Returns the metadata of the entries after `resealed`."""
+    schema = {name: CRAWLDB_SCHEMA[name] for name in ("key", "metadata", "signature", "fetch_time")}
+    own = {
+        "is_held": pl.Boolean,
+        "known_signature": pl.Binary,
+        "known_time": pl.Int64,
+        "oldest": pl.Int64,
+    }
+    return resealed(pl.DataFrame(entries, schema={**schema, **own})).to_list()
+
+
 @given(
     tag=st.from_regex(r'(?:W/)?"[!#-~\x80-\xff]*"', fullmatch=True) | st.just(""),
     date=st.sampled_from(["", FETCHED]),
@@ -87,15 +102,58 @@ def test_only_the_entry_that_they_are_sealed_to_has_them(
     datum = CrawlDatum(STATUS_DB_FETCHED, fetch_time=times[0], signature=signature)
     datum.metadata = metadata
     assert held(url, datum) is None
-    sealed = resealed(metadata.to_bytes(), seal(url, signature), seal(url, signature, times[0]))
-    assert sealed is not None
+    entry = {
+        "key": url.encode("utf-8", "surrogateescape"),
+        "metadata": metadata.to_bytes(),
+        "signature": signature,
+        "fetch_time": times[0],
+        "is_held": True,
+        "known_signature": signature,
+        "known_time": None,
+        "oldest": 7,
+    }
+    (sealed,) = sealed_anew(entry)
     datum.metadata = MapWritable.from_bytes(sealed)
     assert held(url, datum) == Validators(tag, date, 7)
     datum.fetch_time = times[1]
     assert (held(url, datum) is None) is (times[0] != times[1])
-    seals = seal(url, signature, times[0]), seal(url, signature, times[1])
-    assert resealed(sealed, *seals, oldest=7) is not None
-    broken = seal(url, b"t" * 16), seals[1]
-    for dropped in (resealed(sealed, *seals, oldest=8), resealed(sealed, *broken)):
-        assert dropped is not None
-        assert MapWritable.from_bytes(dropped) == MapWritable({Text("x"): Text("y")})
+    entry.update(metadata=sealed, known_time=times[0], fetch_time=times[1])
+    others: list[dict[str, object]] = [
+        {"oldest": 8},
+        {"known_signature": b"t" * 16},
+        {"known_time": None},
+        {"known_time": times[0] ^ 1},
+        {"key": b"http://a.example/"},
+        {"is_held": False},
+        {"is_held": False, "known_signature": None},
+        {"metadata": sealed.replace(b"_validators_", b"_validator_s")},
+    ]
+    again, *dropped, last = sealed_anew(entry, *({**entry, **other} for other in others))
+    datum.metadata = MapWritable.from_bytes(again)
+    assert held(url, datum) == Validators(tag, date, 7)
+    assert {*dropped} == {MapWritable({Text("x"): Text("y")}).to_bytes()}
+    assert last == others[-1]["metadata"]
+
+
+def test_what_is_no_value_of_ours_goes() -> None:
+    """Texts that are cut off, no Text, and a map with a class that Hadoop has no id for."""
+    whole = str(Validators("", "", 7).stored("http://a/", b"s"))
+    odd = MapWritable({KEY: Text(whole), Text("links"): Inlinks()})
+    values = [Text(whole[:size]) for size in (0, 8, len(whole) - 8)] + [LongWritable(7)]
+    maps = [MapWritable({KEY: value}) for value in values] + [odd]
+    entries = [
+        {
+            "key": b"http://a/",
+            "metadata": each.to_bytes(),
+            "signature": b"s",
+            "fetch_time": 1,
+            "is_held": True,
+            "known_signature": b"s",
+            "known_time": None,
+            "oldest": 0,
+        }
+        for each in maps
+    ]
+    *dropped, rest = sealed_anew(*entries)
+    assert dropped == [None] * len(values)
+    assert [*MapWritable.from_bytes(rest)] == [Text("links")]

@@ -54,7 +54,6 @@ from minutch.records import crawldatum as status
 from minutch.records.crawldatum import validators
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY, rawmap
-from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.merge import has_repeats
 from minutch.work.tables.packed import Patched, pack, take, unpack
 
@@ -393,29 +392,19 @@ def _sealed(frame: pl.DataFrame, pages: Fetched, settings: UpdateSettings) -> pl
     fetched = stays & (new["status"] == status.STATUS_FETCH_SUCCESS) & pages.is_parsed
     was = old["status"].is_in(validators.HELD) & old["signature"].is_not_null()
     confirmed = stays & was & new["status"].is_in(_CONFIRMS) & ~pages.is_parsed
-    columns = (
-        frame["metadata"],
-        decode_keys(frame["key"]),
-        frame["signature"],
-        frame["fetch_time"],
-        old["signature"].zip_with(confirmed, frame["signature"]),
-        old["fetch_time"].zip_with(confirmed, pl.Series([None], dtype=pl.Int64)),
-        new["fetch_time"] // 1000 - settings.max_interval,
-        fetched | confirmed.fill_null(False),
+    of_parse = pl.Series([None], dtype=pl.Int64)
+    entries = frame.select(
+        "key",
+        "metadata",
+        "signature",
+        "fetch_time",
+        is_held=fetched | confirmed.fill_null(False),
+        known_signature=old["signature"].zip_with(confirmed, frame["signature"]),
+        known_time=old["fetch_time"].zip_with(confirmed, of_parse),
+        oldest=new["fetch_time"] // 1000 - settings.max_interval,
     )
-    sealed = [
-        validators.resealed(
-            metadata, validators.seal(url, known, at), validators.seal(url, signature, due), oldest
-        )
-        if is_held
-        else rawmap.without(metadata, validators.RAW_KEY)
-        for metadata, url, signature, due, known, at, oldest, is_held in zip(
-            *(column.filter(marked) for column in columns), strict=True
-        )
-    ]
-    return frame.with_columns(
-        metadata=frame["metadata"].scatter(marked.arg_true(), pl.Series(sealed, dtype=pl.Binary))
-    )
+    sealed = validators.resealed(entries.filter(marked))
+    return frame.with_columns(metadata=frame["metadata"].scatter(marked.arg_true(), sealed))
 
 
 def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:

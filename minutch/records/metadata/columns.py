@@ -13,7 +13,7 @@ Source: org.apache.hadoop.io.AbstractMapWritable, MapWritable; java.util.HashMap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,8 @@ from minutch.hadoop.formats.batch import Lengths, Offsets, string_column
 from minutch.hadoop.formats.javahash import text_hash
 from minutch.hadoop.formats.javaio import DataInput, encode_vlong
 from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
-from minutch.kernels import maps
-from minutch.kernels.arrow import from_series
+from minutch.kernels import find, maps
+from minutch.kernels.arrow import Bytes, Strings, from_series
 from minutch.records.metadata.rawmap import RawMap
 from minutch.records.protocolstatus import ProtocolStatus
 
@@ -56,25 +56,14 @@ def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> 
     In the order of the rows, and of each map as stored. Raises FormatError for a damaged map;
     `keys` are those of the records that the maps are of.
     """
-    strings = from_series(metadata)
     encoded = [name.encode() for name in names]
-    wanted = np.frombuffer(b"".join(encoded) or b"\0", np.uint8)
-    ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
-    room = _TYPICAL_ENTRIES * (len(metadata) - metadata.null_count()) + 16
-    while True:
-        row, name, kind, key_at, value_at = (np.empty(room, np.int64) for _ in range(5))
-        key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
-        places = maps.Entries(row, name, kind, key_at, key_len, value_at, value_len)
-        count = maps.find_entries(strings.column, _STATUS, wanted, ends, places)
-        if count >= 0:
-            break
-        room *= 4
+    places = _find(from_series(metadata), encoded)
     found = pl.DataFrame(
         [
-            pl.Series("row", row[:count].astype(np.uint32)),
-            _gathered("name", key_at[:count], key_len[:count]),
-            pl.Series("kind", kind[:count].astype(np.uint8)),
-            _gathered("value", value_at[:count], value_len[:count]),
+            pl.Series("row", places.row.astype(np.uint32)),
+            _gathered("name", places.key_at, places.key_len),
+            pl.Series("kind", places.kind.astype(np.uint8)),
+            _gathered("value", places.value_at, places.value_len),
         ]
     )
     odd = found.filter(pl.col("kind") == OTHER)["row"]
@@ -87,6 +76,54 @@ def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> 
     ]
     rest = pl.DataFrame(slowly, schema=SCHEMA, orient="row")
     return pl.concat([found.filter(pl.col("kind") != OTHER), rest]).sort("row", maintain_order=True)
+
+
+def _find(strings: Strings, names: Sequence[bytes]) -> maps.Entries:
+    """Returns the places of the entries of maps, those of `names` if there are any."""
+    wanted = np.frombuffer(b"".join(names) or b"\0", np.uint8)
+    ends = np.cumsum([len(name) for name in names], dtype=np.int64)
+    room = _TYPICAL_ENTRIES * np.count_nonzero(strings.views[:, 0]) + 16
+    while True:
+        row, name, kind, key_at, value_at = (np.empty(room, np.int64) for _ in range(5))
+        key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
+        places = maps.Entries(row, name, kind, key_at, key_len, value_at, value_len)
+        count = maps.find_entries(strings.column, _STATUS, wanted, ends, places)
+        if count >= 0:
+            return maps.Entries._make(column[:count] for column in places)
+        room *= 4
+
+
+class InPlace(NamedTuple):
+    """Texts of maps that may be written over: where they begin in the bytes of all maps, one after
+    the other, and the rows of their maps.
+    """
+
+    bytes: Bytes
+    map_at: Offsets
+    map_length: Lengths
+    row: Offsets
+    at: Offsets
+
+    def maps(self) -> pl.Series:
+        """Returns the column of maps as the bytes are now."""
+        return string_column("metadata", self.bytes, self.map_at, self.map_length, least=1)
+
+
+def texts_in_place(metadata: pl.Series, name: str, least: int) -> InPlace:
+    """Returns the Texts of `least` bytes or more under the Text `name`, in a copy of the maps.
+
+    A map that is damaged, or has values of classes other than Hadoop's and ProtocolStatus, counts
+    as one without.
+    """
+    strings = from_series(metadata)
+    found = _find(strings, [name.encode()])
+    text = (found.kind == TEXT) & (found.value_len >= least)
+    row, value_at = found.row[text], found.value_at[text]
+    start, length = np.empty(len(metadata), np.int64), np.empty(len(metadata), np.int32)
+    find.string_places(*strings.column, start, length)
+    out, at = np.empty(int(length.sum(dtype=np.int64)) + least, np.uint8), np.empty_like(start)
+    maps.gather(start, length, out, at)
+    return InPlace(out, at, length, row, at[row] + value_at - start[row])
 
 
 def _gathered(name: str, at: Offsets, length: Lengths) -> pl.Series:
