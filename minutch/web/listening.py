@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 LAST_PORT: Final = 65535
 TOKEN_PROPERTY: Final = "minutch.service.token"
 AUTH_PROPERTY: Final = "minutch.service.auth"
-_CONNECTIONS: Final = 100
 
 
 def is_local(host: str) -> bool:
@@ -75,6 +74,8 @@ def server(app: ASGIApp, *, patience: int = 2, longest_head: int = 1 << 16) -> u
     """
     import uvicorn
 
+    from minutch.web.connections import MOST, PATIENCE, Connection
+
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -84,8 +85,10 @@ def server(app: ASGIApp, *, patience: int = 2, longest_head: int = 1 << 16) -> u
             server_header=False,
             lifespan="off",
             ws="none",
-            limit_concurrency=_CONNECTIONS,
-            timeout_keep_alive=30,
+            http=Connection,
+            limit_concurrency=2
+            * MOST,  # answers to clients that have gone, besides the connections
+            timeout_keep_alive=int(PATIENCE),
             timeout_graceful_shutdown=patience,
             h11_max_incomplete_event_size=longest_head,
         )

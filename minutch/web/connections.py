@@ -1,0 +1,115 @@
+"""Keeps a place for those who ask: each connection either waits for its client, or we work for it.
+
+A client that sends nothing, sends slowly, or does not take its answer costs a place, and there are
+MOST of them. uvicorn's own limit counts open connections: 100 that said nothing ended a server for
+everybody, for good. Here they have PATIENCE seconds, and where places are short, the one that has
+waited longest for its client makes way for the next. Those who come over the network may have
+MOST_OF_ONE places from one address, and never the last KEPT, which are for this machine; callers
+without the token are refused at once and so wait, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import ip_address
+from typing import Final, cast
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST: Final = 100
+"""Connections that are open."""
+KEPT: Final = 10
+"""Places of these for clients on this machine."""
+MOST_OF_ONE: Final = 30
+"""Connections from one address of the network: a browser opens 6."""
+PATIENCE: Final = 20.0
+"""Seconds that a client has for the next request, or to take the next piece of an answer."""
+_FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class Connection(H11Protocol):
+    """A connection of uvicorn's that knows since when it waits for its client."""
+
+    waits_since: float | None = None
+    """Time of the event loop; None while we work on an answer."""
+    address = ""
+    is_local = False
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        self.is_local = not self.address or ip_address(self.address.partition("%")[0]).is_loopback
+        if self._gets_a_place():
+            self._note()
+        else:
+            self.connections.discard(self)
+            transport.write(_FULL)
+            transport.close()
+            self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._note()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._note()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._note()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._note()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._work()
+
+    # -- whose turn it is --------------------------------------------------------------------------
+
+    def _note(self) -> None:
+        cycle = self.cycle
+        waits = (
+            cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
+        )
+        if waits and self.waits_since is None:
+            self._wait()
+        elif not waits:
+            self._work()
+
+    def _wait(self) -> None:
+        self.waits_since = self.loop.time()
+        # abort(): close() would wait for a client that does not take what was written
+        self._timer = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def _work(self) -> None:
+        self.waits_since = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # -- places ------------------------------------------------------------------------------------
+
+    def _gets_a_place(self) -> bool:
+        """Ends the connection that has to make way for this one; False if none can."""
+        others = [one for one in cast(set[Connection], self.connections) if one is not self]
+        strangers = [one for one in others if not one.is_local]
+        same = [one for one in strangers if one.address == self.address]
+        if len(same) >= MOST_OF_ONE:
+            crowd = same
+        elif not self.is_local and len(strangers) >= MOST - KEPT:
+            crowd = strangers
+        elif len(others) >= MOST:
+            crowd = others if self.is_local else strangers
+        else:
+            return True
+        waiting = [one for one in crowd if one.waits_since is not None]
+        if not waiting:
+            return False
+        oldest = min(waiting, key=lambda one: one.waits_since or 0.0)
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+        return True
