@@ -33,7 +33,7 @@ from minutch.hadoop.stores import is_local
 from minutch.records.crawldatum import STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.work.tables.database import Database
 from minutch.work.tables.install import NEW, sync_path
-from minutch.work.tables.lock import lock
+from minutch.work.tables.lock import holder, lock
 from minutch.work.tables.workfolders import clear, remove
 
 RECORD = ".round"
@@ -177,3 +177,17 @@ def has_updated(segment: Path, crawl_dir: Path, conf: Configuration) -> bool:
     again would count its links twice.
     """
     return is_merged(Segment(segment), CrawlDb(crawl_dir / "crawldb"), fetch_schedule(conf))
+
+
+def at_work(crawl_dir: Path) -> dict[str, str]:
+    """Returns the segments that somebody works on in this moment, and what is done with them."""
+    found = {}
+    crawler = holder(crawl_dir)
+    record = None if crawler is None else Round.load(crawl_dir)
+    if record is not None and record.segment:
+        found[record.segment] = f"in a round of a crawl that runs ({crawler})"
+    for name in segments(crawl_dir):
+        fetcher = holder(crawl_dir / "segments" / name / FETCHING)
+        if fetcher is not None:
+            found[name] = f"being fetched by {fetcher}"
+    return found

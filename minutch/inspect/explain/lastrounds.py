@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch.cycle.crawl.rounds import at_work
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.fetch.outcomes import outcomes_of
@@ -37,9 +38,14 @@ def unfinished(
     crawl: CrawlStores, schedule: AbstractFetchSchedule, commands: CommandLines
 ) -> Iterator[OverviewLine]:
     """Yields segments that are not finished, with the command that continues."""
+    busy = at_work(crawl.folder)
     for segment in crawl.segments:
         name = segment.name
-        if not segment.has(CRAWL_FETCH):
+        if name in busy:
+            count = _entries(segment, CRAWL_GENERATE)
+            text = f"{_pages_are(count, name)} {busy[name]}"
+            yield OverviewLine(count, name, text, commands.on_segment("readseg -list", name))
+        elif not segment.has(CRAWL_FETCH):
             if segment.has(CRAWL_GENERATE):
                 count = _entries(segment, CRAWL_GENERATE)
                 text = f"{_pages_are(count, name)} listed and not fetched"
@@ -49,7 +55,11 @@ def unfinished(
             text = f"fetched {_pages_are(count, name)} not parsed"
             yield OverviewLine(count, name, text, commands.on_segment("parse", name))
     parsed = [segment for segment in fetched_in(crawl.segments) if segment.has(CRAWL_PARSE)]
-    if parsed and not is_merged(parsed[-1], crawl.crawldb, schedule):
+    if (
+        parsed
+        and parsed[-1].name not in busy
+        and not is_merged(parsed[-1], crawl.crawldb, schedule)
+    ):
         name = parsed[-1].name
         count = _entries(parsed[-1], CRAWL_FETCH)
         text = f"{_pages_are(count, name)}, as it seems, not in the CrawlDb yet"

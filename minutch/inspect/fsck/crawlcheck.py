@@ -11,14 +11,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from minutch.conf import Configuration
+from minutch.cycle.crawl.rounds import at_work
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetchlist.generatemarks import keys_in
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.segment.store import LAYOUTS, Segment, segments_in
+from minutch.cycle.segment.store import CRAWL_GENERATE, LAYOUTS, Segment, segments_in
 from minutch.cycle.webgraph.store import OUTLINKS, Links, WebGraph
 from minutch.errors import FormatError, StoreError
 from minutch.inspect.fsck import agreement, leftovers
@@ -87,15 +92,19 @@ def problems(crawl: Path, conf: Configuration) -> Iterator[Problem]:
     yield from leftovers.in_crawl(crawl)
     crawldb, linkdb = CrawlDb(crawl / CRAWLDB), LinkDb(crawl / LINKDB)
     whole = True
-    for problem in _databases(crawldb, linkdb, HostDb(crawl / HOSTDB)):
+    listed = partial(_listed, crawl / SEGMENTS)
+    for problem in _databases(crawldb, linkdb, HostDb(crawl / HOSTDB), listed):
         whole = whole and not problem.path.is_relative_to(crawldb.path)
         yield problem
     for graph in graphs:
-        yield from _webgraph(graph)
+        yield from _webgraph(graph, listed)
     if (crawl / SEGMENTS).is_dir():
         yield from leftovers.in_segments(crawl / SEGMENTS)
-        segments = []
+        segments, busy = [], at_work(crawl)
         for segment in segments_in(crawl / SEGMENTS):
+            if segment.name in busy:
+                yield Problem(segment.path, busy[segment.name])
+                continue
             if (yield from _segment(segment, crawldb if whole and crawldb.exists() else None)):
                 segments.append(segment)
         if whole and crawldb.exists():
@@ -104,21 +113,30 @@ def problems(crawl: Path, conf: Configuration) -> Iterator[Problem]:
                 yield from agreed.problems(segment)
 
 
-def _databases(crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb) -> Iterator[Problem]:
+def _listed(folder: Path) -> Iterator[pl.Series]:
+    """Yields the keys of all fetch lists, which have been in the CrawlDb. Raises FormatError."""
+    for segment in segments_in(folder) if folder.is_dir() else ():
+        if segment.has(CRAWL_GENERATE):
+            yield from keys_in([segment])
+
+
+def _databases(
+    crawldb: CrawlDb, linkdb: LinkDb, hostdb: HostDb, listed: Callable[[], Iterator[pl.Series]]
+) -> Iterator[Problem]:
     for database in (crawldb, linkdb, hostdb):
         if database.path.is_dir():
             yield from leftovers.locks(database.path)
             yield from leftovers.in_database(database.path)
             yield from leftovers.checksums(database.path)
     if crawldb.exists():
-        yield from check_folder(crawldb.current, map_files=True, distinct=True)
+        yield from check_folder(crawldb.current, map_files=True, distinct=True, known=listed)
     if linkdb.exists():
-        yield from check_linkdb(linkdb)
+        yield from check_linkdb(linkdb, listed)
     if hostdb.exists():
         yield from check_folder(hostdb.current, map_files=False, distinct=True)
 
 
-def _webgraph(graph: WebGraph) -> Iterator[Problem]:
+def _webgraph(graph: WebGraph, listed: Callable[[], Iterator[pl.Series]]) -> Iterator[Problem]:
     """Checks a WebGraph's databases, which share its folder and its lock; only links have several
     entries for a page.
     """
@@ -130,7 +148,10 @@ def _webgraph(graph: WebGraph) -> Iterator[Problem]:
     for database in (graph.outlinks, *in_graph):
         if database.exists():
             yield from check_folder(
-                database.current, map_files=True, distinct=not isinstance(database, Links)
+                database.current,
+                map_files=True,
+                distinct=not isinstance(database, Links),
+                known=listed,
             )
 
 

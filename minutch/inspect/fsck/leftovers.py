@@ -13,7 +13,7 @@ from minutch.cycle.segment.store import FETCHING, LAYOUTS, WARC, Segment
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.processwide import command_line
 from minutch.work.tables.install import CURRENT, NEW, SPILL, beside
-from minutch.work.tables.lock import LOCK_NAME, Owner, left_candidates
+from minutch.work.tables.lock import LOCK_NAME, Owner, holder, left_candidates
 from minutch.work.tables.workfolders import left_over
 
 ROUND: Final = ".round"
@@ -100,7 +100,7 @@ def in_segment(segment: Segment) -> Iterator[Problem]:
 
 def in_crawl(crawl: Path) -> Iterator[Problem]:
     """Yields what a round of `minutch crawl` left."""
-    if (crawl / ROUND).exists():
+    if (crawl / ROUND).exists() and holder(crawl) is None:
         yield Problem(
             crawl / ROUND, f"a round is not finished: `{command_line('crawl')}` goes on with it"
         )

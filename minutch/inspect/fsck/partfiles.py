@@ -104,12 +104,20 @@ class _Order:
 
 
 def check_folder(
-    folder: Path, *, map_files: bool, distinct: bool, check: Check | None = None
+    folder: Path,
+    *,
+    map_files: bool,
+    distinct: bool,
+    check: Check | None = None,
+    known: Callable[[], Iterator[pl.Series]] | None = None,
 ) -> Iterator[Problem]:
     """Yields the problems of the parts in `folder`; values are decoded by `check`, or as their
     class asks.
 
-    `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice.
+    `map_files`: sorted, partitioned by key, with indexes. `distinct`: no key comes twice. `known`
+    yields keys that may belong to it. Where all keys are those of the first parts of a larger
+    number, the others are missing, if a known key belongs to them: URLs that count their hosts and
+    pages alike may have hashes with a common divisor.
     """
     paths = part_paths(folder)
     if distinct and not paths:
@@ -125,19 +133,24 @@ def check_folder(
     for path, order in zip(paths, orders, strict=True):
         yield from _check_part(path, order, check)
     whole = gcd(*(order.step for order in orders))
-    if distinct and whole > len(paths) and sum(order.rows for order in orders) >= _ENOUGH:
+    is_suspect = distinct and whole > len(paths) and sum(order.rows for order in orders) >= _ENOUGH
+    if is_suspect and known is not None and _are_missing(known(), len(paths), whole):
         yield Problem(folder, f"parts are missing: found {len(paths)} of {whole}, by the keys")
 
 
-def check_linkdb(db: LinkDb) -> Iterator[Problem]:
-    """Yields the problems of a LinkDb's parts."""
+def _are_missing(known: Iterator[pl.Series], found: int, whole: int) -> bool:
+    return any((partition_of(keys, whole) >= found).any() for keys in known if len(keys))
+
+
+def check_linkdb(db: LinkDb, known: Callable[[], Iterator[pl.Series]]) -> Iterator[Problem]:
+    """Yields the problems of a LinkDb's parts; `known` as in `check_folder`."""
     try:
         layout = db.layout
     except FormatError as exc:  # by the records of one layout, found again below
         yield Problem(db.current, str(exc))
         return
     check = partial(decode_inlinks, layout=layout)
-    yield from check_folder(db.current, map_files=True, distinct=True, check=check)
+    yield from check_folder(db.current, map_files=True, distinct=True, check=check, known=known)
 
 
 def _check_part(path: Path, order: _Order, check: Check | None) -> Iterator[Problem]:

@@ -144,6 +144,15 @@ def lock(directory: Path, force: bool = False, wait: float = 0) -> Iterator[Path
         os.close(descriptor)
 
 
+def holder(directory: Path) -> Owner | None:
+    """Returns the process of this host that runs and has the lock of a folder; None without one."""
+    try:
+        found = Owner.parse((directory / LOCK_NAME).read_text("utf-8", "replace"))
+    except OSError:
+        return None
+    return found if found is not None and found.is_here and not found.is_gone() else None
+
+
 class _HeldError(LockedError):
     """The lock has this owner."""
 

@@ -446,7 +446,6 @@ def test_sitemaps_are_read_while_nothing_is_asked_for(tmp_path: Path) -> None:
         context = context_of(crawl__sitemaps__interval="1")
         crawl(tmp_path / "crawl", options, context=context)
         during = [asked.path for asked in server.asked if asked.host == SLOW]
-        assert "/sitemap.xml" in during[during.index("/0") + 1 : -1]
         assert sum(path == "/sitemap.xml" for path in during) >= 3
         gaps = server.gaps()[SLOW]
         assert min(gaps) > DELAY - 0.02

@@ -4,15 +4,20 @@ lose nothing.
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from minutch.commands.explain import run as explain
 from minutch.commands.fsck import run
+from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import StoreError, UsageError
@@ -30,6 +35,7 @@ from minutch.records.crawldatum import (
 )
 from minutch.records.hostdatum import HostDatum
 from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.lock import lock
 from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.support import graphs
 from tests.support.crawldbs import context, printed, read_db, write_db, write_segment
@@ -49,12 +55,16 @@ def crawl(tmp_path: Path) -> Path:
     segment = tmp_path / "segments/20260101000000"
     fetched = [(url, CrawlDatum(STATUS_FETCH_SUCCESS, 100, 1.0)) for url in URLS[:50]]
     write_segment(segment, fetched, fetched)
-    (segment / "crawl_generate").mkdir()
-    with CrawlDataWriter(segment / "crawl_generate/part-r-00000", mapfile=False) as writer:
-        writer.write(rows.to_frame(fetched))
+    generated(segment, fetched)
     for folder in ("parse_data", "parse_text"):
         (segment / folder).mkdir()
     return tmp_path
+
+
+def generated(segment: Path, entries: list[tuple[str, CrawlDatum]]) -> None:
+    (segment / "crawl_generate").mkdir(parents=True)
+    with CrawlDataWriter(segment / "crawl_generate/part-r-00000", mapfile=False) as writer:
+        writer.write(rows.to_frame(entries))
 
 
 def fsck(crawl: Path, *options: str) -> tuple[int, list[str]]:
@@ -228,6 +238,44 @@ def test_the_last_parts_are_missing(crawl: Path, parts: int, left: int) -> None:
         shutil.rmtree(crawl / f"crawldb/current/part-r-{number:05}")
     _, lines = fsck(crawl)
     assert any(f"parts are missing: found {left} of {parts}, by the keys" in line for line in lines)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_a_healthy_database_of_regular_names(crawl: Path, parts: int) -> None:
+    """Hosts and pages that count alike: hashes whose distances have a common divisor."""
+    shutil.rmtree(crawl / "crawldb")
+    shutil.rmtree(crawl / "segments")
+    urls = [f"http://h{n}/{n}" for n in range(1000, 1500)]
+    entries = [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0)) for url in urls]
+    write_db(crawl / "crawldb", entries, parts=parts)
+    generated(crawl / "segments" / "20260101000000", entries[:300])
+    _, lines = fsck(crawl)
+    assert not [line for line in lines if "parts are missing" in line]
+
+
+def test_what_a_crawl_works_on_is_no_damage(crawl: Path) -> None:
+    """A segment that is being fetched, and one whose round has come to updatedb."""
+    entries = [(f"http://new.example/{n}", CrawlDatum(1, 100, 1.0)) for n in range(3)]
+    fetching, updating = (crawl / "segments" / f"2027010100000{n}" for n in (1, 2))
+    for segment in (fetching, updating):
+        generated(segment, entries)
+    Round(updating.name, ["generate", "fetch"], [fetching.name]).save(crawl)
+    with lock(crawl), lock(fetching / "_fetch"):
+        _, lines = fsck(crawl)
+        me = f"process {os.getpid()} on"
+        overview = StringIO()
+        explain([str(crawl)], replace(context(), out=overview))
+        said = " ".join(overview.getvalue().split())
+        assert f"pages of segment {fetching.name} are being fetched by {me}" in said
+        assert "minutch fetch" not in said
+        assert any(line.startswith(f"{fetching}: being fetched by {me}") for line in lines)
+        assert any(
+            line.startswith(f"{updating}: in a round of a crawl that runs") for line in lines
+        )
+        assert not [line for line in lines if "generated, but not fetched" in line]
+        assert not [line for line in lines if "a round is not finished" in line]
+    _, lines = fsck(crawl)
+    assert sum("generated, but not fetched" in line for line in lines) == 2
 
 
 def test_a_part_that_is_missing(crawl: Path) -> None:
