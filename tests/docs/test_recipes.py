@@ -170,7 +170,7 @@ def test_a_site_of_a_thousand_pages_is_searched_after_one_command(tmp_path: Path
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
 def test_systemd_understands_the_units(place: Place) -> None:
-    names = ["minutch@.service", "minutch@.timer"]
+    names = ["minutch@.service", "minutch@.timer", "minutch-endless@.service"]
     for name in names:
         (place.folder / name).write_text(place.here(FILES[name]))
     done = subprocess.run(
