@@ -18,7 +18,7 @@ from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.results import Searcher
 from minutch.job import JobContext
 from minutch.terminal import counted
-from minutch.web.access import LOCAL
+from minutch.web.access import LOCAL, Access
 from minutch.web.listening import LAST_PORT, is_local, listen, server
 
 USAGE: Final = """serve <crawl> [-port <port>] [-host <host>] [-index <index>]
@@ -68,10 +68,12 @@ async def _serve(
     shown = f"[{host.strip('[]')}]" if ":" in host else host
     hosts = {*LOCAL, shown.lower()} | (set() if is_local(host) else {socket.gethostname().lower()})
 
+    access = Access(None, frozenset(hosts), any_address=True)
+
     def report() -> str:
         return to_html(gathered(open_crawl(crawl.folder), context))
 
-    running = server(make(searcher, crawl, frozenset(hosts), report), longest_head=1 << 17)
+    running = server(make(searcher, crawl, access, report), longest_head=1 << 17)
     await to_thread.run_sync(searcher.search, "*")  # what the first page would wait for
     context.print(
         f"{counted(searcher.count, 'documents')}: http://{shown}:{listener.getsockname()[1]}/"

@@ -3,7 +3,7 @@
 Host             must be one of the server's own names: else a web page whose name was made to
                  point here could ask through its reader's browser (DNS rebinding)
 Origin,          must be the server's own, where browsers send them: else a web page could
-Sec-Fetch-Site   start or stop jobs with a picture or a form
+Sec-Fetch-Site   start or stop jobs, or have a report made, with a picture or a form
 Authorization    `Bearer <token>`, or `Basic` with the token as the password (Nutch's clients)
 Cookie           with a name that the server chooses, and the token
 """
@@ -15,6 +15,7 @@ import binascii
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 
 LEAST_TOKEN: Final = 16
@@ -45,14 +46,18 @@ class Access:
     """The name of a cookie that may have the token."""
     hosts_property: str = ""
     """The property that adds to `hosts`."""
+    any_address: bool = False
+    """Any IP address is a name of the server: no web page can be called by one that is not its."""
 
     def judge(self, path: str, headers: Mapping[str, str]) -> Denied | None:
         """None for a request that may come in; `headers` have names in lower case."""
-        if host_of(headers.get("host", "")) not in self.hosts:
+        if not self._is_ours(host_of(headers.get("host", ""))):
             hint = f" ({self.hosts_property})" if self.hosts_property else ""
             return Denied(421, f"the Host header names no host that this service answers for{hint}")
         if not _is_own_site(headers):
-            return Denied(403, "requests from pages of other sites are refused")
+            return Denied(
+                403, "pages of other sites get no answer; type the address into the browser"
+            )
         if self.token is None or path in self.free or self.is_token(_sent(headers)):
             return None
         if self.cookie and self.is_token(_cookie(headers.get("cookie", ""), self.cookie)):
@@ -61,6 +66,15 @@ class Access:
             401,
             "a token is needed: `Authorization: Bearer …`, or Basic with the token as the password",
         )
+
+    def _is_ours(self, name: str) -> bool:
+        if name in self.hosts or not self.any_address:
+            return name in self.hosts
+        try:
+            ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        return True
 
     def is_token(self, candidate: str) -> bool:
         """Compares with the token, in constant time."""

@@ -314,7 +314,9 @@ def test_tables_answer(folder: Path) -> None:
 
 def test_pages_are_served(built: Path) -> None:
     crawl = CrawlFiles(built / "crawl")
-    app = serve_pages(Searcher(built / "crawl/index"), crawl, frozenset(("testserver",)))
+    app = serve_pages(
+        Searcher(built / "crawl/index"), crawl, Access(None, frozenset({"testserver"}))
+    )
     client = TestClient(app)
     for view in ("cached", "raw", "anchors", "history"):
         for url in URLS:

@@ -7,9 +7,8 @@
 
 What a crawled page holds can't run, nor leave its frame: it is text wherever we show it, and as a
 page of its own it comes with a policy (CSP) that makes it a sandbox without scripts, forms, links
-out and anything from the network, even for somebody who opens it without the frame. Requests whose
-Host is not this server's are refused: else a page of the web could read the index through its
-reader's browser (DNS rebinding).
+out and anything from the network, even for somebody who opens it without the frame. Who is answered
+is decided in `minutch/web/access.py`; what reads many files is made once (`Costly`).
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from ipaddress import ip_address
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Final
 
 from starlette.applications import Starlette
@@ -34,7 +34,7 @@ from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
 from minutch.inspect.search.results import Searcher, SearchOptions
 from minutch.inspect.search.suggestions import suggestions
-from minutch.web.access import Denied, host_of
+from minutch.web.access import Access
 from minutch.web.requestchecks import PRIVATE, RequestChecks
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,59 @@ STORED_POLICY: Final = (
 )
 LONGEST_QUERY: Final = 1000
 LONGEST_URL: Final = 1 << 16
+MOST_WAITING: Final = 16
+"""Requests that wait for costly pages: of the threads that answer, others are left for searches."""
+MOST_KEPT: Final = 16
+"""Costly pages that are remembered."""
+
+
+@dataclass
+class Costly:
+    """Makes the pages that read many files: one at a time, and each once until the crawl changes,
+    whose `state` is different then. Whoever asks meanwhile waits for the same.
+    """
+
+    state: Callable[[], object]
+    _made: dict[str, tuple[object, Future[str]]] = field(default_factory=dict)
+    _waiting: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def page(self, name: str, make: Callable[[], str]) -> str:
+        """Returns a page. Raises HTTPException (503) if too many wait, and what `make` raises."""
+        state = self.state()
+        with self._lock:
+            known = self._made.get(name)
+            if known is not None and known[1].done() and known[0] == state:
+                return known[1].result()
+            if self._waiting >= MOST_WAITING:
+                raise HTTPException(503, "Too many ask for this at once.", {"Retry-After": "10"})
+            self._waiting += 1
+            is_mine = known is None or known[1].done()
+            if known is None or is_mine:
+                known = self._made[name] = state, Future()
+        page = known[1]
+        try:
+            if is_mine:
+                self._make(name, page, make)
+            return page.result()
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def _make(self, name: str, page: Future[str], make: Callable[[], str]) -> None:
+        try:
+            with self._turn:
+                page.set_result(make())
+        except BaseException as exc:
+            page.set_exception(exc)
+            with self._lock:
+                del self._made[name]
+            raise
+        with self._lock:
+            ended = [one for one, (_, other) in self._made.items() if other.done()]
+            for one in ended[: max(0, len(self._made) - MOST_KEPT)]:
+                del self._made[one]
 
 
 class Site:
@@ -55,7 +108,7 @@ class Site:
         self, searcher: Searcher, crawl: CrawlFiles, report: Callable[[], str] | None = None
     ) -> None:
         self._searcher, self._crawl, self._report = searcher, crawl, report
-        self._lock, self._reporting = threading.Lock(), threading.Lock()
+        self._lock, self._costly = threading.Lock(), Costly(crawl.state)
 
     def _current(self) -> Searcher:
         with self._lock:
@@ -92,11 +145,10 @@ class Site:
         )
 
     def report(self, request: Request) -> Response:
-        """Shows the report, one at a time: each reads the whole crawl."""
+        """Shows the report, which reads the whole crawl."""
         if self._report is None:
             raise HTTPException(404, "This server makes no reports.")
-        with self._reporting:
-            made = self._report()
+        made = self._costly.page("report", self._report)
         return HTMLResponse(made, headers={"Content-Security-Policy": REPORT_POLICY})
 
     def cached(self, request: Request) -> Response:
@@ -126,23 +178,28 @@ class Site:
     def anchors(self, request: Request) -> Response:
         """Shows the links to a page."""
         about = self._about(request)
-        return HTMLResponse(pages.anchors(about, self._crawl.inlinks(about.url)))
+        # without a linkdb, these are looked for in all parses
+        made = self._costly.page(
+            f"anchors {about}", lambda: pages.anchors(about, self._crawl.inlinks(about.url))
+        )
+        return HTMLResponse(made)
 
     def history(self, request: Request) -> Response:
         """Tells what has become of a page."""
         about = self._about(request)
-        return HTMLResponse(pages.history(about, self._crawl.history(about.url)))
+        made = self._costly.page(
+            f"history {about}", lambda: pages.history(about, self._crawl.history(about.url))
+        )
+        return HTMLResponse(made)
 
 
 def make(
     searcher: Searcher,
     crawl: CrawlFiles,
-    hosts: frozenset[str],
+    access: Access,
     report: Callable[[], str] | None = None,
 ) -> Starlette:
-    """Builds the application; `hosts` are the names that it answers for, in lower case, and
-    `report` makes the crawl's report.
-    """
+    """Builds the application; `report` makes the crawl's report."""
     site = Site(searcher, crawl, report)
     views: dict[str, Callable[[Request], Response]] = {
         "/": site.search,
@@ -156,9 +213,7 @@ def make(
     headers = {**PRIVATE, "Content-Security-Policy": pages.POLICY}
     return Starlette(
         routes=[Route(path, view, methods=["GET"]) for path, view in views.items()],
-        middleware=[
-            Middleware(RequestChecks, lambda path, headers: _judged(headers, hosts), headers)
-        ],
+        middleware=[Middleware(RequestChecks, access.judge, headers)],
         exception_handlers={HTTPException: _refused, MinutchError: _failed},
     )
 
@@ -191,23 +246,3 @@ def _refused(request: Request, error: Exception) -> Response:
 def _failed(request: Request, error: Exception) -> Response:
     log.warning("%s: %s", request.url.path, error)
     return HTMLResponse(pages.problem("This can't be read", str(error)), 500)
-
-
-def _judged(headers: Mapping[str, str], hosts: frozenset[str]) -> Denied | None:
-    if is_ours(headers.get("host", ""), hosts):
-        return None
-    return Denied(421, "the Host header names no host that this server answers for")
-
-
-def is_ours(header: str, hosts: frozenset[str]) -> bool:
-    """Returns True if a Host header names this server: by one of its names, or by an address, which
-    no web site can fake.
-    """
-    name = host_of(header)
-    if name in hosts:
-        return True
-    try:
-        ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True

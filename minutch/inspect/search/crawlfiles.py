@@ -3,6 +3,7 @@ the first one on."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ PICTURES: Final = frozenset(
     f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif")
 )
 TEXT: Final = "text/plain"
+_DEEP: Final = 3
+"""Levels of folders by which a change is noticed: `segments/*/crawl_fetch`, `crawldb/current/*`."""
 _TEXTUAL: Final = frozenset(
     f"application/{kind}" for kind in ("json", "xml", "javascript", "x-javascript", "xhtml+xml")
 )
@@ -104,6 +107,12 @@ class CrawlFiles:
         folder = self.folder / "segments"
         return segments_in(folder) if folder.is_dir() else []
 
+    def state(self) -> tuple[tuple[str, int, int, int], ...]:
+        """Returns a value that is different after every job: of the databases' parts and the
+        segments' folders, which appear by renaming, names and times.
+        """
+        return tuple(_entries(self.folder, _DEEP))
+
     def stored(self, url: str) -> Stored | None:
         """Returns the page as it was last stored; None if no segment has its content."""
         for segment in reversed(self.segments()):
@@ -150,6 +159,22 @@ class CrawlFiles:
         known = db.get(url) if db.exists() else None
         if known is not None:
             yield _event("", known, None)
+
+
+def _entries(folder: Path, depth: int) -> Iterator[tuple[str, int, int, int]]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:  # gone meanwhile
+        return
+    for entry in entries:
+        try:
+            stat = entry.stat(follow_symlinks=depth == _DEEP)  # a database may lie elsewhere
+        except OSError:
+            continue
+        yield entry.path, stat.st_ino, stat.st_mtime_ns, stat.st_size
+        if depth > 1 and entry.is_dir():
+            yield from _entries(Path(entry.path), depth - 1)
 
 
 def _last(segment: Segment, folder: str, url: str) -> object | None:

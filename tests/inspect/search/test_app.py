@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient
 
+from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import IntWritable, LongWritable, Text
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.page import POLICY, to_html
 from minutch.inspect.search import crawlfiles
-from minutch.inspect.search.app import is_ours, make
+from minutch.inspect.search.app import MOST_KEPT, MOST_WAITING, Costly, make
 from minutch.inspect.search.crawlfiles import CrawlFiles, _event
 from minutch.inspect.search.pages import About, history
 from minutch.inspect.search.results import Searcher
@@ -31,14 +35,15 @@ from minutch.records.metadata import (
 from minutch.records.parsestatus import NOTPARSED, SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocolstatus import NOTFOUND, ProtocolStatus
 from minutch.web import cells
+from minutch.web.access import LOCAL, Access
 from tests.inspect.search.conftest import HOSTILE, HOSTILE_CONTENT, JAPANESE
 from tests.support.indexedcrawl import IndexedCrawl, Page
 
-HOSTS = frozenset(("localhost", "127.0.0.1", "[::1]"))
+ACCESS = Access(None, LOCAL, any_address=True)
 
 
 def client_of(folder: Path) -> TestClient:
-    app = make(Searcher(folder / "index"), CrawlFiles(folder), HOSTS)
+    app = make(Searcher(folder / "index"), CrawlFiles(folder), ACCESS)
     return TestClient(app, base_url="http://localhost:8080", raise_server_exceptions=True)
 
 
@@ -72,7 +77,7 @@ def test_the_report_is_that_of_the_crawl(harbours: IndexedCrawl) -> None:
     app = make(
         Searcher(harbours.index_folder),
         CrawlFiles(harbours.folder),
-        HOSTS,
+        ACCESS,
         lambda: to_html(facts),
     )
     client = TestClient(app, base_url="http://localhost:8080")
@@ -286,7 +291,88 @@ def test_other_hosts_are_refused(client: TestClient, host: str) -> None:
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1:80", "[::1]:80", "192.168.0.7:8080"]
 )
 def test_own_names_and_addresses_are_answered(host: str) -> None:
-    assert is_ours(host, HOSTS)
+    assert ACCESS.judge("/", {"host": host}) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/?q=harbour", "/report", "/raw?url=x", "/robots.txt"])
+def test_pages_of_other_sites_get_no_answer(
+    client: TestClient, path: str, headers: dict[str, str]
+) -> None:
+    assert client.get(path, headers=headers).status_code == 403
+
+
+def test_its_own_pages_and_addresses_that_are_typed_do(client: TestClient) -> None:
+    for site in ("none", "same-origin"):
+        assert client.get("/?q=harbour", headers={"Sec-Fetch-Site": site}).status_code == 200
+
+
+def test_a_costly_page_is_made_once_until_the_crawl_changes(
+    harbours: IndexedCrawl, tmp_path: Path
+) -> None:
+    shutil.copytree(harbours.folder, tmp_path / "crawl")
+    files, made = CrawlFiles(tmp_path / "crawl"), []
+
+    def report() -> str:
+        made.append(1)
+        return f"report {len(made)}"
+
+    app = make(Searcher(tmp_path / "crawl/index"), files, ACCESS, report)
+    client = TestClient(app, base_url="http://localhost:8080")
+    assert [client.get("/report").text for _ in range(3)] == ["report 1"] * 3
+    IndexedCrawl(tmp_path / "crawl").segment("20240103000000", [Page("http://a.org/1", "one", "")])
+    assert client.get("/report").text == client.get("/report").text == "report 2"
+    (tmp_path / "crawl/crawldb").rename(tmp_path / "crawl/crawldb-away")
+    assert client.get("/report").text == "report 3"
+    shutil.rmtree(tmp_path / "crawl/segments/20240103000000/parse_text")
+    assert client.get("/report").text == "report 4"
+
+
+def test_many_who_ask_for_a_costly_page_wait_for_one() -> None:
+    """And not too many: the others are told to come later, and no thread waits for them."""
+    started, may_end, made = threading.Event(), threading.Event(), []
+
+    def make() -> str:
+        made.append(1)
+        started.set()
+        assert may_end.wait(30)
+        return "page"
+
+    costly = Costly(lambda: None)
+    with ThreadPoolExecutor(MOST_WAITING) as pool:
+        answers = [pool.submit(costly.page, "report", make) for _ in range(MOST_WAITING)]
+        assert started.wait(30)
+        while costly._waiting < MOST_WAITING:
+            threading.Event().wait(0.001)
+        with pytest.raises(HTTPException) as refused:
+            costly.page("report", make)
+        assert refused.value.status_code == 503
+        may_end.set()
+        assert {answer.result(30) for answer in answers} == {"page"} and made == [1]
+
+
+def test_costly_pages_that_fail_are_made_again_and_few_are_kept() -> None:
+    def fails() -> str:
+        raise StoreError("damaged")
+
+    costly = Costly(lambda: None)
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            costly.page("report", fails)
+    assert costly.page("report", lambda: "made") == "made"
+    for number in range(100):
+        assert costly.page(f"{number}", lambda number=number: str(number)) == str(number)  # type: ignore[misc]
+    assert len(costly._made) <= MOST_KEPT and costly._waiting == 0
+    assert costly.page("99", fails) == "99"
 
 
 def test_a_commit_shows_at_once(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from minutch.inspect.search.app import make
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.results import Searcher
+from minutch.web.access import LOCAL, Access
 from tests.inspect.search.conftest import HOSTILE, JAPANESE
 from tests.support.devtools import Chromium, needs_chromium
 from tests.support.indexedcrawl import IndexedCrawl
@@ -43,7 +44,7 @@ def site(harbours: IndexedCrawl) -> Iterator[str]:
     app = make(
         Searcher(harbours.index_folder),
         CrawlFiles(harbours.folder),
-        frozenset(("localhost", "127.0.0.1")),
+        Access(None, LOCAL),
     )
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
