@@ -56,7 +56,8 @@ class FewHosts:
     There are fewer hosts than could be asked: of those of the list fewer than FEW_HOSTS have URLs
     left, and requests could be made that nobody is there for. What the list has begun with, the
     tail of another one, is not waited for: not when all else has ended, nor where there is nothing
-    else and something is due.
+    else and something is due. Nor are hosts that rest since they fail, or have asked for it: ten of
+    them held a list with 28 URLs for 55 s, and 500 pages that were due.
     """
 
     settled: float = SETTLED
@@ -73,7 +74,11 @@ class FewHosts:
             state.queues > 0
             and state.active < state.threads
             and state.total is not None
-            and (self._is_few(state, state.total) or self._is_tail(state, state.total, has_due))
+            and (
+                self._is_few(state, state.total)
+                or self._is_tail(state, state.total, has_due)
+                or (has_due and state.resting >= state.queues)
+            )
             and not state.paused
         )
         self._seconds = self._seconds + 1 if is_few else 0

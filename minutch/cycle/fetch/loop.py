@@ -464,7 +464,7 @@ class FetchLoop:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""
         queues, stats, now = self.queues, self.results.stats, self.clock.now()
         ledger = self.results.ledger
-        longest_rest, longest_queue = self._longest.of(queues, stats, now)
+        longest_rest, longest_queue, resting = self._longest.of(queues, stats, now)
         oldest = min((running.since for running in self._running.values()), default=now)
         return Snapshot(
             active=self._in_flight(),
@@ -490,6 +490,7 @@ class FetchLoop:
             requests=stats.requests,
             request_ms=stats.request_ms,
             hosts=queues.listed.hosts,
+            resting=resting,
             paused=self.pause.is_on,
             details=details_of(stats, queues, now) if details else None,
         )

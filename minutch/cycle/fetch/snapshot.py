@@ -13,6 +13,8 @@ from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
 
 ROWS: Final = 10
 """Hosts, queues and failures that details have."""
+RESTS: Final = 5
+"""Seconds: after a failure, or since a host has asked for it."""
 QUEUES_A_SECOND: Final = 10_000
 """Queues that are looked through in a second at most."""
 
@@ -73,6 +75,8 @@ class Snapshot:
     """What all requests took together."""
     hosts: int = 0
     """Those that the list had at first."""
+    resting: int = 0
+    """Of `queues`, those that rest for RESTS seconds more than between two requests."""
     paused: bool = False
     details: Details | None = None
 
@@ -92,6 +96,7 @@ _SUMS: Final = (
     "requests",
     "request_ms",
     "hosts",
+    "resting",
 )
 
 
@@ -117,22 +122,26 @@ def details_of(stats: FetchStats, queues: FetchQueues, now: int) -> Details:
 
 
 class LongestWaits:
-    """The longest rest and the longest queue of a fetch."""
+    """The longest rest and the longest queue of a fetch, and how many rest."""
 
     def __init__(self) -> None:
         self._due = 0
-        self._found = 0, 0
+        self._found = 0, 0, 0
 
-    def of(self, queues: FetchQueues, stats: FetchStats, now: int) -> tuple[int, int]:
-        """Returns both in ms; of many queues, as they were when they were looked through last."""
+    def of(self, queues: FetchQueues, stats: FetchStats, now: int) -> tuple[int, int, int]:
+        """Returns the first two in ms; of many queues, as they were when they were looked through
+        last.
+        """
         count = len(queues.queues)
         if count < QUEUES_A_SECOND or now >= self._due:
             self._due = now + 1000 * count // QUEUES_A_SECOND
             rests, lengths = [0], [0]
+            resting = 0
             for queue in queues.with_items():
                 rests.append(queue.yields_at - now)
+                resting += rests[-1] > queue.delay + 1000 * RESTS
                 lengths.append(queue.waiting * (queue.delay + int(stats.mean_ms(queue.id))))
-            self._found = max(rests), max(lengths)
+            self._found = max(rests), max(lengths), resting
         return self._found
 
 

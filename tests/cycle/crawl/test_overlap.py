@@ -486,6 +486,16 @@ def test_what_a_list_has_begun_with_holds_nobody(monkeypatch: pytest.MonkeyPatch
     assert not few(replace(tail, hosts=9, queues=9, total=93, done=5), has_due=True)
 
 
+def test_hosts_that_rest_hold_nobody_when_something_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(overlap, "SECONDS", 0)
+    resting = replace(NOW, hosts=12, queues=10, resting=10, done=3, total=31, active=0, threads=50)
+    assert FewHosts()(resting, has_due=True)
+    assert not FewHosts()(resting)
+    assert not FewHosts()(replace(resting, resting=9), has_due=True)
+
+
 def test_an_interrupted_list_is_one_like_any_other(server: TimedServer, tmp_path: Path) -> None:
     """What is due meanwhile does not wait for its last host."""
     command = Command(server, tmp_path)

@@ -224,16 +224,23 @@ def test_many_queues_are_looked_through_seldom(monkeypatch: pytest.MonkeyPatch) 
     queues, longest = FetchQueues(QueueSettings(crawl_delay=1000)), LongestWaits()
     stats = FetchStats()
     queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 0)
-    assert longest.of(queues, stats, 0) == (0, 1000)
+    assert longest.of(queues, stats, 0) == (0, 1000, 0)
     for _ in range(4):
         queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 0)
-    assert longest.of(queues, stats, 0) == (0, 5000)
+    assert longest.of(queues, stats, 0) == (0, 5000, 0)
     for host in "bcd":
         queues.add(FetchItem(f"http://{host}/", CrawlDatum(), host), 0)
-    assert longest.of(queues, stats, 600) == (0, 5000)
+    assert longest.of(queues, stats, 600) == (0, 5000, 0)
     for _ in range(4):
         queues.add(FetchItem("http://a/", CrawlDatum(), "a"), 600)
-    assert longest.of(queues, stats, 2599) == (0, 5000) and longest.of(queues, stats, 2600) == (
-        0,
-        9000,
-    )
+    assert longest.of(queues, stats, 2599) == (0, 5000, 0)
+    assert longest.of(queues, stats, 2600) == (0, 9000, 0)
+
+
+def test_hosts_that_rest_for_long_are_counted() -> None:
+    queues, stats = FetchQueues(QueueSettings(crawl_delay=1000)), FetchStats()
+    for host in "abc":
+        queues.add(FetchItem(f"http://{host}/", CrawlDatum(), host), 0)
+    queues.queues["a"].next_fetch = 1000 + 1000 * snapshot_module.RESTS
+    queues.queues["b"].next_fetch = 1000 + 1000 * snapshot_module.RESTS + 1
+    assert LongestWaits().of(queues, stats, 0) == (6001, 1000, 1)
