@@ -3,7 +3,8 @@
 #   prepare [extra]     makes .venv if it is missing; installs minutch (with an extra of pyproject.toml: test, dev) if it
 #                       isn't installed yet or pyproject.toml has changed; compiles kernels if their sources have
 #
-# Sets $home and $python, exports MINUTCH_HOME.
+# Sets $home and $python, exports MINUTCH_HOME. No module is taken from the working folder, which may be anybody's (-P; -I
+# for a Python that may be too old to know it).
 
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 venv=$home/.venv
@@ -15,7 +16,7 @@ find_python() {
     local candidate
     for candidate in "${PYTHON:-}" python3.14 python3.13 python3.12 python3.11 python3 python; do
         if [ -n "$candidate" ] &&
-            "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            "$candidate" -I -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
             command -v "$candidate"
             return 0
         fi
@@ -46,14 +47,14 @@ follow() {
 
 install() {
     local extra=$1 base log=$venv/install.log
-    if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+    if ! "$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
         base=$(find_python) || exit 1
         say "making .venv with $base"
-        "$base" -m venv --clear "$venv" || exit 1
+        "$base" -P -m venv --clear "$venv" || exit 1
     fi
     say "installing what it needs into .venv (once; takes a minute or so)"
     : >"$log"
-    if ! (cd "$home" && "$python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+    if ! (cd "$home" && "$python" -P -m pip install --disable-pip-version-check --no-input --progress-bar off \
         -e ".${extra:+[$extra]}" 2>&1 | follow "$log"; exit "${PIPESTATUS[0]}"); then
         tail -n 20 "$log" >&2
         say "the installation failed, $log has it all"
@@ -64,9 +65,9 @@ install() {
 
 # Compiles kernels that have changed: here if Numba is installed, else as the installation does.
 compile_kernels() {
-    if "$python" -c 'import numba' >/dev/null 2>&1; then
+    if "$python" -P -c 'import numba' >/dev/null 2>&1; then
         say "compiling and linking kernels, which have changed (about 20 s)"
-        "$python" -m minutch.kernels.build >&2 || exit 1
+        (cd "$home" && "$python" -P -m minutch.kernels.build >&2) || exit 1
     else
         install "$1"
     fi

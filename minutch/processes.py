@@ -51,6 +51,8 @@ _LOADED_FIRST: Final = "minutch.cycle.parse.preloaded"
 is far above this one.
 """
 
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
+
 _starting = threading.Lock()
 _parents_ends: weakref.WeakSet[Connection] = weakref.WeakSet()
 """This process's ends of the pipes to its workers."""
@@ -78,12 +80,16 @@ def start_worker(
     _parents_ends.add(ours)
     process = context.Process(
         target=_forked if forks else _served,
-        args=(os.getpid() if forks else processwide.settings(), main, theirs, *args),
+        args=(
+            (os.getpid(), main, theirs, *args)
+            if forks
+            else (processwide.settings(), bool(sys.flags.safe_path), main, theirs, *args)
+        ),
         name=name,
         daemon=daemon,
     )
     # the process begins deaf, and ignores these signals before it listens again
-    with _deaf(), contextlib.nullcontext() if forks else _without_main():
+    with _deaf(), contextlib.nullcontext() if forks else _apart():
         process.start()
     theirs.close()
     return process, ours
@@ -124,17 +130,25 @@ def _deaf() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_main() -> Iterator[None]:
-    """Hides the script that runs: a fork server's processes would run it again, as far as it does
-    not ask for its `__name__`, and need nothing of it.
+def _apart() -> Iterator[None]:
+    """Has a fork server start without two things of this process.
+
+    The script that runs: the server's processes would run it again, as far as it does not ask for
+    its `__name__`, and need nothing of it. The working folder, where `python -c`, as which the
+    server begins, looks for all modules first: a `selectors.py` there was run. (With -P, or with
+    the variable, a process hands that on itself.)
     """
     with _starting:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
+        if not sys.flags.safe_path:
+            os.putenv(_SAFE_PATH, "1")
         try:
             yield
         finally:
             sys.modules["__main__"] = main
+            if not sys.flags.safe_path:
+                os.unsetenv(_SAFE_PATH)
 
 
 def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
@@ -145,8 +159,12 @@ def _forked(parent: int, main: Callable[..., None], *args: Any) -> None:
     _work(main, *args)
 
 
-def _served(settings: ProcessSettings, main: Callable[..., None], *args: Any) -> None:
+def _served(
+    settings: ProcessSettings, is_safe_path: bool, main: Callable[..., None], *args: Any
+) -> None:
     _end_at_hang_up()
+    if not is_safe_path:  # a program of parse-ext may have modules of its own beside it
+        os.unsetenv(_SAFE_PATH)
     processwide.use(settings)
     if used := settings.log:
         log.configure(

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not BASH, reason="the scripts need bash")
 FAKE = """#!{bash}
 echo "$(basename "$0") $*" >> "{log}"
 case "$*" in
-    "-m venv"*) mkdir -p "${{@: -1}}/bin" && cp "$0" "${{@: -1}}/bin/python" ;;
+    "-P -m venv"*) mkdir -p "${{@: -1}}/bin" && cp "$0" "${{@: -1}}/bin/python" ;;
     *"pip install"*)
         [ -z "${{PIP_FAILS:-}}" ] || {{ echo "no such package"; exit 1; }}
         echo "  Installing build dependencies: started"
@@ -34,14 +34,14 @@ case "$*" in
         echo "  Building editable for minutch (pyproject.toml): started"
         echo "Installing collected packages: httpx, minutch" ;;
     *"minutch.kernels.build") [ -z "${{BUILD_FAILS:-}}" ] || {{ echo "no linker" >&2; exit 1; }} ;;
-    "-c import numba") [ -n "${{HAS_NUMBA:-}}" ] ;;
+    "-P -c import numba") [ -n "${{HAS_NUMBA:-}}" ] ;;
     *" ruff check"*) [ -z "${{RUFF_FAILS:-}}" ] ;;
-    "-m minutch"*) echo "$MINUTCH_PROGRAM" ;;
-    "-c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
+    "-P -m minutch"*) echo "$MINUTCH_PROGRAM" ;;
+    "-I -c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
 esac
 """
-PIP = "python -m pip install --disable-pip-version-check --no-input --progress-bar off -e ."
-BUILD = "python -m minutch.kernels.build"
+PIP = "python -P -m pip install --disable-pip-version-check --no-input --progress-bar off -e ."
+BUILD = "python -P -m minutch.kernels.build"
 TOOLS = ("basename", "bash", "cat", "cksum", "cp", "dirname", "flock", "mkdir", "readlink", "tail")
 
 
@@ -109,10 +109,10 @@ def test_bash_reads_it(script: str) -> None:
 @pytest.mark.parametrize(
     ("script", "extras", "handed"),
     [
-        ("minutch", "", "python -m minutch inject a b"),
-        ("nutch", "", "python -m minutch inject a b"),
-        ("crawl", "", "python -m minutch crawl inject a b"),
-        ("demo", "", "python -m tests.support.demo inject a b"),
+        ("minutch", "", "python -P -m minutch inject a b"),
+        ("nutch", "", "python -P -m minutch inject a b"),
+        ("crawl", "", "python -P -m minutch crawl inject a b"),
+        ("demo", "", "python -P -m tests.support.demo inject a b"),
         ("test", "[test]", "python -m pytest -n auto --dist worksteal -rs inject a b"),
     ],
 )
@@ -121,7 +121,7 @@ def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, ha
     done = checkout.run(script, "inject", "a", "b")
     assert done.returncode == 0
     assert checkout.calls() == [
-        f"python3 -m venv --clear {checkout.home / '.venv'}",
+        f"python3 -P -m venv --clear {checkout.home / '.venv'}",
         install,
         handed,
     ]
@@ -160,7 +160,7 @@ def test_from_anywhere_and_through_a_link(checkout: Checkout, tmp_path: Path) ->
         check=False,
     )
     assert done.returncode == 0
-    assert checkout.calls()[-1] == "python -m minutch x y"
+    assert checkout.calls()[-1] == "python -P -m minutch x y"
 
 
 def test_no_python_is_said_clearly(checkout: Checkout) -> None:
@@ -177,7 +177,7 @@ def test_a_failed_installation_shows_why_and_is_tried_again(checkout: Checkout) 
     assert "the installation failed" in done.stderr
     checkout.calls()
     assert checkout.run("minutch").returncode == 0
-    assert checkout.calls()[-1] == "python -m minutch"
+    assert checkout.calls()[-1] == "python -P -m minutch"
 
 
 def test_every_step_of_the_installation_is_said(checkout: Checkout) -> None:
@@ -200,12 +200,12 @@ def test_changed_kernels_are_compiled(checkout: Checkout) -> None:
     checkout.change_a_kernel("another")
     checkout.calls()
     assert "minutch: compiling and linking kernels" in checkout.run("minutch", HAS_NUMBA="1").stderr
-    assert checkout.calls() == [BUILD, "python -m minutch"]
+    assert checkout.calls() == [BUILD, "python -P -m minutch"]
     assert checkout.run("minutch").stderr == ""
     checkout.calls()
     checkout.change_a_kernel("a third")
     assert checkout.run("minutch").returncode == 0
-    assert checkout.calls() == [PIP, "python -m minutch"]
+    assert checkout.calls() == [PIP, "python -P -m minutch"]
 
 
 def test_kernels_that_cannot_be_compiled_stop_the_script(checkout: Checkout) -> None:
@@ -244,7 +244,7 @@ def test_a_prepared_checkout_works_for_every_user() -> None:
         checkout.log.chmod(0o666)
         done = checkout.run("nutch", "inject", by=nobody)
         assert (done.returncode, done.stderr) == (0, "")
-        assert checkout.calls()[-1] == "python -m minutch inject"
+        assert checkout.calls()[-1] == "python -P -m minutch inject"
         (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
         for answer in (refused, checkout.run("nutch", by=nobody)):
             assert answer.returncode == 1

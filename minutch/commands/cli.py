@@ -81,7 +81,8 @@ def _typed(environment: Mapping[str, str]) -> str:
 
     name = environment.get("MINUTCH_PROGRAM") or sys.argv[0]
     if Path(name).name == "__main__.py":
-        return shlex.join([sys.orig_argv[0], "-m", "minutch"])
+        safe = ["-P"] if sys.flags.safe_path else []
+        return shlex.join([sys.orig_argv[0], *safe, "-m", "minutch"])
     is_plain = name == "-c" or shutil.which("minutch") == name  # -c: a job of startserver
     return "minutch" if is_plain else shlex.quote(name)
 

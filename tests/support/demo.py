@@ -41,7 +41,7 @@ def definitions() -> list[str]:
 
 def run(title: str, command: list[str]) -> None:
     """Show a command and run it; ends the demo if it fails."""
-    print(f"\n── {title}\n$ bin/minutch {shlex.join(command[3:])}", flush=True)
+    print(f"\n── {title}\n$ bin/minutch {shlex.join(command[4:])}", flush=True)
     code = subprocess.run(command, check=False).returncode
     if code:
         sys.exit(code)
@@ -55,7 +55,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     crawl = folder / "crawl"
     shutil.rmtree(crawl, ignore_errors=True)
-    minutch = [sys.executable, "-m", "minutch"]
+    minutch = [sys.executable, "-P", "-m", "minutch"]
     with SiteServer() as server:
         seeds = write_seeds(folder, server.site)
         first = server.site.url("one")

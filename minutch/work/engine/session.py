@@ -111,6 +111,8 @@ def _properties(conf: Configuration) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.shuffle.compress": "false",  # the tables are compressed
         _PYTHONPATH: str(_PACKAGES),
+        # a local worker begins in the working folder, where -m looks for modules first
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
         # PySpark's, about versions of pandas
         "spark.executorEnv.PYTHONWARNINGS": "ignore::FutureWarning",
         "spark.executorEnv.POLARS_MAX_THREADS": own.get(CORES, "1"),
