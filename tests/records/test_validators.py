@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
+from minutch.records.crawldatum.sealing import resealed
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.records.crawldatum.validators import KEY, Validators, held, of_page, resealed
+from minutch.records.crawldatum.validators import KEY, Validators, held, of_page
 from minutch.records.links import Inlinks
 from minutch.records.metadata import DAMAGED_KEY, TRUNCATED_KEY, Metadata
 

@@ -52,6 +52,7 @@ from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import validators
+from minutch.records.crawldatum.sealing import resealed
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY, rawmap
 from minutch.work.tables.merge import has_repeats
@@ -403,7 +404,7 @@ def _sealed(frame: pl.DataFrame, pages: Fetched, settings: UpdateSettings) -> pl
         known_time=old["fetch_time"].zip_with(confirmed, of_parse),
         oldest=new["fetch_time"] // 1000 - settings.max_interval,
     )
-    sealed = validators.resealed(entries.filter(marked))
+    sealed = resealed(entries.filter(marked))
     return frame.with_columns(metadata=frame["metadata"].scatter(marked.arg_true(), sealed))
 
 

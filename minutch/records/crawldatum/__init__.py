@@ -5,6 +5,7 @@ Begin with datum, whose docstring has the layout.
     `datum`, `validators`   the record, and what tells whether a page is still the one it stands for
     `table`                 the columns of a table of records
     `columns`, `fields`     decodes and encodes them in bulk
+    `sealing`               validators, in columns
     `rows`                  goes between a row and the record
 """
 

@@ -32,11 +32,7 @@ from functools import lru_cache
 from typing import Final
 from zlib import crc32
 
-import numpy as np
-import polars as pl
-
 from minutch.hadoop.formats.writables import Text
-from minutch.kernels.arrow import Bytes
 from minutch.records.crawldatum.datum import (
     STATUS_DB_FETCHED,
     STATUS_DB_NOTMODIFIED,
@@ -48,7 +44,6 @@ from minutch.records.metadata import (
     DAMAGED_KEY,
     TRUNCATED_KEY,
     Metadata,
-    columns,
     rawmap,
 )
 
@@ -65,12 +60,11 @@ after a failure that is tried again. A duplicate is not in the index, and its tw
 _TAG: Final = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _CODING: Final = re.compile(r'(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)')
 """What servers that compress put behind a page's tag, not always in both answers."""
-_NONE: Final = "-"
-_NO_TIME: Final = "-" * 16
-_SEAL: Final = 8 + len(_NO_TIME)
-_DIGITS: Final = 10
+NONE: Final = "-"
+NO_TIME: Final = "-" * 16
+SEAL: Final = 8 + len(NO_TIME)
+DIGITS: Final = 10
 """Of `since`."""
-_HEX: Final = np.frombuffer(bytes(range(256)).hex().encode(), "S2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +91,7 @@ class Validators:
 
     def stored(self, url: str, signature: bytes) -> Text:
         """Returns the metadata's value for the version of a page with this signature."""
-        copy = f"{self.since:0{_DIGITS}} {self.etag or _NONE} {self.last_modified}"
+        copy = f"{self.since:0{DIGITS}} {self.etag or NONE} {self.last_modified}"
         return Text(f"{seal(url, signature)} {copy}")
 
 
@@ -159,45 +153,11 @@ def held(url: str, datum: CrawlDatum) -> Validators | None:
         return None
     since, _, words = words.partition(" ")
     etag, _, modified = words.partition(" ")
-    return Validators("" if etag == _NONE else etag, modified, int(since))
+    return Validators("" if etag == NONE else etag, modified, int(since))
 
 
 def seal(url: str, signature: bytes, fetch_time: int | None = None) -> str:
     """Returns the seal for an entry; without a fetch time (ms) that of a parse."""
     code = crc32(url.encode("utf-8", "surrogateescape"), crc32(signature))
-    time = _NO_TIME if fetch_time is None else f"{fetch_time & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+    time = NO_TIME if fetch_time is None else f"{fetch_time & 0xFFFF_FFFF_FFFF_FFFF:016x}"
     return f"{code:08x}{time}"
-
-
-def _seals(keys: pl.Series, signatures: pl.Series, times: pl.Series) -> Bytes:
-    """Returns the seals of entries as bytes, one row each; a null time is that of a parse."""
-    words = np.empty((len(keys), 3), ">u4")
-    # In all 0.2 µs a row: a kernel would not be seen beside what merging metadata takes.
-    words[:, 0] = np.fromiter(map(crc32, keys, map(crc32, signatures)), np.uint32, len(keys))
-    words[:, 1:] = times.fill_null(0).to_numpy().astype(">i8").view(">u4").reshape(-1, 2)
-    found = _HEX[words.view(np.uint8)].view(np.uint8).reshape(-1, _SEAL)
-    found[times.is_null().to_numpy(), -len(_NO_TIME) :] = ord(_NONE)
-    return found
-
-
-def resealed(entries: pl.DataFrame) -> pl.Series:
-    """Returns the metadata of entries, their validators sealed to them; without validators where
-    they are not held, have another seal, or are of a copy older than `oldest` (s since the epoch).
-
-    `entries` has key, metadata, signature and fetch_time; `is_held`, and the `known_signature` and
-    `known_time` (ms, null for a parse) that the validators were sealed with.
-    """
-    width = _SEAL + 1 + _DIGITS
-    texts = columns.texts_in_place(entries["metadata"], str(KEY), width)
-    held = entries["is_held"].to_numpy()[texts.row]
-    row, at = texts.row[held], texts.at[held]
-    windows = np.lib.stride_tricks.sliding_window_view(texts.bytes, width, writeable=True)
-    some, found = entries[row], windows[at]
-    since = (found[:, -_DIGITS:].astype(np.int64) - ord("0")) @ 10 ** np.arange(_DIGITS)[::-1]
-    seals = _seals(some["key"], some["known_signature"], some["known_time"])
-    good = (found[:, :_SEAL] == seals).all(axis=1) & (since >= some["oldest"].to_numpy())
-    some = some.filter(pl.Series(good))
-    windows[at[good], :_SEAL] = _seals(some["key"], some["signature"], some["fetch_time"])
-    others = np.setdiff1d(np.arange(len(entries)), row[good])
-    dropped = [rawmap.without(data, RAW_KEY) for data in entries["metadata"].gather(others)]
-    return texts.maps().scatter(others, pl.Series(dropped, dtype=pl.Binary))

@@ -117,11 +117,13 @@ def test_publishers(tmp_path: Path) -> None:
         "plugin.includes": "publisher-test",
         "told": "yes",
     }
-    publishers = Publishers(Configuration().with_values(values), FakeClock(5))
+    conf = Configuration().with_values(values)
+    conf.clock = FakeClock(5)
+    publishers = Publishers(conf)
     publishers.publish("END", "http://a/", {"status": "success"})
     assert publishers._publishers[0].events == [  # type: ignore[attr-defined]
         {"eventType": "END", "url": "http://a/", "timestamp": 5, "eventData": {"status": "success"}}
     ]
-    refused = Publishers(Configuration().with_values(values | {"told": "no"}), FakeClock())
+    refused = Publishers(Configuration().with_values(values | {"told": "no"}))
     refused.publish("END", "http://a/", {})
     assert refused._publishers == []
