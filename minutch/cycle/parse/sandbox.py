@@ -2,15 +2,18 @@
 decision.
 
     network     sockets of any kind
-    files       files opened for writing, created, renamed, removed or given other rights; reading
-                is allowed
-    processes   forks, programs, signals to other processes, a look into their memory
+    files       files opened for writing, created, renamed, removed, locked or given other rights;
+                reading is allowed
+    processes   forks, programs, signals to other processes, memory that is shared with them: it
+                counts for no limit
 
 On Linux a filter of system calls (seccomp, by the package seccompy; x86_64 and aarch64) holds this
 for all threads of the worker and for the programs that it starts: a refused call fails, and the
-page's parse with it. Elsewhere resource limits hold part of it: no file grows, and none but root
-starts processes. In both cases the worker loses the open files that it has inherited and can't
-raise its limit of memory again, and what it answers is read as plain data
+page's parse with it. Whatever is allowed, the worker leaves the session of the terminal, and
+Landlock (Linux 5.13) closes the memory of other processes, their environment and all else by which
+they may be traced, in /proc too. Elsewhere resource limits hold part of it: no file grows, and none
+but root starts processes. In both cases the worker loses the open files that it has inherited and
+can't raise its limit of memory again, and what it answers is read as plain data
 (minutch.cycle.parse.workeranswers). Its limits of memory and time are in
 minutch.cycle.parse.workerprocess.
 
@@ -21,10 +24,15 @@ above. parse-ext runs programs, so `processes` are allowed where it is active.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import fcntl
 import logging
+import multiprocessing
 import os
 import resource
+import struct
+import termios
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -55,16 +63,17 @@ _REFUSED: Final = {
     NETWORK: "accept accept4 bind connect listen recvmmsg sendmmsg sendto socket socketpair",
     FILES: (
         """
-        chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat fremovexattr fsetxattr futimesat
-        lchown link linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open mq_unlink
-        msgget removexattr rename renameat renameat2 rmdir semget setxattr shmget symlink symlinkat
-        truncate unlink unlinkat utime utimensat utimes
+        chmod chown creat fchmod fchmodat fchmodat2 fchown fchownat flock fremovexattr fsetxattr
+        futimesat lchown link linkat lremovexattr lsetxattr mkdir mkdirat mknod mknodat mq_open
+        mq_unlink msgget removexattr rename renameat renameat2 rmdir semget setxattr shmget symlink
+        symlinkat truncate unlink unlinkat utime utimensat utimes
     """
     ),
     PROCESSES: (
         """
-        execve execveat fork kill pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo
-        setpgid setpriority setrlimit tgkill tkill vfork
+        execve execveat fork ioprio_set kill memfd_create memfd_secret migrate_pages move_pages
+        pidfd_send_signal prlimit64 rt_sigqueueinfo rt_tgsigqueueinfo sched_setattr sched_setparam
+        sched_setscheduler setpgid setpriority setrlimit shmat shmget tgkill tkill vfork
     """
     ),
 }
@@ -75,12 +84,50 @@ older form is used.
 """
 _TO_ITSELF: Final = ("kill", "tgkill")
 _WRITING: Final = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
+_TYPING: Final = (termios.TIOCSTI, termios.TIOCSCTTY, 0x541C)
+"""What types for the operator, or takes their terminal: the last one is TIOCLINUX."""
+_IOCTLS: Final = (
+    termios.TCGETS,
+    termios.TIOCGWINSZ,
+    termios.FIONREAD,
+    termios.FIONBIO,
+    termios.FIOCLEX,
+    termios.FIONCLEX,
+)
+"""Asks, and settings of the caller's own descriptor. Others give a file other flags, which can be
+read only, or have signals sent.
+"""
+_FCNTLS: Final = (
+    fcntl.F_DUPFD,
+    fcntl.F_DUPFD_CLOEXEC,
+    fcntl.F_GETFD,
+    fcntl.F_SETFD,
+    fcntl.F_GETFL,
+    fcntl.F_SETFL,
+    fcntl.F_GETLK,
+)
+"""The same. Others choose a process that gets signals, and which, lock files, enlarge pipes."""
+_MAP_SHARED: Final = 1
+"""Bit of both kinds of shared mappings."""
+_MAP_GROWSDOWN: Final = 0x100
+"""Memory that the system takes for a stack, whatever its size: no limit of data counts it."""
 _CLONE_THREAD: Final = 0x10000
 _X32: Final = 0x4000_0000
 """Bit of the numbers by which x86-64's kernel takes calls of a second kind, some of which have
 numbers of their own.
 """
 _X32_ONLY: Final = range(512, 548)
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446
+"""Numbers of calls, which are the same on all processors."""
+_MAKE_DEVICES: Final = 1 << 6 | 1 << 11
+"""LANDLOCK_ACCESS_FS_MAKE_CHAR and _BLOCK: a domain has to refuse something."""
+_CAPABILITY_VERSION: Final = 0x2008_0522
+_CAP_DAC_READ_SEARCH: Final = 1 << 2
+_PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
+_THREAD: Final = 256 << 20
+"""Addresses, not memory, that each of a library's threads may reserve: a stack, an arena."""
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+"""Loaded here: a fork is no place to load anything."""
 
 
 class Sandbox(NamedTuple):
@@ -111,6 +158,21 @@ class Sandbox(NamedTuple):
         """The kinds of action that a worker is refused."""
         return [kind for kind in KINDS if kind not in self.allowed]
 
+    def part(self) -> None:
+        """Leaves the session of the terminal and the domain of other processes. Called first, as
+        both threads and programs that come later take after the one thread that calls this.
+        """
+        if not self.is_on:
+            return
+        with contextlib.suppress(PermissionError):  # leads a session already
+            os.setsid()
+        with contextlib.suppress(AttributeError, OSError):
+            _give_up_rights()
+        try:
+            _close_other_processes()
+        except OSError as error:
+            log.debug("this worker can read memory of other processes: no Landlock: %s", error)
+
     def close(self, keep: Iterable[int]) -> None:
         """Gives up all that is not needed, for good; of the open files only those in `keep` and
         those of logs stay.
@@ -118,10 +180,13 @@ class Sandbox(NamedTuple):
         if not self.is_on:
             log.debug("parser.sandbox=false: this worker may do what its user may")
             return
-        _give_up_files({*keep, *_log_files()})
+        # by its end it is known that who asked for this worker has ended (`minutch.processes`)
+        asker = multiprocessing.parent_process()
+        _give_up_files({*keep, *_log_files(), *([asker.sentinel] if asker else ())})
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        data = resource.getrlimit(resource.RLIMIT_DATA)[0]
-        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+        _keep_limit_of_memory(programs=PROCESSES not in self.refused)
+        with contextlib.suppress(AttributeError):
+            _LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         try:
             self._filter()
             log.debug("a filter of system calls refuses this worker: %s", ", ".join(self.refused))
@@ -154,14 +219,67 @@ STRICT: Final = Sandbox()
 """Nothing is allowed."""
 
 
+def _give_up_rights() -> None:
+    """Gives up root's rights but for reading files: by one (CAP_PERFMON) the environment of any
+    process can be read, whatever else is closed.
+    """
+    header, data = struct.pack("=Ii", _CAPABILITY_VERSION, 0), ctypes.create_string_buffer(24)
+    if _LIBC.capget(header, data):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    effective, permitted, *_ = struct.unpack("=6I", data.raw)
+    left = effective & permitted & _CAP_DAC_READ_SEARCH
+    if _LIBC.capset(header, struct.pack("=6I", left, left, 0, 0, 0, 0)):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def _close_other_processes() -> None:
+    """Enters a Landlock domain, from which no process outside can be traced or looked into. Raises
+    OSError where there is none.
+
+    Source: Linux, Documentation/userspace-api/landlock.rst, "Ptrace restrictions".
+    """
+
+    def call(*words: Any) -> int:
+        found = int(_LIBC.syscall(*words))
+        if found < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return found
+
+    if not hasattr(_LIBC, "prctl"):
+        raise OSError(errno.ENOSYS, "not Linux")
+    refused = struct.pack("=Q", _MAKE_DEVICES)
+    rules = call(_LANDLOCK_CREATE_RULESET, refused, ctypes.c_size_t(len(refused)), 0)
+    try:
+        _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        call(_LANDLOCK_RESTRICT_SELF, rules, 0)
+    finally:
+        os.close(rules)
+
+
+def _keep_limit_of_memory(*, programs: bool) -> None:
+    """Makes the limit of memory one for good; and one of addresses, as data that is made read-only
+    later is not counted as data any more. Programs may reserve addresses as they like.
+    """
+    data = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    if data == resource.RLIM_INFINITY or programs:
+        return
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+        size, used = (int(pages[place]) * resource.getpagesize() for place in (0, 5))
+        most = size + 2 * max(0, data - used) + (os.cpu_count() or 1) * _THREAD
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
 def _give_up_files(keep: set[int]) -> None:
-    """Replaces open files by /dev/null.
+    """Replaces open files, and what this process reads, by /dev/null.
 
     They are not closed, as objects that were copied with this process believe that the numbers are
     theirs.
     """
     with contextlib.suppress(OSError):
         nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
         for name in os.listdir("/dev/fd"):  # noqa: PTH208 - numbers, not paths
             number = int(name)
             if number > 2 and number not in keep and number != nothing:
@@ -185,7 +303,7 @@ def _log_grows() -> bool:
     return any(Path(f"/dev/fd/{number}").resolve().is_file() for number in {1, 2, *_log_files()})
 
 
-def _add_rules(calls: Any, refused: Sequence[str]) -> None:  # noqa: C901 - one step a case
+def _add_rules(calls: Any, refused: Sequence[str]) -> None:  # noqa: C901, PLR0912 - a step a case
     """The rules of the filter. Of several for one call the first that fits counts; what has none is
     allowed.
     """
@@ -194,6 +312,10 @@ def _add_rules(calls: Any, refused: Sequence[str]) -> None:  # noqa: C901 - one 
 
     def has(index: int, bits: int) -> list[Any]:
         return [ArgCmp(index, CmpOp.MASKED_EQ, bits, bits)]
+
+    def of(index: int, value: int) -> list[Any]:
+        """Condition for an argument of 32 bits, whatever the others are."""
+        return [ArgCmp(index, CmpOp.MASKED_EQ, value, 0xFFFF_FFFF)]
 
     def refuse(name: str, error: int = errno.EPERM, args: Any = None) -> None:
         with contextlib.suppress(ValueError):  # not a call of this machine
@@ -206,8 +328,19 @@ def _add_rules(calls: Any, refused: Sequence[str]) -> None:  # noqa: C901 - one 
         for name in _TO_ITSELF:
             calls.allow(name, args={0: os.getpid()})
         calls.allow("prlimit64", args={2: 0})  # asks, sets nothing
+        calls.allow("sched_setaffinity", args={0: 0})
+        refuse("sched_setaffinity")
+        refuse("fcntl", args=[*of(1, fcntl.F_SETFL), *has(2, os.O_ASYNC)])
+        for name, requests in (("ioctl", _IOCTLS), ("fcntl", _FCNTLS)):
+            for request in requests:
+                calls.allow(name, args=of(1, request))
+            refuse(name)
+        for flag in (_MAP_SHARED, _MAP_GROWSDOWN):
+            refuse("mmap", args=has(3, flag))
         calls.allow("clone", args=has(0, _CLONE_THREAD))
         refuse("clone")
+    for request in _TYPING:
+        refuse("ioctl", args=of(1, request))
     if FILES in refused:
         for flag in _WRITING:
             refuse("open", errno.EACCES, has(1, flag))

@@ -74,6 +74,7 @@ def serve(
     """The worker's side: batches in, lists of (result, reason of failure) out, until the parent
     hangs up.
     """
+    settings.sandbox.part()
     signal.signal(signal.SIGALRM, _alarm)
     _limit_memory(settings.memory)
     task = make_task()
