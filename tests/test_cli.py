@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from minutch.commands import cli, flow
-from minutch.errors import MinutchError, StoreError, UsageError
+from minutch.errors import ConfigError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.job import JobContext
 from tests.support.golden import PROJECT
@@ -295,6 +295,39 @@ def test_conf_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert conf.file_to_edit("nutch-site.xml") == str(tmp_path / "other" / "nutch-site.xml")
     assert conf.file_to_edit("regex-urlfilter.txt") == "conf/regex-urlfilter.txt"
     assert conf.resource("regex-normalize.xml") == conf.home / "conf" / "regex-normalize.xml"
+
+
+@pytest.mark.parametrize("name", ["conf", "conf/nutch-site.xml", "conf/link"])
+@pytest.mark.parametrize("how", ["owned", "world", "group"])
+def test_anybodys_conf_of_the_working_folder(
+    name: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may name plugins, which are run: who wants it has to name it."""
+    monkeypatch.chdir(tmp_path)
+    Path("conf").mkdir()
+    site = "<configuration><property><name>x</name><value>here</value></property></configuration>"
+    Path("conf/nutch-site.xml").write_text(site)
+    Path("elsewhere").write_text("+.")
+    Path("conf/link").symlink_to(tmp_path / "elsewhere")
+    assert cli.load_configuration(cli.Invocation(), {}).get("x") == "here"
+    path = Path(name)
+    if how == "world":
+        path.chmod(path.stat().st_mode | 0o002)
+    elif os.getuid():
+        pytest.skip("only root gives files away")
+    elif how == "group":
+        os.chown(path, -1, 65534)
+        path.chmod(path.stat().st_mode | 0o020)
+    else:
+        os.chown(path, 65534, -1, follow_symlinks=name != "conf/link")
+    with pytest.raises(
+        ConfigError, match=rf"^\./{name} (is user 65534's|may be written by)"
+    ) as found:
+        cli.load_configuration(cli.Invocation(), {})
+    assert "NUTCH_CONF_DIR=conf" in found.value.hint
+    for named in ("conf", str(tmp_path / "conf")):
+        conf = cli.load_configuration(cli.Invocation(), {"NUTCH_CONF_DIR": named})
+        assert conf.get("x") == "here"
 
 
 def test_minutch_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
