@@ -96,6 +96,8 @@ class Batch(NamedTuple):
     @classmethod
     def joined(cls, batches: Sequence[Batch]) -> Batch:
         """Returns the records of small batches, copied, in one."""
+        if len(batches) == 1:
+            return batches[0]
 
         def pack(buffers: Sequence[Bytes], at: Sequence[Offsets]) -> tuple[Bytes, Offsets]:
             bases = np.cumsum([0, *map(len, buffers)])

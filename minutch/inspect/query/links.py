@@ -16,17 +16,18 @@ import polars as pl
 
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import PARSE_DATA, Segment
-from minutch.hadoop.formats.batch import Batch
-from minutch.inspect.query.ids import places_of_runs
+from minutch.hadoop.formats.batch import Batch, keys_of
+from minutch.inspect.query.ids import places_in
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.records.links import Inlinks
-from minutch.records.links.columns import decode_inlinks
+from minutch.records.links.columns import decode_inlinks, decode_outlinks
+from minutch.records.parsedata import ParseData
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.linkfiles import scan_inlinks, scan_outlinks
-from minutch.work.tables.spans import batchwise
+from minutch.work.tables.linkfiles import LINKS_SPAN, scan_inlinks
+from minutch.work.tables.spans import Numbers, batchwise, scan_numbered
 
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
 
@@ -109,20 +110,29 @@ def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
     """Yields the links of the newest successful parse of each page, newest segment first: `key`
     (the target), `from_url`, `anchor` (Binary). Raises FormatError.
     """
-    newer, good = np.empty(0, np.uint64), dict[str, pl.Series]()
+    number_of = {segment.name: number for number, segment in enumerate(segments)}
+    ids, newest = np.empty(0, np.uint64), np.empty(0, np.int64)
     if len(segments) > 1:
         parsed = ParsesTable(segments[1:]).scan().filter(pl.col("status") == "success")
-        found = parsed.select("segment", id=pl.col("url").cast(pl.Binary).hash())
-        good = dict(found.group_by("segment").agg("id").collect(engine="streaming").iter_rows())
-    for left, segment in reversed(list(enumerate(segments))):
-        for part in segment.parts(PARSE_DATA):
-            for table in scan_outlinks(part):
-                _, is_old = places_of_runs(newer, table["key"].hash().to_numpy())
-                links = table.filter(pl.Series(~is_old))
-                yield links.select(pl.col("to_url").alias("key"), from_url="key", anchor="anchor")
-        if not left:
-            return
-        newer = np.union1d(newer, np.array(good.get(segment.name, []), np.uint64))
+        numbers = pl.col("segment").replace_strict(number_of, return_dtype=pl.Int64)
+        found = parsed.select(id=pl.col("url").cast(pl.Binary).hash(), newest=numbers)
+        good = found.group_by("id").agg(pl.max("newest")).collect(engine="streaming").sort("id")
+        ids, newest = good["id"].to_numpy(), good["newest"].to_numpy()
+    parts = [
+        (number_of[segment.name], part)
+        for segment in reversed(segments)
+        for part in segment.parts(PARSE_DATA)
+    ]
+    mine = np.array([number for number, _ in parts], np.int64)
+
+    def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
+        at, is_old = places_in(ids, keys_of(batch).hash().to_numpy())
+        is_old[is_old] = newest[at[is_old]] > mine[of[is_old]]
+        links = decode_outlinks(batch.filter(~is_old))
+        return links.select(pl.col("to_url").alias("key"), from_url="key", anchor="anchor")
+
+    paths = [part for _, part in parts]
+    return scan_numbered(paths, ParseData.class_name, decode, span_size=LINKS_SPAN)
 
 
 class LinkDbTable(_LinkTable):

@@ -28,6 +28,7 @@ from minutch.inspect.query.columns import TIME, enum_of, times
 from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
 from minutch.records.crawldatum import STATUS_SIGNATURE
+from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.metadata import (
     CANONICAL_KEY,
     CHAR_ENCODING_FOR_CONVERSION_KEY,
@@ -40,8 +41,9 @@ from minutch.records.metadata import (
 from minutch.records.parsedata import columns as parsedata_columns
 from minutch.records.parsedata.columns import ParseTable
 from minutch.records.parsestatus import MAJOR_NAMES, SUCCESS_REDIRECT, ParseStatus
-from minutch.work.tables.crawldata import scan
+from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import decode_keys, empty
+from minutch.work.tables.spans import Numbers, scan_numbered
 
 LANGUAGE_KEY: Final = "language"
 DESCRIPTION_KEY: Final = "metatag.description"
@@ -224,16 +226,22 @@ def _parse_times(segments: Sequence[Segment]) -> pl.DataFrame | None:
     """Returns the time at which each page of segments was parsed: `of` the number of the segment,
     `key`, `fetch_time`, the first entry of each; None if none has a crawl_parse.
     """
-    signature = pl.col("status") == STATUS_SIGNATURE
-    found = [
-        table.filter(signature).select(pl.lit(number, pl.UInt32).alias("of"), "key", "fetch_time")
+    paths = [
+        (number, path)
         for number, segment in enumerate(segments)
         if segment.has(CRAWL_PARSE)
         for path in segment.parts(CRAWL_PARSE)
-        for table in scan(path)
     ]
-    if not found:
+    if not paths:
         return None
+    number_of = np.array([number for number, _ in paths], np.uint32)
+
+    def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
+        table = crawldatum_columns.decode(batch).with_columns(of=pl.Series(number_of[of]))
+        signature = pl.col("status") == STATUS_SIGNATURE
+        return table.filter(signature).select("of", "key", "fetch_time")
+
+    found = scan_numbered([path for _, path in paths], CRAWL_DATUM, decode)
     return pl.concat(found).unique(["of", "key"], keep="first", maintain_order=True)
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, keys_of
-from minutch.inspect.query.predicates import Pruning, intersection, union
+from minutch.inspect.query.predicates import Pruning, Ranges, intersection, union
 from minutch.inspect.query.skipping import RANGE_SIZE, read_range, wanted_ranges
 from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
 from minutch.work.tables.parallel import ordered
@@ -117,19 +117,19 @@ def stretches(
     waiting: list[Piece] = []
     room = RANGE_SIZE
     for segment in segments:
-        parts = {
-            folder: [
-                SortedPart(path, LAYOUTS[folder].value_class, stored=folder == stored)
-                for path in segment.parts(folder)
-            ]
-            for folder in folders
-            if segment.has(folder)
+        first = _parts(segment, folders[0], stored)
+        wanted: Ranges | None = None
+        if not pruning.keeps_everything:
+            wanted = union([keys for part in first for keys in wanted_ranges(part, pruning)])
+            if not wanted:
+                continue
+        parts = {folders[0]: first} | {
+            folder: _parts(segment, folder, stored) for folder in folders[1:] if segment.has(folder)
         }
         every = [part for found in parts.values() for part in found]
         ranges: Sequence[KeyRange] = cut(every, RANGE_SIZE)
-        if not pruning.keeps_everything:
-            wanted = [keys for part in parts[folders[0]] for keys in wanted_ranges(part, pruning)]
-            ranges = intersection(tuple(ranges), union(wanted))
+        if wanted is not None:
+            ranges = intersection(tuple(ranges), wanted)
         there = {folder: found for folder, found in parts.items() if found}
         size = sum(part.file.size for part in every)
         if waiting and (size > room or there.keys() != waiting[-1].parts.keys()):
@@ -143,6 +143,13 @@ def stretches(
             yield from (Stretch([piece]) for piece in pieces)
     if waiting:
         yield Stretch(waiting)
+
+
+def _parts(segment: Segment, folder: str, stored: str | None) -> list[SortedPart]:
+    value_class = LAYOUTS[folder].value_class
+    return [
+        SortedPart(path, value_class, stored=folder == stored) for path in segment.parts(folder)
+    ]
 
 
 def each(

@@ -14,7 +14,8 @@ for each 128 records.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -55,6 +56,8 @@ class KeyRange(NamedTuple):
 
     def part_of(self, batch: Batch) -> Batch:
         """Returns the records of a batch, sorted by key, that are in the range."""
+        if self == KeyRange():
+            return batch
         keys = _Keys(batch)
         start = 0 if self.low is None else bisect_left(keys, self.low)
         end = batch.size if self.high is None else bisect_left(keys, self.high, start)
@@ -84,17 +87,25 @@ class SortedPart:
     def __init__(self, path: Path, value_class: str, *, stored: bool = False) -> None:
         self.path = path
         self.file = opened(path, value_class)
-        self.is_stored = stored and self.file.has_streams
-        if self.is_stored:
-            self.file = opened(path, value_class, stored=True)
-        self.keys, positions = _index_of(path)
+        self.is_stored = self.file.stored = stored and self.file.has_streams
+
+    @cached_property
+    def _index(self) -> tuple[pl.Series, Offsets]:
+        """Read where it is needed only: a small file is read as a whole."""
+        return _index_of(self.path)
+
+    @property
+    def keys(self) -> pl.Series:
         """The keys of the index: the first ones of the file's blocks, of 128 records most of
         them.
         """
-        self.bounds = (
-            np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)
-        )
+        return self._index[0]
+
+    @cached_property
+    def bounds(self) -> Offsets:
         """Offsets of the blocks in the file, and the end of the last one."""
+        positions = self._index[1]
+        return np.append(positions, self.file.size) if len(positions) else np.zeros(1, np.int64)
 
     def batch(self, keys: KeyRange, only: pl.Series | None = None) -> Batch:
         """Returns the records of a range; of those, with `only`, the records of these keys."""
@@ -103,7 +114,8 @@ class SortedPart:
             inside = keys.mask(found)
             return inside if only is None else inside & found.is_in(only.implode())
 
-        return self.file.batch_between(self._span(keys), wanted)
+        is_all = only is None and keys == KeyRange()
+        return self.file.batch_between(self._span(keys), None if is_all else wanted)
 
     def sizes(self) -> Iterator[tuple[bytes, int]]:
         """Yields the keys of the index, and how many bytes of the file lie from each to the
@@ -182,8 +194,10 @@ def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
     return every, np.concatenate(positions)
 
 
-def cut(parts: Iterable[SortedPart], size: int) -> list[KeyRange]:
+def cut(parts: Sequence[SortedPart], size: int) -> list[KeyRange]:
     """Returns ranges of about `size` bytes over all parts, in order; at least one."""
+    if sum(part.file.size for part in parts) <= size:
+        return [KeyRange()]
     found = [entry for part in parts for entry in part.sizes()]
     found.sort()
     total = np.cumsum([0, *(length for _, length in found)])

@@ -17,23 +17,28 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Stretch, string_column
-from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, crc_path
+from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, MAGIC, crc_path
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
+from minutch.hadoop.formats.sequenceheader import SequenceHeader
 from minutch.hadoop.stores import StorePath, is_local
 from minutch.kernels.arrow import Bytes
+from minutch.kernels.libdeflate import libdeflate
+from minutch.kernels.sums import first_bad_sum
 from minutch.work.tables.parallel import ordered
 from minutch.work.tables.recordfinders import FINDERS, KeyFilter, chosen, find_plain, too_large
 from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated
@@ -46,6 +51,10 @@ SPAN_SIZE = 1 << 24
 """Bytes of a file that are read at a time."""
 _MARKER_WINDOW = 1 << 16
 """Bytes of a file far away in which a marker is looked for first."""
+_TOGETHER = 1 << 20
+"""Bytes of small files that are read together."""
+_SMALL = 1 << 16
+"""Bytes of a file that is read as a whole when it is opened."""
 _VERSION = 6
 _PAGE = "org.apache.nutch.protocol.Content"
 """Pages are as large as http.content.limit lets them be."""
@@ -53,6 +62,7 @@ _PAGE = "org.apache.nutch.protocol.Content"
 T = TypeVar("T")
 
 Decode = Callable[[Batch], "pl.DataFrame"]
+Numbers = npt.NDArray[np.uint32]
 
 
 class Span(NamedTuple):
@@ -112,11 +122,87 @@ def scan_all(
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """Returns the records of several files, one after the other, as `scan` reads them; small ones
-    are read side by side.
+    """Returns the records of several files, one after the other, as `scan` reads them, those of
+    small files in one table.
     """
-    pieces = (piece for path in paths for piece in _spans_of(path, value_class, span_size, stored))
-    return read_all(pieces, batchwise(decode), threads)
+    return scan_numbered(
+        paths,
+        value_class,
+        lambda batch, _: decode(batch),
+        threads=threads,
+        span_size=span_size,
+        stored=stored,
+    )
+
+
+def scan_numbered(
+    paths: Iterable[FileOrSplit],
+    value_class: str,
+    decode: Callable[[Batch, Numbers], pl.DataFrame],
+    *,
+    threads: int = 0,
+    span_size: int = SPAN_SIZE,
+    stored: bool = False,
+) -> Iterator[pl.DataFrame]:
+    """Like `scan_all`; `decode` also gets the number of each record's file among `paths`."""
+
+    def read(group: Sequence[tuple[int, SpannedFile, Span | None]]) -> Iterator[pl.DataFrame]:
+        waiting: list[tuple[int, SpannedFile, Batch]] = []
+        room = _TOGETHER
+        for number, file, span in group:
+            for batch in [Batch.of([], [])] if span is None else file.batches(span):
+                waiting.append((number, file, batch))
+                room -= len(batch.keys) + len(batch.values)
+                if room < 0:
+                    yield _decoded(waiting, decode)
+                    waiting, room = [], _TOGETHER
+        if waiting:
+            yield _decoded(waiting, decode)
+
+    pieces = (
+        (number, *piece)
+        for number, path in enumerate(paths)
+        for piece in _spans_of(path, value_class, span_size, stored)
+    )
+    return read_all(((group,) for group in _together(pieces)), read, threads)
+
+
+def _together(
+    pieces: Iterable[tuple[int, SpannedFile, Span | None]],
+) -> Iterator[list[tuple[int, SpannedFile, Span | None]]]:
+    """Yields the pieces in groups of about _TOGETHER bytes, or of one larger piece: what a table
+    costs, small files have together.
+    """
+    group: list[tuple[int, SpannedFile, Span | None]] = []
+    room = _TOGETHER
+    for piece in pieces:
+        span = piece[2]
+        size = 0 if span is None else span.end - span.start
+        if group and size > room:
+            yield group
+            group, room = [], _TOGETHER
+        group.append(piece)
+        room -= size
+    if group:
+        yield group
+
+
+def _decoded(
+    found: Sequence[tuple[int, SpannedFile, Batch]],
+    decode: Callable[[Batch, Numbers], pl.DataFrame],
+) -> pl.DataFrame:
+    """Decodes batches of some files together. Raises FormatError with the name of the file."""
+    numbers = np.array([number for number, _, _ in found], np.uint32)
+    batches = [batch for _, _, batch in found]
+    try:
+        return decode(Batch.joined(batches), numbers.repeat([batch.size for batch in batches]))
+    except FormatError:
+        for number, file, batch in found:
+            try:
+                decode(batch, np.full(batch.size, number, np.uint32))
+            except FormatError as exc:
+                raise exc.within(file.path) from exc
+        raise
 
 
 def _spans_of(
@@ -193,19 +279,25 @@ class SpannedFile:
 
     def __init__(self, path: Path, *, span_size: int = SPAN_SIZE, stored: bool = False) -> None:
         self.path = path
-        self._stored = stored
-        with SequenceFileReader(path) as reader:
-            self.key_class, self.value_class = reader.key_class, reader.value_class
-            self.compression, self.sync = reader.compression, reader.sync
-            self._is_usual = reader.version == _VERSION and (
-                reader.compression == NONE or reader.codec == DEFAULT_CODEC
-            )
-            self.start = reader.header_end
+        self.stored = stored
+        self._sums: tuple[Bytes, int] | None = None
+        self._whole: Bytes | None = None
+        small = _read_small(path) if is_local(path) else None
+        if small is None:
+            with SequenceFileReader(path) as reader:
+                header, self.start = reader.header, reader.header_end
+            self.size = path.stat().st_size
+        else:
+            self._whole, self._sums, header, self.start = small
+            self.size = len(self._whole)
+        self.key_class, self.value_class = header.key_class, header.value_class
+        self.compression, self.sync = header.compression, header.sync
+        self._is_usual = header.version == _VERSION and (
+            header.compression == NONE or header.codec == DEFAULT_CODEC
+        )
         self._marker = np.frombuffer(self.sync, np.uint8)
         self._most = NO_LIMIT if self.value_class == _PAGE else MOST
-        self.size = path.stat().st_size
         self._span_size = span_size
-        self._sums: tuple[Bytes, int] | None = None
 
     def require(self, value_class: str) -> None:
         """Raises FormatError unless the file holds <Text, value_class>."""
@@ -293,7 +385,7 @@ class SpannedFile:
         values = [batch.value(row) for row in keys.is_in([key]).arg_true()]
         return (
             [codec(DEFAULT_CODEC).decompress(value, self._most) for value in values]
-            if self._stored
+            if self.stored
             else values
         )
 
@@ -337,9 +429,9 @@ class SpannedFile:
         batch = self.batch(span) if batch is None else batch
         return string_column("key", batch.keys, batch.key_at, batch.key_len)
 
-    def batch_between(self, span: Span, wanted: KeyFilter) -> Batch:
-        """Returns the records wanted between two positions of records (of blocks where the file has
-        those).
+    def batch_between(self, span: Span, wanted: KeyFilter | None = None) -> Batch:
+        """Returns the records (wanted) between two positions of records (of blocks where the file
+        has those).
 
         Where values are compressed one by one those of other keys stay so. Raises FormatError.
         """
@@ -372,10 +464,10 @@ class SpannedFile:
         stretch = self.stretch(span)
         if stretch is None:
             return None
-        if self._stored and self.compression == RECORD and len(stretch.sums):
+        if self.stored and self.compression == RECORD and len(stretch.sums):
             return find_plain(stretch, most, wanted)
         found = FINDERS[self.compression](stretch, most, wanted)
-        return deflated(found) if found is not None and self._stored else found
+        return deflated(found) if found is not None and self.stored else found
 
     def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
         """Returns the records one by one."""
@@ -389,7 +481,7 @@ class SpannedFile:
             keys.append(self._key(key))
             values.append(value)
         batch = Batch.of(keys, values)
-        return deflated(batch) if self._stored else batch
+        return deflated(batch) if self.stored else batch
 
     def _records(self, span: Span) -> Iterator[tuple[bytes, bytes]]:
         start = 0 if span.start == self.start else span.start
@@ -421,9 +513,41 @@ class SpannedFile:
         """
         if isinstance(self.path, StorePath):
             return np.frombuffer(self.path.read_range(start, end), np.uint8)
+        whole, self._whole = self._whole, None  # once: many files that are open take no memory
+        if whole is not None:
+            return whole[start:end]
         with self.path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), end - start, access=mmap.ACCESS_READ, offset=start)
         return np.frombuffer(mapped, np.uint8)
+
+
+def _read_small(path: Path) -> tuple[Bytes, tuple[Bytes, int], SequenceHeader, int] | None:
+    """Reads a small file and its checksums: the bytes, sums and bytes per sum, header and its end.
+
+    None if it is large, or anything is wrong: SequenceFileReader says what. Opening by that took
+    most of the time of reading many small segments.
+    """
+    folder, name = os.path.split(path)
+    sums, chunk = np.empty(0, np.uint8), BYTES_PER_CHECKSUM
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - no time for pathlib
+            if os.fstat(file.fileno()).st_size > _SMALL:
+                return None
+            data = np.frombuffer(file.readall(), np.uint8)
+        with suppress(FileNotFoundError):
+            with open(f"{folder}/.{name}.crc", "rb", buffering=0) as file:  # noqa: PTH123
+                found = file.readall()
+            chunk = int.from_bytes(found[4:HEADER_SIZE], "big")
+            sums = np.frombuffer(found, np.uint8)[HEADER_SIZE:]
+            count = -(-len(data) // chunk)
+            if found[: len(MAGIC)] != MAGIC or len(sums) != 4 * count:
+                return None
+            if first_bad_sum(data, 0, count, chunk, sums, libdeflate().crc32) >= 0:
+                return None
+        source = DataInput(data.data)
+        return data, (sums, chunk), SequenceHeader.read(source), source.pos
+    except (OSError, ZeroDivisionError, FormatError):
+        return None
 
 
 def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> int:
