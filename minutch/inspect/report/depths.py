@@ -45,23 +45,24 @@ class Depths:
         self._known = np.full(len(self._ids), _NEVER, np.int32)
         self._links: list[tuple[Numbers, Numbers]] = []
 
-    def add_links(self, sources: pl.Series, targets: pl.Series, number: int) -> None:
-        """Adds links from and to ids, found in a round."""
-        target = self._add(*places_of_runs(self._ids, sources.to_numpy()), targets)
-        self._known[target] = np.minimum(self._known[target], 2 * number + 2)
+    def add_links(self, sources: pl.Series, targets: pl.Series, numbers: pl.Series) -> None:
+        """Adds links from and to ids, and the rounds in which they were found."""
+        places = places_of_runs(self._ids, sources.to_numpy())
+        target, both = self._add(*places, targets)
+        np.minimum.at(self._known, target, 2 * numbers.to_numpy()[both].astype(np.int32) + 2)
 
     def add_redirects(self, redirects: pl.DataFrame) -> None:
         """Adds redirects from `id` to the id `to`, found in the round `segment`."""
         for (number,), found in redirects.group_by("segment"):
-            target = self._add(*places_in(self._ids, found["id"].to_numpy()), found["to"])
+            target, _ = self._add(*places_in(self._ids, found["id"].to_numpy()), found["to"])
             self._known[target] = np.minimum(self._known[target], 2 * int(number) + 1)
 
-    def _add(self, source: Places, there: Mask, targets: pl.Series) -> Numbers:
-        """Keeps links between entries, and returns their targets."""
+    def _add(self, source: Places, there: Mask, targets: pl.Series) -> tuple[Numbers, Mask]:
+        """Keeps links between entries, and returns their targets, and which ones they are."""
         target, here = places_in(self._ids, targets.to_numpy())
         both = there & here
         self._links.append((source[both].astype(np.int32), target[both].astype(np.int32)))
-        return self._links[-1][1]
+        return self._links[-1][1], both
 
     def waiting(self, rounds: int) -> list[int]:
         """Returns the number of known URLs that had not been fetched at the end of each round."""

@@ -10,18 +10,18 @@ duplicates   the largest groups
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, Segment
+from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
 from minutch.inspect.audit.findings import audit
 from minutch.inspect.audit.rules import Rule
 from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
-from minutch.inspect.query.ids import ID, Ids, places_of_runs
+from minutch.inspect.query.ids import ID, places_of_runs
 from minutch.inspect.query.outcomes import OUTCOMES
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
@@ -35,7 +35,7 @@ from minutch.inspect.report.fetchcounts import FetchCounts, with_outcomes
 from minutch.inspect.report.groupcounts import Aggregate, GroupCounts, batched
 from minutch.inspect.report.urlhistory import ROW_BYTES, UrlHistories
 from minutch.job import Progress
-from minutch.work.tables.linkfiles import scan_outlinks
+from minutch.work.tables.linkfiles import scan_all_outlinks
 
 MOST: Final = 100
 """Rows of a list in the facts."""
@@ -43,7 +43,6 @@ MOST_HOSTS: Final = 200
 _MOST_OTHERS: Final = 5
 _RESPONSES, _HOSTS = 3, 10
 """If this many hosts have this many answers, hosts with fewer answers are not called slow."""
-_NO_IDS: Final[Ids] = np.empty(0, np.uint64)
 _PARSED: Final = {
     "id": pl.UInt64,
     "segment": pl.Int32,
@@ -266,16 +265,16 @@ class FactsGatherer:
         failed = whys.filter("is_failed")
         broken = BrokenLinks(pl.concat([gone["id"], failed["id"]]).unique())
         depths = Depths(self._entries, seen)
-        latest = {
-            number: rows["id"].sort().to_numpy() for (number,), rows in parsed.group_by("segment")
-        }
-        for number, links in self._links():
-            if number is None:
+        latest = parsed.select("id", "segment").sort("id")
+        ids, newest = latest["id"].to_numpy(), latest["segment"].to_numpy()
+        for links in self._links():
+            if "number" not in links.columns:
                 broken.add(links)
                 continue
             if depths.is_whole:
-                depths.add_links(links["from"], links["id"], number)
-            _, is_latest = places_of_runs(latest.get(number, _NO_IDS), links["from"].to_numpy())
+                depths.add_links(links["from"], links["id"], links["number"])
+            at, is_latest = places_of_runs(ids, links["from"].to_numpy())
+            is_latest[is_latest] = newest[at[is_latest]] == links["number"].to_numpy()[is_latest]
             broken.add(links.filter(pl.Series(is_latest)))
         self.tables["broken"] = broken.table(whys, MOST)
         self.totals |= {"links": broken.links, "broken": broken.addresses}
@@ -288,37 +287,33 @@ class FactsGatherer:
             waiting = pl.Series("waiting", depths.waiting(len(self.segments)), pl.Int64)
             self.tables["history"] = self.tables["history"].with_columns(waiting)
 
-    def _links(self) -> Iterator[tuple[int | None, pl.DataFrame]]:
-        """Yields links as `from`, `id`, `url`, `from_url`, `anchor`, with the number of their
-        segment.
+    def _links(self) -> Iterator[pl.DataFrame]:
+        """Yields links as `from`, `id`, `url`, `from_url`, `anchor`, with the `number` of their
+        segment where they come from segments.
         """
-        numbered = [
-            (number, segment)
+        parts = [
+            (number, path)
             for number, segment in enumerate(self.segments)
             if segment.has(PARSE_DATA)
+            for path in segment.parts(PARSE_DATA)
         ]
         with self._progress("report: links") as progress:
-            for number, frame in self._outlinks(numbered) if numbered else self._inlinks():
-                yield (
-                    number,
-                    frame.with_columns(
-                        pl.col("url").hash().alias("id"), pl.col("from_url").hash().alias("from")
-                    ),
+            for frame in self._outlinks(parts) if parts else self._inlinks():
+                yield frame.with_columns(
+                    pl.col("url").hash().alias("id"), pl.col("from_url").hash().alias("from")
                 )
                 progress.advance(len(frame))
 
-    def _outlinks(
-        self, segments: Sequence[tuple[int, Segment]]
-    ) -> Iterator[tuple[int, pl.DataFrame]]:
-        for number, segment in segments:
-            for path in segment.parts(PARSE_DATA):
-                for frame in scan_outlinks(path):
-                    yield number, frame.rename({"key": "from_url", "to_url": "url"})
+    def _outlinks(self, parts: Sequence[tuple[int, Path]]) -> Iterator[pl.DataFrame]:
+        numbers = pl.Series([number for number, _ in parts], dtype=pl.UInt32)
+        for frame in scan_all_outlinks([path for _, path in parts]):
+            number = numbers.gather(frame["of"]).alias("number")
+            yield frame.select("anchor", number, from_url="key", url="to_url")
 
-    def _inlinks(self) -> Iterator[tuple[None, pl.DataFrame]]:
+    def _inlinks(self) -> Iterator[pl.DataFrame]:
         if LinkDb(self.crawl.path / LINKDB).exists():
             for frame in self.crawl.tables["links"].frames(Request(("url", "from_url", "anchor"))):
-                yield None, frame.with_columns(pl.all().cast(pl.Binary))
+                yield frame.with_columns(pl.all().cast(pl.Binary))
 
     def _audit(self) -> None:
         """Asks the rules of an audit, whose table of the site is in memory."""

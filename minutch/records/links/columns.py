@@ -50,7 +50,8 @@ def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:
     """
     links = _decode(batch, parse_data=False, flag=layout == LAYOUT_METADATA)
     if links is None:
-        return _by_record(batch, lambda data: _read_inlinks(data, layout), layout, empty_row=True)
+        found = _by_record(batch, lambda data: _read_inlinks(data, layout), layout, empty_row=True)
+        return found.drop("record")
     columns = [
         _keys(batch, links),
         string_column("from_url", batch.values, links.url_at, links.url_len, least=0),
@@ -60,16 +61,17 @@ def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def decode_outlinks(batch: Batch) -> pl.DataFrame:
-    """Returns the outlinks of a batch of ParseData as a table of OUTLINKS_SCHEMA. Raises
-    FormatError.
+def decode_outlinks(batch: Batch, of: npt.NDArray[np.uint32] | None = None) -> pl.DataFrame:
+    """Returns the outlinks of a batch of ParseData as a table of OUTLINKS_SCHEMA, with a number of
+    each record, if given, as `of`. Raises FormatError.
     """
     links = _decode(batch, parse_data=True, flag=True)
     if links is None:
-        return (
-            _by_record(batch, _read_outlinks, None).drop("metadata").rename({"from_url": "to_url"})
-        )
-    columns = [
+        found = _by_record(batch, _read_outlinks, None).rename({"from_url": "to_url"})
+        numbers = [] if of is None else [pl.Series("of", of[found["record"]])]
+        return found.select("key", "to_url", "anchor", *numbers)
+    columns = [] if of is None else [pl.Series("of", of[links.record])]
+    columns[:0] = [
         _keys(batch, links),
         string_column("to_url", batch.values, links.url_at, links.url_len),
         string_column("anchor", batch.values, links.anchor_at, links.anchor_len),
@@ -101,10 +103,11 @@ def _by_record(
     *,
     empty_row: bool = False,
 ) -> pl.DataFrame:
-    """Returns the links of a batch by the dataclasses: the URL of the other end, anchor and
-    metadata.
+    """Returns the links of a batch by the dataclasses: the URL of the other end, anchor, metadata,
+    and the number of the record.
     """
     rows: list[_Row] = []
+    records: list[int] = []
     for number in range(batch.size):
         key, value = batch.key(number), batch.value(number)
         try:
@@ -115,8 +118,10 @@ def _by_record(
         rows += [(key, *link[1:]) for link in links]
         if not links and empty_row:
             rows.append((key, None, None, None))
+        records += [number] * (len(rows) - len(records))
     names = ("key", "from_url", "anchor", "metadata")
-    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Binary), orient="row")
+    table = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Binary), orient="row")
+    return table.with_columns(record=pl.Series(records, dtype=pl.UInt32))
 
 
 def _row(url: str, link: Inlink | Outlink) -> _Row:

@@ -6,7 +6,7 @@ Source: org.apache.nutch.crawl.LinkDb, org.apache.nutch.parse.ParseOutputFormat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,13 @@ def scan_outlinks(path: FileOrSplit, *, threads: int = 0) -> Iterator[pl.DataFra
     return spans.scan(
         path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN
     )
+
+
+def scan_all_outlinks(paths: Iterable[FileOrSplit]) -> Iterator[pl.DataFrame]:
+    """Returns the outlinks of several parse_data parts as `scan_outlinks` does, with the numbers of
+    the parts as `of`.
+    """
+    return spans.scan_numbered(paths, ParseData.class_name, decode_outlinks, span_size=LINKS_SPAN)
 
 
 class InlinksWriter(TableWriter[LinkSets]):
