@@ -151,11 +151,12 @@ def scan_numbered(
         room = _TOGETHER
         for number, file, span in group:
             for batch in [Batch.of([], [])] if span is None else file.batches(span):
-                waiting.append((number, file, batch))
-                room -= len(batch.keys) + len(batch.values)
-                if room < 0:
+                size = len(batch.keys) + len(batch.values)  # little may unpack to much
+                if waiting and size > room:
                     yield _decoded(waiting, decode)
                     waiting, room = [], _TOGETHER
+                waiting.append((number, file, batch))
+                room -= size
         if waiting:
             yield _decoded(waiting, decode)
 

@@ -8,12 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import polars as pl
 import pytest
 
 from minutch.errors import ChecksumError, FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.checksum import crc_path
-from minutch.work.tables.spans import Span, SpannedFile
+from minutch.work.tables.crawldata import CRAWL_DATUM
+from minutch.work.tables.spans import Numbers, Span, SpannedFile, scan_numbered
 from tests.support.tables import SYNC, Records, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")
@@ -235,3 +237,55 @@ def test_spans_of_a_piece_are_those_that_begin_in_it(tmp_path: Path, size: int) 
     pieces = [file.spans(start, start + size) for start in range(0, file.size, size)]
     assert [span for piece in pieces for span in piece] == file.spans()
     assert len(file.spans()) > 3
+
+
+def _row(batch: Batch, of: Numbers) -> pl.DataFrame:
+    rows = records_of(batch)
+    return pl.DataFrame(
+        [(int(number), *row) for number, row in zip(of, rows, strict=True)],
+        schema={"of": pl.UInt32, "key": pl.Binary, "value": pl.Binary},
+        orient="row",
+    )
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("has_sums", [True, False])
+def test_small_files_make_one_table(tmp_path: Path, compression: str, has_sums: bool) -> None:
+    """Files of no, few and many records, one after the other, with their numbers."""
+    expected = []
+    for number, count in enumerate((3, 0, 1, 9_000, 2, 5)):
+        records = some_records(Random(number), count)
+        write_records(tmp_path / str(number), records, compression)
+        if not has_sums:
+            crc_path(tmp_path / str(number)).unlink(missing_ok=True)
+        expected += [(number, *record) for record in records]
+    paths = [tmp_path / str(number) for number in range(6)]
+    tables = list(scan_numbered(paths, CRAWL_DATUM, _row))
+    assert len(tables[0]) == 4 and len(tables) < 12
+    assert pl.concat(tables).rows() == expected
+
+
+@pytest.mark.parametrize("at", [0, 30, -1])
+def test_a_damaged_one_among_small_files_is_named(tmp_path: Path, at: int) -> None:
+    paths = [tmp_path / str(number) for number in range(3)]
+    for path in paths:
+        write_records(path, some_records(Random(1), 20), "NONE")
+    data = bytearray(paths[1].read_bytes())
+    data[at] ^= 1
+    paths[1].write_bytes(data)
+    with pytest.raises(ChecksumError, match=rf"{paths[1]}"):
+        list(scan_numbered(paths, CRAWL_DATUM, _row))
+
+
+def test_what_cannot_be_decoded_among_small_files_is_named(tmp_path: Path) -> None:
+    paths = [tmp_path / str(number) for number in range(3)]
+    for number, path in enumerate(paths):
+        write_records(path, [(b"key", b"%d" % number)], "NONE")
+
+    def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
+        if (b"key", b"1") in records_of(batch):
+            raise FormatError("not a record")
+        return _row(batch, of)
+
+    with pytest.raises(FormatError, match=rf"{paths[1]}"):
+        list(scan_numbered(paths, CRAWL_DATUM, decode))
