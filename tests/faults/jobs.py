@@ -25,6 +25,7 @@ from typing import Final
 import tantivy
 from warcio.archiveiterator import ArchiveIterator
 
+from minutch.cycle.segment.replaced import BEGAN, REPLACES
 from minutch.cycle.segment.store import FETCHED, LAYOUTS, PARSED, WARC, Segment, segments_in
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.work.tables.database import Database
@@ -58,6 +59,8 @@ SETTINGS: Final = {
     "parser.html.workers": "1",
 }
 _SITE: Final = "http://site.example"
+_ROUNDS: Final = 5
+"""Segments, with the same pages, that are merged in tiers."""
 _AGE: Final = 86_400
 """How old pages are, in seconds."""
 GRAPH: Final = "webgraphdb"
@@ -229,6 +232,12 @@ JOBS: Final = {
             "linked",
             ("mergesegs", "{work}/merged", "-dir", "{work}/segments"),
             _SPILL,
+        ),
+        Job(
+            "compact",
+            "rounds",
+            ("mergesegs", "--tiers", "{work}/segments"),
+            {"crawl.compact.grace": "0"},
         ),
         Job(
             "readdb",
@@ -454,6 +463,9 @@ class Stage:
             assert ran.code == 0, ran.text
         copy(self.work, self.state("indexed"))
         _break(copy(self.state("linked"), self.state("broken")))
+        rounds = copy(self.state("linked"), self.state("rounds")) / "segments"
+        for number in range(1, _ROUNDS):
+            copy(rounds / self.segment, rounds / str(int(self.segment) + number))
 
 
 def _break(crawl: Path) -> None:
@@ -691,8 +703,11 @@ def left_over(work: Path) -> list[str]:
 
 _BEGUN: Final = ("crawl_generate", "crawl_fetch")
 """What a segment has at least: a fetch list, or, imported, what was fetched."""
-KEPT_BESIDE: Final = {".fetchstate", ".managed.json", ".tantivy-writer.lock", ".tantivy-meta.lock"}
-"""What the fetcher keeps from round to round, and tantivy in an index."""
+KEPT_BESIDE: Final = {
+    *(".fetchstate", ".managed.json", ".tantivy-writer.lock", ".tantivy-meta.lock"),
+    *(REPLACES, BEGAN),
+}
+"""What the fetcher keeps from round to round, tantivy in an index, and merged segments."""
 
 
 def restore(state: Path, work: Path) -> None:

@@ -52,7 +52,7 @@ from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.install import NEW, sync_tree
 from minutch.work.tables.lock import lock
 from minutch.work.tables.spans import scan_all
-from minutch.work.tables.workfolders import work_folder
+from minutch.work.tables.workfolders import clear, work_folder
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +127,7 @@ def compact(
         raise StoreError(f"segments are merged in tiers on local disks only, not in {folder}")
     with lock(folder):
         settle(folder)
+        clear(folder, NEW)
         return Compaction(folder, known, options, context).run()
 
 
