@@ -11,7 +11,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.segment.store import CONTENT, CRAWL_GENERATE, LAYOUTS, Segment, segments_in
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_GENERATE,
+    LAYOUTS,
+    Segment,
+    segments_at,
+    segments_in,
+)
 from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text
@@ -26,7 +33,7 @@ log = logging.getLogger(__name__)
 _SEGMENTS: Final = "segments"
 
 
-def segments_at(paths: Sequence[Path], needs: Sequence[str] = ()) -> list[Segment]:
+def given_segments(paths: Sequence[Path], needs: Sequence[str] = ()) -> list[Segment]:
     """Returns the segments at `paths`, in the order of their names within each path.
 
     A path is a segment, a folder of segments, or the folder of a crawl. Segments in a folder that
@@ -34,8 +41,7 @@ def segments_at(paths: Sequence[Path], needs: Sequence[str] = ()) -> list[Segmen
     StoreError if none is left.
     """
     found: list[Segment] = []
-    for path in paths:
-        segment = Segment(path)
+    for path, segment in zip(paths, segments_at(paths), strict=True):
         if any(map(segment.has, LAYOUTS)):
             found.append(segment)
         else:
@@ -60,12 +66,12 @@ def _has(segment: Segment, needs: Sequence[str]) -> bool:
 
 
 def find_segments(paths: Iterable[Path]) -> list[Segment]:
-    """Returns the segments at `paths` (see `segments_at`) that have content.
+    """Returns the segments at `paths` (see `given_segments`) that have content.
 
     Segments not yet fetched are skipped with a warning. Raises StoreError if none is left.
     """
     paths = list(paths)
-    return _some([segment for segment in segments_at(paths) if _has(segment, (CONTENT,))], paths)
+    return _some([segment for segment in given_segments(paths) if _has(segment, (CONTENT,))], paths)
 
 
 def pages(segment: Segment) -> Iterator[tuple[str, Content]]:

@@ -24,7 +24,7 @@ from typing import Final
 
 from minutch.archives.captures import Capture, captures
 from minutch.conf import Configuration
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, segments_at
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.job import Counters, JobContext
@@ -91,7 +91,7 @@ def export_nutch_warc(
 
     Raises StoreError if `out` exists or a segment lacks a folder, FormatError for damage.
     """
-    opened = [Segment(path) for path in segments]
+    opened = segments_at(segments)
     settings = _Settings.from_conf(context.conf)
     only_successful = options.only_successful or settings.only_successful
     folders = [CONTENT, CRAWL_FETCH]

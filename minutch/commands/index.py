@@ -7,7 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.cycle.index.indexing import IndexOptions, index
-from minutch.cycle.segment.store import Segment, segments_in
+from minutch.cycle.segment.store import segments_at
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -63,9 +63,7 @@ def run(args: list[str], context: JobContext) -> int:
     arguments = parse(args, FLAGS, usage=USAGE, least=0 if args else 1)
     paths = [as_path(name) for name in arguments.positional]
     crawldb = None if arguments["-nocrawldb"] or not paths else paths.pop(0)
-    segments = [Segment(path) for path in paths]
-    for directory in arguments["-dir"] or ():
-        segments += segments_in(as_path(directory))
+    segments = segments_at(paths, map(as_path, arguments["-dir"] or ()))
     for segment in segments:
         segment.check()
         if not segment.path.is_dir():

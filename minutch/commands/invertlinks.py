@@ -7,7 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.cycle.linkdb.invertlinks import InvertOptions, invertlinks
-from minutch.cycle.segment.store import segments_in
+from minutch.cycle.segment.store import segments_at
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -37,12 +37,10 @@ def run(args: list[str], context: JobContext) -> int:
     directories = arguments.get("-dir", [])
     if not segments and not directories:
         fail("no segments given", USAGE)
-    segments += [
-        segment.path for directory in directories for segment in segments_in(as_path(directory))
-    ]
+    given = segments_at(segments, map(as_path, directories))
     counters = invertlinks(
         linkdb,
-        segments,
+        [segment.path for segment in given],
         InvertOptions(
             normalize=not arguments["-noNormalize"],
             filtering=not arguments["-noFilter"],

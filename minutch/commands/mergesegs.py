@@ -13,7 +13,7 @@ from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.mergedsegments import known_urls
 from minutch.cycle.segment.compaction import CompactOptions, compact
 from minutch.cycle.segment.mergesegs import MergesegsOptions, mergesegs
-from minutch.cycle.segment.store import segments_in
+from minutch.cycle.segment.store import segments_at
 from minutch.errors import StoreError
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
@@ -52,14 +52,12 @@ def run(args: list[str], context: JobContext) -> int:
     if not arguments.positional:
         fail("too few arguments: no output_dir" if args else "", USAGE)
     output, *paths = map(as_path, arguments.positional)
-    segments = list(paths)
-    for directory in arguments.get("-dir", []):
-        segments += [segment.path for segment in segments_in(as_path(directory))]
+    segments = segments_at(paths, map(as_path, arguments.get("-dir", [])))
     if not segments:
         fail("No input segments.", USAGE)
     counters = mergesegs(
         output,
-        segments,
+        [segment.path for segment in segments],
         MergesegsOptions(
             filtering=arguments["-filter"],
             normalize=arguments["-normalize"],

@@ -24,8 +24,7 @@ from minutch.cycle.segment.store import (
     CRAWL_PARSE,
     PARSE_DATA,
     PARSE_TEXT,
-    Segment,
-    segments_in,
+    segments_at,
 )
 from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.hadoop.stores import as_path
@@ -87,9 +86,8 @@ def _run_dump(arguments: Arguments, options: ReadsegOptions, context: JobContext
 
 
 def _run_list(arguments: Arguments, options: ReadsegOptions, context: JobContext) -> None:
-    segments = [Segment(as_path(word)) for word in arguments.positional]
-    for directory in arguments.get("-dir", []):
-        segments += segments_in(as_path(directory))
+    paths, folders = arguments.positional, arguments.get("-dir", [])
+    segments = segments_at(map(as_path, paths), map(as_path, folders))
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
         context.print(_list_line(segment.name, readseg_list(segment.path, options)))

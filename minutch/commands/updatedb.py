@@ -7,7 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, parse
 from minutch.cycle.crawldb.updatedb import UpdateOptions, updatedb
-from minutch.cycle.segment.store import segments_in
+from minutch.cycle.segment.store import segments_at
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 
@@ -33,11 +33,10 @@ def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 (and an error) where the CrawlDb stays as it was."""
     arguments = parse(args, FLAGS, usage=USAGE, least=1)
     crawldb, *segments = map(as_path, arguments.positional)
-    for directory in arguments.get("-dir", ()):
-        segments += [segment.path for segment in segments_in(as_path(directory))]
+    given = segments_at(segments, map(as_path, arguments.get("-dir", ())))
     counters = updatedb(
         crawldb,
-        list(dict.fromkeys(segments)),
+        list(dict.fromkeys(segment.path for segment in given)),
         UpdateOptions(
             normalize=arguments["-normalize"] or None,
             filtering=arguments["-filter"] or None,

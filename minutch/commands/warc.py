@@ -10,7 +10,7 @@ from typing import Final
 
 from minutch.archives.warcexporter import NutchWarcOptions, export_nutch_warc
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.segment.store import segments_in
+from minutch.cycle.segment.store import segments_at
 from minutch.job import JobContext
 
 log = logging.getLogger(__name__)
@@ -34,9 +34,7 @@ def run(args: list[str], context: JobContext) -> int:
     """Runs the command; returns 0."""
     arguments = parse(args, FLAGS, usage=USAGE, least=1)
     output, *words = arguments.positional
-    segments = [Path(word) for word in words]
-    for folder in arguments.get("-dir", []):
-        segments += [segment.path for segment in segments_in(Path(folder))]
+    segments = segments_at(map(Path, words), map(Path, arguments.get("-dir", [])))
     if not segments:
         fail("no segments", USAGE)
     options = NutchWarcOptions(
@@ -45,7 +43,8 @@ def run(args: list[str], context: JobContext) -> int:
         only_successful=arguments["-onlySuccessfulResponses"],
     )
     log.info("WARCExporter: starting")
-    counters = export_nutch_warc(segments, Path(output), options, context=context)
+    paths = [segment.path for segment in segments]
+    counters = export_nutch_warc(paths, Path(output), options, context=context)
     context.report("WARCExporter", counters)
     log.info("WARCExporter: finished")
     return 0

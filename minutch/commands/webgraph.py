@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.segment.store import segments_in
+from minutch.cycle.segment.store import segments_at
 from minutch.cycle.webgraph.build import WebGraphOptions, webgraph
 from minutch.job import JobContext
 
@@ -30,12 +30,8 @@ FLAGS: Final = (
 def run(args: list[str], context: JobContext) -> int:
     """Runs the job and reports its counters."""
     arguments = parse(args, FLAGS, usage=USAGE, most=0)
-    segments = [Path(name) for name in arguments.get("-segment", [])]
-    segments += [
-        segment.path
-        for folder in arguments.get("-segmentDir", [])
-        for segment in segments_in(Path(folder))
-    ]
+    names, folders = arguments.get("-segment", []), arguments.get("-segmentDir", [])
+    segments = segments_at(map(Path, names), map(Path, folders))
     if arguments["-webgraphdb"] is None or (
         arguments["-segment"] is None and arguments["-segmentDir"] is None
     ):
@@ -48,6 +44,8 @@ def run(args: list[str], context: JobContext) -> int:
             USAGE,
         )
     options = WebGraphOptions(normalize=arguments["-normalize"], filtering=arguments["-filter"])
-    counters = webgraph(Path(arguments["-webgraphdb"]), segments, options, context=context)
+    counters = webgraph(
+        Path(arguments["-webgraphdb"]), [one.path for one in segments], options, context=context
+    )
     context.report("WebGraph", counters)
     return 0

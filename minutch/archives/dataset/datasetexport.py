@@ -27,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.archives.captures import segments_at
+from minutch.archives.captures import given_segments
 from minutch.archives.dataset.arcmembers import archive_info_in
 from minutch.archives.dataset.followedredirects import Redirects, is_fetch_record
 from minutch.archives.dataset.metadatatask import (
@@ -85,7 +85,7 @@ def export_commoncrawl(
     The folder of each segment appears whole or not at all. Raises StoreError (a segment that is not
     parsed, a folder that exists, too many or too few folders of ARC files), FormatError (damage).
     """
-    segments = segments_at(paths, FOLDERS)
+    segments = given_segments(paths, FOLDERS)
     if options.arcs and len(options.arcs) != len(segments):
         raise StoreError(
             f"folders of ARC files: expected one for each of {len(segments)} segments, found"

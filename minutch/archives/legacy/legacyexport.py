@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.captures import Capture, captures, segments_at
+from minutch.archives.captures import Capture, captures, given_segments
 from minutch.archives.legacy.oldsegment import CLASSES, FETCHER, FETCHLIST, UNPARSED
 from minutch.archives.legacy.translation import (
     fetch_list_entry,
@@ -76,7 +76,7 @@ def export_legacy(
 
     Raises StoreError (no segments, two of the same name, `out` exists), FormatError (damage).
     """
-    segments, version = segments_at(paths), options.version
+    segments, version = given_segments(paths), options.version
     if len({segment.name for segment in segments}) < len(segments):
         raise StoreError("segments of the same name")
     require_absent(out)

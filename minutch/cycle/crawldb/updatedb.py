@@ -17,11 +17,11 @@ from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
-from minutch.cycle.segment.store import Segment
+from minutch.cycle.segment.store import Segment, segments_at
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of
-from minutch.work.tables.database import OutputSettings, part_paths
+from minutch.work.tables.database import OutputSettings
 
 log = logging.getLogger(__name__)
 FETCH_PART: Final = "crawl_fetch"
@@ -69,7 +69,8 @@ def updatedb(
     log.info("CrawlDb update: URL filtering: %s", str(entry_filter.filters).lower())
     log.info("CrawlDb update: 404 purging: %s", str(entry_filter.purges_gone).lower())
     db, now = CrawlDb(crawldb), context.clock.now()
-    inputs = [path for segment in segments for path in _inputs(segment)]
+    held = segments_at(segments)
+    inputs = [path for segment in held for path in _inputs(segment)]
     if not inputs and not db.exists():
         raise StoreError(
             f"nothing to update: no CrawlDb in {crawldb}, and no segment with {FETCH_PART}"
@@ -83,16 +84,16 @@ def updatedb(
     return counters
 
 
-def _inputs(segment: Path) -> list[Path]:
+def _inputs(segment: Segment) -> list[Path]:
     """Returns the part files of a segment that an update reads; none, with a warning, if it has no
     crawl_fetch.
     """
-    Segment(segment).check()
-    if not (segment / FETCH_PART).is_dir():
-        log.warning("CrawlDb update: skipping %s, which has no %s", segment, FETCH_PART)
+    segment.check()
+    if not segment.has(FETCH_PART):
+        log.warning("CrawlDb update: skipping %s, which has no %s", segment.path, FETCH_PART)
         return []
-    found = part_paths(segment / FETCH_PART)
-    if (segment / PARSE_PART).is_dir():
-        return found + part_paths(segment / PARSE_PART)
-    log.info("CrawlDb update: %s is fetched but not parsed", segment)
+    found = segment.parts(FETCH_PART)
+    if segment.has(PARSE_PART):
+        return found + segment.parts(PARSE_PART)
+    log.info("CrawlDb update: %s is fetched but not parsed", segment.path)
     return found

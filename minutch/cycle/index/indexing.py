@@ -33,7 +33,7 @@ from minutch.cycle.index.misplaced import find_misplaced
 from minutch.cycle.index.rangeindexer import RangeIndexer, RangeSettings
 from minutch.cycle.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.segment.store import Segment
+from minutch.cycle.segment.store import Segment, segments_at
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
 from minutch.records.links import LAYOUT_METADATA
@@ -100,7 +100,7 @@ def index(
         options.add_binary_content,
         options.base64,
     )
-    stores = [Segment(path) for path in segments]
+    stores = segments_at(segments)
     inputs = find_inputs(crawldb, options.linkdb, stores, content=options.add_binary_content)
     parts = [part for source in inputs.sources for part in source.parts]
     ranges = cut(parts, _range_bytes(memory))

@@ -19,7 +19,7 @@ from minutch.cycle.linkdb.build import LinkDbSettings, NewLinks, build
 from minutch.cycle.linkdb.outlinks import scan_links
 from minutch.cycle.linkdb.rules import LinkRules, UrlChain
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.segment.store import PARSE_DATA, Segment
+from minutch.cycle.segment.store import PARSE_DATA, segments_at
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.work.engine import Task, engine_of
@@ -57,8 +57,9 @@ def invertlinks(
     """
     if not segments:
         raise StoreError("no segments to take links from")
-    for segment in segments:
-        Segment(segment).check()
+    given = segments_at(segments)
+    for segment in given:
+        segment.check()
     conf, db = context.conf, LinkDb(linkdb)
     chain = UrlChain.from_conf(conf, normalize=options.normalize, filtering=options.filtering)
     rules = LinkRules.from_conf(conf, chain)
@@ -66,7 +67,7 @@ def invertlinks(
     if rules.ignore_internal and rules.ignore_external:
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")
         return Counters()
-    paths = [part for segment in segments for part in Segment(segment).parts(PARSE_DATA)]
+    paths = [part for segment in given for part in segment.parts(PARSE_DATA)]
 
     def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
         for found in scan_links(piece, rules):

@@ -52,6 +52,7 @@ from minutch.cycle.segment.store import (
     PARSE_TEXT,
     Segment,
     compression_of,
+    segments_at,
 )
 from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
@@ -108,7 +109,7 @@ def mergesegs(
     no folder is in all of them; FormatError for damage.
     """
     require_absent(output)
-    given = _existing([Segment(path) for path in segments])
+    given = _existing(segments_at(segments))
     found = _closed(given)
     name = _name(found, [segment.name for segment in given if segment not in found])
     name = name or segment_name(context.clock.now())

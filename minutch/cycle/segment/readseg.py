@@ -25,6 +25,7 @@ from minutch.cycle.segment.store import (
     PARSE_DATA,
     PARSE_TEXT,
     Segment,
+    segments_at,
 )
 from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
@@ -77,7 +78,7 @@ def readseg_dump(
     With mapreduce.job.reduces the URLs of each hash partition follow each other. Folders that do
     not exist are left out with a warning; raises StoreError if there is none.
     """
-    segment, wanted = Segment(path), set(options.folders)
+    [segment], wanted = segments_at([path]), set(options.folders)
     name = context.conf.get(DUMP_NAME_PROPERTY) or "dump"
     parts = number_of_parts(context.conf)
     recode = _recodes(options, context.conf)
@@ -173,7 +174,7 @@ def readseg_list(path: Path, options: ReadsegOptions = ReadsegOptions()) -> Segm
     """Counts the records of a segment. Raises StoreError if it does not exist, or is a folder of
     segments.
     """
-    segment = Segment(path)
+    [segment] = segments_at([path])
     if not segment.path.is_dir():
         raise StoreError(f"Input path does not exist: {segment.path}")
     segment.check()
@@ -204,7 +205,7 @@ def readseg_get(
 
     Folders that do not exist are left out with a warning; raises StoreError if there is none.
     """
-    segment, recode = Segment(path), _recodes(options, context.conf)
+    [segment], recode = segments_at([path]), _recodes(options, context.conf)
     log.info("SegmentReader: get '%s'", url)
     segment.check()
     found: dict[str, list[Writable]] = {}

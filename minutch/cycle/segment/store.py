@@ -420,11 +420,14 @@ def segments_in(directory: Path) -> list[Segment]:
     return [Segment(entry, hold) for entry in sorted(entries, key=lambda entry: entry.name)]
 
 
-def segments_at(paths: Iterable[Path]) -> list[Segment]:
-    """Returns the segments at these paths, held as by `segments_in`."""
+def segments_at(paths: Iterable[Path], folders: Iterable[Path] = ()) -> list[Segment]:
+    """Returns the segments at these paths and in these folders, held as by `segments_in`: what
+    whoever is given paths to read keeps until it has read them.
+    """
     holds: dict[Path, Hold] = {}
     found = [as_path(path) for path in paths]
     for parent in {path.parent for path in found}:
         if is_local(parent):
             holds[parent] = Hold(parent, [path.name for path in found if path.parent == parent])
-    return [Segment(path, holds.get(path.parent)) for path in found]
+    segments = [Segment(path, holds.get(path.parent)) for path in found]
+    return segments + [segment for folder in folders for segment in segments_in(as_path(folder))]

@@ -23,7 +23,7 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.linkdb.rules import READ, UrlChain
-from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, Segment
+from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, Segment, segments_at
 from minutch.cycle.webgraph.rules import CANDIDATES, LinkRules
 from minutch.cycle.webgraph.settings import GraphSettings
 from minutch.cycle.webgraph.store import Links, WebGraph
@@ -77,7 +77,8 @@ def webgraph(
     FormatError (damage); the graph is unchanged then.
     """
     graph = WebGraph(webgraphdb)
-    parsed = [segment for segment in segments if _is_parsed(Segment(segment))]
+    held = segments_at(segments)
+    parsed = [segment.path for segment in held if _is_parsed(segment)]
     if not parsed:
         raise StoreError("no segments to take links from")
     if graph.is_another():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import io
 import math
 import random
@@ -284,6 +286,58 @@ def test_replaced_segments_stay_for_a_while_and_while_they_are_read(refetched: H
     assert {path.name for path in refetched.segments.iterdir() if path.name[0] != "."} == {
         one.name for one in segments_in(refetched.segments)
     }
+
+
+READERS = {
+    "updatedb": ("{out}/crawldb", "{segments}"),
+    "updatedb -dir": ("{out}/crawldb", "-dir", "{folder}"),
+    "invertlinks": ("{out}/linkdb", "{segments}"),
+    "invertlinks -dir": ("{out}/linkdb", "-dir", "{folder}"),
+    "webgraph": ("-webgraphdb", "{out}/graph", "-segmentDir", "{folder}"),
+    "index": ("{crawl}/crawldb", "{segments}"),
+    "index -dir": ("{crawl}/crawldb", "-dir", "{folder}"),
+    "readseg": ("-dump", "{first}", "{out}/dump"),
+    "readseg -list": ("-list", "-dir", "{folder}"),
+    "mergesegs": ("{out}/merged", "{segments}"),
+    "mergesegs -dir": ("{out}/merged", "-dir", "{folder}"),
+    "warc": ("{out}/warc", "{segments}"),
+    "export": ("warc", "{segments}", "{out}/warc"),
+    "dump": ("-segment", "{folder}", "-outputDir", "{out}/dump"),
+}
+"""A command that reads segments → its words."""
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_what_is_read_by_path_stays(
+    refetched: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Readers that are at work when their segments are replaced, and an hour later retired."""
+    old = [segment.path for segment in segments_in(refetched.segments)]
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    given: list[str] = []
+    for word in READERS[command]:
+        names = {"crawl": refetched.folder, "folder": refetched.segments, "first": old[0]}
+        filled = word.format(out=tmp_path / "out", segments="*", **names)
+        given += map(str, old) if filled == "*" else [filled]
+    has, disturbed = Segment.has, []
+
+    def disturbing(segment: Segment, folder: str) -> bool:
+        if segment.path in old and not disturbed:
+            disturbed.append(segment.name)
+            refetched.compact(job())
+            refetched.compact(job(NOW + 3_600_000))
+        return has(segment, folder)
+
+    monkeypatch.setattr(Segment, "has", disturbing)
+    module = importlib.import_module(f"minutch.commands.{command.split(maxsplit=1)[0]}")
+    context = job(http__agent__name="x")
+    assert module.run(given, context) == 0
+    assert disturbed and old[0].is_dir()
+    monkeypatch.undo()
+    gc.collect()
+    refetched.compact(job(NOW + 3_600_000))
+    assert not any(path.is_dir() for path in old)
 
 
 def test_names_are_free_even_where_there_is_a_segment_each_second(tmp_path: Path) -> None:
