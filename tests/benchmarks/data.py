@@ -54,7 +54,7 @@ from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.database import part_name
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.shuffle import split
-from minutch.work.tables.spans import TEXT
+from minutch.work.tables.spannedfile import TEXT
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""

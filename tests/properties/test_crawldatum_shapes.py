@@ -24,7 +24,7 @@ from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
-from minutch.work.tables.spans import TEXT
+from minutch.work.tables.spannedfile import TEXT
 from tests.support.tables import Records, read_records, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")

@@ -33,7 +33,7 @@ from minutch.work.tables import shuffle
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.merge import sort_by_key
-from minutch.work.tables.spans import SpannedFile
+from minutch.work.tables.spannedfile import SpannedFile
 from tests.support.crawldbs import NOW, context, metadata, printed, write_db
 
 Lines = list[str]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum import fields as crawldatum_fields
 from minutch.records.crawldatum.fields import FIELDS, KEY
-from minutch.work.tables.spans import SpannedFile, data_file
+from minutch.work.tables.spannedfile import SpannedFile, data_file
 from tests.support.crawldbs import NOW, metadata, write_db
 
 ROWS = 1500

@@ -13,7 +13,7 @@ from minutch.cycle.fetch.settings import BY_HOST
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables.spans import TEXT
+from minutch.work.tables.spannedfile import TEXT
 
 Entry = str | tuple[str, CrawlDatum]
 

@@ -26,7 +26,7 @@ from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.packed import Patched
-from minutch.work.tables.spans import TEXT
+from minutch.work.tables.spannedfile import TEXT
 
 Records = list[tuple[bytes, bytes]]
 """Key bytes (of the URL, not of the Text) and serialized values."""

@@ -21,6 +21,7 @@ from minutch.records.hostdatum import columns as hostdatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.database import Database, part_name
+from minutch.work.tables.spannedfile import data_file
 from minutch.work.tables.writer import TableWriter
 
 HOST_DATUM = HostDatum.class_name
@@ -56,7 +57,7 @@ class HostDb(Database):
     def items(self) -> Iterator[tuple[str, HostDatum]]:
         """Reads all hosts with their records, part by part. Raises FormatError (damage)."""
         for part in self.parts():
-            with SequenceFileReader(spans.data_file(part)) as reader:
+            with SequenceFileReader(data_file(part)) as reader:
                 for key, value in reader:
                     yield DataInput(key).read_text(), HostDatum.from_bytes(value)
 

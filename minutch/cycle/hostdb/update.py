@@ -48,7 +48,7 @@ from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.merge import aligned
 from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts, ordered
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spans import data_file
+from minutch.work.tables.spannedfile import data_file
 
 log = logging.getLogger(__name__)
 WRITTEN: Final = "total_hosts_total"

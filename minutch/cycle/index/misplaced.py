@@ -28,7 +28,8 @@ from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import concat, decode_keys, empty, encode_keys
 from minutch.work.tables.keyranges import KeyRange
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spans import SpannedFile, data_file, scan
+from minutch.work.tables.spannedfile import SpannedFile, data_file
+from minutch.work.tables.spans import scan
 
 _FETCHES = (
     *range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1),

@@ -30,7 +30,8 @@ from minutch.records.links.columns import decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.linkfiles import LINKS_SPAN
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spans import FileOrSplit, Span, SpannedFile, opened_at
+from minutch.work.tables.spannedfile import Span, SpannedFile
+from minutch.work.tables.spans import FileOrSplit, opened_at
 from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME
 
 _RECORD_ROOM: Final = 1 << 20

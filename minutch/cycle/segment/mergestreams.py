@@ -34,7 +34,7 @@ from minutch.work.tables.frame import decode_keys, empty, encode_keys
 from minutch.work.tables.merge import aligned
 from minutch.work.tables.parallel import workers
 from minutch.work.tables.shuffle import Shuffle, partition_of
-from minutch.work.tables.spans import data_file
+from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
 
 READ: Final = "records read"
 ENTRIES: Final = "crawldb"
@@ -77,7 +77,7 @@ class Streams:
             len(segment.parts(folder)) for _, segment in segments for folder in compressions
         )
         room = self._budget // max(1, 4 * files * workers())
-        self._span = min(spans.SPAN_SIZE, max(LEAST_SPAN, room))
+        self._span = min(SPAN_SIZE, max(LEAST_SPAN, room))
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

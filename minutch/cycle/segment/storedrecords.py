@@ -109,7 +109,7 @@ def values_of(part: Path, url: bytes) -> Iterator[Writable]:
 
 def _found(path: Path, reader: SequenceFileReader, url: bytes) -> Iterator[Writable]:
     """Reads the values of a URL in a flat file; stretches without its bytes are skipped."""
-    from minutch.work.tables.spans import SpannedFile
+    from minutch.work.tables.spannedfile import SpannedFile
 
     file = SpannedFile(path, span_size=_STRETCH, stored=reader.compression == RECORD)
     for span in file.spans_with(url):

@@ -39,6 +39,7 @@ from minutch.work.tables import spans
 from minutch.work.tables.database import part_paths
 from minutch.work.tables.merge import first_out_of_order
 from minutch.work.tables.shuffle import partition_of
+from minutch.work.tables.spannedfile import SpannedFile, data_file
 
 _ALL: Final = 1 << 31
 """As many parts as hashes, so that the part of a key is its hash."""
@@ -154,7 +155,7 @@ def check_linkdb(db: LinkDb, known: Callable[[], Iterator[pl.Series]]) -> Iterat
 
 
 def _check_part(path: Path, order: _Order, check: Check | None) -> Iterator[Problem]:
-    data = spans.data_file(path)
+    data = data_file(path)
     if not data.is_file():
         yield Problem(data, "missing: its records are lost")
         return
@@ -213,7 +214,7 @@ def _check_records(
 
 def _scanned(data: Path, check: Check | None) -> Iterator[pl.Series]:
     """Yields the keys of a file, in columns, after decoding the values."""
-    value_class = spans.SpannedFile(data).value_class
+    value_class = SpannedFile(data).value_class
     decode_values = check or _CHECKS.get(value_class) or partial(_decode_each, lookup(value_class))
 
     def decode(batch: Batch) -> pl.DataFrame:

@@ -26,7 +26,7 @@ from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.records.webgraph import LinkDatum
 from minutch.work.tables.database import Database, part_name, part_paths
 from minutch.work.tables.install import sync_path
-from minutch.work.tables.spans import data_file
+from minutch.work.tables.spannedfile import data_file
 from minutch.work.tables.wholefile import WholeFile
 
 

@@ -31,7 +31,8 @@ from minutch.records.crawldatum.fields import KEY, Fields
 from minutch.urls.hostcolumns import hosts_at
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.spans import Span, SpannedFile, batchwise
+from minutch.work.tables.spannedfile import Span, SpannedFile
+from minutch.work.tables.spans import batchwise
 
 
 class EntryRows:

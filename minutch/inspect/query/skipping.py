@@ -23,7 +23,8 @@ from minutch.inspect.query.table import Request
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.keyranges import KeyRange, Mask, SortedPart
-from minutch.work.tables.spans import Decode, ReadSpan, Span, opened, read_all
+from minutch.work.tables.spannedfile import Span
+from minutch.work.tables.spans import Decode, ReadSpan, opened, read_all
 
 RANGE_SIZE: Final = 1 << 22
 """Bytes of a file that are read at a time."""

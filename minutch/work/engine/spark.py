@@ -72,7 +72,8 @@ from minutch.work.engine.shipping import Packed
 from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
 from minutch.work.tables.rankwindow import LAST as LAST_RANK
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spans import SPAN_SIZE, FileOrSplit, FileSplit, data_file
+from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
+from minutch.work.tables.spans import FileOrSplit, FileSplit
 from minutch.work.tables.workfolders import remove
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"

@@ -2,7 +2,7 @@
 
 Begin with spans, which reads a part file, and merge, the join that every update is.
 
-    `spans`, `recordfinders`, `zlibvalues`                      records of a part file
+    `spans`, `spannedfile`, `recordfinders`, `zlibvalues`       records of a part file
     `crawldata`, `linkfiles`, `webgraphfiles`                  files to tables
     `writer`, `compression`, `textparts`                       tables to files
     `frame`, `packed`                                          shapes of tables

@@ -17,7 +17,8 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.frame import concat
-from minutch.work.tables.spans import SPAN_SIZE, FileOrSplit, SpannedFile
+from minutch.work.tables.spannedfile import SPAN_SIZE, SpannedFile, data_file
+from minutch.work.tables.spans import FileOrSplit
 from minutch.work.tables.writer import TableWriter
 
 CRAWL_DATUM = CrawlDatum.class_name
@@ -40,7 +41,7 @@ def scan_having(path: Path, part: bytes) -> Iterator[pl.DataFrame]:
     """Scans like `scan`, but skips stretches of the file whose values lack these bytes: for few
     records.
     """
-    file = SpannedFile(spans.data_file(path), span_size=_STRETCH)
+    file = SpannedFile(data_file(path), span_size=_STRETCH)
     file.require(CRAWL_DATUM)
     for span in file.spans_with(part, of_values=True):
         for batch in file.batches(span):

@@ -183,7 +183,7 @@ class Database:
         """Raises FormatError if the database is one of other records; for jobs that come to its
         records late.
         """
-        from minutch.work.tables.spans import SpannedFile, data_file
+        from minutch.work.tables.spannedfile import SpannedFile, data_file
 
         for part in self.parts()[:1]:
             SpannedFile(data_file(part)).require(value_class)

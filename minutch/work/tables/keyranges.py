@@ -32,7 +32,8 @@ from minutch.hadoop.formats.writables import LongWritable
 from minutch.kernels import find
 from minutch.kernels.clibrary import memmem
 from minutch.work.tables.merge import first_out_of_order
-from minutch.work.tables.spans import Span, SpannedFile, opened
+from minutch.work.tables.spannedfile import Span, SpannedFile
+from minutch.work.tables.spans import opened
 
 Mask = npt.NDArray[np.bool_]
 

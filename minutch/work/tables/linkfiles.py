@@ -19,7 +19,8 @@ from minutch.records.links.columns import InlinksEncoder, decode_inlinks, decode
 from minutch.records.links.linksets import LinkSets
 from minutch.records.parsedata import ParseData
 from minutch.work.tables import spans
-from minutch.work.tables.spans import SPAN_SIZE, FileOrSplit
+from minutch.work.tables.spannedfile import SPAN_SIZE
+from minutch.work.tables.spans import FileOrSplit
 from minutch.work.tables.writer import TableWriter
 
 LINKS_SPAN = SPAN_SIZE // 4

@@ -41,7 +41,7 @@ from minutch.kernels import layout, sums
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.find import MARKER_SIZE
 from minutch.kernels.libdeflate import libdeflate
-from minutch.work.tables.spans import TEXT
+from minutch.work.tables.spannedfile import TEXT
 from minutch.work.tables.zlibvalues import deflated_places
 
 _ROOM = 1 << 19

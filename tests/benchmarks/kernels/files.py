@@ -25,7 +25,7 @@ from minutch.work.tables.keyranges import SortedPart
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import pack, unpack
 from minutch.work.tables.recordfinders import find_plain
-from minutch.work.tables.spans import TEXT, Span, SpannedFile, data_file
+from minutch.work.tables.spannedfile import TEXT, Span, SpannedFile, data_file
 from minutch.work.tables.zlibvalues import deflated, inflated
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, plain, rows_of

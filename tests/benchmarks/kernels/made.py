@@ -15,7 +15,7 @@ from minutch.records.crawldatum import columns as crawldata
 from minutch.records.links.columns import decode_outlinks
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.merge import sort_by_key
-from minutch.work.tables.spans import SpannedFile, data_file
+from minutch.work.tables.spannedfile import SpannedFile, data_file
 from tests.benchmarks import data
 from tests.benchmarks.corpus import corpus
 

@@ -51,7 +51,8 @@ from minutch.work.tables import install
 from minutch.work.tables.crawldata import CrawlDataWriter, scan
 from minutch.work.tables.database import Database
 from minutch.work.tables.lock import lock
-from minutch.work.tables.spans import FileSplit, SpannedFile
+from minutch.work.tables.spannedfile import SpannedFile
+from minutch.work.tables.spans import FileSplit
 from tests.cycle.index.test_index import Crawl
 from tests.cycle.linkdb.test_jobs import segment
 from tests.interop.harness import Harness

@@ -15,7 +15,8 @@ from minutch.errors import ChecksumError, FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.work.tables.crawldata import CRAWL_DATUM
-from minutch.work.tables.spans import Numbers, Span, SpannedFile, scan_numbered
+from minutch.work.tables.spannedfile import Span, SpannedFile
+from minutch.work.tables.spans import Numbers, scan_numbered
 from tests.support.tables import SYNC, Records, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")
@@ -172,7 +173,7 @@ def test_what_unpacks_to_too_much_comes_in_several_batches(
     records = [(b"%06d" % number, random.randbytes(500) + bytes(2500)) for number in range(3000)]
     path = tmp_path / "file"
     write_records(path, records, compression)
-    monkeypatch.setattr("minutch.work.tables.spans.MOST_AT_A_TIME", 4 << 20)
+    monkeypatch.setattr("minutch.work.tables.spannedfile.MOST_AT_A_TIME", 4 << 20)
     file = SpannedFile(path)
     if not bulk:
         monkeypatch.setattr(file, "_find", lambda span, most: None)
@@ -192,7 +193,7 @@ def test_a_record_that_unpacks_to_too_much_is_damage(
     (span,) = file.spans()
     assert [batch.size for batch in file.batches(span)] == [2]
     monkeypatch.setattr("minutch.work.tables.recordfinders.MOST", 100_000)
-    monkeypatch.setattr("minutch.work.tables.spans.MOST", 100_000)
+    monkeypatch.setattr("minutch.work.tables.spannedfile.MOST", 100_000)
     monkeypatch.setattr("minutch.work.tables.zlibvalues.MOST", 100_000)
     file = SpannedFile(path)
     with pytest.raises(

@@ -20,7 +20,7 @@ from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.sequencefile import SequenceFileWriter
 from minutch.kernels.arrow import from_series
 from minutch.work.tables import writer as writer_module
-from minutch.work.tables.spans import TEXT
+from minutch.work.tables.spannedfile import TEXT
 from minutch.work.tables.writer import BulkMapWriter, BulkWriter
 from tests.support.tables import SYNC, read_records
 

@@ -30,7 +30,8 @@ from minutch.urls.hostname import canonical_host
 from minutch.urls.hostnumbers import HostNumbers, Numbers
 from minutch.urls.parts import host_of
 from minutch.work.tables.recordfinders import find_plain
-from minutch.work.tables.spans import TEXT, SpannedFile, opened
+from minutch.work.tables.spannedfile import TEXT, SpannedFile
+from minutch.work.tables.spans import opened
 
 log = logging.getLogger(__name__)
 

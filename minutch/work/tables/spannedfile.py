@@ -1,0 +1,346 @@
+"""A SequenceFile with Text keys, opened to be read in spans; the scans of `spans` go through it."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Batch, Stretch, string_column
+from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, MAGIC, crc_path
+from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceFileReader
+from minutch.hadoop.formats.sequenceheader import SequenceHeader
+from minutch.hadoop.stores import StorePath, is_local
+from minutch.kernels.arrow import Bytes
+from minutch.kernels.libdeflate import libdeflate
+from minutch.kernels.sums import first_bad_sum
+from minutch.work.tables.recordfinders import FINDERS, KeyFilter, chosen, find_plain, too_large
+from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TEXT = "org.apache.hadoop.io.Text"
+SPAN_SIZE = 1 << 24
+"""Bytes of a file that are read at a time."""
+_MARKER_WINDOW = 1 << 16
+"""Bytes of a file far away in which a marker is looked for first."""
+_SMALL = 1 << 16
+"""Bytes of a file that is read as a whole when it is opened."""
+_VERSION = 6
+_PAGE = "org.apache.nutch.protocol.Content"
+"""Pages are as large as http.content.limit lets them be."""
+
+
+class Span(NamedTuple):
+    """A stretch of a file from one marker (or the header's end) to another (or the file's end)."""
+
+    start: int
+    end: int
+
+
+def data_file(path: Path) -> Path:
+    """Returns the file that holds the records of `path`: `data` in a MapFile's directory, else
+    itself.
+    """
+    return path / "data" if path.is_dir() else path
+
+
+class SpannedFile:
+    """A SequenceFile on disk, opened to be read in spans. Raises FormatError as the reader does."""
+
+    def __init__(self, path: Path, *, span_size: int = SPAN_SIZE, stored: bool = False) -> None:
+        self.path = path
+        self.stored = stored
+        self._sums: tuple[Bytes, int] | None = None
+        self._whole: Bytes | None = None
+        small = _read_small(path) if is_local(path) else None
+        if small is None:
+            with SequenceFileReader(path) as reader:
+                header, self.start = reader.header, reader.header_end
+            self.size = path.stat().st_size
+        else:
+            self._whole, self._sums, header, self.start = small
+            self.size = len(self._whole)
+        self.key_class, self.value_class = header.key_class, header.value_class
+        self.compression, self.sync = header.compression, header.sync
+        self._is_usual = header.version == _VERSION and (
+            header.compression == NONE or header.codec == DEFAULT_CODEC
+        )
+        self._marker = np.frombuffer(self.sync, np.uint8)
+        self._most = NO_LIMIT if self.value_class == _PAGE else MOST
+        self._span_size = span_size
+
+    def require(self, value_class: str) -> None:
+        """Raises FormatError unless the file holds <Text, value_class>."""
+        found = (self.key_class, self.value_class)
+        if found != (TEXT, value_class):
+            raise FormatError(
+                "unexpected classes",
+                path=self.path,
+                offset=0,
+                expected=f"<{TEXT}, {value_class}>",
+                found=f"<{found[0]}, {found[1]}>",
+            )
+
+    @property
+    def has_streams(self) -> bool:
+        """True if each value is a zlib stream of its own, and checksums show whether it is good."""
+        return self._is_usual and self.compression == RECORD and len(self._read_sums()[0]) > 0
+
+    def spans(self, first: int = 0, last: int | None = None) -> list[Span]:
+        """Returns the file cut into spans, at least one, as Hadoop's FileInputFormat splits it.
+
+        A rest of up to a tenth of a span goes with the last one. A file without markers (version 1)
+        is one span. Of a piece of it, those that begin from `first` to before `last`; nothing else
+        of the file is looked at.
+        """
+        size, last = self._span_size, self.size + 1 if last is None else last
+        cuts = [self.start]
+        if self.sync and self.size > size:
+            with self._finder() as find_marker:
+                for goal in range(max((first - 1) // size, 1) * size, self.size, size):
+                    if self.size - goal <= size / 10 or cuts[-1] >= last:
+                        break
+                    if goal <= cuts[-1]:
+                        continue
+                    found = find_marker(goal)
+                    if found < 0:
+                        break
+                    cuts.append(found)
+        return [
+            Span(start, end) for start, end in pairwise([*cuts, self.size]) if first <= start < last
+        ]
+
+    @contextmanager
+    def _finder(self) -> Iterator[Callable[[int], int]]:
+        """Yields a function that says where the first marker from a position on lies; -1 if there
+        is none.
+        """
+        marker = SYNC_ESCAPE + self.sync
+        if isinstance(self.path, StorePath):
+            yield partial(_find_in_store, self.path, marker, self.size)
+            return
+        with (
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            yield partial(data.find, marker)
+
+    def spans_with(self, part: bytes, *, of_values: bool = False) -> list[Span]:
+        """Returns the spans that may have these bytes in a key (or in values), all of them where
+        those are compressed.
+
+        Of keys of another class than Text it is not known how they are spelled.
+        """
+        hidden = (
+            self.compression == BLOCK
+            or self.key_class != TEXT
+            or (of_values and self.compression != NONE)
+        )
+        if hidden or self.size <= self.start:
+            return self.spans()
+        if isinstance(self.path, StorePath):
+            return [span for span in self.spans() if part in self.path.read_range(*span)]
+        with (
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            return [span for span in self.spans() if data.find(part, span.start, span.end) >= 0]
+
+    def values_of(self, key: bytes, span: Span) -> list[bytes]:
+        """Returns the values of a key in a span, in order; of a file that is `stored` no others are
+        inflated. FormatError.
+        """
+        batch = self.batch(span)
+        keys = string_column("key", batch.keys, batch.key_at, batch.key_len)
+        values = [batch.value(row) for row in keys.is_in([key]).arg_true()]
+        return (
+            [codec(DEFAULT_CODEC).decompress(value, self._most) for value in values]
+            if self.stored
+            else values
+        )
+
+    def batches(self, span: Span) -> Iterator[Batch]:
+        """Yields the records of a span, in one batch unless they unpack to more than
+        MOST_AT_A_TIME. Raises FormatError.
+        """
+        try:
+            batch = self.batch(span, MOST_AT_A_TIME)
+        except LargeSpanError as exc:
+            middle = self._marker_after((span.start + span.end) // 2)
+            if not span.start < middle < span.end:
+                middle = self._marker_after(span.start + 1)
+            if not span.start < middle < span.end:
+                raise exc.at(str(self.path), span.start) from None
+            yield from self.batches(Span(span.start, middle))
+            yield from self.batches(Span(middle, span.end))
+        else:
+            yield batch
+
+    def _marker_after(self, position: int) -> int:
+        """Finds the first marker at or after `position`; -1 if there is none."""
+        if not self.sync:
+            return -1
+        with self._finder() as find_marker:
+            return find_marker(position)
+
+    def batch(self, span: Span, most: int = NO_LIMIT) -> Batch:
+        """Returns the records of a span. Raises FormatError for damage, LargeSpanError if they
+        unpack to more than `most`.
+        """
+        found = self._find(span, most)
+        return self._read(span, most) if found is None else found
+
+    def keys(self, span: Span) -> pl.Series:
+        """Returns the keys of a span (Binary); values that are compressed one by one stay so.
+        Raises FormatError.
+        """
+        stretch = self.stretch(span) if self.compression != BLOCK else None
+        batch = None if stretch is None else find_plain(stretch)
+        batch = self.batch(span) if batch is None else batch
+        return string_column("key", batch.keys, batch.key_at, batch.key_len)
+
+    def batch_between(self, span: Span, wanted: KeyFilter | None = None) -> Batch:
+        """Returns the records (wanted) between two positions of records (of blocks where the file
+        has those).
+
+        Where values are compressed one by one those of other keys stay so. Raises FormatError.
+        """
+        found = self._find(span, wanted=wanted)
+        return chosen(self._read(span), wanted) if found is None else found
+
+    def _key(self, key: bytes) -> bytes:
+        try:
+            return DataInput(key).read_text_bytes()
+        except FormatError as exc:
+            raise exc.at(f"{self.path}, key {key!r}") from exc
+
+    def stretch(self, span: Span) -> Stretch | None:
+        """Returns a span in memory, as kernels take it; None where they can't: another version, or
+        nothing at all.
+        """
+        if not self._is_usual or span.end <= span.start:
+            return None
+        checksums, chunk = self._read_sums()
+        unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
+        base = span.start // unit * unit
+        data = self._map(base, min(self.size, -(-span.end // chunk) * chunk))
+        sums = checksums[base // chunk * 4 :]
+        return Stretch(data, span.start - base, span.end - base, self._marker, sums, chunk)
+
+    def _find(
+        self, span: Span, most: int = NO_LIMIT, wanted: KeyFilter | None = None
+    ) -> Batch | None:
+        """Returns the records (wanted) by kernels; None if something looks wrong."""
+        stretch = self.stretch(span)
+        if stretch is None:
+            return None
+        if self.stored and self.compression == RECORD and len(stretch.sums):
+            return find_plain(stretch, most, wanted)
+        found = FINDERS[self.compression](stretch, most, wanted)
+        return deflated(found) if found is not None and self.stored else found
+
+    def _read(self, span: Span, most: int = NO_LIMIT) -> Batch:
+        """Returns the records one by one."""
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        unpacked = 0
+        for key, value in self._records(span):
+            unpacked += len(key) + len(value)
+            if self.compression != NONE and unpacked > most:
+                raise too_large(most)
+            keys.append(self._key(key))
+            values.append(value)
+        batch = Batch.of(keys, values)
+        return deflated(batch) if self.stored else batch
+
+    def _records(self, span: Span) -> Iterator[tuple[bytes, bytes]]:
+        start = 0 if span.start == self.start else span.start
+        end = None if span.end == self.size else span.end
+        if self.compression == BLOCK:
+            with SequenceFileReader(self.path, start=start, end=end, most=self._most) as reader:
+                yield from reader
+            return
+        with SequenceFileReader(self.path, most=self._most) as reader:
+            if start:
+                reader.seek(start)
+            records = iter(reader)
+            while reader.position < span.end and (record := next(records, None)) is not None:
+                yield record
+
+    def _read_sums(self) -> tuple[Bytes, int]:
+        """Returns the sums in the file's sibling (empty if there is none) and the bytes per sum."""
+        if self._sums is None:
+            sibling = crc_path(self.path)
+            has_sums = is_local(self.path) and sibling.exists()
+            found = np.fromfile(sibling, np.uint8) if has_sums else np.empty(0, np.uint8)
+            chunk = int.from_bytes(found[4:HEADER_SIZE].tobytes(), "big") or BYTES_PER_CHECKSUM
+            self._sums = found[HEADER_SIZE:], chunk
+        return self._sums
+
+    def _map(self, start: int, end: int) -> Bytes:
+        """Returns a stretch of the file in memory. Each span has a map of its own, which goes away
+        with its last record.
+        """
+        if isinstance(self.path, StorePath):
+            return np.frombuffer(self.path.read_range(start, end), np.uint8)
+        whole, self._whole = self._whole, None  # once: many files that are open take no memory
+        if whole is not None:
+            return whole[start:end]
+        with self.path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), end - start, access=mmap.ACCESS_READ, offset=start)
+        return np.frombuffer(mapped, np.uint8)
+
+
+def _read_small(path: Path) -> tuple[Bytes, tuple[Bytes, int], SequenceHeader, int] | None:
+    """Reads a small file and its checksums: the bytes, sums and bytes per sum, header and its end.
+
+    None if it is large, or anything is wrong: SequenceFileReader says what. Opening by that took
+    most of the time of reading many small segments.
+    """
+    folder, name = os.path.split(path)
+    sums, chunk = np.empty(0, np.uint8), BYTES_PER_CHECKSUM
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - no time for pathlib
+            if os.fstat(file.fileno()).st_size > _SMALL:
+                return None
+            data = np.frombuffer(file.readall(), np.uint8)
+        with suppress(FileNotFoundError):
+            with open(f"{folder}/.{name}.crc", "rb", buffering=0) as file:  # noqa: PTH123
+                found = file.readall()
+            chunk = int.from_bytes(found[4:HEADER_SIZE], "big")
+            sums = np.frombuffer(found, np.uint8)[HEADER_SIZE:]
+            count = -(-len(data) // chunk)
+            if found[: len(MAGIC)] != MAGIC or len(sums) != 4 * count:
+                return None
+            if first_bad_sum(data, 0, count, chunk, sums, libdeflate().crc32) >= 0:
+                return None
+        source = DataInput(data.data)
+        return data, (sums, chunk), SequenceHeader.read(source), source.pos
+    except (OSError, ZeroDivisionError, FormatError):
+        return None
+
+
+def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> int:
+    """Finds the first marker at or after a position in a file of a remote store; -1 if there is
+    none.
+    """
+    length = _MARKER_WINDOW
+    while position < size:
+        found = path.read_range(position, position + length).find(marker)
+        if found >= 0:
+            return position + found
+        position, length = position + length - len(marker) + 1, SPAN_SIZE
+    return -1
