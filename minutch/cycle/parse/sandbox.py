@@ -180,6 +180,7 @@ class Sandbox(NamedTuple):
         if not self.is_on:
             log.debug("parser.sandbox=false: this worker may do what its user may")
             return
+        self.part()  # changes nothing for who has done so
         # by its end it is known that who asked for this worker has ended (`minutch.processes`)
         asker = multiprocessing.parent_process()
         _give_up_files({*keep, *_log_files(), *([asker.sentinel] if asker else ())})
