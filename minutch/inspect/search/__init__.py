@@ -6,5 +6,6 @@ Begin with query and results; app serves them.
     `query`, `results`        what people type; hits, snippets, counts
     `suggestions`             what a query without hits may have meant
     `crawlfiles`              what a crawl's files hold of a hit
+    `stillpage`               a stored page that makes no browser connect anywhere
     `app`, `pages`            the paths, and their HTML
 """

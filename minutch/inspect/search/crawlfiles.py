@@ -26,6 +26,7 @@ from minutch.cycle.segment.store import (
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import Text
 from minutch.inspect.query.links import newest_links
+from minutch.inspect.search.stillpage import still
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Inlink
@@ -232,6 +233,7 @@ def _stored(url: str, segment: Segment, content: Content) -> Stored:
     elif kind.startswith("text/") or kind in _TEXTUAL or kind.endswith(("+xml", "+json")):
         media_type = "text/html" if kind in HTML else TEXT
         body = charset.to_utf8(content.content) if charset else content.content
+        body = still(body) if media_type == "text/html" else body
     else:
         found = _last(segment, PARSE_TEXT, url)
         media_type, text_only = TEXT, True

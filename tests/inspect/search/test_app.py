@@ -24,6 +24,7 @@ from minutch.inspect.search.app import MOST_KEPT, MOST_WAITING, Costly, make
 from minutch.inspect.search.crawlfiles import CrawlFiles, _event
 from minutch.inspect.search.pages import About, history
 from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.stillpage import still
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
@@ -169,7 +170,9 @@ def test_a_stored_page_is_in_its_charset_and_in_a_sandbox(client: TestClient) ->
     assert JAPANESE in raw.text
     assert raw.headers["content-security-policy"].startswith("sandbox; default-src 'none';")
     assert "script" not in raw.headers["content-security-policy"]
-    assert client.get(about("raw", HOSTILE)).content == HOSTILE_CONTENT
+    shown = client.get(about("raw", HOSTILE))
+    assert shown.content == still(HOSTILE_CONTENT) and b"127.0.0.1:1/style" not in shown.content
+    assert shown.headers["x-dns-prefetch-control"] == "off"
 
 
 @pytest.mark.parametrize(

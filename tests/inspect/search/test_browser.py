@@ -6,20 +6,27 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 
-from minutch.inspect.search.app import make
+from minutch.inspect.search.app import STORED_POLICY, make
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.results import Searcher
+from minutch.web import listening
 from minutch.web.access import LOCAL, Access
+from minutch.web.listening import listen
 from tests.inspect.search.conftest import HOSTILE, JAPANESE
 from tests.support.devtools import Chromium, needs_chromium
-from tests.support.indexedcrawl import IndexedCrawl
+from tests.support.indexedcrawl import IndexedCrawl, Page
 
 pytestmark = [pytest.mark.browser, needs_chromium]
 
@@ -36,26 +43,26 @@ WIDER = """[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e
 """Tables wider than their frames."""
 
 
+@contextmanager
+def running(app: Starlette) -> Iterator[str]:
+    """Serves an app; its address."""
+    listener, server = listen("localhost", 0), listening.server(app)
+    thread = threading.Thread(
+        target=asyncio.run, args=(server.serve(sockets=[listener]),), daemon=True
+    )
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
 @pytest.fixture(scope="module")
 def site(harbours: IndexedCrawl) -> Iterator[str]:
     """The address of the search page."""
-    import uvicorn
-
-    app = make(
-        Searcher(harbours.index_folder),
-        CrawlFiles(harbours.folder),
-        Access(None, LOCAL),
-    )
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    thread = threading.Thread(target=asyncio.run, args=(server.serve(),), daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        threading.Event().wait(0.02)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    app = make(Searcher(harbours.index_folder), CrawlFiles(harbours.folder), Access(None, LOCAL))
+    with running(app) as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -135,8 +142,38 @@ def test_a_hostile_page_does_nothing(browser: Chromium, site: str, view: str) ->
     if view == "cached":
         assert browser.frame_address() == about(site, "raw", HOSTILE).partition("&q=")[0]
     strings = browser.strings(frame=view == "cached")
-    assert "IFRAME" in strings and "out" in strings  # it is the page
+    assert "FORM" in strings and "out" in strings  # it is the page
     assert "ran" not in strings
+
+
+def test_a_stored_page_opens_no_connection(browser: Chromium, tmp_path: Path) -> None:
+    """Not even one that says nothing: a port listens. What was stored does open one,
+    under the same policy.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as port:
+        port.settimeout(2)
+        host = f"//127.0.0.1:{port.getsockname()[1]}"
+        page = (
+            "".join(
+                f"<link rel={kind} href={host}>" for kind in ("preconnect", "dns-prefetch", "icon")
+            )
+            + f"<link rel=stylesheet href={host}><a href={host}>x</a><img src={host}>"
+        )
+        url, crawl = "http://a.example.org/", IndexedCrawl(tmp_path)
+        crawl.segment("20240101000000", [Page(url, "one", "words", page.encode())])
+        crawl.index()
+        app = make(Searcher(crawl.index_folder), CrawlFiles(tmp_path), Access(None, LOCAL))
+        with running(app) as own:
+            for view in ("cached", "raw"):
+                browser.go(about(own, view, url))
+                with pytest.raises(TimeoutError):
+                    port.accept()
+        headers = {"Content-Security-Policy": STORED_POLICY}
+        with running(
+            Starlette(routes=[Route("/", lambda _: HTMLResponse(page, headers=headers))])
+        ) as own:
+            browser.go(own)
+            port.accept()[0].close()
 
 
 @pytest.mark.parametrize("selector", ["#out", "#b"])
@@ -162,7 +199,7 @@ def test_links_and_forms_of_a_stored_page_lead_nowhere(
         browser.send("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
     threading.Event().wait(0.4)
     assert browser.run("location.href") == about(site, "cached", HOSTILE)
-    assert browser.frame_address() == about(site, "raw", HOSTILE).partition("&q=")[0]
+    assert browser.frame_address().rstrip("#") == about(site, "raw", HOSTILE).partition("&q=")[0]
     assert [url for url in browser.requested() if not url.startswith((site, "data:"))] == []
 
 
