@@ -266,7 +266,7 @@ def _keep_limit_of_memory(*, programs: bool) -> None:
     if data == resource.RLIM_INFINITY or programs:
         return
     with contextlib.suppress(OSError, ValueError, IndexError):
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+        pages = Path("/proc/self/statm").read_bytes().split()
         size, used = (int(pages[place]) * resource.getpagesize() for place in (0, 5))
         most = size + 2 * max(0, data - used) + (os.cpu_count() or 1) * _THREAD
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
