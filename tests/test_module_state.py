@@ -77,6 +77,7 @@ KEPT_OBJECTS = {
     "plugins.lib_http.curltransport._header_lines": "lines, which are only read",
     "plugins.lib_http.messages._origin_url": "httpx.URL, which never changes",
     "plugins.lib_http.tls._java_names": "names, which are only read",
+    "plugins.parse_tika.cellformats._section": "the parts of a number's format, only read",
 }
 """Functions with a limit whose kept answers are no plain values."""
 FOUND_LATER = {

@@ -85,7 +85,7 @@ class TestNoServer:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         conf = configuration(f"amqp://guest:very-secret@127.0.0.1:{port}/")
-        publishers = Publishers(conf, conf.clock)
+        publishers = Publishers(conf)
         publishers.publish("START", "http://a/", {})
         publishers.close()
         assert f"RabbitMQ at 127.0.0.1:{port}: " in caplog.text
