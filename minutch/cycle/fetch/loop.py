@@ -444,7 +444,11 @@ class FetchLoop:
             log.warning("no new request for %d ms", idle)
             self.stop(Outcome.SKIPPED_TIMEOUT)
         wait = 0 if self.leaves_deferred else self.settings.robots.defer_wait
-        if wait >= 0 and self.queues.waiting and self.queues.defers_all(wait, now):
+        if not self.queues.waiting:
+            return
+        # hosts that fail, beside those that defer, kept a crawl for minutes from stopping
+        is_left = self.leaves_deferred and not self.queues.listed.left and snapshot.resting >= hosts
+        if is_left or (wait >= 0 and self.queues.defers_all(wait, now)):
             log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
             self.queues.leave_deferred(now)
 

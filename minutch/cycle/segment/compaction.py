@@ -247,7 +247,7 @@ class Compaction:
         older = [name for name in names if name < members[0].name]
         newer = [name for name in names if name > members[-1].name]
         used = {path.name for path in self.folder.iterdir()}
-        records = (Replaces.of(self.folder / name) for name in used)
+        records = [Replaces.of(self.folder / name) for name in used]
         used.update(chain.from_iterable(record.segments for record in records if record))
         time = time_of(newer[0] if newer else members[-1].name)
         found: list[str] = []

@@ -25,6 +25,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.mergedsegments import known_urls
 from minutch.cycle.segment import compaction, replaced
 from minutch.cycle.segment.compaction import CompactOptions, compact, next_merge
+from minutch.cycle.segment.replaced import Replaces
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer, segments_in
 from minutch.errors import FormatError
 from minutch.hadoop.formats.writables import Text
@@ -350,6 +351,23 @@ def test_names_are_free_even_where_there_is_a_segment_each_second(tmp_path: Path
         known |= {one.name for one in segments_in(history.segments)}
     assert len(segments_in(history.segments)) <= 4
     assert all(len(name) == 14 for name in known)  # Nutch takes no others
+
+
+def test_names_of_what_is_not_there_any_more_are_not_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records name segments that have just been removed."""
+    history = History(tmp_path, [{n % 6: "fetched"} for n in range(12)])
+    before = answers(tmp_path)
+    records = {
+        one.name: Replaces([f"2001010100{n:02}{part:02}" for part in range(9)], [], 0, None, 1)
+        for n, one in enumerate(segments_in(history.segments))
+    }
+    real = Replaces.of
+    monkeypatch.setattr(Replaces, "of", lambda path: records.get(path.name) or real(path))
+    history.compact(job(crawl__compact__grace=0))
+    assert len(segments_in(history.segments)) < 12
+    assert answers(tmp_path) == before
 
 
 def test_archives_are_kept(refetched: History) -> None:
