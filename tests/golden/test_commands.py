@@ -169,7 +169,9 @@ def test_showproperties_prints_nutchs_lines(tmp_path: Path) -> None:
     assert {name for name in common if ours[name] != theirs[name]} == {
         "fetcher.queue.depth.multiplier",  # the whole list is known
         "fetcher.threads.fetch",  # a place for each host
+        "ftp.password",  # secrets are hidden
         "http.tls.certificates.check",  # on by default
+        "rabbitmq.publisher.server.uri",
         "selenium.driver",  # Chromium, not Firefox
         "selenium.grid.driver",
     }

@@ -1,5 +1,5 @@
 """The fetch schedules against a table of what Nutch's own classes computed, exact to the
-millisecond, but for what holds a page's next fetch between the shortest and the longest interval.
+millisecond, but for the shortest interval, which a page's next fetch keeps.
 """
 
 import csv
@@ -104,9 +104,7 @@ def outcome(d: CrawlDatum, result: object = "") -> tuple[object, ...]:
 
 
 def expected(row: Row, sched: AbstractFetchSchedule) -> tuple[object, ...]:
-    """What Nutch computed. It lets a next fetch be nearer than the shortest interval (sync_delta),
-    and later than db.fetch.interval.max, whereupon it is due at once.
-    """
+    """What Nutch computed; sync_delta lets its fetches be nearer than the shortest interval."""
     numbers = [
         int(row["out_" + name])
         for name in ("status", "fetchTime", "interval", "retries", "modTime")
@@ -115,7 +113,7 @@ def expected(row: Row, sched: AbstractFetchSchedule) -> tuple[object, ...]:
         fetched, wait = int(row["fetchTime"]), numbers[1] - int(row["fetchTime"])
         if isinstance(sched, AdaptiveFetchSchedule) and not row["in_fixed"].partition("/")[0]:
             wait = max(wait, round(sched.bounds(row["url"])[0] * 1000))
-        numbers[1] = fetched + min(wait, sched.max_interval * 1000)
+        numbers[1] = fetched + wait
     return *numbers, row["out_sig"], row["result"]
 
 

@@ -136,16 +136,13 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         modified_time: int,
         steps: list[Step],
     ) -> PlannedFetch:
-        """Plans a fetch `interval` seconds less `offset` ms after the last, between `shortest` and
-        the longest interval.
+        """Plans a fetch `interval` seconds less `offset` ms after the last, but not sooner than
+        `shortest` seconds after it.
         """
         wait = _round(interval * 1000.0) - offset
         if wait < (least := _round(shortest * 1000.0)):
             wait = least
             steps.append(Step("not sooner than after", shortest))
-        if wait > self.max_interval * 1000:
-            wait = self.max_interval * 1000
-            steps.append(self.not_later)
         return PlannedFetch(java_round(interval), fetch_time + wait, modified_time, tuple(steps))
 
     def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[Step]]:
@@ -201,7 +198,6 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         interval = np.where(np.isnan(fixed), interval, fixed)
         least = np.where(np.isnan(fixed), _round_columns(shortest.astype(np.float64) * 1000.0), 0)
         wait = np.maximum(_round_columns(interval.astype(np.float64) * 1000.0) - offset, least)
-        wait = np.minimum(wait, self.max_interval * 1000)
         return frame.with_columns(
             retries=pl.lit(0, pl.Int8),
             fetch_interval=pl.Series(round_int(interval), dtype=pl.Int32),

@@ -12,8 +12,8 @@ over the rows.
             ...
 
 Times are milliseconds since the epoch, intervals seconds; intervals are rounded as Java does it in
-32-bit floats. No page is planned for later than `db.fetch.interval.max`: the next generate would
-take that for due at once (`should_fetch`), and the one after it too.
+32-bit floats. A failed page is not planned for later than `db.fetch.interval.max`: the next
+generate would take that for due at once (`should_fetch`), and the one after it too.
 
 Source: org.apache.nutch.crawl.FetchSchedule, AbstractFetchSchedule, DefaultFetchSchedule,
 FetchScheduleFactory.
@@ -134,11 +134,6 @@ class AbstractFetchSchedule:
         self.max_interval = conf.get_int("db.fetch.interval.max", 0)
         self.retry_interval = conf.get_int("db.fetch.retry.interval", SECONDS_PER_DAY)
         self._shortened = java_round(float32(float32(self.max_interval) * _MAX_FACTOR))
-
-    @property
-    def not_later(self) -> Step:
-        """The step of a plan that the longest interval cuts off."""
-        return Step("db.fetch.interval.max: not later than after", self.max_interval)
 
     # -- one record --------------------------------------------------------------------------------
 
@@ -357,10 +352,9 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
             if datum.fetch_interval
             else "the page has none: db.fetch.interval.default"
         )
-        wait, steps = min(interval, self.max_interval), [Step(text, interval)]
-        if wait < interval:
-            steps.append(self.not_later)
-        return PlannedFetch(interval, fetch_time + wait * 1000, modified, tuple(steps))
+        return PlannedFetch(
+            interval, fetch_time + interval * 1000, modified, (Step(text, interval),)
+        )
 
     def set_fetch_schedule_columns(
         self,
@@ -376,8 +370,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
         return frame.with_columns(
             retries=pl.lit(0, pl.Int8),
             fetch_interval=interval,
-            fetch_time=fetch_time
-            + interval.cast(pl.Int64).clip(upper_bound=self.max_interval) * 1000,
+            fetch_time=fetch_time + interval.cast(pl.Int64) * 1000,
             modified_time=fetch_time.zip_with(fetched_now, modified_time),
         )
 

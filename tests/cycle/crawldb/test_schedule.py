@@ -167,16 +167,13 @@ LIMITS = {"db__fetch__schedule__adaptive__min_interval": "300", "db__fetch__inte
     [
         (AdaptiveFetchSchedule, False, 300, 3600),
         (MimeAdaptiveFetchSchedule, False, 300, 3600),
-        (AdaptiveFetchSchedule, True, 9000, 9000),
-        (DefaultFetchSchedule, False, 9000, 9000),
     ],
 )
 def test_a_page_that_never_changes_keeps_its_pause(
     kind: type[AbstractFetchSchedule], fixed: bool, least: int, most: int
 ) -> None:
     """500 visits, each at the time that the one before set. With sync_delta in Nutch the waits
-    shrink to nothing once the page has been the same for max_interval ÷ sync_delta_rate; where an
-    interval is above db.fetch.interval.max, it is due at each generate.
+    shrink to nothing once the page has been the same for max_interval ÷ sync_delta_rate.
     """
     schedule = kind(
         configured(
