@@ -32,20 +32,17 @@ class LinkFollower:
         self._settings = settings
         self._names = names
         self._stats = stats
-        self._before: set[int] = set()
         self._seen = {hash(url) for url in listed}
 
     def forget(self, but: Iterable[str]) -> None:
-        """Lets links be followed again that were in the list before the last one, `but` to
-        URLs that go on.
-        """
-        self._before, self._seen = self._seen, {hash(url) for url in but}
+        """Begins anew: with another list, links are followed again, `but` to URLs that go on."""
+        self._seen = {hash(url) for url in but}
 
     def is_new(self, url: str) -> bool:
         """Returns True if a link to a URL may be followed: once, and not if the URL is listed."""
-        key, size = hash(url), len(self._seen)
-        self._seen.add(key)
-        return len(self._seen) > size and key not in self._before
+        size = len(self._seen)
+        self._seen.add(hash(url))
+        return len(self._seen) > size
 
     def follow(self, page: ParsedPage, depth: int) -> list[FetchItem]:
         """Returns items for the links to fetch; none if the page, which lies so deep, is deep

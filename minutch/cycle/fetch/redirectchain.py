@@ -131,8 +131,6 @@ class ChainRunner:
     wakeup: Wakeup
     follower: LinkFollower | None = None
     """Chooses the links that are fetched in the same run; None: none are."""
-    is_listed: Callable[[str], bool] = lambda url: False
-    """Whether a URL is in the fetch list, and so is fetched without a redirect to it."""
     lately: RedirectMemory = field(init=False)
 
     def __post_init__(self) -> None:
@@ -423,7 +421,7 @@ class ChainRunner:
         if settings.max_redirects <= 0:
             self._link(chain, item, target, now)
             return
-        if self.lately.met(target, now) or self.is_listed(target):
+        if self.lately.met(target, now):
             self.stats.events["redirect_deduplicated_total"] += 1
             return
         if self.queues.is_over(now):

@@ -104,11 +104,7 @@ class FetchSession:
         """Takes an item that another process hands over, maybe from a list before; a link only if
         it was not followed yet.
         """
-        if item.redirects:
-            is_new = not self.frontier.has(item.url)
-        else:
-            is_new = self.follower is None or self.follower.is_new(item.url)
-        if is_new:
+        if item.redirects or self.follower is None or self.follower.is_new(item.url):
             self.results.follow(item)
             self.loop.add(item)
 
@@ -217,7 +213,6 @@ def open_session(
         pause,
         wakeup,
         follower,
-        frontier.has,
     )
     loop = FetchLoop(
         settings,

@@ -8,19 +8,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from minutch.clock import SteadyClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch import session as session_module
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.neighbours import Alone
@@ -31,7 +25,6 @@ from minutch.cycle.fetch.results.resume import resume
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import (
     FetchSettings,
-    FollowSettings,
     PressureSettings,
     QueueSettings,
     RedirectSettings,
@@ -112,25 +105,18 @@ class Web:
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots: object) -> Rules:
         return Rules(defer_visits=self.clock.seconds < self.closed.get(host_of(url), 0))
 
+    # -- a PageParser --
 
-@dataclass
-class Parser:
-    """Finds the links of a Web's pages, in as many seconds as an answer takes."""
-
-    web: Web
-    pages: int = 0
+    pages = 0
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         self.pages += 1
-        await asyncio.sleep(self.web.seconds)
+        await asyncio.sleep(self.seconds)
         self.pages -= 1
         url = Content.from_bytes(stored).url
-        return ParsedPage(outlinks=[(url, self.web.links[url])])
+        return ParsedPage(outlinks=[(url, self.links[url])])
 
     def hurry(self) -> None:
-        pass
-
-    def close(self) -> None:
         pass
 
 
@@ -229,7 +215,6 @@ class Crawl:
         session.loop.expected += 1  # more lists
         running = asyncio.create_task(session.run())
         while True:
-            assert len(self.segments) < 100, "it does not come to its end"
             await self.settled(session, waits[0] if len(waits) == 1 else waits.pop(0))
             old, results, is_settled = segment, session.results, session.loop.queues.is_empty
             segment = self.segment()
@@ -300,16 +285,6 @@ def test_what_waits_is_not_listed_again(tmp_path: Path) -> None:
     assert crawl.requests() == dict.fromkeys(["http://l/", *moved, *pages], 1)
 
 
-def test_what_is_listed_is_not_followed_as_well(tmp_path: Path) -> None:
-    """A page that still waits redirects to one that is found meanwhile, and listed beside it."""
-    slow = [f"http://s/{n}" for n in range(6)]
-    pages = {url: [] for url in slow[:-1]} | {"http://q/": ["http://t/"], "http://t/": []}
-    web = web_of(links=pages, moved={slow[-1]: "http://t/"})
-    crawl = crawled(tmp_path, web, ["http://q/", *slow], [2.5])
-    assert {"http://t/", slow[-1]} <= set(crawl.lists()[1])
-    assert crawl.requests() == dict.fromkeys([*pages, slow[-1]], 1)
-
-
 def test_carried_pages_count_to_the_limit_of_their_host(tmp_path: Path) -> None:
     """generate.max.count is 6: no list has more of a host, and all are fetched."""
     slow, quick = [f"http://slow/{n}" for n in range(20)], [f"http://q{n}/" for n in range(8)]
@@ -358,58 +333,3 @@ def test_a_time_limit_counts_from_the_beginning_of_a_list(tmp_path: Path) -> Non
     late = of_host(crawl, Outcome.SKIPPED_TIMELIMIT)
     assert late[:2] == [0, 12]  # a request takes 1.2 s: 3 before the turn, 8 with the steps, 7
     assert not {url for url, fate in crawl.known.items() if fate not in DONE}
-
-
-HOSTS = [f"http://h{number}" for number in range(6)]
-URLS = [f"{host}/{number}" for host in HOSTS for number in range(5)]
-
-
-def parser_of(web: Web, settings: FetchSettings, components: FetchComponents) -> Parser | None:
-    return Parser(web) if settings.parse else None
-
-
-@st.composite
-def webs(draw: st.DrawFn) -> dict[str, Any]:
-    """A Web of thirty pages: they link and redirect to each other, some are gone."""
-    some = st.lists(st.sampled_from(URLS), max_size=4, unique=True)
-    kinds = draw(st.lists(st.integers(0, 9), min_size=len(URLS), max_size=len(URLS)))
-    links = {url: draw(some) for url, kind in zip(URLS, kinds, strict=True) if kind < 6}
-    moved = {url: draw(st.sampled_from(URLS)) for url, k in zip(URLS, kinds, strict=True) if k > 6}
-    closed = draw(st.dictionaries(st.sampled_from([f"h{n}" for n in range(6)]), st.integers(1, 30)))
-    return {"links": links, "moved": moved, "closed": closed}
-
-
-@hypothesis_settings(max_examples=6, deadline=None)
-@given(
-    web=webs(),
-    seeds=st.lists(st.sampled_from(URLS), min_size=3, max_size=15, unique=True),
-    turns=st.lists(st.sampled_from([0.1, 0.3, 1.0, 2.1, 5.0, 60.0]), min_size=1, max_size=6),
-    depth=st.sampled_from([-1, -1, 1, 2]),
-    max_count=st.sampled_from([-1, 2]),
-    seconds=st.sampled_from([0.05, 0.7]),
-)
-def test_each_url_has_the_fate_that_it_has_in_order(
-    web: dict[str, Any],
-    seeds: list[str],
-    turns: list[float],
-    depth: int,
-    max_count: int,
-    seconds: float,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    more = {"max_count": max_count}
-    if depth > 0:
-        more |= {"parse": True, "follow": FollowSettings(depth, ignore_external=False)}
-    crawls = []
-    for turning in (None, [*turns, 9.0]):
-        served = web_of(**web, seconds=seconds)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(session_module, "make_parser", partial(parser_of, served))
-            folder = tmp_path_factory.mktemp("crawl")
-            crawls.append(crawled(folder, served, seeds, turning, **more))
-    ordered, turned = crawls
-    assert turned.known == ordered.known
-    for urls in turned.lists():
-        assert len(urls) == len(set(urls))
-        if max_count > 0:
-            assert max(Counter(map(host_of, urls)).values(), default=0) <= max_count

@@ -32,10 +32,7 @@ class Frontier:
     """Those of hosts, where they name the queues (byIP)."""
     _share: Share
     _change: Change
-    _finds_urls: bool
-    """Whether `has` is asked: 8 bytes a URL."""
     _indexes: list[ListIndex] = field(default_factory=list)
-    _before: list[ListIndex] = field(default_factory=list)
 
     def read(
         self, files: Sequence[Path], scratch: Path, settled: Counter[str], *, mine: bool = False
@@ -47,13 +44,7 @@ class Frontier:
         share = Share() if mine or self.addresses is not None else self._share
         named = self.names.of_host if self.addresses is None else str
         index = ListIndex(
-            files,
-            scratch,
-            named,
-            mine=share.owns,
-            settled=settled,
-            change=self._change,
-            names=self._finds_urls,
+            files, scratch, named, mine=share.owns, settled=settled, change=self._change
         )
         trim()  # the pass takes more memory for a moment than the index in the end
         return index
@@ -70,12 +61,8 @@ class Frontier:
         """Closes the files of the fetch lists: nothing of them waits any more."""
         for index in self._indexes:
             index.close()
-        self._before, self._indexes = self._indexes, []
+        self._indexes.clear()
         self.queues.listed.clear()
-
-    def has(self, url: str) -> bool:
-        """Tells whether a URL is in a list that is being fetched, or was in the one before."""
-        return any(index.has(url) for index in (*self._indexes, *self._before))
 
     def close(self) -> None:
         """Closes the files, and asks for no more addresses."""
@@ -95,8 +82,7 @@ def open_frontier(
         addresses = HostAddresses(ask, wakeup)
         names = QueueNames(mode, addresses.known, addresses.learn)
     queues = FetchQueues(settings.queues, seed=now)
-    finds_urls = settings.redirects.max_redirects > 0
-    return Frontier(queues, names, addresses, share, _change(settings, components), finds_urls)
+    return Frontier(queues, names, addresses, share, _change(settings, components))
 
 
 def _change(settings: FetchSettings, components: FetchComponents) -> Change:

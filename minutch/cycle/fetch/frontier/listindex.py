@@ -65,21 +65,18 @@ class ListIndex:
         mine: Callable[[str], bool] = lambda queue_id: True,
         settled: Counter[str] | None = None,
         change: Change = NO_CHANGE,
-        names: bool = False,
     ) -> None:
-        """`name` names the queue of a host, `mine` says whether this process has a queue, `names`
-        whether URLs are looked for. A copy of a part goes to a file whose name begins with that of
-        `scratch`. Raises FormatError, StoreError.
+        """`name` names the queue of a host, `mine` says whether this process has a queue. A copy
+        of a part goes to a file whose name begins with that of `scratch`. Raises FormatError,
+        StoreError.
         """
-        found = ListPass(change, Counter() if settled is None else settled, names=names)
+        found = ListPass(change, Counter() if settled is None else settled)
         found.read(files, scratch)
         self._change = change
         self._mine = mine
         self._parts, self._refused = found.parts, found.refused
         self.records = found.records
         """URLs of the whole list, settled ones included."""
-        self._hashes = np.concatenate([np.empty(0, np.int64), *found.hashes])
-        self._hashes.sort()
         self._places = np.concatenate([np.empty(0, np.uint64), *found.places])
         found.places.clear()
         self._places.sort()
@@ -119,12 +116,6 @@ class ListIndex:
         """Gives up the URLs left of a host: it has no queue."""
         places = self._places[supply.at : supply.end] & _PLACE
         self._refused += ((int(place), Outcome.SKIPPED_INVALID) for place in places)
-
-    def has(self, url: str) -> bool:
-        """Tells whether a URL is in the list, whoever has its queue and whatever became of it."""
-        key = hash(url)
-        row = int(np.searchsorted(self._hashes, key))
-        return row < len(self._hashes) and int(self._hashes[row]) == key
 
     # -- reading -----------------------------------------------------------------------------------
 

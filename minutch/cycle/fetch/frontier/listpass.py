@@ -73,14 +73,9 @@ NO_CHANGE: Final = Change()
 class ListPass:
     """What one pass over a fetch list finds."""
 
-    def __init__(self, change: Change, settled: Counter[str], *, names: bool = False) -> None:
-        """`settled` are the URLs that are left out, and how often each; `names` says whether to
-        keep `hashes`.
-        """
+    def __init__(self, change: Change, settled: Counter[str]) -> None:
+        """`settled` are the URLs that are left out, and how often each."""
         self.parts: list[Part] = []
-        self.hashes: list[Numbers] = []
-        """Of the URLs as they are listed, settled ones included."""
-        self._names = names
         self.records = 0
         """URLs of the list, settled ones included."""
         self.hosts: list[str] = []
@@ -112,7 +107,6 @@ class ListPass:
         if (begin + file.size) >> PLACE_BITS:
             raise StoreError(f"{file.path}: the fetch list is larger than {1 << PLACE_BITS} bytes")
         found, refused, settled, count = [], self.refused.copy(), self._settled.copy(), 0
-        hashes: list[Numbers] = []
         for base, batch in _batches(file):
             places, codes = _places_of(batch, begin + base), self._codes_of(batch, numbers)
             wanted = ~_settled_rows(batch, settled)
@@ -122,9 +116,6 @@ class ListPass:
             hosts = codes[wanted].astype(np.uint64) << np.uint64(PLACE_BITS)
             found.append(hosts | places[wanted].astype(np.uint64))
             count += batch.size
-            if self._names:
-                hashes.append(np.fromiter(map(hash, _urls(batch)), np.int64, batch.size))
-        self.hashes += hashes
         self.refused, self._settled = refused, settled
         self.places += found
         self.records += count

@@ -190,7 +190,9 @@ class FetchQueues:
     # -- rests -------------------------------------------------------------------------------------
 
     def set_crawl_delay(self, item: FetchItem, delay: int | None) -> bool:
-        """Takes over the Crawl-Delay (ms) of an item's host; False if it was known."""
+        """Takes over the Crawl-Delay (ms) that robots.txt of an item's host asks for; False if it
+        was known.
+        """
         queue = self.queues[item.queue_id]
         return queue.delay_by_robots(item.host, delay, self.settings.crawl_delay)
 
