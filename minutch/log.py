@@ -237,6 +237,8 @@ def configure(
     page. A file `in_crawl`, a crawl's folder, may be no link. Returns the handlers, so that they
     can be removed again. Earlier handlers of the root logger are closed.
     """
+    if log_file is not None:
+        log_file = log_file.absolute()  # a fork server's processes may have another working folder
     processwide.change(log=LogSettings(level, log_file, only_live, in_crawl))
     root = logging.getLogger()
     for handler in list(root.handlers):

@@ -320,9 +320,7 @@ class FetchQueues:
         return not (self._waiting or self.listed.left or self.has_dropped)
 
     def defers_all(self, wait: int, now: int) -> bool:
-        """Returns True if all that waits is of hosts that asked not to be called for more than
-        `wait` ms from now.
-        """
+        """Tells whether all that waits is of hosts that asked for more than `wait` ms of rest."""
         return not self.listed.left and all(
             queue.rests_on_request and queue.yields_at - now > wait for queue in self.with_items()
         )
