@@ -342,11 +342,9 @@ def decode(
 ) -> Decoded:
     """Returns what `decoding` does, at once."""
     work = decoding(data, codings, limit, known)
-    while True:
-        try:
-            next(work)
-        except StopIteration as done:
-            return cast(Decoded, done.value)
+    while (found := _turn(work)) is None:
+        pass
+    return found
 
 
 async def decode_between(
@@ -354,9 +352,15 @@ async def decode_between(
 ) -> Decoded:
     """Returns what `decoding` does, letting the event loop have its turns."""
     work = decoding(data, codings, limit, known)
-    while True:
-        try:
-            next(work)
-        except StopIteration as done:
-            return cast(Decoded, done.value)
+    while (found := _turn(work)) is None:
         await asyncio.sleep(0)
+    return found
+
+
+def _turn(work: Generator[None, None, Decoded]) -> Decoded | None:
+    """Does the work of a turn; returns what came of all of it, once it is done."""
+    try:
+        next(work)
+    except StopIteration as done:
+        return cast(Decoded, done.value)
+    return None
