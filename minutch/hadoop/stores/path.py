@@ -158,6 +158,10 @@ class StorePath(_PathForTypes):
         found = self._look()
         return found is not None and not found.is_folder
 
+    def is_symlink(self) -> bool:
+        """Returns False: no store that is read here has links."""
+        return False
+
     def stat(self) -> os.stat_result:
         """Kind, size and time of the last change; the rest is zero. Raises FileNotFoundError."""
         found = hadoop.look(self._uri)
