@@ -4,9 +4,10 @@ broken XML is parsed as far as possible.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypedDict
 
 from lxml import etree
 
@@ -21,20 +22,32 @@ _USUAL: Final = {"atom": ATOM, "content": CONTENT, "dc": DUBLIN_CORE}
 _BLANKS = " \t\n\x0b\f\r"
 
 
+class _Safe(TypedDict):
+    resolve_entities: bool
+    no_network: bool
+    load_dtd: bool
+    huge_tree: bool
+    recover: bool
+    remove_pis: bool
+    remove_comments: bool
+
+
+_SAFELY: Final = _Safe(
+    resolve_entities=False,
+    no_network=True,
+    load_dtd=False,
+    huge_tree=False,
+    recover=True,
+    remove_pis=True,
+    remove_comments=True,
+)
+
+
 def parse_xml(data: bytes, declared: Charset | None = None) -> etree._Element:
     """Returns the root element; `declared` is the charset of its Content-Type header. Raises
     ParseError if there is no element at all.
     """
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        recover=True,
-        remove_pis=True,
-        remove_comments=True,
-    )
+    parser = etree.XMLParser(encoding="utf-8", **_SAFELY)
     try:
         root = etree.fromstring(xml_text(data, declared).encode("utf-8", "replace"), parser)
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
@@ -42,6 +55,19 @@ def parse_xml(data: bytes, declared: Charset | None = None) -> etree._Element:
     if root is None:
         raise ParseError("not XML: no element")
     return root
+
+
+def large_xml(data: bytes, names: list[str]) -> Iterator[etree._Element]:
+    """Yields the elements of local names as they end, and forgets them. Raises ParseError."""
+    try:
+        tags = [f"{{*}}{name}" for name in names]
+        for _, element in etree.iterparse(io.BytesIO(data), tag=tags, **_SAFELY):
+            yield element
+            element.clear()
+            while element.getprevious() is not None and (parent := element.getparent()) is not None:
+                del parent[0]
+    except etree.XMLSyntaxError as error:
+        raise ParseError(f"not XML: {error}") from error
 
 
 def local_name(element: etree._Element) -> str:

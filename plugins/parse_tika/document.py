@@ -6,10 +6,13 @@ So all that stands before a fault, or before the end of the time for a page, is 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
+
+from lxml import etree
 
 from minutch.records.metadata import Metadata
 
@@ -62,6 +65,28 @@ class Document:
         time = _time(value.strip())
         if time:
             self.describe(name, time.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+class Walk(ABC):
+    """A way through a tree of paragraphs, which libxml2 keeps to 256 levels."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.pieces: list[str] = []
+        """Of the paragraph that is being read."""
+
+    @abstractmethod
+    def inline(self, element: etree._Element) -> None:
+        """Adds the text inside a paragraph."""
+
+    def paragraph(self, element: etree._Element) -> None:
+        """Adds a paragraph, and behind it what is anchored in it."""
+        outer, lines = self.pieces, self.lines
+        self.pieces, self.lines = [], []
+        self.inline(element)
+        lines.append("".join(self.pieces))
+        lines += self.lines
+        self.pieces, self.lines = outer, lines
 
 
 def _lines(texts: list[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Final
 from lxml import etree
 
 from ..lib_xml.reading import local_name, text_of
-from .document import Document
+from .document import Document, Walk
 from .package import Package, Relation
 
 _BY_TYPE: Final = {
@@ -193,14 +193,13 @@ def _plain(element: etree._Element) -> str:
     return " ".join("".join(walk.pieces).split())
 
 
-class _Walk:
-    """Goes through a tree of WordprocessingML or DrawingML, which libxml2 keeps to 256 levels."""
+class _Walk(Walk):
+    """Goes through a tree of WordprocessingML or DrawingML."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        super().__init__()
         self.links: list[tuple[str, str]] = []
         """Of fields."""
-        self.pieces: list[str] = []
         self._fields: list[tuple[list[str], list[str]]] = []
         """The fields that are open: what they tell, and the text that they show."""
         self._shows: list[bool] = []
@@ -210,19 +209,11 @@ class _Walk:
         for part in _parts(element):
             name = part.tag.rpartition("}")[2]
             if name == "p":
-                self._paragraph(part)
+                self.paragraph(part)
             elif name == "text" and not len(part):
                 self.lines.append(part.text or "")  # a comment on a slide
             else:
                 self.block(part)
-
-    def _paragraph(self, element: etree._Element) -> None:
-        outer, lines = self.pieces, self.lines
-        self.pieces, self.lines = [], []
-        self.inline(element)
-        lines.append("".join(self.pieces))
-        lines += self.lines
-        self.pieces, self.lines = outer, lines
 
     def inline(self, element: etree._Element) -> None:  # noqa: C901 - one branch a case
         """Adds the text inside a paragraph."""
@@ -237,7 +228,7 @@ class _Walk:
             elif name == "sym":
                 self._emit(_symbol(part))
             elif name == "p":
-                self._paragraph(part)
+                self.paragraph(part)
             elif name == "fldChar":
                 self._field(
                     next(

@@ -21,7 +21,7 @@ from lxml import etree
 from minutch.errors import ParseError
 
 from ..lib_xml.reading import child, local_name, text_of
-from .document import Document
+from .document import Document, Walk
 from .package import Package
 
 _PARAGRAPHS: Final = frozenset(("p", "h"))
@@ -122,12 +122,9 @@ def _margins(styles: etree._Element, names: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(walk.lines))
 
 
-class _Walk:
-    """Goes through a tree, which libxml2 keeps to 256 levels."""
-
+class _Walk(Walk):
     def __init__(self, *, by_rows: bool = False) -> None:
-        self.lines: list[str] = []
-        self.pieces: list[str] = []
+        super().__init__()
         self._by_rows = by_rows
 
     def block(self, element: etree._Element) -> None:
@@ -156,15 +153,6 @@ class _Walk:
                 self.block(part)
             else:
                 self.inline(part)
-
-    def paragraph(self, element: etree._Element) -> None:
-        """Adds a paragraph, and behind it what is anchored in it."""
-        outer, lines = self.pieces, self.lines
-        self.pieces, self.lines = [], []
-        self.inline(element)
-        lines.append("".join(self.pieces))
-        lines += self.lines
-        self.pieces, self.lines = outer, lines
 
     def _row(self, row: etree._Element) -> None:
         """Adds the cells of a row as one line, and behind it what is anchored in them."""

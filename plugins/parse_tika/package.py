@@ -24,7 +24,7 @@ from lxml import etree
 
 from minutch.errors import ParseError
 
-from ..lib_xml.reading import parse_xml
+from ..lib_xml.reading import large_xml, parse_xml
 from .document import Document
 
 MOST_BYTES = 64 << 20
@@ -126,30 +126,10 @@ class Package:
         large.
         """
         data = self.read(name)
-        if not data:
-            return
-        stream = etree.iterparse(
-            io.BytesIO(data),
-            tag=[f"{{*}}{tag}" for tag in tags],
-            recover=True,
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            huge_tree=False,
-            remove_comments=True,
-            remove_pis=True,
-        )
         try:
-            for _, element in stream:
-                yield element
-                element.clear()
-                while (
-                    element.getprevious() is not None
-                    and (parent := element.getparent()) is not None
-                ):
-                    del parent[0]
-        except etree.XMLSyntaxError as error:
-            self._found.missing.append(f"{name}: not XML: {error}")
+            yield from large_xml(data, tags) if data else ()
+        except ParseError as error:
+            self._found.missing.append(f"{name}: {error}")
 
     def relations(self, name: str = "") -> list[Relation]:
         """Returns the relationships of a part; without a name those of the package."""
