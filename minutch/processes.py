@@ -20,6 +20,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -76,6 +77,8 @@ def start_worker(
     context: Any = multiprocessing.get_context("fork" if forks else "forkserver")
     if not forks:
         context.set_forkserver_preload([_LOADED_FIRST])
+        # whose start lets these signals in again: a Ctrl-C ended the fork server that came next
+        resource_tracker.ensure_running()
     ours, theirs = context.Pipe()
     _parents_ends.add(ours)
     process = context.Process(

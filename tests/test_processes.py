@@ -38,6 +38,12 @@ def nested(pipe: Connection, how: str) -> None:
     ctypes.PyDLL(None).sleep(LONG)
 
 
+def deaf(pipe: Connection) -> None:
+    """A worker that tells which signals its parent has blocked."""
+    lines = Path(f"/proc/{os.getppid()}/status").read_text().splitlines()
+    pipe.send(next(int(line[7:], 16) for line in lines if line.startswith("SigBlk:")))
+
+
 def load(how: str) -> None:
     if how == "served":
         import polars  # noqa: F401 - who has loaded it may not be forked
@@ -71,6 +77,18 @@ def test_workers_and_theirs_end_with_a_process_that_is_killed(how: str, moment: 
     assert f"{moment}\n" in process.stdout
     process.kill()
     process.communicate(timeout=60)
+
+
+def test_a_ctrl_c_does_not_end_a_fork_server_that_starts() -> None:
+    """It is for its parent, and the server loads what its workers need for a second and more."""
+    code = (
+        "import polars; from minutch.processes import start_worker; from tests import"
+        " test_processes as t; its, pipe = start_worker(t.deaf, (), name='');"
+        " print(pipe.recv())"
+    )
+    blocked = int(subprocess.check_output([sys.executable, "-c", code], cwd=ROOT))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        assert blocked >> (number - 1) & 1, number
 
 
 def test_a_fetch_starts_its_processes_as_forks() -> None:
