@@ -24,7 +24,7 @@ import polars as pl
 from minutch.errors import IndexWriterError, LockedError
 from minutch.hadoop.stores import as_path, is_local
 from minutch.inspect.search.fields import KEY
-from minutch.inspect.search.localindex import REBUILD_PROPERTY, LocalIndex, created, opened
+from minutch.inspect.search.localindex import REBUILD_PROPERTY, LocalIndex, created, is_panic, stamp
 from minutch.kernels.clibrary import give_back_large
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
@@ -78,18 +78,18 @@ class LocalIndexWriter(IndexWriter):
         try:
             self._held.enter_context(store.lock())
             if store.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
-                store.require()
-                folder = store.current
-                index = opened(folder)
+                self._folder = store.current
+                index = store.open()
             else:
-                folder = self._held.enter_context(store.replacement(keep_old=False))
-                index = created(folder)
-            self._before, self._last = index.searcher(), ""
+                self._folder = self._held.enter_context(store.replacement(keep_old=False))
+                index = created(self._folder)
             give_back_large()  # tantivy's tables, which grew a long crawl by 5 MB a round
-            self._writer = index.writer(
-                max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads
-            )
-            self._clear(folder)
+            with store.reading():
+                self._before, self._last = index.searcher(), ""
+                self._writer = index.writer(
+                    max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads
+                )
+                self._clear()
         except BaseException as exc:
             self._release(exc)
             if isinstance(exc, LockedError):
@@ -100,12 +100,12 @@ class LocalIndexWriter(IndexWriter):
                 raise IndexWriterError(f"{self.path}: can't be written: {exc.strerror}") from exc
             raise
 
-    def _clear(self, folder: Path) -> None:
+    def _clear(self) -> None:
         """Removes the files of a job that was killed: tantivy would stop at those that it is to
         make again.
         """
         self._committed(self._writer.garbage_collect_files)
-        for path in folder.glob(".tmp*"):
+        for path in self._folder.glob(".tmp*"):
             path.unlink(missing_ok=True)
 
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
@@ -141,12 +141,15 @@ class LocalIndexWriter(IndexWriter):
         self._committed(self._writer.commit)
         self._committed(self._writer.wait_merging_threads)
         del self._writer
+        self._committed(lambda: stamp(self._folder))
         self._held.close()
 
     def _committed(self, step: Callable[[], object]) -> None:
         try:
             step()
-        except (ValueError, OSError) as exc:
+        except BaseException as exc:
+            if not isinstance(exc, ValueError | OSError) and not is_panic(exc):
+                raise
             raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
 
     def abort(self) -> None:

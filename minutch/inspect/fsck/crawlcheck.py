@@ -2,8 +2,8 @@
 them.
 
 Reads every record of the databases and segments: checksums, order and partition of keys, repeated
-keys, indexes; then compares the segments with each other and with the CrawlDb, and looks for
-unfinished rounds, locks and leftovers.
+keys, indexes, and every file of a local index; then compares the segments with each other and with
+the CrawlDb, and looks for unfinished rounds, locks and leftovers.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ from minutch.inspect.fsck import agreement, leftovers
 from minutch.inspect.fsck.partfiles import check_folder, check_linkdb
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.inspect.fsck.repair import REPAIRS, rewrite
+from minutch.inspect.search.indexfiles import META
+from minutch.inspect.search.localindex import STAMP, LocalIndex
 from minutch.job import Counters, JobContext
 
 log = logging.getLogger(__name__)
 CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
+INDEX: Final = "index"
+"""Where indexer-local puts its index, unless its parameters name another place."""
 PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
 
 
@@ -98,6 +102,7 @@ def problems(crawl: Path, conf: Configuration) -> Iterator[Problem]:
         yield problem
     for graph in graphs:
         yield from _webgraph(graph, listed)
+    yield from _index(LocalIndex(crawl / INDEX))
     if (crawl / SEGMENTS).is_dir():
         yield from leftovers.in_segments(crawl / SEGMENTS)
         segments, busy = [], at_work(crawl)
@@ -153,6 +158,21 @@ def _webgraph(graph: WebGraph, listed: Callable[[], Iterator[pl.Series]]) -> Ite
                 distinct=not isinstance(database, Links),
                 known=listed,
             )
+
+
+def _index(index: LocalIndex) -> Iterator[Problem]:
+    """Checks the files of an index of this crawl; one that is elsewhere, `search` checks."""
+    if not any((index.current / name).is_file() for name in (STAMP, META)):
+        return
+    yield from leftovers.locks(index.path)
+    yield from leftovers.in_database(index.path)
+    try:
+        index.check()
+        index.open()
+    except (FormatError, StoreError) as exc:
+        at = Path(exc.path) if isinstance(exc, FormatError) else index.path
+        what = exc.what if isinstance(exc, FormatError) else exc
+        yield Problem(at, f"{what} ({exc.hint})")
 
 
 def _segment(segment: Segment, crawldb: CrawlDb | None) -> Generator[Problem, None, bool]:

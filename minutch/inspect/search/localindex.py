@@ -1,32 +1,39 @@
 """Opens the local index on disk: a tantivy index, and a stamp with the version that has written it.
 
     crawl/index/current/              tantivy's files
-    crawl/index/current/minutch.json  {"format": …, "tantivy": "0.27.0"}
+    crawl/index/current/minutch.json  {"format": …, "tantivy": "0.27.0", "files": …}
     crawl/index/.locked               while somebody writes
 
 tantivy reads what it has written itself and little else. An index of another version, or of other
-fields, is made again from the segments, with `minutch.index.local.rebuild` (see `rebuild_command`).
+fields, or a damaged one, is made again from the segments, with `minutch.index.local.rebuild` (see
+`rebuild_command`). `indexfiles` checks files before tantivy has them; `files` are those that need
+no more of it.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 import tantivy
 
-from minutch.errors import FormatError, StoreError
+from minutch.errors import FormatError, MinutchError, StoreError
 from minutch.inspect.search import fields
+from minutch.inspect.search.indexfiles import META, check
 from minutch.processwide import command_line
 from minutch.work.tables.database import Database
 
 STAMP: Final = "minutch.json"
-META: Final = "meta.json"
 FORMAT: Final = 1
 """Counts the changes of `fields` that older indexes can't be read with."""
 REBUILD_PROPERTY: Final = "minutch.index.local.rebuild"
+_TRIES: Final = 5
+"""Commits that may take place while the files are checked."""
 
 
 class LocalIndex(Database):
@@ -56,7 +63,9 @@ class LocalIndex(Database):
         return found
 
     def require(self) -> None:
-        """Raises StoreError if there is no index, or one that this version can't use."""
+        """Raises StoreError if there is no index, or one that this version can't use; FormatError
+        (damage).
+        """
         if not self.path.is_dir():
             raise StoreError(
                 f"Input path does not exist: {self.path}",
@@ -68,18 +77,17 @@ class LocalIndex(Database):
                 hint=f"`{command_line('index')}` makes an index of a crawl",
             )
         made = self._stamp()
-        if made.get("format") != FORMAT or not self._is_compatible():
+        compatible = made.get("format") == FORMAT
+        if compatible:
+            self.check(made.get("files"))
+            with self.reading():
+                compatible = tantivy.Index.is_compatible(str(self.current))
+        if not compatible:
             raise StoreError(
                 f"{self.path} was written by another version ({self._made_by()}; this one has"
                 f" format {FORMAT}, tantivy {version('tantivy')})",
                 hint=f"make it again from the segments: {self.rebuild_command()}",
             )
-
-    def _is_compatible(self) -> bool:
-        try:
-            return bool(tantivy.Index.is_compatible(str(self.current)))
-        except ValueError as exc:
-            raise FormatError(f"the index can't be read: {exc}", path=self.current / META) from exc
 
     def rebuild_command(self) -> str:
         """The command that makes the index again."""
@@ -92,7 +100,42 @@ class LocalIndex(Database):
     def open(self) -> tantivy.Index:
         """Opens the index as it is now. Raises StoreError, FormatError."""
         self.require()
-        return opened(self.current)
+        with self.reading():
+            return opened(self.current)
+
+    def check(self, known: object = None) -> None:
+        """Reads all files of the index but those that are as `known` has them. Raises FormatError,
+        with a hint.
+        """
+        with self.reading():
+            for _ in range(_TRIES):
+                before = self.state()
+                try:
+                    check(self.current, known if isinstance(known, Mapping) else {})
+                    return
+                except FileNotFoundError:
+                    if self.state() == before:
+                        raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Translates the errors of tantivy, its panics among them, to FormatError, and says what to
+        do about them.
+        """
+        try:
+            try:
+                yield
+            except (ValueError, OSError) as exc:
+                if isinstance(exc, MinutchError):
+                    raise
+                raise FormatError(f"the index can't be read: {exc}", path=self.current) from exc
+            except BaseException as exc:
+                if not is_panic(exc):
+                    raise
+                raise FormatError(f"the index can't be read: {exc}", path=self.current) from exc
+        except FormatError as exc:
+            exc.hint = f"make it again from the segments: {self.rebuild_command()}"
+            raise
 
     def state(self) -> tuple[int, int, int]:
         """Returns a value that is different after every commit."""
@@ -104,22 +147,35 @@ class LocalIndex(Database):
         return found.st_ino, found.st_mtime_ns, found.st_size
 
 
+def is_panic(error: BaseException) -> bool:
+    """Returns True for a panic of tantivy's, whose class can't be imported and is no Exception."""
+    return type(error).__name__ == "PanicException"
+
+
 def opened(folder: Path) -> tantivy.Index:
-    """Opens the tantivy index in a folder. Raises FormatError."""
-    try:
-        index = tantivy.Index.open(str(folder))
-        index.config_reader("manual")
-        fields.register(index)
-    except (ValueError, OSError) as exc:
-        raise FormatError(f"the index can't be read: {exc}", path=folder) from exc
+    """Opens the tantivy index in a folder. Raises ValueError, FormatError."""
+    index = tantivy.Index.open(str(folder))
+    if index.schema != fields.schema():
+        raise FormatError("other fields than those of an index of pages", path=folder / META)
+    index.config_reader("manual")
+    fields.register(index)
     return index
 
 
 def created(folder: Path) -> tantivy.Index:
     """Creates an empty index in an empty folder."""
-    (folder / STAMP).write_text(
-        json.dumps({"format": FORMAT, "tantivy": version("tantivy")}) + "\n", encoding="utf-8"
-    )
     index = tantivy.Index(fields.schema(), str(folder))
+    stamp(folder)
     fields.register(index)
     return index
+
+
+def stamp(folder: Path) -> None:
+    """Writes the stamp of an index that this process has just written. Raises FormatError."""
+    made = {"format": FORMAT, "tantivy": version("tantivy"), "files": check(folder, None)}
+    new = folder / f"{STAMP}.new"
+    with new.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(made) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(folder / STAMP)

@@ -125,8 +125,9 @@ class Searcher:
         self.place = LocalIndex(path)
         self._state = self.place.state()
         self._index = self.place.open()
-        self._searcher = self._index.searcher()
-        self.languages = self._shares()
+        with self.place.reading():
+            self._searcher = self._index.searcher()
+            self.languages = self._shares()
 
     def _shares(self) -> dict[str, float]:
         """Returns the languages with a stemmer, and the share of all documents of each."""
@@ -148,39 +149,43 @@ class Searcher:
 
     def search(self, text: str, options: SearchOptions = _DEFAULTS) -> Results:
         """Returns the hits of a query, best first."""
-        wanted, errors = self._parsed(queries.rewritten(text, self.languages))
-        if wanted is None:
-            return Results([], 0, self.count, [], errors)
-        chosen = wanted
-        if options.host:
-            only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
-            chosen = tantivy.Query.boolean_query(
-                [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
-            )
-        offset = min(max(options.offset, 0), DEEPEST)
-        found = self._searcher.search(chosen, max(options.limit, 1), offset=offset)
-        marker = _Marker(self._searcher, wanted, self._index.schema)
-        hits = [self._hit(score, address, marker) for score, address in found.hits]
-        count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
-        hosts = self._hosts(wanted) if options.count_hosts else []
-        return Results(hits[: options.limit], count, self.count, hosts, errors)
+        with self.place.reading():
+            wanted, errors = self._parsed(queries.rewritten(text, self.languages))
+            if wanted is None:
+                return Results([], 0, self.count, [], errors)
+            chosen = wanted
+            if options.host:
+                only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
+                chosen = tantivy.Query.boolean_query(
+                    [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
+                )
+            offset = min(max(options.offset, 0), DEEPEST)
+            found = self._searcher.search(chosen, max(options.limit, 1), offset=offset)
+            marker = _Marker(self._searcher, wanted, self._index.schema)
+            hits = [self._hit(score, address, marker) for score, address in found.hits]
+            count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
+            hosts = self._hosts(wanted) if options.count_hosts else []
+            return Results(hits[: options.limit], count, self.count, hosts, errors)
 
     def newest_hits(self, limit: int) -> list[Hit]:
         """Returns the pages that were fetched last."""
         every = tantivy.Query.all_query()
-        found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
-        marker = _Marker(self._searcher, every, self._index.schema)
-        return [self._hit(0, address, marker) for _, address in found.hits]
+        with self.place.reading():
+            found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
+            marker = _Marker(self._searcher, every, self._index.schema)
+            return [self._hit(0, address, marker) for _, address in found.hits]
 
     def hosts(self) -> list[tuple[str, int]]:
         """Returns the hosts with the most documents, and their numbers."""
-        return self._hosts(tantivy.Query.all_query())
+        with self.place.reading():
+            return self._hosts(tantivy.Query.all_query())
 
     def host_count(self) -> int:
         """Returns the number of hosts; of very many, nearly."""
         counted = {"hosts": {"cardinality": {"field": "host"}}}
-        found = self._searcher.aggregate(tantivy.Query.all_query(), counted)
-        return int(found["hosts"]["value"])
+        with self.place.reading():
+            found = self._searcher.aggregate(tantivy.Query.all_query(), counted)
+            return int(found["hosts"]["value"])
 
     def texts_like(self, word: str) -> Iterator[str]:
         """Yields titles and contents of pages that have a word much like this one."""
@@ -194,10 +199,11 @@ class Searcher:
             )
             for name in queries.default_fields(self.languages)
         ]
-        for _, address in self._searcher.search(tantivy.Query.boolean_query(like), _LIKE).hits:
-            stored = self._searcher.doc(address).to_dict()
-            for name in (*_those_of("title", stored), *_those_of("content", stored)):
-                yield unpaired(str(stored[name][0]))
+        with self.place.reading():
+            for _, address in self._searcher.search(tantivy.Query.boolean_query(like), _LIKE).hits:
+                stored = self._searcher.doc(address).to_dict()
+                for name in (*_those_of("title", stored), *_those_of("content", stored)):
+                    yield unpaired(str(stored[name][0]))
 
     def _parsed(self, text: str) -> tuple[tantivy.Query | None, list[str]]:
         if not text.strip():
