@@ -43,6 +43,7 @@ pytestmark = [
 SPARK = {"minutch__engine": "spark", "spark__master": "local[2]"}
 _TIMES = re.compile(
     r"\b1[0-9]{12}\b|\w{3}, .{20} GMT|\w{3} \w{3} .{11} UTC [0-9]{4}|(?<=_rs_=)[0-9]+"
+    r"|(?<=_validators_=)[0-9a-f-]+ [0-9]+"
 )
 
 
