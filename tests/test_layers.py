@@ -28,6 +28,7 @@ RUN = (*flow.commands().values(), *flow.CLASSES)
 COMMANDS = {command.module for command in RUN}
 
 PLUGIN_MAY = {
+    "charsets",
     "clock",
     "conf",
     "errors",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from minutch.charsets import UTF_8, Charset
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput, DataOutput, java_string
 from minutch.hadoop.formats.writables import Writable
@@ -69,13 +70,13 @@ class Content(Writable):
         self.metadata.write(behind)
         return b"".join((before.buf, self.content, behind.buf))
 
-    def to_string(self, charset: str = "utf-8") -> str:
+    def to_string(self, charset: Charset = UTF_8) -> str:
         """Content.toString(charset): bytes that are not of `charset` become U+FFFD."""
         head = (
             f"Version: {self.version}\nurl: {self.url}\nbase: {self.base}\ncontentType:"
             f" {self.content_type}\nmetadata: {self.metadata}\nContent:\n"
         )
-        return java_string(head) + self.content.decode(charset, "replace")
+        return java_string(head) + charset.decode(self.content, keep_mark=True)
 
     def __str__(self) -> str:
         return self.to_string()

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from functools import cached_property, lru_cache
 
+from minutch.charsets import UTF_8, Charset
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.urls.parts import Url, parse
@@ -39,7 +40,7 @@ class Resolver:
     URL. The charset of the document changes nothing here.
     """
 
-    def __init__(self, base: str, codec: str = "utf-8") -> None:
+    def __init__(self, base: str, charset: Charset = UTF_8) -> None:
         self.base = base
         self._base = hosted(parse(base))
 
@@ -164,15 +165,15 @@ def resolve(base: str, target: str) -> str:
 class WhatwgResolver:
     """Resolves targets as browsers do: by the WHATWG URL standard, with the library upa-url.
 
-    `base` may be empty, then targets must be absolute. `codec` is Python's for the charset of the
-    document, in which queries are encoded.
+    `base` may be empty, then targets must be absolute. `charset` is the document's, in which
+    queries are encoded.
     """
 
-    __slots__ = ("_codec", "base")
+    __slots__ = ("_charset", "base")
 
-    def __init__(self, base: str, codec: str = "utf-8") -> None:
+    def __init__(self, base: str, charset: Charset = UTF_8) -> None:
         self.base = base
-        self._codec = "utf-8" if codec.startswith("utf") else codec
+        self._charset = UTF_8 if charset.is_wide else charset
 
     def based(self, href: str) -> WhatwgResolver:
         """Returns the resolver of a page with this base element; UrlError for one that does not
@@ -181,33 +182,33 @@ class WhatwgResolver:
         base = self.resolve(href)
         if base.startswith(_NO_BASE):
             raise UrlError(f"not for a base element: {base[:80]}")
-        return WhatwgResolver(base, self._codec)
+        return WhatwgResolver(base, self._charset)
 
     def resolve(self, target: str) -> str:
         """Returns the absolute URL of `target`; UrlError if there is none."""
         from upa_url import URL
 
-        if self._codec != "utf-8" and not target.isascii():
-            target = _with_encoded_query(target, self._codec)
+        if self._charset != UTF_8 and not target.isascii():
+            target = _with_encoded_query(target, self._charset)
         try:
             return str(URL(target, self.base).href if self.base else URL(target).href)
         except (RuntimeError, ValueError) as exc:  # upa-url reports every failure as RuntimeError
             raise UrlError(f"can't resolve {target!r} against {self.base!r}: {exc}") from exc
 
 
-def _with_encoded_query(target: str, codec: str) -> str:
+def _with_encoded_query(target: str, charset: Charset) -> str:
     """Returns a target with its query percent-encoded after encoding (URL Standard, 1.3)."""
     before, sharp, fragment = target.translate(_REMOVED).strip(_BLANK).partition("#")
     start, mark, query = before.partition("?")
-    missing = {ord(char): f"\0{ord(char)}\0" for char in set(query) if not _has(codec, char)}
-    encoded = query.replace("\0", "%00").translate(missing).encode(codec)
+    missing = {ord(char): f"\0{ord(char)}\0" for char in set(query) if not _has(charset, char)}
+    encoded = charset.encode(query.replace("\0", "%00").translate(missing))
     return f"{start}{mark}{_ESCAPED.sub(_escape, encoded).decode('ascii')}{sharp}{fragment}"
 
 
-def _has(codec: str, char: str) -> bool:
+def _has(charset: Charset, char: str) -> bool:
     try:
-        char.encode(codec)
-    except UnicodeEncodeError:
+        charset.encode(char)
+    except UnicodeError:
         return False
     return True
 

@@ -81,7 +81,7 @@ class HtmlPages:
         if is_xhtml(header, content.content_type):
             markup = as_html(markup)
         document, page = self._extractor.read(markup, marked=marked)
-        own = self._resolver(content.base, charset.codec)
+        own = self._resolver(content.base, charset)
         resolver = self._based(own, document, page)
         tags = read_metatags(
             page.metas, content.base, resolver, self._agents, self._conf.clock.now()

@@ -21,7 +21,7 @@ from typing import Final
 
 from lxml import etree
 
-from minutch.cycle.parse.charsetlabels import Charset
+from minutch.charsets import Charset
 from minutch.errors import ParseError, UrlError
 from minutch.urls.resolve import Resolver
 

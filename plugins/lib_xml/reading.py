@@ -11,7 +11,7 @@ from typing import Final, TypedDict
 
 from lxml import etree
 
-from minutch.cycle.parse.charsetlabels import Charset
+from minutch.charsets import Charset
 from minutch.cycle.parse.xmltext import xml_text
 from minutch.errors import ParseError
 

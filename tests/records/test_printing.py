@@ -7,6 +7,7 @@ import zlib
 
 import pytest
 
+from minutch.charsets import LABELS
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataOutput, decode_text
 from minutch.hadoop.formats.writables import Text
@@ -63,7 +64,7 @@ def test_web_graph() -> None:
 
 def test_content_in_a_charset() -> None:
     content = Content("u", "b", b"gr\xfcn", "text/plain", Metadata.of({"k": "v"}))
-    assert content.to_string("latin-1").endswith("metadata: k=v\nContent:\ngrün")
+    assert content.to_string(LABELS["latin1"]).endswith("metadata: k=v\nContent:\ngrün")
     assert str(content).endswith("Content:\ngr\ufffdn")
     url = decode_text(b"http://a/\xff")
     bytes_ = Content(url, url, b"", "text/plain", Metadata.of({"k": url}))
@@ -73,7 +74,10 @@ def test_content_in_a_charset() -> None:
 @pytest.mark.parametrize(
     ("label", "charset"),
     [
-        ("windows-1251", "cp1251"),
+        ("windows-1251", "windows-1251"),
+        # names that Nutch stores, which are no labels of the standard
+        ("x-windows-949", "euc-kr"),
+        ("tis-620", "windows-874"),
         ("no-charset", "utf-8"),
         ("x\x00y", "utf-8"),
         # codecs of Python that are no charsets
@@ -82,7 +86,7 @@ def test_content_in_a_charset() -> None:
 )
 def test_the_charset_of_a_parse_is_one(label: str, charset: str) -> None:
     meta = Metadata.of({CHAR_ENCODING_FOR_CONVERSION_KEY: label})
-    assert ParseData(parse_meta=meta).charset == charset
+    assert ParseData(parse_meta=meta).charset.codec == charset
 
 
 def compressed_strings(*values: str) -> bytes:

@@ -24,9 +24,9 @@ from minutch.archives.dataset.metadatadoc import (
     success,
     was_attempted,
 )
+from minutch.charsets import Charset
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
-from minutch.cycle.parse.charsetlabels import Charset
 from minutch.cycle.parse.simhash import simhash
 from minutch.errors import FormatError, ParseError
 from minutch.records.content import Content

@@ -9,7 +9,7 @@ parsesegment, then pageparser, which takes one page through all steps.
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers
-    `charset`, `prescan`, `charsetlabels`         the charset of a page, and its names
+    `charset`, `prescan`                          the charset of a page
     `robotsdirectives`                            what a page forbids, and its header
     `xmltext`                                     the text of XML, its references mended
     `mime`, `mimerules`, `mimexml`                its media type

@@ -10,7 +10,7 @@ The first that says something wins:
        UTF-8 or nearly so, chardetng; for these there must be something that is not ASCII
     5. parser.character.encoding.default (windows-1252)
 
-Labels are read as `charsetlabels` says. Source: org.apache.nutch.util.EncodingDetector and
+Labels are read as `minutch.charsets` says. Source: org.apache.nutch.util.EncodingDetector and
 HtmlParser.sniffCharacterEncoding, with these differences: the byte order mark comes first, as in
 browsers (Nutch: last of the declarations), and the content of a page that declares nothing decides.
 Nutch takes the default for it and garbles such a page unless it is in windows-1252;
@@ -29,7 +29,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from minutch.cycle.parse.charsetlabels import Charset, lookup
+from minutch.charsets import LABELS, UTF_8, Charset, lookup
 from minutch.cycle.parse.prescan import BYTES as PRESCAN_BYTES
 from minutch.cycle.parse.prescan import declared_charset
 
@@ -75,7 +75,7 @@ _UTF16: Final = re.compile(rb"(?:(<\0[!?a-zA-Z]\0)|(\0<\0[!?a-zA-Z]))")
 
 _HEADER: Final = re.compile(r"charset=\s*([^;]*)", re.IGNORECASE)
 _XML: Final = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']\s*([A-Za-z][\w.:-]*)")
-_ESCAPE: Final = re.compile(rb"\x1b(?:\$[@B]|\([JI]|\$\(D)")
+_ESCAPE: Final = re.compile(rb"\x1b(?:\$[@B]|\([JI])")
 _MULTI_BYTE: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
 _VALID: Final = re.compile("[^\\x00-\\x7f\\ufffd]")
 _VALID_PER_BAD: Final = 8
@@ -134,7 +134,7 @@ def byte_order_mark(data: bytes) -> Charset | None:
     """Returns the charset that the first bytes of a document name; None if they do not."""
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return lookup(name)
+            return LABELS[name]
     return None
 
 
@@ -158,20 +158,19 @@ def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
     ASCII.
     """
     escaped = _ESCAPE.search(data)
-    japanese = lookup("iso-2022-jp")
-    if escaped and japanese and _decodes(data, japanese.codec):
-        return japanese, SURE
+    if escaped and "\ufffd" not in LABELS["iso-2022-jp"].decode(data)[:-2]:
+        return LABELS["iso-2022-jp"], SURE  # cut off within an escape, it ends in up to two U+FFFD
     utf16 = _UTF16.match(data)
     if utf16:
-        return _named("utf-16le" if utf16[1] else "utf-16be", SURE)
+        return LABELS["utf-16le" if utf16[1] else "utf-16be"], SURE
     if not _NON_ASCII.search(data):
         return None
     if declared := _of_xml(data):
         return declared, SURE
-    if _decodes(data, "utf-8") and (count := len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT))):
-        return _named("utf-8", SURE if count > 3 else LIKELY)
+    if _is_utf8(data) and (count := len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT))):
+        return UTF_8, SURE if count > 3 else LIKELY
     head = data[:GUESS_LIMIT]
-    return _named("utf-8", LIKELY) if _is_nearly_utf8(head) else _guess(head, tld)
+    return (UTF_8, LIKELY) if _is_nearly_utf8(head) else _guess(head, tld)
 
 
 def _of_xml(data: bytes) -> Charset | None:
@@ -189,17 +188,12 @@ def _is_nearly_utf8(data: bytes) -> bool:
     return bad * _VALID_PER_BAD <= len(_VALID.findall(text))
 
 
-def _named(name: str, confidence: int) -> tuple[Charset, int] | None:
-    charset = lookup(name)
-    return (charset, confidence) if charset else None
-
-
-def _decodes(data: bytes, codec: str) -> bool:
-    """Tells whether all bytes are valid in a charset; a page cut off by the content limit may end
-    within a character.
+def _is_utf8(data: bytes) -> bool:
+    """Tells whether all bytes are valid UTF-8; a page cut off by the content limit may end within a
+    character.
     """
     try:
-        getincrementaldecoder(codec)().decode(data)
+        getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:
         return False
     return True
@@ -211,4 +205,5 @@ def _guess(data: bytes, tld: str) -> tuple[Charset, int] | None:
     detector = EncodingDetector()
     detector.feed(data, last=False)  # it may be cut off
     hint = tld.lower().encode() if tld.isascii() and tld.isalpha() else None
-    return _named(detector.guess(tld=hint, allow_utf8=False), GUESSED)
+    guess = lookup(detector.guess(tld=hint, allow_utf8=False))
+    return (guess, GUESSED) if guess else None

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 from xml.parsers import expat
 
-from minutch.cycle.parse.charsetlabels import lookup
+from minutch.charsets import lookup
 from minutch.cycle.parse.mimerules import OCTET_STREAM, TEXT_PLAIN, XML, TypeRegistry, read_rules
 from minutch.errors import ConfigError
 from minutch.plugin.columns import map_distinct

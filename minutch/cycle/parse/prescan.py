@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from minutch.cycle.parse.charsetlabels import Charset, lookup
+from minutch.charsets import LABELS, UTF_8, Charset, lookup
 
 BYTES: Final = 8192
 """Bytes of a page that are searched (NUTCH-2042; browsers: 1024)."""
+
+_INSTEAD: Final = {"x-user-defined": LABELS["windows-1252"]}
 
 _B: Final = rb"[\t\n\f\r ]*+"
 _ATTRIBUTE: Final = (
@@ -56,8 +58,7 @@ def declared_charset(data: bytes) -> Charset | None:
         for label in _labels(attributes):
             found = lookup(label.decode("latin-1"))
             if found is not None:
-                wide = found.codec.startswith(("utf_16", "utf-16", "utf_32", "utf-32"))
-                return lookup("utf-8") if wide else found
+                return UTF_8 if found.is_wide else _INSTEAD.get(found.codec, found)
     return None
 
 

@@ -16,8 +16,8 @@ from html.entities import html5
 from typing import Final
 from xml.sax.saxutils import escape
 
+from minutch.charsets import UTF_8, Charset
 from minutch.cycle.parse.charset import byte_order_mark, guess_content
-from minutch.cycle.parse.charsetlabels import Charset, lookup
 
 _BEFORE: Final = "\ufeff \t\n\x0b\x0c\r\xa0"
 _DECLARATION: Final = re.compile(r"<\?xml\s[^>]*\?>", re.IGNORECASE)
@@ -45,10 +45,7 @@ def _charset(data: bytes, declared: Charset | None) -> Charset:
         return marked
     guess = guess_content(data)
     found = declared or (guess[0] if guess else None)
-    utf8 = lookup("utf-8")
-    assert utf8 is not None
-    wide = found is not None and found.codec.replace("-", "_").startswith(("utf_16", "utf_32"))
-    return utf8 if found is None or (wide and b"\0" not in data[:4]) else found
+    return UTF_8 if found is None or (found.is_wide and b"\0" not in data[:4]) else found
 
 
 def _mended(match: re.Match[str]) -> str:

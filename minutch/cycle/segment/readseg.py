@@ -15,6 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from minutch.charsets import UTF_8, Charset
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import (
     CONTENT,
@@ -147,9 +148,9 @@ def _dump_text(url: str, entries: Iterable[SegmentRecord], recode: bool) -> str:
     return "".join(texts)
 
 
-def _charset(values: Iterable[Writable]) -> str:
+def _charset(values: Iterable[Writable]) -> Charset:
     """Returns the charset of the last ParseData among `values`; UTF-8 if there is none."""
-    charset = "utf-8"
+    charset = UTF_8
     for value in values:
         if isinstance(value, ParseData):
             charset = value.charset

@@ -19,8 +19,8 @@ import re
 import zlib
 from typing import Final
 
+from minutch.charsets import UTF_8, Charset
 from minutch.cycle.parse.charset import byte_order_mark, from_header
-from minutch.cycle.parse.charsetlabels import Charset
 from minutch.cycle.parse.xmltext import xml_text
 from minutch.cycle.sitemap.sitemapurls import ListedUrls, Sitemap, SitemapIndex
 from minutch.cycle.sitemap.sitemapxml import read_xml
@@ -156,7 +156,7 @@ def _read_text(
     """
     sitemap = Sitemap(listed)
     charset = byte_order_mark(content) or declared
-    if charset is None or charset.codec.replace("-", "_") == "utf_8":
+    if charset is None or charset == UTF_8:
         text = _NOT_UTF8.sub(
             lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", content.decode("utf-8", "surrogateescape")
         )

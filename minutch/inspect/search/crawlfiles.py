@@ -11,10 +11,10 @@ from typing import Final
 
 import polars as pl
 
+from minutch.charsets import UTF_8
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.reasons import http_code, reason
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.parse.charsetlabels import lookup
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -226,13 +226,13 @@ def _stored(url: str, segment: Segment, content: Content) -> Stored:
     parsed, fetched = _last(segment, PARSE_DATA, url), _last(segment, CRAWL_FETCH, url)
     time = fetched.fetch_time if isinstance(fetched, CrawlDatum) else None
     kind = content.content_type.partition(";")[0].strip().lower()
-    charset = lookup(parsed.charset if isinstance(parsed, ParseData) else "utf-8")
+    charset = parsed.charset if isinstance(parsed, ParseData) else UTF_8
     text_only = False
     if kind in PICTURES:
         media_type, body = kind, content.content
     elif kind.startswith("text/") or kind in _TEXTUAL or kind.endswith(("+xml", "+json")):
         media_type = "text/html" if kind in HTML else TEXT
-        body = charset.to_utf8(content.content) if charset else content.content
+        body = charset.to_utf8(content.content)
         body = still(body) if media_type == "text/html" else body
     else:
         found = _last(segment, PARSE_TEXT, url)

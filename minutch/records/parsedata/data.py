@@ -9,12 +9,11 @@ ParseImpl    boolean canonical, ParseText, ParseData
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Self
 
+from minutch.charsets import UTF_8, Charset, lookup
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.hadoop.formats.writables import Writable
@@ -25,19 +24,6 @@ from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 
 VERSION = 5
-
-_PROBE = b"\xff \\ud800 +2AA-"
-"""Bytes of which UTF-7 and Python's own escapes make a half of a surrogate pair."""
-
-
-@lru_cache(maxsize=256)
-def _charset(label: str) -> str:
-    """Returns Python's name of a charset; "utf-8" where it is no charset, as `zlib` is none."""
-    try:
-        _PROBE.decode(label, "replace").encode("utf-8")
-        return codecs.lookup(label).name
-    except (LookupError, ValueError):
-        return "utf-8"
 
 
 @dataclass(slots=True)
@@ -59,18 +45,14 @@ class ParseData(Writable):
         return self.content_meta.field(name) if value is None else value
 
     @property
-    def charset(self) -> str:
-        """The charset that parsing found, by Python's name; UTF-8 if there is none or none known.
+    def charset(self) -> Charset:
+        """The charset that parsing found; UTF-8 if there is none or none known.
 
         Source: org.apache.nutch.segment.SegmentReader.getCharset.
         """
         meta = self.parse_meta
-        name = (
-            meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY)
-            or meta.first("Content-Encoding")
-            or "utf-8"
-        )
-        return _charset(name)
+        name = meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) or meta.first("Content-Encoding")
+        return lookup(name or "utf-8") or UTF_8
 
     @classmethod
     def read(cls, data: DataInput) -> Self:
