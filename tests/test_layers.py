@@ -35,6 +35,7 @@ PLUGIN_MAY = {
     "expressions",
     "hadoop",
     "kernels",
+    "mediatypes",
     "plugin",
     "processes",
     "records",

@@ -24,6 +24,8 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from minutch.mediatypes import essence
+
 MAX_BYTES = 500 * 1024
 """The least that a crawler has to read by RFC 9309, section 2.5."""
 MAX_LINE = 2083 * 8 - 1
@@ -110,7 +112,7 @@ def read_robots(
     if not content:
         return None
     text = _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", _decode(content))
-    is_html = content_type.lower().startswith("text/html") or _HTML.search(text) is not None
+    is_html = essence(content_type) == "text/html" or _HTML.search(text) is not None
     if is_html and _AGENT_LINE.search(text) is None:
         return None
     result = RobotsFile()

@@ -15,6 +15,8 @@ import re
 from html import escape
 from typing import Final
 
+from minutch.mediatypes import essence
+
 TYPE: Final = "application/xhtml+xml"
 
 _VOID: Final = frozenset(
@@ -33,7 +35,7 @@ _PREFIX: Final = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/19
 
 def is_xhtml(header: str | None, media_type: str) -> bool:
     """Returns True for a page that is served as XHTML or, where nobody says, looks like it."""
-    return (header or media_type).lstrip().lower().startswith(TYPE)
+    return essence(header or media_type) == TYPE
 
 
 def as_html(data: bytes) -> bytes:

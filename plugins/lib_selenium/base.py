@@ -26,6 +26,7 @@ import httpx
 
 from minutch.conf import Configuration
 from minutch.hadoop.formats.writables import Text
+from minutch.mediatypes import essence
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import TRUNCATED_KEY, TRUNCATED_REASON_KEY
 from minutch.urls.parts import Url, parse
@@ -40,7 +41,7 @@ from .settings import BrowserSettings
 log = logging.getLogger(__name__)
 
 _OK: Final = 200
-_HTML: Final = ("text/html", "application/xhtml")
+_HTML: Final = ("text/html", "application/xhtml+xml")
 _COOKIE: Final = Text("Cookie")
 
 
@@ -63,8 +64,8 @@ class BrowserHttp(HttpBase):
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
         """Returns the page as the browser shows it. Raises httpx.TransportError."""
         answer = await self.fetch(url, datum)
-        kind = (answer.header("Content-Type") or "").lower()
-        if answer.code != _OK or not any(html in kind for html in _HTML):
+        kind = essence(answer.header("Content-Type") or "")
+        if answer.code != _OK or kind not in _HTML:
             return answer
         limit = self.settings.content_limit
         async with self.browser.page(self._load, self.settings.user_agents[0], limit) as page:
@@ -128,7 +129,7 @@ class BrowserHttp(HttpBase):
             return replace(answer, moved=shown.moved)
         limit, metadata = self.settings.content_limit, answer.metadata
         body = shown.text.encode("utf-8", "replace")
-        metadata.set("Content-Type", f"{kind.partition(';')[0].strip()}; charset=UTF-8")
+        metadata.set("Content-Type", f"{kind}; charset=UTF-8")
         metadata.set(
             TRUNCATED_KEY, "false"
         )  # else Content-Length, which is that of what came, would speak against it

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from minutch.charsets import lookup
 from minutch.conf import Configuration
-from minutch.cycle.parse.charset import from_header
 from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.errors import ConfigError
 from minutch.plugin.points import Parse, Parser, ParseResult
@@ -42,7 +42,7 @@ class ExtParser(Parser):
         self._command = _arguments(parameters.get("command", ""))
         self._timeout = int(parameters.get("timeout") or TIMEOUT)
         name = parameters.get("encoding") or "utf-8"
-        charset = from_header(f"charset={name}")
+        charset = lookup(name)
         if charset is None:
             raise ConfigError(f"parse-ext: unknown encoding {name!r}")
         self._charset = charset

@@ -28,6 +28,7 @@ from typing import Any, Final
 
 from minutch.cycle.parse.charset import Clue
 from minutch.hadoop.formats.writables import Text
+from minutch.mediatypes import essence
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus as protocol
 from minutch.records.content import Content
@@ -208,7 +209,7 @@ def success(
     record["content_len"] = size
     if content is None or not 200 <= answer.result < 300:
         return record
-    declared = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    declared = essence(answer.headers.get("content-type", ""))
     record["mime_type"] = declared or content.content_type
     record["download_size"] = size
     if truncated:

@@ -29,6 +29,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.simhash import simhash
 from minutch.errors import FormatError, ParseError
+from minutch.mediatypes import essence
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsetext import ParseText
@@ -125,7 +126,7 @@ class MetadataTask:
 
         Markup is read only if it was parsed before: what a parse gave up might never end.
         """
-        kind, data = content.content_type.partition(";")[0].strip().lower(), content.content
+        kind, data = essence(content.content_type), content.content
         if not (kind.startswith("text/") or kind in HTML + FEEDS + XML):
             return Document(), None
         charset, detector = self._charset(content, kind)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from minutch.mediatypes import essence
 from minutch.urls.parts import host_of
 from minutch.warc.reading.visits import Visit
 
@@ -43,7 +44,7 @@ class VisitFilter:
             _is_status(f"{status:03}", wanted) for wanted in self.statuses
         ):
             return False
-        declared = media_type.partition(";")[0].strip().lower()
+        declared = essence(media_type)
         return not self.types or any(_is_type(declared, wanted) for wanted in self.types)
 
     def matches(self, visit: Visit) -> bool:

@@ -12,6 +12,7 @@ from minutch.archives.web.watfiles import HTML, facts_of
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.errors import StoreError
 from minutch.job import Counters, Progress
+from minutch.mediatypes import essence
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.warc.reading.archivefiles import ZSTD, ArchiveFile
@@ -107,7 +108,7 @@ class HtmlPageFinder:
         if visit.kind is not VisitKind.ANSWER or visit.status != _OK or visit.method != "GET":
             return
         content = self._protocol.replayed(visit.url, CrawlDatum(), visit).content
-        if content is not None and content.content_type.partition(";")[0].strip().lower() in HTML:
+        if content is not None and essence(content.content_type) in HTML:
             text = self._text[1] if self._text is not None and self._text[0] == visit.url else None
             self._add(visit.url, visit.time, self._title(content), text)
             self.count += 1

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minutch.commands.service.confinedpaths import Refused
 from minutch.commands.service.openapi import JSON
+from minutch.mediatypes import essence
 from minutch.web.requestchecks import headers_of
 
 LARGEST: Final = 8 << 20
@@ -25,7 +26,7 @@ class Bounds:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = headers_of(scope) or {}
-        content = headers.get("content-type", "").partition(";")[0].strip().lower()
+        content = essence(headers.get("content-type", ""))
         if scope["method"] == "POST" and content != JSON:
             await PlainTextResponse(f"expected {JSON}", 415)(scope, receive, send)
             return

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Final
 from minutch.charsets import LABELS, UTF_8, Charset, lookup
 from minutch.cycle.parse.prescan import BYTES as PRESCAN_BYTES
 from minutch.cycle.parse.prescan import declared_charset
+from minutch.mediatypes import parameters
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -73,7 +74,6 @@ _DETECTABLE: Final = frozenset(
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 _UTF16: Final = re.compile(rb"(?:(<\0[!?a-zA-Z]\0)|(\0<\0[!?a-zA-Z]))")
 
-_HEADER: Final = re.compile(r"charset=\s*([^;]*)", re.IGNORECASE)
 _XML: Final = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']\s*([A-Za-z][\w.:-]*)")
 _ESCAPE: Final = re.compile(rb"\x1b(?:\$[@B]|\([JI])")
 _MULTI_BYTE: Final = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
@@ -139,15 +139,13 @@ def byte_order_mark(data: bytes) -> Charset | None:
 
 
 def from_header(value: str) -> Charset | None:
-    """Returns the charset that a Content-Type header names
-    (EncodingDetector.parseCharacterEncoding), None if unknown.
-    """
+    """Returns the charset that a Content-Type header names, None if unknown."""
     return _kept_from_header(value) if len(value) <= _LONGEST_KEPT else _from_header(value)
 
 
 def _from_header(value: str) -> Charset | None:
-    match = _HEADER.search(value)
-    return lookup(match[1].strip().strip('"')) if match else None
+    label = parameters(value).get("charset")
+    return None if label is None else lookup(label)
 
 
 _kept_from_header = lru_cache(maxsize=512)(_from_header)

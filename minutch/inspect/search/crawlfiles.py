@@ -27,6 +27,7 @@ from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import Text
 from minutch.inspect.query.links import newest_links
 from minutch.inspect.search.stillpage import still
+from minutch.mediatypes import essence
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Inlink
@@ -225,7 +226,7 @@ def _parse_words(status: ParseStatus) -> str:
 def _stored(url: str, segment: Segment, content: Content) -> Stored:
     parsed, fetched = _last(segment, PARSE_DATA, url), _last(segment, CRAWL_FETCH, url)
     time = fetched.fetch_time if isinstance(fetched, CrawlDatum) else None
-    kind = content.content_type.partition(";")[0].strip().lower()
+    kind = essence(content.content_type)
     charset = parsed.charset if isinstance(parsed, ParseData) else UTF_8
     text_only = False
     if kind in PICTURES:
