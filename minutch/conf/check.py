@@ -91,6 +91,7 @@ _KINDS: Final = (
     ),
 )
 """Pattern of a default, pattern of the values that its property may have, name of the kind."""
+_REFERENCE: Final = re.compile(r"\$\{([^${}]+)\}")
 _TRUTHS: Final = {
     "yes": "true",
     "on": "true",
@@ -133,7 +134,7 @@ def _check_kind(conf: Configuration, name: str) -> None:
 
 
 def _check_type(conf: Configuration, name: str, default: str) -> None:
-    value, default = (conf.get(name) or "").strip(), conf.expand(default).strip()
+    value, default = (conf.get(name) or "").strip(), _shipped(conf, default)
     for like, allowed, kind in _KINDS[2:] if name in FLOATS else _KINDS:
         if like.fullmatch(default) or (name in FLOATS and default.isdigit()):
             if value and not allowed.fullmatch(value):
@@ -141,6 +142,15 @@ def _check_type(conf: Configuration, name: str, default: str) -> None:
                 hint = f"did you mean {meant}?" if meant else f"the default is {default}"
                 raise ConfigError(str(conf.wrong(name, kind, value)), hint=hint)
             return
+
+
+def _shipped(conf: Configuration, default: str) -> str:
+    """Returns a default that is another's value as that other's default: what the user has set there
+    says nothing of the kind, as a whole number of seconds where fractions may be.
+    """
+    while (other := _REFERENCE.fullmatch(default)) is not None:
+        default = conf.default(other[1]) or ""
+    return default.strip()
 
 
 def _check_divided(conf: Configuration) -> None:

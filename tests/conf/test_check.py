@@ -95,6 +95,16 @@ def test_right_types(name: str, value: str, caplog: pytest.LogCaptureFixture) ->
     assert caplog.messages == []
 
 
+def test_a_default_that_is_anothers_value_is_of_its_kind(caplog: pytest.LogCaptureFixture) -> None:
+    """A delay of 1 s is no sign that another delay has to be a whole number."""
+    for name in ("fetcher.min.crawl.delay", "fetcher.exceptions.per.queue.delay"):
+        for value in ("0.5", "2", "1.5f", "1e1"):
+            check(Configuration.load([], overrides={"fetcher.server.delay": "1", name: value}))
+        with pytest.raises(ConfigError, match=rf"^{name} .*: expected a number, found 'soon'$"):
+            check(Configuration.load([], overrides={"fetcher.server.delay": "1", name: "soon"}))
+    assert caplog.messages == []
+
+
 def test_links_of_parse_and_of_invertlinks(caplog: pytest.LogCaptureFixture) -> None:
     check(Configuration.load([], overrides={"db.ignore.internal.links": "true"}))
     assert caplog.messages == []
