@@ -145,8 +145,8 @@ def _check_type(conf: Configuration, name: str, default: str) -> None:
 
 
 def _shipped(conf: Configuration, default: str) -> str:
-    """Returns a default that is another's value as that other's default: what the user has set there
-    says nothing of the kind, as a whole number of seconds where fractions may be.
+    """Returns a default that is another's value as that other's default: what the user has set
+    there says nothing of the kind, as a whole number of seconds where fractions may be.
     """
     while (other := _REFERENCE.fullmatch(default)) is not None:
         default = conf.default(other[1]) or ""

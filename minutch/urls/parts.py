@@ -235,8 +235,14 @@ def _split_authority(spec: str, authority: str) -> tuple[str | None, str, int]:
 
 
 def _split_literal(spec: str, text: str) -> tuple[str, int]:
-    """Host and port of `[IPv6]` or `[IPv6]:port`."""
+    """Host and port of `[IPv6]` or `[IPv6]:port`.
+
+    An address with a scope (`%eth0`), which the JDK takes, means nothing outside of one machine and
+    is no host (URL Standard, 3.1; RFC 9844): in one round it was asked for, in the next malformed.
+    """
     end = text.find("]")
+    if "%" in text[: end + 1]:
+        raise UrlError(f"address {text[: end + 1]!r} with a scope in {spec}")
     if end <= 2 or not is_ipv6(text[1:end]):
         raise UrlError(f"invalid host {text!r} in {spec}")
     rest = text[end + 1 :]

@@ -278,14 +278,15 @@ class HttpBase(Protocol):
         )
 
     async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
-        """Sends one request; a host in another script is asked for in ASCII. Raises
+        """Sends one request; a host is asked for by its one form, however it is spelled (with a
+        dot behind it a server may not know its own certificate, or name). Raises
         httpx.TransportError if there is no usable answer.
         """
-        if url.host.isascii():
+        host = canonical_host(url.host)
+        if host == url.host:
             return await self._fetch(url, datum, content_limit)
         try:
-            ascii_url = url._replace(host=canonical_host(url.host))
-            return await self._fetch(ascii_url, datum, content_limit)
+            return await self._fetch(url._replace(host=host), datum, content_limit)
         except UnknownHost:
             raise UnknownHost(url.host) from None
 

@@ -35,6 +35,7 @@ import httpx
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url
 
 from .loginform import LoginForm, read_form
@@ -101,7 +102,7 @@ class Scope:
         port = url.default_port if url.port == -1 else url.port
         return (
             not self.is_default
-            and self.host in (ANY_HOST, url.host.lower())
+            and self.host in (ANY_HOST, canonical_host(url.host))
             and self.port in (None, port)
         )
 
@@ -220,7 +221,7 @@ def authorized(
 
 
 def _server(url: Url) -> tuple[str, str, int]:
-    return url.protocol, url.host.lower(), url.port
+    return url.protocol, canonical_host(url.host), url.port
 
 
 def _scopes_of_realms(conf: Configuration) -> list[Scope]:
@@ -230,7 +231,8 @@ def _scopes_of_realms(conf: Configuration) -> list[Scope]:
         realm = name.removeprefix(_BASIC).removesuffix(".user")
         if len(realm) == len(name) - len(_BASIC) - len(".user"):
             user, password = conf.get(name, ""), conf.get(f"{_BASIC}{realm}.password", "")
-            hosts = conf.get(f"{_BASIC}{realm}.host", "").lower().replace(",", " ").split()
+            names = conf.get(f"{_BASIC}{realm}.host", "").replace(",", " ").split()
+            hosts = list(map(canonical_host, names))
             if not hosts:
                 log.warning(
                     "the password of %s is sent to nobody: %s%s.host has to name the host, or be"
@@ -268,7 +270,7 @@ def _read_scopes(element: ElementTree.Element, path: Path) -> Iterable[Scope]:
         port = child.get("port") or ""
         if port and not port.lstrip("-").isdecimal():
             raise ConfigError(f"{path}: port: expected a number, found {port}")
-        host = (child.get("host") or "").lower()
+        host = canonical_host(child.get("host") or "")
         if not host and child.tag == "authscope":
             log.warning(
                 "%s: the password of %s is sent to nobody: <authscope> has to name the host, or"

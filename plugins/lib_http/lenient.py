@@ -107,8 +107,9 @@ async def _connect(
         if not accepts(address):
             failure = ForbiddenAddress(address)
             continue
+        name = order.host.removesuffix(".") if tls else None  # RFC 6066, 3
         opening = asyncio.open_connection(
-            address, port, ssl=tls, server_hostname=order.host if tls else None, limit=_PIECE
+            address, port, ssl=tls, server_hostname=name, limit=_PIECE
         )
         try:
             reader, writer = await asyncio.wait_for(opening, settings.connect_timeout / 1000)

@@ -22,6 +22,7 @@ from xml.etree import ElementTree
 import httpx
 
 from minutch.errors import ConfigError, UrlError
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
 
 log = logging.getLogger(__name__)
@@ -96,18 +97,18 @@ class Sessions:
     """
 
     def __init__(self, forms: tuple[LoginForm, ...], send: Send) -> None:
-        self._waiting = {form.url.host.lower(): form for form in forms}
+        self._waiting = {canonical_host(form.url.host): form for form in forms}
         self._send = send
         self._cookies: dict[str, dict[str, str]] = {}
 
     def cookie(self, host: str) -> str | None:
         """Returns the Cookie header for a host."""
-        cookies = self._cookies.get(host.lower())
+        cookies = self._cookies.get(canonical_host(host))
         return "; ".join(f"{name}={value}" for name, value in cookies.items()) if cookies else None
 
     async def enter(self, host: str) -> None:
         """Logs in if there is a form for this host."""
-        form = self._waiting.pop(host.lower(), None) if self._waiting else None
+        form = self._waiting.pop(canonical_host(host), None) if self._waiting else None
         if form is None:
             return
         try:
@@ -138,7 +139,7 @@ class Sessions:
         self, method: str, url: Url, headers: Mapping[str, str], content: bytes
     ) -> httpx.Response:
         response = await self._send(method, url, headers, content)
-        jar = self._cookies.setdefault(url.host.lower(), {})
+        jar = self._cookies.setdefault(canonical_host(url.host), {})
         for line in response.headers.get_list("set-cookie"):
             try:
                 parsed = SimpleCookie(line)

@@ -38,6 +38,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules
 from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
@@ -391,4 +392,4 @@ def _key_of(start: str) -> str:
 def cache_key(url: Url) -> str:
     """Rules belong to scheme, host and port."""
     port = url.default_port if url.port == -1 else url.port
-    return f"{url.protocol}:{url.host.lower()}:{port}"
+    return f"{url.protocol}:{canonical_host(url.host)}:{port}"

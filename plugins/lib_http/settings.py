@@ -15,6 +15,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url
 
 from .curlslot import CurlSettings
@@ -80,7 +81,7 @@ class ProxySettings:
             login = f"{quote(user, safe='')}:{quote(conf.get('http.proxy.password', ''), safe='')}@"
         url = f"{_PROXY_SCHEMES[kind]}://{login}{host}:{conf.get_int('http.proxy.port', 8080)}"
         exceptions = tuple(
-            name for name in conf.get_strings("http.proxy.exception.list") if name.strip()
+            name.lower() for name in conf.get_strings("http.proxy.exception.list") if name.strip()
         )
         return cls(url, exceptions)
 
@@ -185,7 +186,7 @@ class HttpSettings:
 
     def cookie_for(self, url: Url) -> str | None:
         """Returns the cookie of the file for this host."""
-        return self.cookies.get(url.host)
+        return self.cookies.get(canonical_host(url.host))
 
     def curl(self) -> CurlSettings:
         """Returns the part that the transport needs."""
@@ -269,7 +270,7 @@ def _host_cookies(conf: Configuration) -> dict[str, str]:
             continue
         fields = line.split("\t")
         if len(fields) == 2:
-            cookies[fields[0]] = fields[1]
+            cookies[canonical_host(fields[0])] = fields[1]
         else:
             log.warning("%s, line %d: expected <host> <tab> <cookie>: %s", name, number, line)
     return cookies

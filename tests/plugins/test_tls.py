@@ -182,6 +182,34 @@ async def test_old_versions_are_spoken_if_asked_for(authority: tuple[trustme.CA,
     assert versions(taken)[0] == "http/1.1,TLSv1"
 
 
+@pytest.mark.parametrize("head", [b"Content-Length: 4", b"no header at all"])
+async def test_a_dot_behind_the_host_is_not_shown(
+    authority: tuple[trustme.CA, Path], head: bytes
+) -> None:
+    """RFC 6066, 3: not in the handshake, where a server does not know itself by it, nor later; for
+    heads that libcurl refuses, too.
+    """
+    ca, path = authority
+    context, names, asked = server_side(ca), [], []
+    context.sni_callback = lambda _, name, __: names.append(name)
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str
+    ) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n%s\r\n\r\npage" % head)
+
+    with MisbehavingServer(tls=context, answer_all=answer) as server:
+        protocol = Http(conf_for(http__tls__ca__file=str(path)), {})
+        url = server.url("x", "LocalHost.")
+        outputs = [await protocol.get_protocol_output(url, CrawlDatum()) for _ in range(2)]
+        await protocol.close()
+    assert outputs[1].status.is_success, str(outputs[1].status)
+    assert outputs[1].content is not None and outputs[1].content.url == url
+    assert set(names) == {"localhost"}
+    assert all(b"Host: localhost:%d\r\n" % server.port in request for request in asked)
+
+
 # -- HTTP/2 ----------------------------------------------------------------------------------------
 
 

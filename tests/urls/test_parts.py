@@ -61,6 +61,8 @@ def test_parse(text: str, expected: Url) -> None:
         "http://[::1/",
         "http://[]/",
         "http://[1:2]/",
+        "http://[fe80::1%eth0]/",
+        "http://[::1%25lo]:9/",
         "http://[::1]x/",
         "http://a\tb/",
         "http://a\uff0fb/",

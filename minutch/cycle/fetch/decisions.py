@@ -26,6 +26,7 @@ from minutch.records.crawldatum import CrawlDatum, validators
 from minutch.records.metadata import CAPTURE, REPR_URL_KEY
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import domain_name
+from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import parse
 
 PERMANENT_REFRESH_SECONDS: Final = 5
@@ -218,7 +219,7 @@ def _may_see_cookie(url: str, target: str) -> bool:
     except UrlError:
         return False
     is_weaker = origin.protocol == "https" and new.protocol != "https"
-    return origin.host.lower() == new.host.lower() and not is_weaker
+    return canonical_host(origin.host) == canonical_host(new.host) and not is_weaker
 
 
 _MAX_DIGITS: Final = 12

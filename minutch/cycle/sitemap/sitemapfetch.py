@@ -26,11 +26,12 @@ from typing import Final, Self
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import Verdict, decide, leads_in
+from minutch.cycle.fetch.frontier.queuekey import host_name
 from minutch.cycle.fetch.settings import RobotsSettings, millis
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
 from minutch.cycle.sitemap.sitemapurls import SCHEMES, ListedUrls, Sitemap, SitemapIndex
-from minutch.errors import MinutchError, ParseError, UrlError
+from minutch.errors import MinutchError, ParseError
 from minutch.job import Counters
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
@@ -38,7 +39,6 @@ from minutch.plugin.repeats import output_of, rules_of
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.truncation import is_truncated
-from minutch.urls.parts import host_of
 from minutch.urls.resolve import WhatwgResolver, resolver_class
 from minutch.urls.robots import RobotRules
 
@@ -350,7 +350,7 @@ class Turns:
         """Waits for the turn of a URL's host; the next one begins `delay` ms after this one has
         ended.
         """
-        host = _host(url)
+        host = host_name(url)
         lock, users = self._locks.get(host, (asyncio.Lock(), 0))
         self._locks[host] = lock, users + 1
         try:
@@ -373,10 +373,3 @@ class Turns:
         if len(self._free_at) > _FORGET:
             now = self._clock.monotonic()
             self._free_at = {host: time for host, time in self._free_at.items() if time > now}
-
-
-def _host(url: str) -> str:
-    try:
-        return host_of(url) or ""
-    except UrlError:
-        return ""

@@ -200,8 +200,11 @@ def test_a_robots_txt_that_fails_rests_its_host_alone(
 
 
 @pytest.mark.parametrize("mode", ["byHost", "byDomain", "byIP"])
-def test_spellings_of_a_host_share_a_queue(tmp_path: Path, mode: str) -> None:
-    spellings = ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1"], ["localhost", "localhost."]
+def test_spellings_of_a_host_share_a_queue_and_its_rules(tmp_path: Path, mode: str) -> None:
+    spellings = (
+        ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "[::ffff:7f00:1]"],
+        ["localhost", "localhost."],
+    )
     with TimedServer(lambda host, path: NOT_FOUND if "robots" in path else page()) as server:
         for number, hosts in enumerate(spellings):
             server.asked.clear()
@@ -212,4 +215,5 @@ def test_spellings_of_a_host_share_a_queue(tmp_path: Path, mode: str) -> None:
             times = [asked.time for asked in server.asked if asked.path == "/x"]
             assert set(map(tuple, found.values())) == {("fetch_success",)}, found
             assert len(times) == len(hosts)
+            assert len([asked for asked in server.asked if asked.path == "/robots.txt"]) == 1
             assert min(after - before for before, after in pairwise(times)) > DELAY - EARLY
