@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -26,7 +26,6 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.turns import Visit
-from minutch.records import protocolstatus as codes
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum, validators
 from minutch.records.crawldatum.validators import Validators
@@ -44,18 +43,17 @@ from minutch.records.metadata import (
     TRUNCATED_REASON_KEY,
     Metadata,
 )
-from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
-from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolver_class
+from minutch.urls.resolve import resolver_class
 from minutch.urls.robots import KnownRobots, RobotRules
 
 from .addressrules import AddressRules
 from .credentials import Credentials, authorized
 from .curltransport import CurlRequest, CurlTransport
-from .dates import format_date, parse_date
+from .dates import format_date
 from .decoding import decode, decode_between, offered
-from .exchange import Answer, Reply, is_shorter, request_target
+from .exchange import Answer, Reply, is_shorter, odd_code, request_target, status_of
 from .failures import PUT_OFF, NoNameServer, UnknownHost, failed, java_text, put_off
 from .headers import SpellCheckedMetadata, field_values, unfold
 from .loginform import Sessions
@@ -80,28 +78,9 @@ _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """Characters that are removed from header values; a line break would begin another header."""
-_OK: Final = 200
 _SUCCESSES: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
 _NOT_MODIFIED: Final = 304
-_FIRST_REDIRECT: Final = 300
-_LAST_REDIRECT: Final = 399
-
-_REDIRECTS: Final = {
-    302: codes.TEMP_MOVED,
-    303: codes.TEMP_MOVED,
-    304: codes.NOTMODIFIED,
-    307: codes.TEMP_MOVED,
-}
-"""The meaning of status codes from 300 to 399; the others are permanent redirects."""
-
-_ERRORS: Final[Mapping[int, tuple[int, str]]] = {
-    400: (codes.GONE, "{url}"),
-    401: (codes.ACCESS_DENIED, "Authentication required: {text}"),
-    404: (codes.NOTFOUND, "{url}"),
-    410: (codes.GONE, "Http: {code} url={url}"),
-}
-_OTHER: Final = (codes.EXCEPTION, "Http code={code}, url={url}")
 
 
 class HttpBase(Protocol):
@@ -158,8 +137,7 @@ class HttpBase(Protocol):
             output = self.output_of(answer, parsed, url, datum)
             if answer.code == _NOT_MODIFIED and not self._is_confirmed(answer, parsed, datum):
                 datum.metadata.pop(validators.KEY, None)
-                failure = _OTHER[1].format(code=answer.code, url=parsed)
-                return ProtocolOutput(output.content, ProtocolStatus(codes.EXCEPTION, [failure]))
+                return ProtocolOutput(output.content, odd_code(answer.code, parsed))
             return output
         except PUT_OFF as exc:
             return ProtocolOutput(None, put_off(exc))
@@ -182,7 +160,9 @@ class HttpBase(Protocol):
             answer.header("Content-Type") or "",
             answer.metadata,
         )
-        return ProtocolOutput(content, _status(answer, partial(self._resolver, text), parsed, url))
+        return ProtocolOutput(
+            content, status_of(answer, partial(self._resolver, text), parsed, url)
+        )
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:
         """Returns the page's answer; what a plugin with a browser does more. Raises
@@ -474,25 +454,6 @@ def _put_versions(metadata: Metadata, reply: Reply) -> None:
         metadata.set(CIPHER_SUITES_KEY, java_name(reply.tls[1]))
         metadata.set(TLS_VERDICT_KEY, "verified" if reply.tls[2] else "not checked")
     metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
-
-
-def _status(
-    answer: Answer, resolver: Callable[[], Resolver | WhatwgResolver], url: Url, text: str
-) -> ProtocolStatus:
-    """Returns the ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
-    code = answer.code
-    if answer.moved is not None:
-        return ProtocolStatus(codes.TEMP_MOVED, [resolved_page(resolver(), answer.moved)])
-    if code == _OK:
-        modified = answer.header("Last-Modified")
-        return ProtocolStatus(
-            codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0
-        )
-    if _FIRST_REDIRECT <= code <= _LAST_REDIRECT:
-        target = resolved_page(resolver(), answer.location)
-        return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [target])
-    status, template = _ERRORS.get(code, _OTHER)
-    return ProtocolStatus(status, [template.format(code=code, url=url, text=text)])
 
 
 def _error_text(error: Exception, url: str) -> str:

@@ -19,9 +19,11 @@ from .failures import NoNameServer, UnknownHost
 
 log = logging.getLogger(__name__)
 
-TRIES: Final = 8
-"""Most packets to a server for one question. c-ares waits the shorter the faster a server has been,
-and twice as long after each: many tries leave a slow name its time.
+PAUSES: Final = (0.2, 0.6)
+"""Times the timeout: before a question that had no answer in time is asked a second and a third
+time, which is the last (RFC 9520, 3.1). c-ares waits the shorter the faster a server has been, down
+to 250 ms; the pauses leave a slow name its time, whose answer the server has by then. A server that
+failed (SERVFAIL, REFUSED) is not asked again at once: it would say the same.
 """
 PATIENCE: Final = 3
 """Times the timeout: when a question without an answer is given up."""
@@ -50,6 +52,10 @@ _NO_SOCKET: Final = pycares.ARES_SOCKET_BAD
 _Answer = tuple[list[str], float]
 
 
+class _NoAnswerError(NoNameServer):
+    """No server answered in time."""
+
+
 class DnsQuery:
     """A c-ares channel on the event loop that is running when the first question is asked."""
 
@@ -71,9 +77,21 @@ class DnsQuery:
         has none, NoNameServer if no server could say.
         """
         async with self._turns:
-            return await self._ask(host)
+            try:
+                async with asyncio.timeout(self._timeout * PATIENCE):
+                    return await self._ask(host)
+            except TimeoutError:
+                raise NoNameServer(host) from None
 
     async def _ask(self, host: str) -> _Answer:
+        for pause in PAUSES:
+            try:
+                return await self._ask_once(host)
+            except _NoAnswerError:
+                await asyncio.sleep(pause * self._timeout)
+        return await self._ask_once(host)
+
+    async def _ask_once(self, host: str) -> _Answer:
         if self._open >= MOST_OPEN:
             raise NoNameServer(host)
         channel = self._channel or self._begin()
@@ -93,10 +111,7 @@ class DnsQuery:
             callback=on_answer,
         )
         self._set_timer()
-        try:
-            return await asyncio.wait_for(future, self._timeout * PATIENCE)
-        except TimeoutError:
-            raise NoNameServer(host) from None
+        return await future
 
     def close(self) -> None:
         """Cancels all queries."""
@@ -116,7 +131,7 @@ class DnsQuery:
         self._channel = pycares.Channel(
             sock_state_cb=self._on_state,
             timeout=self._timeout,
-            tries=TRIES,
+            tries=1,
             servers=self._servers or None,
         )
         return self._channel
@@ -160,8 +175,11 @@ def _settle(future: asyncio.Future[_Answer], host: str, result: Any, error: int 
     if error is not None or not result.nodes:
         reason = "no address" if error is None else pycares.errno.strerror(error)
         log.debug("%s: %s", host, reason)
-        unknown = error not in _SAYS_NOTHING
-        future.set_exception(UnknownHost(host) if unknown else NoNameServer(host))
+        if error == pycares.errno.ARES_ETIMEOUT:
+            future.set_exception(_NoAnswerError(host))
+        else:
+            unknown = error not in _SAYS_NOTHING
+            future.set_exception(UnknownHost(host) if unknown else NoNameServer(host))
         return
     addresses = dict.fromkeys(node.addr[0].decode("ascii") for node in result.nodes)
     future.set_result((list(addresses), min(node.ttl for node in result.nodes)))

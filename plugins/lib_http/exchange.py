@@ -1,18 +1,41 @@
 """Defines a request for libcurl (`Order`), its response (`Reply`), and the answer for a page
-(`Answer`).
+(`Answer`) with what it means for that (`status_of`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from minutch.records import protocolstatus as codes
 from minutch.records.metadata import Metadata
+from minutch.records.protocolstatus import ProtocolStatus
+from minutch.urls.parts import Url
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
 
+from .dates import parse_date
+
+_OK: Final = 200
+_REDIRECTED: Final = range(300, 400)
 _MOST_DIGITS: Final = 18
 _UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
+
+_REDIRECTS: Final = {
+    302: codes.TEMP_MOVED,
+    303: codes.TEMP_MOVED,
+    304: codes.NOTMODIFIED,
+    307: codes.TEMP_MOVED,
+}
+"""The meaning of status codes from 300 to 399; the others are permanent redirects."""
+
+_ERRORS: Final[Mapping[int, tuple[int, str]]] = {
+    400: (codes.GONE, "{url}"),
+    401: (codes.ACCESS_DENIED, "Authentication required: {text}"),
+    404: (codes.NOTFOUND, "{url}"),
+    410: (codes.GONE, "Http: {code} url={url}"),
+}
 
 
 @dataclass(slots=True)
@@ -107,3 +130,29 @@ def request_target(file: str) -> str:
     """
     target = file if file.startswith("/") else "/" + file
     return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", target)
+
+
+def status_of(
+    answer: Answer, resolver: Callable[[], Resolver | WhatwgResolver], url: Url, text: str
+) -> ProtocolStatus:
+    """Returns the ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
+    code = answer.code
+    if answer.moved is not None:
+        return ProtocolStatus(codes.TEMP_MOVED, [resolved_page(resolver(), answer.moved)])
+    if code == _OK:
+        modified = answer.header("Last-Modified")
+        return ProtocolStatus(
+            codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0
+        )
+    if code in _REDIRECTED:
+        target = resolved_page(resolver(), answer.location)
+        return ProtocolStatus(_REDIRECTS.get(code, codes.MOVED), [target])
+    if code not in _ERRORS:
+        return odd_code(code, url)
+    status, template = _ERRORS[code]
+    return ProtocolStatus(status, [template.format(code=code, url=url, text=text)])
+
+
+def odd_code(code: int, url: Url) -> ProtocolStatus:
+    """Returns the ProtocolStatus of an answer that says nothing of its page: a failure."""
+    return ProtocolStatus(codes.EXCEPTION, [f"Http code={code}, url={url}"])

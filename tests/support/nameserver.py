@@ -7,6 +7,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,7 +32,9 @@ class NameServer:
     failing: dict[str, int] = field(default_factory=dict)
     """Name → the RCODE that it is answered with (RFC 1035, 4.1.1)."""
     slow: dict[str, float] = field(default_factory=dict)
-    """Name → seconds until it is answered."""
+    """Name → seconds until its answer is found, from the first question on."""
+    found: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Slow name and type → when its answer is there."""
     silent: bool = False
     """Gives no answer at all."""
 
@@ -64,9 +67,11 @@ class NameServer:
             packet, sender = self._socket.recvfrom(4096)
             if not packet:
                 return
-            name, answer = self._answer(packet)
+            name, kind, answer = self._answer(packet)
             if name in self.slow:
-                threading.Timer(self.slow[name], self._send, [answer, sender]).start()
+                now = time.monotonic()
+                wait = self.found.setdefault((name, kind), now + self.slow[name]) - now
+                threading.Timer(max(wait, 0), self._send, [answer, sender]).start()
             elif not self.silent:
                 self._send(answer, sender)
 
@@ -74,8 +79,8 @@ class NameServer:
         with suppress(OSError):  # closed meanwhile
             self._socket.sendto(answer, sender)
 
-    def _answer(self, packet: bytes) -> tuple[str, bytes]:
-        """The name asked for, and the answer."""
+    def _answer(self, packet: bytes) -> tuple[str, int, bytes]:
+        """The name and type asked for, and the answer."""
         number = _HEAD.unpack_from(packet)[0]
         labels, at = [], _HEAD.size
         while packet[at]:
@@ -93,4 +98,8 @@ class NameServer:
             _RECORD.pack(_NAME_ABOVE, kind, 1, seconds, len(a.packed)) + a.packed for a in found
         )
         code = self.failing.get(name, _NO_SUCH_NAME if known is None else 0)
-        return name, _HEAD.pack(number, 0x8180 | code, 1, len(found), 0, 0) + question + records
+        return (
+            name,
+            kind,
+            _HEAD.pack(number, 0x8180 | code, 1, len(found), 0, 0) + question + records,
+        )
