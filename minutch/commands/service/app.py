@@ -37,7 +37,7 @@ from minutch.commands.service.commandlines import (
 from minutch.commands.service.configs import Configs
 from minutch.commands.service.confinedpaths import Refused, Root
 from minutch.commands.service.jobtable import FINISHED, Job, JobTable
-from minutch.commands.service.requestchecks import Bounds, as_text, json_of, number_of
+from minutch.commands.service.requestchecks import JSON, Asked, Bounds, NewJob, as_text, checked
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
@@ -76,7 +76,7 @@ class Service:
 
     # -- /admin ------------------------------------------------------------------------------------
 
-    async def admin(self, request: HttpRequest) -> Response:
+    async def admin(self, asked: Asked) -> Response:
         return JsonResponse(
             {
                 "startDate": self.started,
@@ -86,161 +86,132 @@ class Service:
             }
         )
 
-    async def admin_stop(self, request: HttpRequest) -> Response:
-        if self.jobs.running() and request.query_params.get("force", "").lower() != "true":
+    async def admin_stop(self, asked: Asked) -> Response:
+        if self.jobs.running() and not asked.query.force:
             return PlainTextResponse("Jobs still running -- Cannot stop server now")
         asyncio.get_running_loop().call_later(0.2, self.stop)
         return PlainTextResponse(f"Stopping in server on port {self.port}")
 
     # -- /config -----------------------------------------------------------------------------------
 
-    async def configs_(self, request: HttpRequest) -> Response:
+    async def configs_(self, asked: Asked) -> Response:
         return JsonResponse(list(self.configs))
 
-    async def config(self, request: HttpRequest) -> Response:
-        return JsonResponse(self.configs.as_map(request.path_params["configId"]))
+    async def config(self, asked: Asked) -> Response:
+        return JsonResponse(self.configs.as_map(asked.path["configId"]))
 
-    async def config_property(self, request: HttpRequest) -> Response:
-        name, key = request.path_params["configId"], request.path_params["propertyId"]
+    async def config_property(self, asked: Asked) -> Response:
+        name, key = asked.path["configId"], asked.path["propertyId"]
         value = self.configs.as_map(name).get(key)
         return Response(status_code=204) if value is None else PlainTextResponse(value)
 
-    async def config_create(self, request: HttpRequest) -> Response:
-        body = await json_of(request)
-        params = body.get("params") or {}
-        if not isinstance(params, dict):
-            raise Refused("params: expected properties by name")
-        values = {str(name): as_text(value) for name, value in params.items()}
-        name = body.get("configId")
-        made = self.configs.create(
-            None if name is None else str(name), values, force=body.get("force") is True
-        )
-        return PlainTextResponse(made)
+    async def config_create(self, asked: Asked) -> Response:
+        body = asked.body
+        values = {name: as_text(value) for name, value in (body.params or {}).items()}
+        return PlainTextResponse(self.configs.create(body.configId, values, force=body.force))
 
-    async def config_set(self, request: HttpRequest) -> Response:
-        value = (await request.body()).decode("utf-8", "replace")
-        self.configs.set(request.path_params["configId"], request.path_params["propertyId"], value)
+    async def config_set(self, asked: Asked) -> Response:
+        self.configs.set(asked.path["configId"], asked.path["propertyId"], asked.body)
         return Response()
 
-    async def config_delete(self, request: HttpRequest) -> Response:
-        self.configs.delete(request.path_params["configId"])
+    async def config_delete(self, asked: Asked) -> Response:
+        self.configs.delete(asked.path["configId"])
         return Response(status_code=204)
 
     # -- /db ---------------------------------------------------------------------------------------
 
-    async def crawldb(self, request: HttpRequest) -> Response:
-        body = await json_of(request)
-        kind, crawl = body.get("type"), body.get("crawlId")
-        args = body.get("args") or {}
-        if not isinstance(kind, str) or not isinstance(crawl, str) or not isinstance(args, dict):
-            raise Refused("expected crawlId, type (stats, dump, topN or url) and args")
-        db = CrawlDb(self.root.path(crawl, "crawlId") / "crawldb")
-        match kind.lower():
-            case "stats":
-                hosts = as_text(args.get("sort", "")).lower() == "true"
-                return JsonResponse(await asyncio.to_thread(queries.statistics, db, hosts=hosts))
-            case "url":
-                found = await asyncio.to_thread(queries.entry, db, as_text(args.get("url", "")))
-                return Response(status_code=204) if found is None else JsonResponse(found)
-            case "dump" | "topn":
-                return await self._dumped(body, db, kind.lower(), args)
-        raise Refused(f"type: expected stats, dump, topN or url, found {kind!r}")
-
-    async def _dumped(
-        self, body: dict[str, Any], db: CrawlDb, kind: str, args: dict[str, Any]
-    ) -> Response:
-        """Has readdb write to `out_dir`, and sends the files from there."""
-        out = self.root.path(args.get("out_dir"), "out_dir")
+    async def crawldb(self, asked: Asked) -> Response:
+        body, kind = asked.body, asked.body.type.lower()
+        args = body.args or {}
+        db = CrawlDb(self.root.path(body.crawlId, "crawlId") / "crawldb")
+        if kind == "stats":
+            hosts = as_text(args.get("sort", "")).lower() == "true"
+            return JsonResponse(await asyncio.to_thread(queries.statistics, db, hosts=hosts))
+        if kind == "url":
+            found = await asyncio.to_thread(queries.entry, db, args.get("url", ""))
+            return Response(status_code=204) if found is None else JsonResponse(found)
+        out = self.root.path(args["out_dir"], "out_dir")
         arguments = readdb_arguments(db.path, kind, out, args)
-        job = self._start("readdb", None, body, lambda: arguments)
+        job = self._start(
+            "readdb", NewJob(body.crawlId, None, body.confId, None, args), lambda: arguments
+        )
         await job.over.wait()
         if job.state != FINISHED:
             return PlainTextResponse(job.message, 500)
         pieces = iterate_in_threadpool(queries.parts_of(out))
-        return StreamingResponse(pieces, media_type="application/octet-stream")
+        return StreamingResponse(pieces, media_type=openapi.BYTES)
 
-    async def fetchdb(self, request: HttpRequest) -> Response:
-        first, last = (number_of(request, name, 0) for name in ("from", "to"))
+    async def fetchdb(self, asked: Asked) -> Response:
         done = [job for job in self.jobs if job.command == "fetch" and job.state == FINISHED]
         if not done:
             return JsonResponse([])
         return JsonResponse(
             await asyncio.to_thread(
-                queries.fetched, Segment(Path(done[-1].arguments[0])), first, last
+                queries.fetched,
+                Segment(Path(done[-1].arguments[0])),
+                asked.query.first,
+                asked.query.last,
             )
         )
 
     # -- /job --------------------------------------------------------------------------------------
 
-    async def jobs_(self, request: HttpRequest) -> Response:
-        crawl = request.query_params.get("crawlId")
+    async def jobs_(self, asked: Asked) -> Response:
+        crawl = asked.query.crawlId
         return JsonResponse(
             [job.info() for job in self.jobs if crawl is None or job.crawl == crawl]
         )
 
-    async def job(self, request: HttpRequest) -> Response:
-        return JsonResponse(self._job(request).info())
+    async def job(self, asked: Asked) -> Response:
+        return JsonResponse(self._job(asked).info())
 
-    async def job_stop(self, request: HttpRequest) -> Response:
-        return JsonResponse(self.jobs.stop(self._job(request)))
+    async def job_stop(self, asked: Asked) -> Response:
+        return JsonResponse(self.jobs.stop(self._job(asked)))
 
-    async def job_abort(self, request: HttpRequest) -> Response:
-        return JsonResponse(self.jobs.abort(self._job(request)))
+    async def job_abort(self, asked: Asked) -> Response:
+        return JsonResponse(self.jobs.abort(self._job(asked)))
 
-    async def job_create(self, request: HttpRequest) -> Response:
-        body = await json_of(request)
-        args = body.get("args")
-        if not isinstance(args, dict):
-            raise Refused("Arguments cannot be null!")
-        kind, class_name = body.get("type"), body.get("jobClassName")
-        command = command_for(
-            kind if isinstance(kind, str) else None,
-            class_name if isinstance(class_name, str) else None,
+    async def job_create(self, asked: Asked) -> Response:
+        job = asked.body
+        command = command_for(job.type, job.jobClassName)
+        wanted = self._request(job.crawlId, job.args)
+        return JsonResponse(
+            self._start(command, job, lambda: arguments_for(command, wanted)).info()
         )
-        wanted = self._request(body, args)
-        job = self._start(command, kind, body, lambda: arguments_for(command, wanted))
-        return JsonResponse(job.info())
 
-    def _job(self, request: HttpRequest) -> Job:
-        job = self.jobs.get(request.path_params["id"])
+    def _job(self, asked: Asked) -> Job:
+        job = self.jobs.get(asked.path["id"])
         if job is None:
-            raise NotFound(f"no job {request.path_params['id']}")
+            raise NotFound(f"no job {asked.path['id']}")
         return job
 
-    def _request(self, body: dict[str, Any], args: dict[str, Any]) -> Request:
-        crawl = body.get("crawlId")
+    def _request(self, crawl: str | None, args: dict[str, Any]) -> Request:
         seeds = {name: str(seed["seedFilePath"]) for name, seed in self.seeds.items()}
-        return Request(None if crawl is None else str(crawl), args, self.root, seeds)
+        return Request(crawl, args, self.root, seeds)
 
-    def _start(
-        self, command: str, kind: Any, body: dict[str, Any], arguments: Callable[[], list[str]]
-    ) -> Job:
-        name = body.get("confId")
-        conf = self.configs.get(None if name is None else str(name))
-        crawl = body.get("crawlId")
+    def _start(self, command: str, wanted: NewJob, arguments: Callable[[], list[str]]) -> Job:
         return self.jobs.create(
             command,
-            str(kind).upper() if kind is not None else None,
-            str(name or "default"),
-            conf,
-            None if crawl is None else str(crawl),
-            body.get("args") or {},
+            wanted.type and wanted.type.upper(),
+            wanted.confId or "default",
+            self.configs.get(wanted.confId),
+            wanted.crawlId,
+            wanted.args or {},
             arguments,
         )
 
     # -- /seed -------------------------------------------------------------------------------------
 
-    async def seeds_(self, request: HttpRequest) -> Response:
+    async def seeds_(self, asked: Asked) -> Response:
         return JsonResponse(self.seeds)
 
-    async def seed_create(self, request: HttpRequest) -> Response:
-        body = await json_of(request)
-        urls = [_seed_url(seed) for seed in body.get("seedUrls") or []]
-        name = str(body.get("name") or "")
+    async def seed_create(self, asked: Asked) -> Response:
+        body, name = asked.body, asked.body.name or ""
+        urls = [seed if isinstance(seed, str) else seed.url for seed in body.seedUrls or []]
         folder = await asyncio.to_thread(self._write_seeds, urls)
         numbered = [{"id": None, "url": url} for url in urls]
         self.seeds[name] = {
-            "id": body.get("id"),
+            "id": body.id,
             "name": name,
             "seedFilePath": folder,
             "seedUrls": numbered,
@@ -262,57 +233,54 @@ class Service:
 
     # -- /reader -----------------------------------------------------------------------------------
 
-    async def link_schema(self, request: HttpRequest) -> Response:
+    async def link_schema(self, asked: Asked) -> Response:
         return JsonResponse(queries.SCHEMAS["link"])
 
-    async def node_schema(self, request: HttpRequest) -> Response:
+    async def node_schema(self, asked: Asked) -> Response:
         return JsonResponse(queries.SCHEMAS["node"])
 
-    async def read_sequence(self, request: HttpRequest) -> Response:
-        return await self._read("sequence", request)
+    async def read_sequence(self, asked: Asked) -> Response:
+        return await self._read("sequence", asked)
 
-    async def read_link(self, request: HttpRequest) -> Response:
-        return await self._read("link", request)
+    async def read_link(self, asked: Asked) -> Response:
+        return await self._read("link", asked)
 
-    async def read_node(self, request: HttpRequest) -> Response:
-        return await self._read("node", request)
+    async def read_node(self, asked: Asked) -> Response:
+        return await self._read("node", asked)
 
-    async def _read(self, kind: str, request: HttpRequest) -> Response:
-        path = self.root.path((await json_of(request)).get("path"), "path")
-        start, end, most = (
-            number_of(request, name, default)
-            for name, default in (("start", -1), ("end", 0), ("nrows", -1))
-        )
+    async def _read(self, kind: str, asked: Asked) -> Response:
+        path, wanted = self.root.path(asked.body.path), asked.query
         try:
-            if request.query_params.get("count", "").lower() == "true":
+            if wanted.count:
                 return PlainTextResponse(str(await asyncio.to_thread(queries.count, path)))
             pieces = await asyncio.to_thread(
-                queries.rows, kind, path, start=start, end=end, most=most
+                queries.rows, kind, path, start=wanted.start, end=wanted.end, most=wanted.nrows
             )
         except OSError:
             return PlainTextResponse("File not found", 400)
-        return StreamingResponse(iterate_in_threadpool(pieces), media_type=openapi.JSON)
+        return StreamingResponse(iterate_in_threadpool(pieces), media_type=JSON)
 
     # -- /services ---------------------------------------------------------------------------------
 
-    async def dumps(self, request: HttpRequest) -> Response:
-        folder = self.root.path(request.path_params["crawlId"], "crawlId") / "dump"
+    async def dumps(self, asked: Asked) -> Response:
+        folder = self.root.path(asked.path["crawlId"], "crawlId") / "dump"
         found = (
             sorted(self.root.shown(path) for path in folder.iterdir()) if folder.is_dir() else []
         )
         return JsonResponse({"dumpPaths": found})
 
-    async def dump_create(self, request: HttpRequest) -> Response:
-        body = await json_of(request)
-        crawl = body.get("crawlId")
-        args = dict(body.get("args") or {})
+    async def dump_create(self, asked: Asked) -> Response:
+        crawl, command = asked.body.crawlId, "commoncrawldump"
         folder = (
             self.root.path(crawl, "crawlId") / "dump" / time.strftime("commoncrawl-%Y%m%d%H%M%S")
         )
-        args["outputDir"] = self.root.shown(folder)
-        command = command_for(None, "commoncrawldump")
-        wanted = self._request(body, args)
-        job = self._start(command, None, body, lambda: arguments_for(command, wanted))
+        args = {**(asked.body.args or {}), "outputDir": self.root.shown(folder)}
+        wanted = self._request(crawl, args)
+        job = self._start(
+            command,
+            NewJob(crawl, None, asked.body.confId, None, args),
+            lambda: arguments_for(command, wanted),
+        )
         await job.over.wait()
         return PlainTextResponse(
             args["outputDir"] if job.state == FINISHED else job.message, _code_of(job)
@@ -345,17 +313,21 @@ def make(service: Service) -> ASGIApp:
             if operation.path.count("/") > 1
             else [operation.path, operation.path + "/"]
         )
-        routes += [Route(path, _guarded(found), methods=[operation.method]) for path in paths]
+        routes += [
+            Route(path, _guarded(operation, found), methods=[operation.method]) for path in paths
+        ]
     routes += [Route("/openapi.json", service.described), Route("/docs", service.docs)]
     return RequestChecks(Bounds(Starlette(routes=routes)), service.access.judge)
 
 
 def _guarded(
-    function: Callable[[HttpRequest], Awaitable[Response]],
+    operation: openapi.Operation, function: Callable[[Asked], Awaitable[Response]]
 ) -> Callable[[HttpRequest], Awaitable[Response]]:
+    """Returns what checks a request, as the operation is declared, and answers it."""
+
     async def answer(request: HttpRequest) -> Response:
         try:
-            return await function(request)
+            return await function(await checked(request, operation.query, operation.body))
         except NotFound as exc:
             return PlainTextResponse(str(exc), 404)
         except (Refused, ValueError) as exc:
@@ -365,13 +337,6 @@ def _guarded(
             return PlainTextResponse(str(exc), 500)
 
     return answer
-
-
-def _seed_url(seed: object) -> str:
-    url = seed.get("url") if isinstance(seed, dict) else seed
-    if not isinstance(url, str) or any(ord(letter) < 32 and letter != "\t" for letter in url):
-        raise Refused(f"seedUrls: expected URLs, found {str(url)[:80]!r}")
-    return url
 
 
 def _code_of(job: Job) -> int:

@@ -4,9 +4,10 @@
     generate crawl/crawldb crawl/segments -topN 1000
 
 Missing paths default to those below the crawl's folder, which `crawlId` names; the default segment
-is the newest one. As in Nutch, arguments that are not in the tables below are ignored. A value may
-not begin with a dash, which would make it an option. Jobs of the service run as processes of their
-own (`jobtable` explains why), so they take command lines; no other module makes these.
+is the newest one. As in Nutch, arguments that are not in the tables below are ignored; the types
+that the others must have are made of these tables, and checked before (`requestchecks`). Jobs of
+the service run as processes of their own (`jobtable` explains why), so they take command lines; no
+other module makes these.
 
 Source: the methods run(Map, String) of Injector, Generator, Fetcher, ParseSegment, CrawlDb, LinkDb,
 DeduplicationJob, IndexingJob and CommonCrawlDataDumper, and JobFactory. There, a switch is set by
@@ -18,12 +19,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import UNSET, Struct, UnsetType, defstruct
+
 from minutch.commands import flow
+from minutch.commands.service import requestchecks as types
 from minutch.commands.service.confinedpaths import Refused, Root
-from minutch.commands.service.requestchecks import no_option
+from minutch.commands.service.requestchecks import NewDump, NewJob, as_text
 from minutch.cycle.segment.store import segments_in
 
 log = logging.getLogger(__name__)
@@ -88,37 +93,49 @@ class Request:
 
 def command_for(kind: str | None, class_name: str | None) -> str:
     """Returns the command for a type of job, or for a class of Nutch. Raises Refused."""
-    if class_name:
+    asked = (kind or "").upper()
+    if class_name and asked in ("", "CLASS", *TYPES):
         command = flow.find(class_name)
         name = command.name if command is not None else class_name
     else:
-        name = TYPES.get((kind or "").upper(), "")
+        name = TYPES.get(asked, "")
     if name not in COMMANDS:
-        asked = class_name or kind
         raise Refused(
-            f"no job of this kind: {asked}; expected one of {', '.join(TYPES)}, or the class of one"
-            " of these"
+            f"no job of this kind: {(class_name or kind or '')[:80]}; expected one of"
+            f" {', '.join(TYPES)}, or CLASS and the class of one of these"
         )
     if flow.find(name) is None:
         raise Refused(f"this version has no command {name}")
     return name
 
 
+def job_arguments(job: NewJob) -> type[Struct]:
+    """Returns the type of a job's arguments. Raises Refused."""
+    if job.args is None:
+        raise Refused("Arguments cannot be null!")
+    return COMMANDS[command_for(job.type, job.jobClassName)].arguments
+
+
+def dump_arguments(_: NewDump) -> type[Struct]:
+    """Returns the type of a dump's arguments."""
+    return COMMANDS["commoncrawldump"].arguments
+
+
 def arguments_for(command: str, request: Request) -> list[str]:
     """Returns the command's arguments. Raises Refused."""
     translation = COMMANDS[command]
-    return [*translation.paths(request), *_options(translation.options, request)]
+    return [*translation.paths(request), *_options(translation, request)]
 
 
 def readdb_arguments(crawldb: Path, kind: str, out: Path, args: Mapping[str, Any]) -> list[str]:
-    """Returns the arguments of readdb for a request of kind `dump` or `topn`. Raises Refused."""
+    """Returns the arguments of readdb for a request of kind `dump` or `topn`."""
     if kind == "dump":
         arguments = [str(crawldb), "-dump", str(out)]
-        for name in _DUMP_OPTIONS:
-            arguments += [f"-{name}", no_option(name, args[name])] if name in args else []
+        for name in types.Dump.__struct_fields__[1:]:
+            arguments += [f"-{name}", as_text(args[name])] if name in args else []
         return arguments
-    arguments = [str(crawldb), "-topN", no_option("nnn", args.get("nnn", "")), str(out)]
-    return arguments + ([no_option("min", args["min"])] if "min" in args else [])
+    arguments = [str(crawldb), "-topN", str(args["nnn"]).strip(), str(out)]
+    return arguments + ([as_text(args["min"])] if "min" in args else [])
 
 
 def _inject(request: Request) -> list[str]:
@@ -174,53 +191,83 @@ def _common_crawl(request: Request) -> list[str]:
     output = str(request.root.path(request.args.get("outputDir"), "outputDir"))
     kinds = request.args.get("mimetypes") or []
     return ["-outputDir", output, "-segment", request.below_crawl("segments", "segment_dir")] + [
-        word for kind in kinds for word in ("-mimetype", _text("mimetypes", kind))
+        word for kind in kinds for word in ("-mimetype", as_text(kind))
     ]
 
 
-SWITCH: Final = ""
-NUMBER: Final = "number"
-TEXT: Final = "text"
-PATH: Final = "path"
+SWITCH: Final = types.Switch
+NUMBER: Final = types.Number
+TEXT: Final = types.Option
+PATH: Final = types.Path
+_PLACES: Final[dict[str, Any]] = {
+    "segment": types.Path | list[types.Path],
+    "seedName": str,
+    "mimetypes": list[types.Option],
+}
+"""Types of the arguments that are no single path."""
 
 
 @dataclass(frozen=True)
 class Translation:
-    """The paths of a command, and its options: argument → option and kind of value."""
+    """The paths of a command, and its options: argument → option and type of its value."""
 
     paths: Callable[[Request], list[str]]
-    options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    places: str
+    """The arguments that `paths` reads."""
+    options: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def arguments(self) -> type[Struct]:
+        """The declaration of all arguments, none of which need be there."""
+        places = [(name, _PLACES.get(name, PATH) | None, None) for name in self.places.split()]
+        options = [(name, kind | UnsetType, UNSET) for name, (_, kind) in self.options.items()]
+        return defstruct("Arguments", [*places, *options])
 
 
-def _same(kind: str, *names: str) -> dict[str, tuple[str, str]]:
+def _same(kind: Any, *names: str) -> dict[str, tuple[str, Any]]:
     return {name: (f"-{name}", kind) for name in names}
 
 
 COMMANDS: Final[dict[str, Translation]] = {
-    "inject": Translation(_inject, _same(SWITCH, "overwrite", "update", "noFilter", "noNormalize")),
+    "inject": Translation(
+        _inject,
+        "crawldb url_dir seedName",
+        _same(SWITCH, "overwrite", "update", "noFilter", "noNormalize"),
+    ),
     "generate": Translation(
         _generate,
+        "crawldb segment_dir",
         _same(NUMBER, "topN", "numFetchers", "adddays", "maxNumSegments")
         | _same(SWITCH, "noFilter", "noNorm", "force")
         | _same(TEXT, "expr")
         | _same(PATH, "hostdb"),
     ),
-    "fetch": Translation(_one_segment, _same(NUMBER, "threads")),
+    "fetch": Translation(_one_segment, "segment", _same(NUMBER, "threads")),
     "parse": Translation(
-        _one_segment, {"nofilter": ("-noFilter", SWITCH), "nonormalize": ("-noNormalize", SWITCH)}
+        _one_segment,
+        "segment",
+        {"nofilter": ("-noFilter", SWITCH), "nonormalize": ("-noNormalize", SWITCH)},
     ),
     "updatedb": Translation(
-        _into("crawldb"), _same(SWITCH, "force", "normalize", "filter", "noAdditions")
+        _into("crawldb"),
+        "crawldb segment segment_dir",
+        _same(SWITCH, "force", "normalize", "filter", "noAdditions"),
     ),
-    "invertlinks": Translation(_into("linkdb"), _same(SWITCH, "force", "noNormalize", "noFilter")),
-    "dedup": Translation(_crawldb, _same(TEXT, "group", "compareOrder")),
+    "invertlinks": Translation(
+        _into("linkdb"),
+        "linkdb segment segment_dir",
+        _same(SWITCH, "force", "noNormalize", "noFilter"),
+    ),
+    "dedup": Translation(_crawldb, "crawldb", _same(TEXT, "group", "compareOrder")),
     "index": Translation(
         _index,
+        "crawldb linkdb segment segment_dir",
         _same(SWITCH, "noCommit", "deleteGone", "filter", "normalize", "addBinaryContent", "base64")
         | _same(TEXT, "params"),
     ),
     "commoncrawldump": Translation(
         _common_crawl,
+        "outputDir segment_dir mimetypes",
         _same(SWITCH, "gzip", "epochFilename", "jsonArray", "reverseKey", "warc")
         | {"simpleDateFormat": ("-SimpleDateFormat", SWITCH)}
         | _same(NUMBER, "warcSize")
@@ -229,44 +276,24 @@ COMMANDS: Final[dict[str, Translation]] = {
     ),
 }
 """The commands that clients may start."""
-_DUMP_OPTIONS: Final = ("format", "regex", "retry", "status", "expr", "sample")
+JOBS: Final = {kind: COMMANDS[name].arguments for kind, name in TYPES.items()} | {
+    "CLASS": defstruct("Arguments", [])
+}
+"""The types of a job's arguments, by its type."""
 
-_PATH_ARGUMENTS: Final = frozenset(
-    {"crawldb", "linkdb", "segment", "segment_dir", "url_dir", "seedName", "outputDir", "mimetypes"}
-)
 
-
-def _options(options: Mapping[str, tuple[str, str]], request: Request) -> list[str]:
+def _options(translation: Translation, request: Request) -> list[str]:
     found: list[str] = []
     for name, value in request.args.items():
-        if name not in options:
-            if name not in _PATH_ARGUMENTS:
+        if name not in translation.options:
+            if name not in translation.places.split():
                 log.warning("this job has no argument %s; it is ignored", name)
             continue
-        option, kind = options[name]
+        option, kind = translation.options[name]
         if kind == SWITCH:
             found += [] if value in (False, "false") else [option]
-        elif kind == NUMBER:
-            found += [option, str(_number(name, value))]
+        elif kind == PATH:
+            found += [option, str(request.root.path(value, name))]
         else:
-            found += [
-                option,
-                str(request.root.path(value, name)) if kind == PATH else _text(name, value),
-            ]
+            found += [option, as_text(value).strip() if kind == NUMBER else as_text(value)]
     return found
-
-
-def _number(name: str, value: object) -> int:
-    try:
-        return int(str(value).strip())
-    except ValueError:
-        raise Refused(f"{name}: expected a whole number, found {value!r}") from None
-
-
-def _text(name: str, value: object) -> str:
-    text = str(value)
-    if text.startswith("-") or "\0" in text:
-        raise Refused(
-            f"{name}: expected a value that does not begin with a dash, found {text[:80]!r}"
-        )
-    return text

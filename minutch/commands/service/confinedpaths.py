@@ -23,6 +23,7 @@ class Root:
             raise Refused(f"{name}: expected a path, found {text!r}")
         try:
             path = (self.folder / text.removeprefix("file:")).resolve()
+            path.is_dir()  # raises for a name that is too long
         except (OSError, RuntimeError) as exc:
             raise Refused(f"{name}: {text} can't be followed") from exc
         if path != self.folder and self.folder not in path.parents:

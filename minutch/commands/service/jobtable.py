@@ -170,12 +170,15 @@ class JobTable:
                     self._ended(job, KILLED, "stopped before it began")
         except (MinutchError, OSError) as exc:
             self._ended(job, FAILED, f"ERROR: {exc}")
+        except Exception as exc:  # that of one job: it may neither wait nor run for ever
+            log.exception("%s: not started", job.id)
+            self._ended(job, FAILED, f"ERROR: {type(exc).__name__}: {exc}")
         finally:
             job.over.set()
 
     async def _do(self, job: Job) -> None:
         job.arguments = await asyncio.to_thread(job.make_arguments)
-        file = self._folder / f"{job.id}.xml"
+        file = self._folder / f"{id(job):x}.xml"
         await asyncio.to_thread(write, job.conf, file)
         try:
             if job.state != IDLE:  # stopped meanwhile

@@ -1,17 +1,26 @@
-"""Describes the service: as OpenAPI 3.1 in JSON, and as an HTML page. Pure."""
+"""Lists the operations of the service, each with what it takes, and describes them: as OpenAPI 3.1
+in JSON, and as an HTML page. Pure.
+
+What the description says of a request is made of the types by which it is checked (`checked`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
+from minutch.commands.service import requestchecks as types
+from minutch.commands.service.commandlines import COMMANDS, JOBS, dump_arguments, job_arguments
+from minutch.commands.service.requestchecks import DB_QUERIES, JSON, Body, db_query
 from minutch.web import frame
 from minutch.web.htmlbuilder import Markup, element, joined
 
 e = element
 
-JSON: Final = "application/json"
 TEXT: Final = "text/plain"
+BYTES: Final = "application/octet-stream"
 OPEN: Final = frozenset({"/openapi.json", "/docs"})
 """Paths of the description, which reveals nothing about a crawl and needs no token."""
 
@@ -24,10 +33,12 @@ class Operation:
     path: str
     summary: str
     function: str
-    query: tuple[str, ...] = ()
-    body: str = ""
-    """Example of a request's body."""
+    query: type[msgspec.Struct] | None = None
+    body: Body | None = None
     answer: str = JSON
+    """Media types of the answer; empty: there is never a body."""
+    is_optional: bool = False
+    """There may be none, which is 204."""
     example: str = ""
     """Example of an answer; long ones are cut."""
 
@@ -45,7 +56,7 @@ OPERATIONS: Final = (
         "/admin/stop",
         "Stop the service; by force if jobs run",
         "admin_stop",
-        query=("force",),
+        query=types.Force,
         answer=TEXT,
         example="Stopping in server on port 8081",
     ),
@@ -55,7 +66,10 @@ OPERATIONS: Final = (
         "/config/create",
         "Create a configuration",
         "config_create",
-        body='{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}',
+        body=Body(
+            types.NewConfig,
+            '{"configId": "mine", "force": false, "params": {"http.agent.name": "my-crawler"}}',
+        ),
         answer=TEXT,
         example="mine",
     ),
@@ -66,13 +80,21 @@ OPERATIONS: Final = (
         "config",
         example='{…,"http.agent.name":"my-crawler",…}',
     ),
-    Operation("DELETE", "/config/{configId}", "Delete a configuration", "config_delete"),
+    Operation(
+        "DELETE",
+        "/config/{configId}",
+        "Delete a configuration",
+        "config_delete",
+        answer="",
+        is_optional=True,
+    ),
     Operation(
         "GET",
         "/config/{configId}/{propertyId}",
         "One property",
         "config_property",
         answer=TEXT,
+        is_optional=True,
         example="my-crawler",
     ),
     Operation(
@@ -80,15 +102,19 @@ OPERATIONS: Final = (
         "/config/{configId}/{propertyId}",
         "Set one property",
         "config_set",
-        body="my-crawler",
-        answer=TEXT,
+        body=Body(types.Property, "my-crawler"),
+        answer="",
     ),
     Operation(
         "POST",
         "/db/crawldb",
         "Statistics, one entry, a dump or the top of a crawldb",
         "crawldb",
-        body='{"crawlId": "crawl", "type": "stats", "args": {}}',
+        body=Body(
+            types.DbQuery, '{"crawlId": "crawl", "type": "stats", "args": {}}', db_query, DB_QUERIES
+        ),
+        answer=f"{JSON} {BYTES}",
+        is_optional=True,
         example='{"totalUrls":"30",…,"status":{"1":{"statusValue":"db_unfetched","count":"2"},…}}',
     ),
     Operation(
@@ -96,7 +122,7 @@ OPERATIONS: Final = (
         "/db/fetchdb",
         "Pages of the last segment fetched, with their links",
         "fetchdb",
-        query=("from", "to"),
+        query=types.Pages,
         example='[{"url":"https://www.example.org/","status":1,"numOfOutlinks":2,"children":[…]}]',
     ),
     Operation(
@@ -104,7 +130,7 @@ OPERATIONS: Final = (
         "/job",
         "All jobs",
         "jobs",
-        query=("crawlId",),
+        query=types.OfCrawl,
         example='[{"id":"crawl-default-GENERATE-00000001","type":"GENERATE",…,"state":"FINISHED",…}]',
     ),
     Operation(
@@ -112,8 +138,13 @@ OPERATIONS: Final = (
         "/job/create",
         "Start a job",
         "job_create",
-        body='{"crawlId": "crawl", "type": "GENERATE", "confId": "default", '
-        '"args": {"topN": "1000"}}',
+        body=Body(
+            types.NewJob,
+            '{"crawlId": "crawl", "type": "GENERATE", "confId": "default", '
+            '"args": {"topN": "1000"}}',
+            job_arguments,
+            JOBS,
+        ),
         example='{"id":"crawl-default-GENERATE-00000001",…,"state":"IDLE","msg":"idle","crawlId":"crawl"}',
     ),
     Operation(
@@ -121,7 +152,7 @@ OPERATIONS: Final = (
         "/job/{id}",
         "One job",
         "job",
-        query=("crawlId",),
+        query=types.OfCrawl,
         example='{"id":"crawl-default-GENERATE-00000001",…,"result":{"result":"0"},"state":"FINISHED","msg":"OK",…}',
     ),
     Operation(
@@ -129,7 +160,7 @@ OPERATIONS: Final = (
         "/job/{id}/stop",
         "Stop a job gracefully",
         "job_stop",
-        query=("crawlId",),
+        query=types.OfCrawl,
         example="true",
     ),
     Operation(
@@ -137,7 +168,7 @@ OPERATIONS: Final = (
         "/job/{id}/abort",
         "End a job at once",
         "job_abort",
-        query=("crawlId",),
+        query=types.OfCrawl,
         example="true",
     ),
     Operation(
@@ -152,7 +183,9 @@ OPERATIONS: Final = (
         "/seed/create",
         "Create a seed list; the response is its folder",
         "seed_create",
-        body='{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}',
+        body=Body(
+            types.SeedList, '{"name": "mine", "seedUrls": [{"url": "https://www.example.org/"}]}'
+        ),
         answer=TEXT,
         example="seedFiles/seed-1795801514631",
     ),
@@ -161,8 +194,9 @@ OPERATIONS: Final = (
         "/reader/sequence/read",
         "Records of a SequenceFile",
         "read_sequence",
-        query=("nrows", "start", "end", "count"),
-        body='{"path": "crawl/crawldb/current/part-r-00000/data"}',
+        query=types.Rows,
+        body=Body(types.ReadFile, '{"path": "crawl/crawldb/current/part-r-00000/data"}'),
+        answer=f"{JSON} {TEXT}",
         example='[["https://www.example.org/","Version: 7\\nStatus: 2 (db_fetched)\\n…"]]',
     ),
     Operation(
@@ -177,8 +211,9 @@ OPERATIONS: Final = (
         "/reader/link/read",
         "Links of a WebGraph",
         "read_link",
-        query=("nrows", "start", "end", "count"),
-        body='{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}',
+        query=types.Rows,
+        body=Body(types.ReadFile, '{"path": "crawl/webgraph/outlinks/current/part-r-00000/data"}'),
+        answer=f"{JSON} {TEXT}",
         example='[{"key_url":"https://www.example.org/","url":"https://example.net/",…}]',
     ),
     Operation(
@@ -193,8 +228,9 @@ OPERATIONS: Final = (
         "/reader/node/read",
         "Nodes of a WebGraph",
         "read_node",
-        query=("nrows", "start", "end", "count"),
-        body='{"path": "crawl/webgraph/nodes/part-r-00000/data"}',
+        query=types.Rows,
+        body=Body(types.ReadFile, '{"path": "crawl/webgraph/nodes/part-r-00000/data"}'),
+        answer=f"{JSON} {TEXT}",
         example='[{"key_url":"https://www.example.org/","num_inlinks":"1","num_outlinks":"1",…}]',
     ),
     Operation(
@@ -209,7 +245,12 @@ OPERATIONS: Final = (
         "/services/commoncrawldump",
         "Make a dump; the response is its folder",
         "dump_create",
-        body='{"crawlId": "crawl", "args": {}}',
+        body=Body(
+            types.NewDump,
+            '{"crawlId": "crawl", "args": {}}',
+            dump_arguments,
+            {"": COMMANDS["commoncrawldump"].arguments},
+        ),
         answer=TEXT,
         example="crawl/dump/commoncrawl-20261127174517",
     ),
@@ -222,6 +263,7 @@ def description(version: str, *, needs_token: bool) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    bodies = [one.body.type for one in OPERATIONS if one.body and one.body.media_type == JSON]
     security = {
         "basicAuth": {"type": "http", "scheme": "basic"},
         "bearerAuth": {"type": "http", "scheme": "bearer"},
@@ -234,9 +276,15 @@ def description(version: str, *, needs_token: bool) -> dict[str, Any]:
             "summary": "The REST service of Apache Nutch 1.22",
         },
         "paths": paths,
-        "components": {"securitySchemes": security},
+        "components": {
+            "schemas": msgspec.json.schema_components(bodies, ref_template=_SCHEMAS)[1],
+            "securitySchemes": security,
+        },
         "security": [{"basicAuth": []}, {"bearerAuth": []}] if needs_token else [],
     }
+
+
+_SCHEMAS: Final = "#/components/schemas/{name}"
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
@@ -247,17 +295,50 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "operationId": operation.function,
         "parameters": (
             [{"name": name, "in": "path", "required": True, **text} for name in names]
-            + [{"name": name, "in": "query", **text} for name in operation.query]
+            + [
+                {"name": name, "in": "query", "schema": schema}
+                for name, schema in _parameters(operation).items()
+            ]
         ),
-        "responses": {"200": {"description": "done", "content": {operation.answer: {}}}},
+        "responses": {
+            "200": {
+                "description": "done",
+                "content": {one: {} for one in operation.answer.split()},
+            },
+            **({"204": {"description": "nothing"}} if operation.is_optional else {}),
+            "default": {"description": "not done, and why", "content": {TEXT: {}}},
+        },
     }
-    if operation.body:
-        import json
-
-        kind = JSON if operation.body.startswith("{") else TEXT
-        example = json.loads(operation.body) if kind == JSON else operation.body
-        described["requestBody"] = {"required": True, "content": {kind: {"example": example}}}
+    if operation.body is not None:
+        body, kind = operation.body, operation.body.media_type
+        example = msgspec.json.decode(body.example) if kind == JSON else body.example
+        content = {kind: {"schema": _schema(body), "example": example}}
+        described["requestBody"] = {"required": True, "content": content}
     return described
+
+
+def _parameters(operation: Operation) -> dict[str, Any]:
+    return _properties(operation.query) if operation.query is not None else {}
+
+
+def _properties(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"]
+    return found
+
+
+def _schema(body: Body) -> dict[str, Any]:
+    """Returns the schema of a body; where its `args` depend on its `type`, that of each type."""
+    (schema,), _ = msgspec.json.schema_components([body.type], ref_template=_SCHEMAS)
+    ways = [
+        {
+            "type": "object",
+            "properties": ({"type": {"const": name}} if name else {})
+            | {"args": {"type": "object", "properties": _properties(kind)}},
+            "required": ["args", *(["type"] if name else [])],
+        }
+        for name, kind in body.kinds.items()
+    ]
+    return {"allOf": [schema, {"anyOf": ways}]} if ways else schema
 
 
 GROUPS: Final = {
@@ -303,7 +384,7 @@ def _group(name: str) -> Markup:
 
 
 def _described(operation: Operation) -> Markup:
-    names = [f"{name}=…" for name in operation.query]
+    names = [f"{name}=…" for name in _parameters(operation)]
     path = operation.path + (f"?{'&'.join(names)}" if names else "")
     answer = operation.example or "(no content)"
     return joined(
@@ -317,12 +398,14 @@ def _described(operation: Operation) -> Markup:
 def _command(operation: Operation) -> str:
     """Returns the command line of a request; the variable TOKEN holds the token."""
     path = operation.path.format_map(_PLACES)
-    query = "&".join(f"{name}={_QUERIES[name]}" for name in operation.query if name in _QUERIES)
+    query = "&".join(
+        f"{name}={_QUERIES[name]}" for name in _parameters(operation) if name in _QUERIES
+    )
     url = f"'localhost:8081{path}?{query}'" if query else f"localhost:8081{path}"
     words = ["curl -u nutch:$TOKEN", url]
     if operation.method not in ("GET", "POST"):
         words.insert(1, f"-X {operation.method}")
     if operation.body:
-        kind = JSON if operation.body.startswith("{") else TEXT
-        words.append(f"-H 'Content-Type: {kind}' -d '{operation.body}'")
+        kind, example = operation.body.media_type, operation.body.example
+        words.append(f"-H 'Content-Type: {kind}' -d '{example}'")
     return " ".join(words)

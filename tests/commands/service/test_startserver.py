@@ -291,7 +291,13 @@ def test_a_job_that_fails_says_why(server: Server) -> None:
     ("body", "why"),
     [
         ({"type": "INJECT"}, "Arguments cannot be null!"),
-        ({"type": "INJECT", "args": []}, "Arguments cannot be null!"),
+        (
+            {"type": "INJECT", "args": []},
+            "body: Expected `object | null`, got `array` - at `$.args`",
+        ),
+        ({"type": "GENERATE", "args": {"topN": "all"}}, "args: Expected `str` matching regex"),
+        ({"type": "../x", "jobClassName": "inject", "args": {}}, "no job of this kind"),
+        ({"type": "CLASS", "args": {}}, "no job of this kind: CLASS"),
         ({"type": "READDB", "args": {}}, "no job of this kind: READDB"),
         (
             {
@@ -302,7 +308,7 @@ def test_a_job_that_fails_says_why(server: Server) -> None:
             "no job of this kind",
         ),
         ({"type": "INJECT", "confId": "nobody's", "args": {}}, "Unknown confId nobody's"),
-        ([], "expected a JSON object"),
+        ([], "body: Expected `object`, got `array`; GET /docs has examples"),
     ],
 )
 def test_jobs_that_are_none(server: Server, body: object, why: str) -> None:
@@ -413,7 +419,8 @@ def test_files_are_read(server: Server) -> None:
     assert server.post("/reader/sequence/read", {"path": "graph/text"}).status_code == 500
 
 
-OUTSIDE = ["/etc/passwd", "../x", "graph/../../x", "link-out/x", "file:/etc/passwd", "", "a\u0000b"]
+NO_PATHS = ["", "a\u0000b"]
+OUTSIDE = ["/etc/passwd", "../x", "graph/../../x", "link-out/x", "file:/etc/passwd", *NO_PATHS]
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
@@ -434,7 +441,12 @@ def test_no_path_leads_out_of_the_folder(server: Server, path: str) -> None:
         ("UPDATEDB", "crawldb"),
         ("GENERATE", "hostdb"),
     ):
-        job = server.job("crawl", kind, **{"url_dir": "crawl", name: path})
+        args = {"url_dir": "crawl", name: path}
+        if path in NO_PATHS:  # refused before anything begins
+            body = {"crawlId": "crawl", "type": kind, "args": args}
+            assert server.post("/job/create", body).status_code == 400
+            continue
+        job = server.job("crawl", kind, **args)
         assert job["state"] == "FAILED"
         assert job["msg"].startswith(f"ERROR: {name}: ")
 
@@ -446,7 +458,8 @@ def test_no_value_is_an_option(server: Server) -> None:
         {"expr": "-Dplugin.folders=/x"},
         {"numFetchers": "1 -force"},
     ):
-        assert "ERROR: " in server.job("crawl", "GENERATE", **args)["msg"]
+        body = {"crawlId": "crawl", "type": "GENERATE", "args": args}
+        assert server.post("/job/create", body).status_code == 400
     bad = {
         "crawlId": "crawl",
         "type": "dump",
