@@ -397,7 +397,7 @@ class HttpBase(Protocol):
             reply.decode(decode(reply.body, coding, _and_one(limit)))
         body, truncated = reply.body, reply.truncated
         if reply.error is not None:
-            body, truncated = self._broken(reply.code, body, reply.error, metadata)
+            body, truncated = self._broken(reply, reply.error, metadata)
         whole = truncated is None and reply.error is None
         if reply.damaged and whole:
             whole = False
@@ -407,17 +407,19 @@ class HttpBase(Protocol):
         return body, truncated, whole
 
     def _broken(
-        self, code: int, body: bytes, error: Exception, metadata: Metadata
+        self, reply: Reply, error: Exception, metadata: Metadata
     ) -> tuple[bytes, str | None]:
         """Decides about incomplete content: an error page may lack it; a page that a plain close
-        cuts off is kept.
+        cuts off is kept, as its end may be one. HTTP/2 says where a page ends.
         """
+        body = reply.body
         if self.settings.partial_as_truncated and body:
             return body, TOO_SLOW if isinstance(error, httpx.TimeoutException) else "disconnect"
-        if code not in _SUCCESSES:
+        if reply.code not in _SUCCESSES:
             return b"", None
-        chunked = "chunked" in (metadata.first("Transfer-Encoding") or "").lower()
-        if isinstance(error, httpx.RemoteProtocolError) and not chunked:
+        coding = (metadata.first("Transfer-Encoding") or "").lower()
+        ends = "chunked" in coding or reply.version == b"HTTP/2"
+        if isinstance(error, httpx.RemoteProtocolError) and not ends:
             return body, None
         raise error
 

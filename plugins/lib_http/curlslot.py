@@ -99,8 +99,6 @@ class CurlSlot:
         self.direct = True
         self.pinned = ""
         """The `host:port` whose addresses it has told libcurl."""
-        self.most_requests = 1
-        """In one transfer."""
         self.reset(0)
         self._set_up(settings)
 
@@ -169,11 +167,6 @@ class CurlSlot:
             self.handle.setopt(option, value)
             self.options[option] = value
 
-    def unset(self, option: int) -> None:
-        """Resets such an option."""
-        if self.options.pop(option, None) is not None:
-            self.handle.unsetopt(option)
-
     @property
     def body(self) -> bytes:
         """Content received so far."""
@@ -221,10 +214,11 @@ class CurlSlot:
 
     def _before_request(self, *addresses: object) -> int:
         """libcurl sends a request once more by itself if the connection that it kept turns out to
-        be closed; the host may not want to be asked then.
+        be closed, and up to five times if a server refuses the stream (RFC 9113, 8.7); the host may
+        not want to be asked then.
         """
         self.requests += 1
-        if self.requests <= self.most_requests:
+        if self.requests == 1:
             return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
         self.repeated = True
         return pycurl.PREREQFUNC_ABORT  # type: ignore[no-any-return]

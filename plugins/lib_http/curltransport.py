@@ -4,7 +4,6 @@ A request may carry in its `extensions`
     target          bytes sent as the request target as they are (else the URL's path and query)
     content_limit   most bytes of content to take
     proxy           `scheme://host:port` to go through
-    auth            (user:password, set of libcurl's HTTPAUTH_* bits)
 A response is complete when it is returned; what came is its `reply` (exchange.py). What prevents an
 answer is raised as an httpx.TransportError (failures.py): AskAgain, where a second request is
 needed, which is left to who knows when the host may be asked.
@@ -37,6 +36,8 @@ from .failures import (
     TooLarge,
     UnknownHost,
     connect_error,
+    refusal_of_proxy,
+    refusal_of_tunnel,
     refused_answer,
 )
 from .lenient import is_interim
@@ -50,7 +51,7 @@ _FOR_EVER: Final = -1
 _WEIRD: Final = 8
 _PARTIAL: Final = 18
 _EMPTY: Final = 52
-_MANY: Final = 100
+_NO_ANSWER: Final = "Connection closed without an answer"
 _LINE_END: Final = b"\r\n"
 _NOTHING: Final = httpx.ByteStream(b"")
 MOST_IDLE: Final = 256
@@ -177,6 +178,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
             reply = await lenient.ask(order, addresses, self._settings, self._accepts)
         else:
             reply = await self._transfer(order, authority, addresses, way)
+        if (refusal := refusal_of_proxy(reply.code, reply.head, bool(order.proxy))) is not None:
+            raise refusal
         return CurlResponse(reply, request)
 
     async def _transfer(
@@ -191,6 +194,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
             _prepare(slot, order, authority, way)
             return self._reply(slot, order, await self._perform(self._curl, slot, order))
         except AskAgain:
+            if way is not Way.USUAL:  # as a server that refuses streams does each time
+                raise httpx.ReadError(_NO_ANSWER) from None
             self._ways.note(authority, Way.FRESH)
             raise
         except MalformedHead as error:
@@ -372,7 +377,6 @@ def _order(request: httpx.Request, limit: int) -> Order:
         ),
         extensions.get("content_limit", limit),
         extensions.get("proxy", ""),
-        extensions.get("auth"),
         request.method,
         b"" if request.method == "GET" else request.content,
     )
@@ -394,9 +398,8 @@ def _prepare(slot: CurlSlot, order: Order, authority: str, way: Way) -> None:
         target = f"http://{authority}".encode() + target
     slot.handle.setopt(pycurl.REQUEST_TARGET, target)
     slot.set(pycurl.HTTPHEADER, order.headers)
-    _set_connection(slot, order, way)
+    _set_connection(slot, way)
     _set_method(slot, order)
-    _set_auth(slot, order.auth)
 
 
 @lru_cache(maxsize=4096)
@@ -410,12 +413,8 @@ def _header_lines(raw: tuple[tuple[bytes, bytes], ...]) -> list[bytes]:
     return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
 
 
-def _set_connection(slot: CurlSlot, order: Order, way: Way) -> None:
-    """One request in a transfer, except in a dialogue about credentials, which needs more; by a
-    connection of its own none is sent again.
-    """
+def _set_connection(slot: CurlSlot, way: Way) -> None:
     is_fresh = way is not Way.USUAL
-    slot.most_requests = 1 if order.auth is None and not is_fresh else _MANY
     if is_fresh or pycurl.FRESH_CONNECT in slot.options:
         slot.set(pycurl.FRESH_CONNECT, int(is_fresh))
         slot.set(pycurl.FORBID_REUSE, int(is_fresh))
@@ -430,14 +429,6 @@ def _set_method(slot: CurlSlot, order: Order) -> None:
     slot.options[pycurl.POSTFIELDS] = True
     slot.handle.setopt(pycurl.POSTFIELDS, order.content)
     slot.handle.setopt(pycurl.CUSTOMREQUEST, order.method)
-
-
-def _set_auth(slot: CurlSlot, auth: tuple[str, int] | None) -> None:
-    if auth is None:
-        slot.unset(pycurl.USERPWD)
-        return
-    slot.set(pycurl.USERPWD, auth[0])
-    slot.set(pycurl.HTTPAUTH, auth[1])
 
 
 def _raw_headers(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
@@ -468,15 +459,17 @@ def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
         return UnknownHost(order.host)
     if code in _TLS_CODES:
         return TlsFailure(message)
-    return _connection_error(slot, code, message) or _content_error(code, message)
+    return (
+        refusal_of_tunnel(slot.handle.getinfo(pycurl.HTTP_CONNECTCODE))
+        or _connection_error(slot, code, message)
+        or _content_error(code, message)
+    )
 
 
 def _connection_error(slot: CurlSlot, code: int, message: str) -> Exception | None:
     """Returns the exception for a connection that failed or broke; None for any other code."""
-    if code == _COULDNT_CONNECT:  # after a proxy's refusal another address's error may be left
-        refused_by_proxy = "CONNECT tunnel" in message
-        number = 0 if refused_by_proxy else slot.handle.getinfo(pycurl.OS_ERRNO)
-        return connect_error(number, message)
+    if code == _COULDNT_CONNECT:
+        return connect_error(slot.handle.getinfo(pycurl.OS_ERRNO), message)
     if code == _TIMED_OUT:
         if slot.head_lines:
             return httpx.ReadTimeout("Read timed out")
@@ -490,7 +483,7 @@ def _connection_error(slot: CurlSlot, code: int, message: str) -> Exception | No
 
 def _content_error(code: int, message: str) -> Exception:
     if code == _EMPTY:
-        return httpx.ReadError("Connection closed without an answer")
+        return httpx.ReadError(_NO_ANSWER)
     if code == _PARTIAL:
         return httpx.RemoteProtocolError("Connection closed before the end of the content")
     return refused_answer(message or f"libcurl error {code}", is_head=code == _WEIRD)

@@ -50,8 +50,6 @@ class Order:
     limit: int = -1
     """Most bytes of content to take; negative for all."""
     proxy: str = ""
-    auth: tuple[str, int] | None = None
-    """`user:password` and libcurl's HTTPAUTH_* bits."""
     method: str = "GET"
     content: bytes = b""
 

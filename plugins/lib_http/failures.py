@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import logging
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import httpx
@@ -17,6 +18,8 @@ from minutch.errors import UrlError
 from minutch.plugin.turns import NoTurn
 from minutch.records import protocolstatus as codes
 from minutch.records.protocolstatus import ProtocolStatus
+
+from .headers import field_values
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,14 @@ class ForbiddenAddress(httpx.ConnectError):
     """The address is not to be connected to (http.filter.ipaddress.*); the message is the
     address.
     """
+
+
+class ProxyRefusal(httpx.ConnectError):
+    """An answer of the proxy's own: the server has not been asked."""
+
+
+class ProxyLogin(ProxyRefusal):
+    """And what it wants is a password: that says nothing of the server at all."""
 
 
 class NoRoute(httpx.ConnectError):
@@ -62,7 +73,7 @@ class AskAgain(httpx.TransportError):
 NO_ANSWER: Final = "no name server answers for the host"
 UNRESOLVED: Final = ProtocolStatus(codes.NOTFETCHING, [NO_ANSWER])
 """The status of a page that was not asked for since no name server could say where its host is."""
-PUT_OFF: Final = (NoNameServer, AskAgain, NoTurn)
+PUT_OFF: Final = (NoNameServer, AskAgain, NoTurn, ProxyLogin)
 """Failures that say nothing of a page: it is asked for later."""
 
 
@@ -70,7 +81,7 @@ def put_off(error: Exception) -> ProtocolStatus:
     """Returns the status for one of `PUT_OFF`."""
     if isinstance(error, AskAgain):
         return ProtocolStatus(codes.WOULDBLOCK, [str(error)])
-    if isinstance(error, NoTurn):
+    if isinstance(error, NoTurn | ProxyLogin):
         return ProtocolStatus(codes.NOTFETCHING, [str(error)])
     return UNRESOLVED
 
@@ -111,6 +122,42 @@ def refused_answer(message: str, *, is_head: bool = False) -> httpx.RemoteProtoc
     if is_head or words == _MALFORMED_HEAD:
         return MalformedHead(_MALFORMED_HEAD)
     return httpx.RemoteProtocolError(words)
+
+
+_LOGIN: Final = {
+    407: "HTTP 407 of the proxy (http.proxy.username)",
+    511: "HTTP 511: the network asks for a login",
+}
+"""Answers that no origin server gives (RFC 9110, 15.5.8; RFC 6585, 6)."""
+_ERROR: Final = re.compile(r";[ \t]*error=")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def refusal_of_tunnel(code: int) -> ProxyRefusal | None:
+    """Returns what a proxy's answer to CONNECT means; None where it opened a tunnel, or was not
+    asked for one (0). Any other answer is its own (RFC 9110, 9.3.6).
+    """
+    if code == 0 or code in range(200, 300):
+        return None
+    return ProxyLogin(_LOGIN[code]) if code in _LOGIN else _refusal(code)
+
+
+def refusal_of_proxy(code: int, head: Sequence[bytes], is_asked: bool) -> ProxyRefusal | None:
+    """Returns the failure that an answer to a request is which comes from the proxy itself; None
+    for the server's. `is_asked`: it went to a proxy, which may say that it has not reached the
+    server (RFC 9209, 2.1.1; squid by a header of its own).
+    """
+    if code in _LOGIN:
+        return ProxyLogin(_LOGIN[code])
+    if not is_asked or code not in range(500, 600):
+        return None
+    said = _QUOTED.sub("", ",".join(field_values(head, "proxy-status")))
+    is_own = _ERROR.search(said.rpartition(",")[2]) or field_values(head, "x-squid-error")
+    return _refusal(code) if is_own else None
+
+
+def _refusal(code: int) -> ProxyRefusal:
+    return ProxyRefusal(f"HTTP {code} of the proxy")
 
 
 _HTTP: Final = "org.apache.nutch.protocol.http.api.HttpException"

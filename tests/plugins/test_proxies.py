@@ -12,11 +12,14 @@ import pytest
 import trustme
 
 from minutch.plugin.points import ProtocolOutput
+from minutch.records import crawldatum as status
+from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from plugins.lib_http.failures import refusal_of_proxy
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.proxyserver import ProxyServer
-from tests.support.segments import conf_for
+from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
 
 
 def certified(ca: trustme.CA, name: str) -> ssl.SSLContext:
@@ -104,8 +107,89 @@ async def test_https_through_a_proxy(authority: tuple[trustme.CA, Path], kind: s
     )
 
 
+ERROR = "Proxy-Status: cdn; received-status=200, ours; error=connection_refused"
+
+
+@pytest.mark.parametrize("url", ["http://far.example/ok", "https://far.example/ok"])
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        (page(b"p", status="407 Login"), "notfetching(20), lastModified=0: HTTP 407 of the proxy"),
+        (page(b"p", status="511 Login"), "notfetching(20), lastModified=0: HTTP 511"),
+        (page(b"p", ERROR, status="502 Bad"), "ConnectException: HTTP 502 of the proxy"),
+        (page(b"p", ERROR, status="504 Slow"), "ConnectException: HTTP 504 of the proxy"),
+        (page(b"p", "X-Squid-Error: ERR 1", status="503 No"), "HTTP 503 of the proxy"),
+    ],
+)
+async def test_what_the_proxy_says_itself_is_no_answer_of_the_server(
+    url: str, own: bytes, says: str
+) -> None:
+    """It is not stored, nor taken for a robots.txt."""
+    with ProxyServer(0, own=own) as proxy:
+        conf = conf_for(
+            http__proxy__host="localhost",
+            http__proxy__port=str(proxy.port),
+            http__robots__unreachable__allow="false",
+        )
+        protocol = Http(conf, {})
+        output = await protocol.get_protocol_output(url, CrawlDatum())
+        contents: list[Content] = []
+        rules = await protocol.get_robot_rules(url, CrawlDatum(), contents)
+        await protocol.close()
+    assert output.content is None and says in str(output.status)
+    assert says in str(getattr(rules, "failure", None)) and not contents
+    assert not rules.is_allowed(url) and rules.defer_visits is ("notfetching" in says)
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "is_own"),
+    [
+        (502, "Via: 1.1 us", False),
+        (502, 'Proxy-Status: cdn; error=dns_error, us; details="; error=x, y"', False),
+        (502, "Proxy-Status: us;error=dns_error", True),
+        (404, "Proxy-Status: us; error=dns_error", False),
+    ],
+)
+def test_what_shows_that_a_proxy_has_not_reached_the_server(
+    code: int, line: str, is_own: bool
+) -> None:
+    assert (refusal_of_proxy(code, [line.encode()], True) is not None) is is_own
+    assert refusal_of_proxy(code, [line.encode()], False) is None
+
+
+@pytest.mark.parametrize("url", ["http://far.example/x", "https://far.example/ok"])
+def test_forbidden_pages_are_not_fetched_when_the_password_is_right_again(
+    authority: tuple[trustme.CA, Path], tmp_path: Path, url: str
+) -> None:
+    """A 407 was taken for "no robots.txt", for a day; and no step is made towards gone."""
+    ca, path = authority
+    tls = certified(ca, "far.example") if url.startswith("https") else None
+    with MisbehavingServer(tls=tls) as server, ProxyServer(server.port) as proxy:
+        for name in ("/robots.txt", "http://far.example/robots.txt"):
+            server.pages[name] = page(b"User-agent: *\nDisallow: /", "Content-Type: text/plain")
+        conf = conf_for(
+            http__proxy__host="localhost",
+            http__proxy__port=str(proxy.port),
+            http__tls__ca__file=str(path),
+            http__robots__503__defer__visits__wait="0",
+        )
+        state = tmp_path / "state"
+        proxy.own = page(b"", status="407 Proxy Authentication Required")
+        locked = make_segment(tmp_path / "locked", [url])
+        fetch_segment(locked, conf.with_values({"minutch.fetch.state": str(state)}))
+        before = dict(server.requests)
+        assert Http(conf, {}).known_robots(url, state) is None
+        proxy.own = b""
+        opened = make_segment(tmp_path / "opened", [url])
+        fetch_segment(opened, conf)
+    assert before == {} and len(server.requests) == 1  # the robots.txt alone
+    assert fetched(locked)[url][-1].status == status.STATUS_LINKED
+    assert "HTTP 407 of the proxy" in str(fetched(locked)[url][-1].metadata)
+    assert fetched(opened)[url][-1].status == status.STATUS_FETCH_GONE
+
+
 async def test_a_tunnel_that_is_refused(server: MisbehavingServer) -> None:
-    with ProxyServer(server.port, refuse=True) as proxy:
+    with ProxyServer(server.port, own=page(b"", status="403 No")) as proxy:
         output = await through(proxy, "https://far.example/ok")
     assert output.content is None
     assert str(output.status).startswith("exception(16)") and "403" in str(output.status)

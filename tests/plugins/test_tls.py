@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
+import h2.connection
+import h2.errors
 import pytest
 import trustme
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.points import ProtocolOutput
+from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.truncation import is_truncated
 from plugins.lib_http.settings import HttpSettings
 from plugins.lib_http.tls import TlsSettings, java_name, openssl_name
 from plugins.protocol_http.http import Http
 from tests.support.h2server import H2Server
 from tests.support.misbehaving import MisbehavingServer
-from tests.support.segments import conf_for
+from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
 
 
 def server_side(ca: trustme.CA, **attributes: object) -> ssl.SSLContext:
@@ -248,6 +254,54 @@ async def test_http2_limits_and_connections(authority: tuple[trustme.CA, Path]) 
         assert output.content.content == b"y" * 1000
         assert output.content.metadata["http.content.truncated"] == ["true"]
     assert len(server.requests) == 6
+
+
+def reset(state: h2.connection.H2Connection, stream: int) -> None:
+    state.reset_stream(stream, h2.errors.ErrorCodes.INTERNAL_ERROR)
+
+
+def go_away(state: h2.connection.H2Connection, stream: int) -> None:
+    state.close_connection()
+
+
+@pytest.mark.parametrize("end", [reset, go_away])
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_half_of_an_http2_page_is_no_page(
+    authority: tuple[trustme.CA, Path],
+    end: Callable[[h2.connection.H2Connection, int], None],
+    is_kept: bool,
+) -> None:
+    """As in Nutch's okhttp: a failure, or content that is marked as truncated; not a whole page."""
+    ca, path = authority
+    conf = {"http__useHttp2": "true", "http__partial__truncated": str(is_kept).lower()}
+    with H2Server(server_side(ca), b"<p>" + b"x" * 4997, ends={"/half": end}) as server:
+        output = await fetch(server.url("half"), path, **conf)
+    assert output.status.is_success is is_kept, str(output.status)
+    assert server.requests == {"/half": 1}
+    if is_kept:
+        assert output.content is not None and output.content.content == server.body[:2500]
+        assert is_truncated(output.content)
+        assert output.content.metadata["http.content.truncated.reason"] == ["disconnect"]
+
+
+def test_a_refused_stream_is_asked_for_once_more_when_its_host_has_rested(
+    authority: tuple[trustme.CA, Path], tmp_path: Path
+) -> None:
+    """RFC 9113, 8.7: it may be; libcurl does so five times, at once."""
+    ca, path = authority
+    delay = 0.2
+    with H2Server(server_side(ca), refuse=True) as server:
+        conf = conf_for(
+            http__useHttp2="true",
+            http__tls__ca__file=str(path),
+            http__robot__rules__allowlist="localhost",
+            fetcher__server__delay=str(delay),
+        )
+        segment = make_segment(tmp_path, [server.url("a"), server.url("b")])
+        fetch_segment(segment, conf)
+        assert server.requests == {"/a": 2, "/b": 1}  # the server is known by then
+        assert min(after - before for before, after in pairwise(server.times)) > delay - 0.05
+    assert {data[-1].status for data in fetched(segment).values()} == {status.STATUS_FETCH_RETRY}
 
 
 async def test_http2_gives_way_to_what_the_server_speaks(

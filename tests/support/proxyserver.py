@@ -19,11 +19,11 @@ from typing import Self
 
 @dataclass
 class ProxyServer:
-    """`refuse` answers every CONNECT with 403."""
+    """`own` is the whole answer that the proxy gives by itself, to whatever it is asked."""
 
     upstream: int
     tls: ssl.SSLContext | None = None
-    refuse: bool = False
+    own: bytes = b""
     asked: list[tuple[str, str, int, str]] = field(default_factory=list)
     """Way of asking, host and port asked for, name and password."""
 
@@ -124,11 +124,14 @@ class ProxyServer:
         if method != "CONNECT":
             host, _, port = target.split("/")[2].partition(":")
             self.asked.append(("http", host, int(port or 80), login))
+            if self.own:
+                writer.write(self.own)
+                return None
             return head
         host, _, port = target.partition(":")
         self.asked.append(("connect", host, int(port), login))
-        if self.refuse:
-            writer.write(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+        if self.own:
+            writer.write(self.own)
             return None
         writer.write(b"HTTP/1.1 200 Connection established\r\nX-Proxy: yes\r\n\r\n")
         return b""

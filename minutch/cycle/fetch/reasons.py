@@ -35,6 +35,7 @@ _MESSAGES: Final = (
         f"private {_GUARD}",
     ),
     (r"Forbidden connection to IP address ", _GUARD),
+    (r"HTTP (\d+) of the proxy", r"HTTP \1 of the proxy (http.proxy.host)"),
     (r"CONNECT tunnel failed, response (\d+)", r"HTTP \1 of the proxy (http.proxy.host)"),
     (r"self.signed certificate", f"certificate: self-signed {_CHECK}"),
     (r"certificate has expired", f"certificate: expired {_CHECK}"),
