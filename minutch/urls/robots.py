@@ -149,7 +149,7 @@ def normal_path(url: str) -> str:
         return "/"
     if not file.startswith("/"):
         file = "/" + file
-    return normalize_escapes(file).replace("*", "%2A").replace("$", "%24")
+    return _escaped(file).replace("*", "%2A").replace("$", "%24")
 
 
 def normal_rule(path: str) -> str:
@@ -159,7 +159,12 @@ def normal_rule(path: str) -> str:
     if _PLAIN_RULE.fullmatch(path) is not None:
         return path
     to_end = path.endswith("$")
-    return normalize_escapes(path.removesuffix("$")).replace("$", "%24") + ("$" if to_end else "")
+    return _escaped(path.removesuffix("$")).replace("$", "%24") + ("$" if to_end else "")
+
+
+def _escaped(file: str) -> str:
+    """Escapes what requests do; Nutch's normal form lets a backslash be."""
+    return normalize_escapes(file).replace("\\", "%5C")
 
 
 def parse_robots(

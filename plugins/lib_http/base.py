@@ -70,6 +70,8 @@ TLS_VERDICT_KEY: Final = "_tls_verdict_"
 _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 _RESPONSE_CODE: Final = Text(RESPONSE_CODE_KEY)
 _COOKIE: Final = Text("Cookie")
+_HOST: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\]")
+"""RFC 3986, 3.2.2; nothing else goes into a request, or to a proxy."""
 _LONGEST_HOST: Final = 255
 """Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
 _PHASES: Final = ("connect", "read", "write", "pool")
@@ -271,7 +273,7 @@ class HttpBase(Protocol):
             raise UnknownHost(url.host) from None
 
     async def _fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None) -> Answer:
-        if not url.host.isascii() or not url.host or len(url.host) > _LONGEST_HOST:
+        if not _HOST.fullmatch(url.host) or len(url.host) > _LONGEST_HOST:
             raise UnknownHost(url.host)
         if self.credentials.forms:
             await self.sessions.enter(url.host)
@@ -297,7 +299,7 @@ class HttpBase(Protocol):
             origin(url) if self._sends_targets else whole_url(url, target),
             headers,
             {
-                "target": target.encode("utf-8", "surrogateescape"),
+                "target": target.encode("ascii"),
                 "content_limit": limit,
                 "proxy": settings.proxy.proxy_for(url.host),
                 "timeout": self._timeouts,

@@ -20,7 +20,9 @@ from .dates import parse_date
 _OK: Final = 200
 _REDIRECTED: Final = range(300, 400)
 _MOST_DIGITS: Final = 18
-_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
+_UNSAFE: Final = re.compile(
+    r"%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]"  # RFC 3986, 3.3 and 3.4
+)
 
 _REDIRECTS: Final = {
     302: codes.TEMP_MOVED,
@@ -121,13 +123,20 @@ def is_shorter(body: bytes, length: str | None) -> bool:
 
 
 def request_target(file: str) -> str:
-    """Returns a URL's path and query as they stand in a request line: what would end the line, or a
-    word in it, is escaped.
-
-    No other character is touched: the filters and normalizers have had their say.
+    """Returns a URL's path and query as they stand in a request line (RFC 9112, 3.2.1): characters
+    that have no place there are escaped, in UTF-8. Others stay: the filters and normalizers have
+    had their say, and a backslash that browsers take for a slash would lead past robots.txt.
     """
     target = file if file.startswith("/") else "/" + file
-    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", target)
+    return _UNSAFE.sub(_octets, target)
+
+
+def _octets(found: re.Match[str]) -> str:
+    try:
+        octets = found[0].encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair
+        octets = "\N{REPLACEMENT CHARACTER}".encode()
+    return "".join(f"%{octet:02X}" for octet in octets)
 
 
 def status_of(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import ssl
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 import httpx
 import pytest
 import respx
 import trustme
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
@@ -23,6 +27,7 @@ from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE, CrawlDatum, validators
 from minutch.records.truncation import is_truncated
+from plugins.lib_http.exchange import request_target
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for
@@ -331,15 +336,35 @@ async def test_cookies(tmp_path: Path) -> None:
     [
         ("http://a.example", b"/"),
         ("http://a.example?q", b"/?q"),
-        ("http://a.example/a b|c\\d", b"/a%20b|c\\d"),
+        ("http://a.example/a b|c\\d", b"/a%20b%7Cc%5Cd"),
         ("http://a.example/a\r\nX: y\t\x00\x7f", b"/a%0D%0AX:%20y%09%00%7F"),
-        ("http://a.example/\u00e9", "/\u00e9".encode()),
+        ("http://a.example/\u00e9", b"/%C3%A9"),
         ("http://a.example/a/../b/./c#f", b"/a/../b/./c"),
-        ("http://a.example/%zz%", b"/%zz%"),
+        ("http://a.example/%zz%", b"/%25zz%25"),
+        ("http://a.example/%2f?[x]={y}&z='~", b"/%2f?%5Bx%5D=%7By%7D&z='~"),
+        ("http://a.example/\udcff\ud800", b"/%FF%EF%BF%BD"),
     ],
 )
-async def test_targets_are_sent_as_they_are(url: str, target: bytes) -> None:
+async def test_targets_are_sent_as_they_are_where_they_may_be(url: str, target: bytes) -> None:
     assert (await sent(url)).extensions["target"] == target
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_every_target_is_one(file: str) -> None:
+    """RFC 9112, 3.2.1; and it means what the URL means."""
+    target = request_target(file)
+    assert re.fullmatch(r"/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*", target)
+    meant = file if file.startswith("/") else f"/{file}"
+    octets = meant.encode("utf-8", "surrogateescape") if _is_text(meant) else None
+    assert octets is None or unquote_to_bytes(target) == unquote_to_bytes(octets)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 async def test_respx_routes() -> None:
@@ -431,7 +456,7 @@ async def test_target_bytes_reach_the_server(server: MisbehavingServer) -> None:
     protocol = Http(conf_for(), {})
     await get(protocol, server.url("a/../b?c=\u00e9|[]#f"))
     await protocol.close()
-    assert list(server.requests) == ["/a/../b?c=\u00e9|[]".encode().decode("latin-1")]
+    assert list(server.requests) == ["/a/../b?c=%C3%A9%7C%5B%5D"]
 
 
 async def test_trailers_are_no_metadata(server: MisbehavingServer) -> None:

@@ -209,3 +209,10 @@ async def test_hosts_that_are_excepted_go_straight(server: MisbehavingServer) ->
         )
     assert output.status.is_success
     assert proxy.asked == []
+
+
+@pytest.mark.parametrize("host", ["a b.example", 'a"b', "a\\b", "a|b", "<a>", "a^", "\x80.example"])
+async def test_a_host_that_no_request_can_name_is_not_asked_for(host: str) -> None:
+    with ProxyServer(0) as proxy:
+        output = await through(proxy, f"http://{host}/")
+    assert "UnknownHostException" in str(output.status) and proxy.asked == []

@@ -216,6 +216,7 @@ def test_normal_path(url: str, path: str) -> None:
 
 def test_normal_rule() -> None:
     assert normal_rule("/a%7e*b$c d$") == "/a~*b%24c%20d$"
+    assert normal_rule("/a\\b") == normal_rule("/a%5cb") == normal_path("http://a.org/a\\b")
 
 
 def test_agent_names() -> None:
