@@ -6,6 +6,7 @@ Begin with parts, Nutch's way of splitting a URL.
     `resolve`                             makes the target of a link absolute
     `domains`, `idn`, `hostcolumns`       public suffixes, host names, hosts of columns
     `hostname`, `hostnumbers`             one form of a server's names; numbers for hosts of URLs
+    `urlkeys`                             one form of a URL, to compare URLs by
     `hostlookups`                         looks up the addresses of hosts
     `robots`, `robotsfile`, `robotsagent`    what robots.txt allows
     `robotstable`                         keeps its rules in few bytes

@@ -13,6 +13,7 @@ from minutch.errors import UrlError
 from minutch.urls import parts
 from minutch.urls.resolve import Resolver, WhatwgResolver
 from minutch.urls.uri import parse_uri
+from minutch.urls.urlkeys import url_key
 
 DEFAULT_PRIORITY: Final = 0.5
 FREQUENCIES: Final = {
@@ -31,7 +32,6 @@ text.
 _PLAIN_URL: Final = re.compile(
     r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
 )
-_PORTS: Final = {"http": ":80", "https": ":443", "ftp": ":21"}
 _FILE: Final = "file:"
 SCHEMES: Final = ("http://", "https://", "ftp://", f"{_FILE}/")
 _BROWSERS: Final = WhatwgResolver("")
@@ -59,8 +59,9 @@ class ListedUrls:
 
     With `whatwg` (`parser.html.outlinks.whatwg`) they are those of the URL standard, relative to
     the sitemap's; but each names a host, as sitemaps.org wants it: a line of prose is no URL.
-    `strict` takes only those below the folder of the sitemap's own URL, however the host is spelled
-    (RFC 3986, 6.2.2.1 and 6.2.3; crawler-commons compares letters).
+    `strict` takes only those below the folder of the sitemap's own URL, however they are spelled
+    (`urls.urlkeys`; crawler-commons compares letters): `http://host` is in the folder
+    `http://host/`.
     """
 
     def __init__(self, url: str, *, strict: bool, whatwg: bool = False) -> None:
@@ -76,7 +77,7 @@ class ListedUrls:
         return (
             not self._strict
             or url.startswith(self._folder)
-            or _comparable(url).startswith(_comparable(self._folder))
+            or url_key(url).startswith(url_key(self._folder))
         )
 
     def read(self, text: str) -> str | None:
@@ -139,18 +140,6 @@ def base_of(url: str) -> str:
     port = "" if parsed.port == -1 else f":{parsed.port}"
     folder = parsed.path[: parsed.path.rfind("/") + 1] or "/"
     return str(parts.parse(f"{parsed.protocol}://{parsed.host}{port}{folder}"))
-
-
-def _comparable(url: str) -> str:
-    """Returns a URL without query, its host in lower case and without the port that its scheme
-    has anyway.
-    """
-    try:
-        parsed = parts.parse(url)
-    except UrlError:
-        return ""
-    host = (parsed.authority or "").lower().removesuffix(_PORTS.get(parsed.protocol, ""))
-    return f"{parsed.protocol}://{host}{parsed.path}"
 
 
 def checked_url(text: str) -> str | None:

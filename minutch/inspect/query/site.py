@@ -5,6 +5,8 @@ pages       segment, outcome (see `outcomes`), code, reason, response_ms, media_
             answer), size, redirect_to, digest: of the newest fetch
 parses      title to outlinks: of the newest parse that succeeded
 links       inlinks: links from other pages; depth: links from where the crawl began
+
+redirect_to and canonical are URLs of the table where they mean one, however they spell it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from minutch.inspect.query.outcomes import OUTCOMES, is_fetch, outcome
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.table import Column, Request, Table
+from minutch.urls.urlkeys import url_keys
 
 _OF_ENTRY: Final = ("url", "host", "status")
 _OF_PAGE: Final = {
@@ -35,6 +38,7 @@ _OF_PARSE: Final = (
     *("lang", "words", "garbled", "outlinks"),
 )
 _OF_LINKS: Final = ("inlinks", "depth")
+_CANONICAL: Final = "canonical"
 _REFRESH: Final = "refresh_to"
 _WAYS: Final = {"redirect_to", _REFRESH}
 """What leads on without a link."""
@@ -76,7 +80,7 @@ class SiteTable(Table):
         if wanted := needed & {*_OF_PARSE, _REFRESH}:
             parses = self._tables["parses"].scan().filter(pl.col("status") == "success")
             rows = rows.join(_newest(parses.select("url", *wanted)), on="url", how="left")
-        rows = rows.sort("url")
+        rows = _named_as_here(rows.sort("url"))
         if needed & {*_OF_LINKS}:
             rows = self._with_reach(rows)
         yield self.make(rows, request)
@@ -99,19 +103,42 @@ class SiteTable(Table):
             for links in self._tables["links"].frames(Request(("url", "from_url"))):
                 reach.add(links["from_url"], links["url"])
         ways = pl.concat([rows.select("url", to=name) for name in sorted(_WAYS)]).drop_nulls()
-        moved = ways.with_columns(pl.col("to").str.replace("#.*", ""))
         pages = self._tables["pages"]
         assert isinstance(pages, PagesTable)
         asked = pages.first_asked()
         listed = self._tables["sitemaps"].scan().select("url").collect().to_series()
-        roots = reach.places(starts(asked.filter(~asked.is_in(moved["to"].implode())), listed))
-        source, target = reach.places(moved["url"]), reach.places(moved["to"])
+        roots = reach.places(starts(asked.filter(~asked.is_in(ways["to"].implode())), listed))
+        source, target = reach.places(ways["url"]), reach.places(ways["to"])
         both = (source >= 0) & (target >= 0)
         depths = reach.depths(roots[roots >= 0], (source[both], target[both]))
         return rows.with_columns(
             pl.Series("inlinks", reach.counts()),
             pl.Series("depth", depths).replace(-1, None),
         )
+
+
+def _named_as_here(rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the rows, by URL, with the targets of redirects and canonical links as `url` spells
+    them, which crawls normalize and pages do not.
+
+    A page is its own canonical URL before that is another's; a redirect leads to another URL before
+    it is a circle.
+    """
+    names = [name for name in (*sorted(_WAYS), _CANONICAL) if name in rows.columns]
+    if not names:
+        return rows
+    keys = url_keys(rows["url"])
+    known = pl.DataFrame({"key": keys, "here": rows["url"]}).unique("key", keep="first")
+    for name in names:
+        there = rows.with_row_index().select("index", "url", to=name, own=keys).drop_nulls("to")
+        there = there.with_columns(key=url_keys(there["to"]))
+        there = there.join(known, on="key", how="left", maintain_order="left")
+        own = pl.when(pl.col("own") == pl.col("key")).then("url")
+        same = pl.when(pl.col("to").is_in(rows["url"].implode())).then("to")
+        first = (own, same) if name == _CANONICAL else (same, own)
+        found = there.select("index", to=pl.coalesce(*first, "here", "to"))
+        rows = rows.with_columns(rows[name].scatter(found["index"], found["to"]))
+    return rows
 
 
 def _newest(rows: pl.LazyFrame) -> pl.DataFrame:

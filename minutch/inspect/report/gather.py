@@ -35,6 +35,7 @@ from minutch.inspect.report.fetchcounts import FetchCounts, with_outcomes
 from minutch.inspect.report.groupcounts import Aggregate, GroupCounts, batched
 from minutch.inspect.report.urlhistory import ROW_BYTES, UrlHistories
 from minutch.job import Progress
+from minutch.urls.urlkeys import url_keys
 from minutch.work.tables.linkfiles import scan_all_outlinks
 
 MOST: Final = 100
@@ -174,6 +175,7 @@ class FactsGatherer:
             "refetched": int((changes["changed"] + changes["same"]).sum() or 0),
         } | counted.quantiles()
         self.tables["hosts"] = _chosen(self.tables.get("hosts"), counted.hosts())
+        histories.name_targets(self._spelled_otherwise(histories))
         self._find_chains(histories)
 
     def _count_parses(self) -> pl.DataFrame:
@@ -210,6 +212,28 @@ class FactsGatherer:
             self.tables[table] = counts.sort("pages", column, descending=[True, False]).head(MOST)
         return parsed.select("id", "segment")
 
+    def _spelled_otherwise(self, histories: UrlHistories) -> pl.DataFrame:
+        """Returns the targets of redirects that fetched URLs spell otherwise: `to`, and the `id` of
+        such a URL.
+        """
+        seen = histories.seen()["id"].implode()
+        strange = histories.redirects().filter(~pl.col("to").is_in(seen))
+        wanted, keys = strange["to"].unique().implode(), pl.col("url").map_batches(url_keys).hash()
+        targets = [pl.DataFrame(schema={"to": pl.UInt64, "key": pl.UInt64})]
+        if len(strange):
+            for frame in self._pieces(PagesTable(self.segments), ("redirect_to",)):
+                named = frame.select(url="redirect_to").drop_nulls().unique().with_columns(ID)
+                named = named.filter(pl.col("id").is_in(wanted))
+                targets.append(named.select(to="id", key=keys))
+        found = pl.concat(targets).unique("to")
+        here = [pl.DataFrame(schema={"id": pl.UInt64, "key": pl.UInt64})]
+        if len(found):
+            for frame in self._pieces(PagesTable(self.segments), ("url",)):
+                known = frame.select(ID, key=keys)
+                here.append(known.filter(pl.col("key").is_in(found["key"].implode())))
+        known = pl.concat(here).sort("id").unique("key", keep="first")
+        return found.join(known, on="key").select("to", "id")
+
     def _find_chains(self, histories: UrlHistories) -> None:
         redirects = histories.redirects().filter("is_last")
         count, found = chains.longest(redirects, MOST)
@@ -235,15 +259,11 @@ class FactsGatherer:
         self.tables["chains"] = pl.DataFrame(rows, schema=dict(TABLES["chains"]))
 
     def _names(self, wanted: pl.Series) -> dict[int, str]:
-        """Returns the URLs of ids, of those that redirect or are redirected to."""
+        """Returns the URLs of ids, of those that were fetched or are redirected to."""
         names: dict[int, str] = {}
         for frame in self._pieces(PagesTable(self.segments), ("url", "redirect_to")):
-            known = frame.filter(pl.col("redirect_to").is_not_null())
-            every = (
-                pl.concat([known["url"], known["redirect_to"].alias("url")])
-                .to_frame()
-                .with_columns(ID)
-            )
+            urls = pl.concat([frame["url"], frame["redirect_to"].drop_nulls().alias("url")])
+            every = urls.to_frame().with_columns(ID)
             names |= {
                 one: url
                 for url, one in every.filter(pl.col("id").is_in(wanted.implode())).iter_rows()

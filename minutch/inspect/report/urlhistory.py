@@ -209,6 +209,11 @@ class UrlHistories:
         """
         return pl.concat(self._whys)
 
+    def name_targets(self, names: pl.DataFrame) -> None:
+        """Gives redirects to `to` the `id` that is the same URL."""
+        renamed = pl.col("to").replace(names["to"], names["id"])
+        self._redirects = [rows.with_columns(renamed) for rows in self._redirects]
+
     def redirects(self) -> pl.DataFrame:
         """Returns every redirect: `id`, `to`, the number of the `segment`, and if it `is_last` of
         the URL.

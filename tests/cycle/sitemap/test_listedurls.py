@@ -60,12 +60,19 @@ def test_urls_of_the_standard(kind: str) -> None:
         ("http://user@example.org/in/a", False),
         ("http://example.org/IN/a", False),
         ("http://example.org.evil.example/in/a", False),
+        ("http://example.org/out/../%69n/a", True),
         ("no URL", False),
     ],
 )
 def test_the_folder_of_a_sitemap_however_its_host_is_spelled(url: str, is_listed: bool) -> None:
     """RFC 3986, 6.2.2.1 (case of hosts, not of paths) and 6.2.3 (default ports)."""
     assert ListedUrls(URL, strict=True).allows(url) == is_listed
+
+
+def test_a_host_alone_is_in_its_root() -> None:
+    listed = ListedUrls("http://example.org/sitemap.xml", strict=True)
+    for url in ("http://example.org", "http://example.org?q", "HTTP://example.org.:80#top"):
+        assert listed.allows(url)
 
 
 @pytest.mark.parametrize("text", ["///example.org/a", "\\\\example.org\\b", "//example.org/c"])

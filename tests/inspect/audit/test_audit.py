@@ -27,6 +27,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, QueryError, UsageError
 from minutch.inspect.audit.findings import csv_of
 from minutch.inspect.audit.rules import rules_of
+from minutch.inspect.report import reportfile
 from minutch.job import JobContext
 
 WORDS = " ".join(f"word{number}" for number in range(30))
@@ -66,12 +67,14 @@ LINKED = (
     *("plain", "nodescription", "noh1", "twoh1", "canonical", "canonicalbroken", "canonicalchain"),
     *("noindex", "preview", "private/page", "level1", "equal1", "equal2", "near1", "near2"),
     *("wrongtype.html", "garbled", "header", "described1", "described2", "refresh"),
+    *("far", "%C3%A9", "spelled1", "spelled2"),
 )
 LONG_TITLE = "A title of more than sixty characters, which search engines cut off somewhere"
 
 
 def answers(root: str) -> dict[str, Answer]:
     """The site."""
+    host = root.removeprefix("http://127.0.0.1")  # spelled otherwise, it is the same
     pages = {
         "": page("home", *(f"/{name}" for name in LINKED)),
         "slow": page("slow"),
@@ -99,6 +102,16 @@ def answers(root: str) -> dict[str, Answer]:
         "refresh": page("refresh", head="<meta http-equiv=refresh content='0;url=/refreshed'>"),
         "refreshed": page("refreshed"),
         "orphan": page("orphan"),
+        "%C3%A9": page(
+            "accent", head=f"<link rel=canonical href=HTTP://127.1{host}a/../%c3%a9#top>"
+        ),
+        "spelled1": page(
+            "spelled1",
+            title="<title>Spelled</title>",
+            head=f"<link rel=canonical href=http://0x7f.1{host}spelled1>",
+        ),
+        "spelled2": page("spelled2", title="<title>Spelled</title>"),
+        "end%C3%A9": page("end"),
         "listed": page("listed"),
         "private/page": page("private"),
         "moved-here": page("moved"),
@@ -113,10 +126,12 @@ def answers(root: str) -> dict[str, Answer]:
         page("garbled", body="Gr\u00fc\u00dfe").replace("ü".encode(), b"\xfc")
     )
     found["error"] = Answer(b"no", 503)
-    for name, to in (("moved", "moved-here#part"), ("circle", "circle2"), ("circle2", "circle")):
+    moves = {"moved": "moved-here#part", "circle": "circle2", "circle2": "./circle#top"}
+    for name, to in moves.items():
         found[name] = Answer(status=301, location=f"/{to}")
-    found["chain"] = Answer(status=302, location="/chain2")
-    found["chain2"] = Answer(status=302, location="/moved-here")
+    found["chain"] = Answer(status=302, location="/ch%c3%a4in#x")
+    found["far"] = Answer(status=301, location="/far2/../end%c3%a9#top")
+    found["ch%C3%A4in"] = Answer(status=302, location="/moved-here")
     urls = [
         name for name in (*pages, "header", "garbled", "gone") if name not in ("orphan2", "plain")
     ]
@@ -204,10 +219,12 @@ FOUND: dict[str, set[str]] = {
     "no-answer": set(),
     "redirect-circles": {"circle", "circle2"},
     "redirect-chains": {"chain"},
-    "links-to-redirects": {"moved", "circle", "chain"},
+    "links-to-redirects": {"moved", "circle", "chain", "far"},
     "slow": {"slow"},
     "no-title": {"untitled"},
-    "same-title": {"twin1", "twin2", "equal1", "equal2", "near1", "near2"},
+    "same-title": {
+        *("twin1", "twin2", "equal1", "equal2", "near1", "near2", "spelled1", "spelled2"),
+    },
     "long-title": {"long"},
     "no-description": {"nodescription"},
     "same-description": {"described1", "described2", "equal1", "equal2", "near1", "near2"},
@@ -258,6 +275,18 @@ def test_what_people_read(crawl: Path, conf: Configuration, root: str, tmp_path:
         (line.split(":")[0] for line in lines[:-1] if not line.startswith(" ")),
         key=("error", "warning", "notice").index,
     )
+
+
+def test_the_report_finds_the_same_chains(crawl: Path, conf: Configuration, root: str) -> None:
+    facts = reportfile.gathered(minutch.open(crawl), JobContext(conf.freeze()))
+    found = [
+        ([url.removeprefix(root) for url in row["addresses"]], row["end"])
+        for row in facts["chains"].to_dicts()
+    ]
+    assert sorted(found) == [
+        (["chain", "ch%C3%A4in", "moved-here"], "fetched"),
+        (["circle", "circle2", "circle"], "a circle"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,55 @@
+"""Names URLs by one form each, by which they are compared: `HTTP://H:80/a/../%c3%7e#top` and
+`http://h/%C3~` are one page.
+
+Links that nobody has normalized need it: where redirects and canonical links lead. What a crawl
+stores and shows keeps its spelling. Most URLs have their form already, which one regular expression
+tells (0.3 µs a URL of a column); the rest take 7 µs.
+
+Source: URL Standard, 4.5 (serializing without the fragment); RFC 3986, 6.2.2.1 and 6.2.2.2.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import polars as pl
+
+from minutch.urls.hostcolumns import map_distinct
+from minutch.urls.hostname import canonical_host
+
+_PLAIN: Final = (
+    r"^https?://(?:(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*|(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2}))"
+    r"(?::[1-9][0-9]{0,4})?/[A-Za-z0-9/._~?=&;,:+!()@*$-]*$"
+)
+_MAY_CHANGE: Final = r"/\.|^http:[^?]*:80/|^https:[^?]*:443/"
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]")
+
+
+def url_key(url: str) -> str:
+    """Returns the form of a URL; of what is none, all but its fragment."""
+    from upa_url import URL
+
+    try:
+        parsed = URL(url)
+    except (RuntimeError, ValueError):  # upa-url reports every failure as RuntimeError
+        return url.partition("#")[0]
+    parsed.hash = ""
+    if parsed.hostname.endswith("."):
+        parsed.hostname = canonical_host(parsed.hostname)
+    return _ESCAPE.sub(_normal, parsed.href)
+
+
+def _normal(escape: re.Match[str]) -> str:
+    char = chr(int(escape[1], 16))
+    return char if _UNRESERVED.match(char) else escape[0].upper()
+
+
+def url_keys(urls: pl.Series) -> pl.Series:
+    """Returns `url_key` of each URL (String); null stays null."""
+    odd = (~urls.str.contains(_PLAIN) | urls.str.contains(_MAY_CHANGE)).fill_null(False)
+    rows = odd.arg_true()
+    if not len(rows):
+        return urls
+    return urls.clone().scatter(rows, map_distinct(urls.gather(rows), url_key, pl.String()))
