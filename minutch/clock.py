@@ -4,6 +4,8 @@
     OnwardClock     a crawl's: follows one that is set forward, never goes back
     SteadyClock     a fetch's: goes on by seconds, whatever is set
 
+    http_time       dates as servers write them
+
 Pure modules take `now` as an argument; only jobs and workers ask a `Clock`.
 """
 
@@ -13,7 +15,8 @@ import logging
 import os
 import time
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -23,6 +26,7 @@ LEAST: Final = 1000
 """ms by which a clock has to be set for anybody to take notice."""
 _SAID: Final = 60_000
 """The same for a line in the log."""
+_LONGEST_DATE: Final = 100
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -174,3 +178,16 @@ class FakeClock:
         """Moves both times forward by `seconds`."""
         self._now += round(seconds * 1000)
         self._monotonic += seconds
+
+
+def http_time(text: str) -> int | None:
+    """Returns a date of an HTTP header or a feed in ms since 1970; None if it is none: any of the
+    three forms of RFC 9110, 5.6.7, and those of RFC 822. Without a zone it is in UTC.
+    """
+    if len(text) > _LONGEST_DATE or not text.isascii():  # whose digits int() reads in any script
+        return None
+    try:
+        found = parsedate_to_datetime(text)
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()) * 1000
+    except (ValueError, TypeError, OverflowError, OSError, IndexError):
+        return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.clock import FakeClock, OnwardClock, SteadyClock, SystemClock
+from minutch.clock import FakeClock, OnwardClock, SteadyClock, SystemClock, http_time
 
 
 class Jumping(FakeClock):
@@ -103,3 +103,33 @@ def test_an_onward_clock_goes_on_from_process_to_process(tmp_path: Path) -> None
     for damage in ("", "x", f"{boot} x", f"{boot}"):
         file.write_text(damage)
         assert abs(OnwardClock(machine, file).now() - right.now()) < 10_000
+
+
+NOVEMBER = 784_111_777_000
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", NOVEMBER),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", NOVEMBER),
+        ("Sun Nov  6 08:49:37 1994", NOVEMBER),
+        ("Mon, 06 Nov 1994 08:49:37 GMT", NOVEMBER),
+        ("6 nov 1994 09:49:37 +0100", NOVEMBER),
+        ("6 Nov 94 03:49:37 EST", NOVEMBER),
+        ("6 Nov 1994 08:49:37", NOVEMBER),
+        ("6 Nov 1994 08:49", NOVEMBER - 37_000),
+        ("6 Nov 2024", None),
+        ("31 Feb 2024 10:00 GMT", None),
+        ("01 Foo 2024 10:00 GMT", None),
+        ("Mon, 1 Jan 2024 25:00 GMT", None),
+        ("2024-01-01", None),
+        ("0", None),
+        ("", None),
+        ("\u0666 Nov 1994 08:49:37 GMT", None),
+        (f"6 Nov {'9' * 5000} 08:49:37 GMT", None),
+        ("6 Nov 99999 08:49:37 GMT", None),
+    ],
+)
+def test_dates_as_servers_write_them(text: str, found: int | None) -> None:
+    assert http_time(text) == found

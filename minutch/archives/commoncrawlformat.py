@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from minutch.archives.pagenames import url_sha1
+from minutch.clock import http_time
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import encode_text
@@ -29,7 +30,7 @@ from minutch.records.content import Content
 from minutch.records.metadata import CONTENT_TYPE_KEY, IP_ADDRESS_KEY
 from minutch.urls.parts import host_of, parse, split_labels
 from minutch.warc.jsontext import Json, pretty, valid
-from minutch.warc.pagetimes import fetch_time, http_time
+from minutch.warc.pagetimes import fetch_time
 
 _SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 _TEXT: Final = 0x60

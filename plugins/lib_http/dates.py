@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
 
+from minutch.clock import http_time
+
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = (
     "Jan",
@@ -27,6 +29,10 @@ _PATTERN: Final = re.compile(
     r"([A-Z][a-z]{2}), ([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2})"
     r" ([A-Z]{1,4})"
     r"(?:([+-])([0-9]{1,2})(?::?([0-9]{2}))?)?"
+)
+_OBSOLETE: Final = re.compile(
+    r"[A-Z][a-z]{5,8}, [0-9]{2}-[A-Z][a-z]{2}-[0-9]{2} "  # RFC 850
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] "  # asctime
 )
 _ZONES: Final = {
     "GMT": 0,
@@ -57,8 +63,12 @@ def format_date(milliseconds: int) -> str:
 @lru_cache(maxsize=1024)
 def parse_date(text: str) -> int | None:
     """ms since the epoch, None if `text` is not a date of that form (a wrong day of the week
-    included).
+    included), nor of one of the two that servers may still send (RFC 9110, 5.6.7; Nutch reads none
+    of them).
     """
+    text = text.strip()
+    if _OBSOLETE.match(text) is not None:
+        return http_time(text)
     match = _PATTERN.fullmatch(text)
     if match is None or match[1] not in _DAYS or match[3] not in _MONTHS or match[8] not in _ZONES:
         return None

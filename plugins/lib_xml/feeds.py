@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from html import escape
 from typing import Final
 
 from lxml import etree
 
 from minutch.charsets import Charset
+from minutch.clock import http_time
 from minutch.errors import ParseError, UrlError
 from minutch.urls.resolve import Resolver
 
@@ -280,14 +280,10 @@ def _time(text: str) -> int | None:
     """RFC 822 or ISO 8601 in ms since the epoch; None for anything else."""
     if not text:
         return None
+    if (found := http_time(text)) is not None:
+        return found
     try:
-        time = (
-            parsedate_to_datetime(text)
-            if text[:1].isalpha() or " " in text
-            else datetime.fromisoformat(text)
-        )
-    except (ValueError, TypeError, IndexError):
+        time = datetime.fromisoformat(text)
+        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError):
         return None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return int(time.timestamp() * 1000)

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import Any, Final
 
@@ -26,6 +24,7 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.archives.dataset.htmldoc import Json, links_of
+from minutch.clock import http_time
 from minutch.cycle.sitemap.sitemapdates import iso_date
 from minutch.errors import ParseError
 
@@ -233,13 +232,7 @@ def _date(text: str | None) -> int | None:
     if text is None:
         return None
     found = iso_date(text)
-    if found is not None:
-        return found
-    try:
-        time = parsedate_to_datetime(text)
-        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+    return http_time(text) if found is None else found
 
 
 def _href(url: str | None) -> Json | None:

@@ -12,10 +12,10 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import Final
 
+from minutch.clock import http_time
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import RedirectSettings, RobotsSettings
 from minutch.errors import UrlError
@@ -279,9 +279,6 @@ def retry_after(value: str | None, now: int, longest: int) -> int | None:
     if text.isascii() and text.isdigit():
         wait = int(text) * 1000 if len(text) <= _MAX_DIGITS else longest
     else:
-        try:
-            date = parsedate_to_datetime(text)
-            wait = round(date.timestamp() * 1000) - now
-        except (ValueError, TypeError, OverflowError, OSError, IndexError):
-            return None
+        date = http_time(text)
+        wait = 0 if date is None else date - now
     return now + min(wait, longest) if wait > 0 else None

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from minutch.clock import http_time
 from minutch.conf import Configuration
 from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
@@ -30,7 +31,6 @@ from minutch.records.metadata import (
     CACHING_FORBIDDEN_KEY,
     ROBOTS_KEY,
 )
-from minutch.warc.pagetimes import http_time
 
 HEADER: Final = "X-Robots-Tag"
 

@@ -1,7 +1,7 @@
-"""The dates of sitemaps: W3C's profile of ISO 8601, and RFC 1123's of feeds, as Java's
-DateTimeFormatter reads them.
+"""The dates of sitemaps: W3C's profile of ISO 8601, with what many write for it: blanks around it,
+or in place of the T, and no zone, which make no date to crawler-commons.
 
-Source: AbstractSiteMap.convertToZonedDateTime and parseRSSTimestamp of crawler-commons 1.6.
+Source: AbstractSiteMap.convertToZonedDateTime of crawler-commons 1.6.
 """
 
 from __future__ import annotations
@@ -13,39 +13,20 @@ from typing import Final
 
 _DATE: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _TIME: Final = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
-    r"(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)",
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
+    r" ?(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?",
     re.IGNORECASE,
-)
-_FEED: Final = re.compile(
-    r"(?:([a-z]{3}), )?([0-9]{1,2}) ([a-z]{3}) ([0-9]{4}) ([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)"
-    r" (GMT|[+-][0-9]{4})",
-    re.IGNORECASE,
-)
-_DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_MONTHS: Final = (
-    "jan",
-    "feb",
-    "mar",
-    "apr",
-    "may",
-    "jun",
-    "jul",
-    "aug",
-    "sep",
-    "oct",
-    "nov",
-    "dec",
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso_date(text: str | None) -> int | None:
     """Milliseconds of a `lastmod` or `updated`; None for anything else than a date. No time is
-    midnight in UTC.
+    midnight, no zone is UTC.
     """
     if text is None:
         return None
+    text = text.strip()
     match = _TIME.fullmatch(text)
     try:
         if match is not None:
@@ -62,30 +43,13 @@ def iso_date(text: str | None) -> int | None:
         return None
 
 
-def feed_date(text: str) -> int | None:
-    """Milliseconds of a `pubDate`; None for anything else than a date."""
-    match = _FEED.fullmatch(text)
-    if match is None:
-        return None
-    weekday, day, month, year, time, zone = match.groups()
-    try:
-        date = datetime.fromisoformat(
-            f"{year}-{_MONTHS.index(month.lower()) + 1:02}-{int(day):02}T{time}"
-        )
-        if weekday is not None and _DAYS.index(weekday.lower()) != date.weekday():
-            return None
-        return _ms(date, UTC if zone.upper() == "GMT" else _zone(zone))
-    except (ValueError, OverflowError):
-        return None
-
-
 def _day(year: int, month: int, day: int) -> int:
     """Limits a day up to 31 to the last one of its month."""
     return min(day, monthrange(year, month)[1]) if 1 <= day <= 31 else day
 
 
-def _zone(text: str) -> timezone:
-    if text in "Zz":
+def _zone(text: str | None) -> timezone:
+    if text is None or text in "Zz":
         return UTC
     digits = text[1:].replace(":", "").ljust(6, "0")
     hours, minutes, seconds = int(digits[:2]), int(digits[2:4]), int(digits[4:])

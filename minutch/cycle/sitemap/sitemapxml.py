@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from xml.parsers import expat
 
-from minutch.cycle.sitemap.sitemapdates import feed_date, iso_date
+from minutch.clock import http_time
+from minutch.cycle.sitemap.sitemapdates import iso_date
 from minutch.cycle.sitemap.sitemapurls import ListedUrls, Sitemap, SitemapIndex
 from minutch.errors import ParseError
 
@@ -268,7 +269,7 @@ class _Rss(_Handler):
                 self.result.add(self._url, self._modified)
             self._url = self._modified = None
         elif name == "pubDate":
-            self._modified = feed_date(self.collected())
+            self._modified = http_time(self.collected().strip())
 
 
 class _Atom(_Handler):

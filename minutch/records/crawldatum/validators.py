@@ -25,13 +25,12 @@ before it was fetched may have changed again in that second (RFC 9110, 8.8.2.2).
 from __future__ import annotations
 
 import re
-from calendar import timegm
 from dataclasses import dataclass
-from email.utils import parsedate_tz
 from functools import lru_cache
 from typing import Final
 from zlib import crc32
 
+from minutch.clock import http_time
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum.datum import (
     STATUS_DB_FETCHED,
@@ -131,11 +130,8 @@ def _seconds(date: str) -> int | None:
     """Returns an HTTP date in seconds since the epoch; None for anything else."""
     if len(date) > LONGEST or not date.isascii() or not date.isprintable():
         return None
-    try:
-        parts = parsedate_tz(date)
-        return None if parts is None else timegm(parts[:6]) - (parts[9] or 0)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
+    found = http_time(date)
+    return None if found is None else found // 1000
 
 
 def _opaque(tag: str) -> str:

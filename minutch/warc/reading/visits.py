@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Final
 
-from minutch.warc.pagetimes import http_time
+from minutch.clock import http_time
 from minutch.warc.reading.arcrecords import FILE_DESCRIPTION
 from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.httpmessage import Answer, read_answer

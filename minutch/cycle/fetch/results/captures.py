@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
+from minutch.clock import http_time
 from minutch.conf import Configuration
 from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.fetchlog import Capture
@@ -24,7 +25,7 @@ from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, Metadata
-from minutch.warc.pagetimes import fetch_time, http_time
+from minutch.warc.pagetimes import fetch_time
 from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.warcfile import sha1_digest
 
