@@ -24,11 +24,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from minutch import jobs, log, processwide
-from minutch.conf import Configuration
+from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.conf.check import check
+from minutch.conf.crawlfolder import CONF, SITE
+from minutch.conf.sources import NUTCH
 from minutch.cycle.crawl.crawler import LOG
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.remembered import remember
 from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.errors import ConfigError, MinutchError
 from minutch.inspect.query import crawl as query
@@ -120,24 +123,35 @@ def open_crawl(
     conf: Configuration | Mapping[str, object] | None = None,
     quiet: bool = False,
 ) -> Crawl:
-    """Returns the crawl in a folder. `create` makes one where there is none; else that is a
-    StoreError.
+    """Returns the crawl in a folder. `create` makes one where there is none, with the settings of
+    new crawls (conf/profiles/web.xml); else that is a StoreError.
 
-    `conf` is what jobs are configured with: a Configuration, or properties on top of the shipped
-    ones, whose values may be texts, numbers, True and False; what the command line refuses is a
-    ConfigError here. `quiet` jobs show nothing.
+    `conf` is what jobs are configured with: a Configuration, as it is, or properties, whose values
+    may be texts, numbers, True and False, on top of what the folder remembers; a new one remembers
+    them (conf/nutch-site.xml in it). What the command line refuses is a ConfigError here. `quiet`
+    jobs show nothing.
     """
-    configuration = (
-        conf
-        if isinstance(conf, Configuration)
-        else Configuration.load([], overrides=_properties(conf or {}))
-    )
-    check(configuration)
     folder = Path(path)
-    if create and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
-        folder.mkdir(parents=True, exist_ok=True)
-        return Crawl(folder, configuration, quiet=quiet)
-    return Crawl(query.open_crawl(folder).path, configuration, quiet=quiet)
+    conf_dir = folder / CONF
+    found = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    is_new = create and not found - {CONF} and (not folder.exists() or folder.is_dir())
+    if isinstance(conf, Configuration):
+        configuration = conf
+    else:
+        given = _properties(conf or {})
+        configuration = Configuration.load(
+            [],
+            overrides=given,
+            crawl=conf_dir if (conf_dir / SITE).is_file() else None,
+            profile=NEW_CRAWLS if is_new else NUTCH,
+        )
+    check(configuration)
+    if not is_new:
+        return Crawl(query.open_crawl(folder).path, configuration, quiet=quiet)
+    folder.mkdir(parents=True, exist_ok=True)
+    if configuration is not conf:
+        remember(folder, configuration)
+    return Crawl(folder, configuration, quiet=quiet)
 
 
 def _properties(values: Mapping[str, object]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from typing import TextIO
 from minutch.clock import Clock, SystemClock
 from minutch.commands import flow
 from minutch.conf import Configuration
+from minutch.conf.crawlfolder import conf_of
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext, set_up_process
 
@@ -42,14 +43,13 @@ def run(
     command = flow.find(name)
     if command is None:
         raise MinutchError(f"there is no command {name}")
-    used = (conf or Configuration.load([])).with_values({}).freeze()
+    words = [str(word) for word in arguments]
+    used = (conf or Configuration.load([], crawl=conf_of(words))).with_values({}).freeze()
     set_up_process(used)
     context = JobContext(
         used, clock or SystemClock(), out or io.StringIO(), err or io.StringIO(), io.StringIO()
     )
-    code = int(
-        importlib.import_module(command.module).run([str(word) for word in arguments], context)
-    )
+    code = int(importlib.import_module(command.module).run(words, context))
     if code not in (0, NOTHING_DUE):
         raise MinutchError(f"{name} failed with exit code {code}")
     counters = Counters()

@@ -9,7 +9,7 @@ The only module that reads argv, the environment, the working directory and the 
     -h, --help                    anywhere: the command's help
     NUTCH_CONF_DIR                folders of configuration files, separated by colons, whoever owns
                                   them; ./conf, if nobody else may write it, and the shipped folder
-                                  follow
+                                  follow; before them comes the conf/ of the crawl that is worked on
     MINUTCH_HOME                  the folder of the shipped conf/ and plugins/
     MINUTCH_PROGRAM               what was typed for `minutch`, which messages repeat (bin/minutch
                                   sets it)
@@ -283,6 +283,7 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
     """Loads the configuration that environment and command line specify."""
     from minutch.conf import HOME, Configuration
     from minutch.conf.check import check
+    from minutch.conf.crawlfolder import conf_of
 
     folders = [Path(name) for name in environment.get("NUTCH_CONF_DIR", "").split(":") if name]
     home = Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME
@@ -301,6 +302,7 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
         environment=environment,
         system=_system_properties(environment),
         home=home,
+        crawl=conf_of(invocation.args),
     )
     check(conf)
     return conf

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
-from minutch.conf import Configuration
+from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.screen import Screen
@@ -32,14 +32,15 @@ from minutch.cycle.fetch.watch import Watch
 from minutch.errors import UrlError
 from minutch.hadoop.stores import as_path
 from minutch.inspect.live.liveserver import LiveServer, LiveSettings
-from minutch.job import JobContext
+from minutch.job import JobContext, set_up_process
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
        crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
        crawl [options] <url>... | <seed_file> [<crawl_dir>] [<num_rounds>]
 
   <url>           crawl these sites, until nothing is due, in a folder with the name of the first;
-                  links to other domains are left out (db.ignore.external.links)
+                  links to other domains are left out (db.ignore.external.links); the folder's
+                  conf/nutch-site.xml keeps what is set here, for all commands on it
   <seed_dir>      file or folder with URLs, one per line; may be left out once the crawl has begun
   <crawl_dir>     where crawldb, linkdb and segments are (made if missing)
   <num_rounds>    rounds of generate, fetch, parse, updatedb, invertlinks and dedup; \
@@ -127,7 +128,9 @@ def run(args: list[str], context: JobContext) -> int:
     crawl_dir, options, wishes, port = parse_options(args)
     with ExitStack() as stack:
         if wishes is not None:
-            context = replace(context, conf=_wished(wishes, context))
+            conf, told = _wished(wishes, crawl_dir, context)
+            set_up_process(conf)
+            context, options = replace(context, conf=conf), replace(options, remembered=told)
             if options.seeds is None:
                 options = replace(options, seeds=stack.enter_context(_seed_file(wishes.urls)))
         serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
@@ -141,15 +144,18 @@ def run(args: list[str], context: JobContext) -> int:
     return 0
 
 
-def _wished(wishes: Wishes, context: JobContext) -> Configuration:
-    """Returns the configuration for what is wished; asks for the crawler's name where people can
-    answer.
+def _wished(
+    wishes: Wishes, crawl_dir: Path, context: JobContext
+) -> tuple[Configuration, frozenset[str]]:
+    """Returns the configuration of the crawl in a folder with what is wished, and the names of what
+    is; asks for the crawler's name where people can answer.
     """
-    conf = context.conf.with_values(wishes.properties(context.conf))
-    if not conf.get_trimmed("http.agent.name") and context.stdin.isatty():
+    conf = context.conf.of_crawl(crawl_dir, NEW_CRAWLS)
+    wished = wishes.properties(conf)
+    if not conf.with_values(wished).get_trimmed("http.agent.name") and context.stdin.isatty():
         context.print("Site owners see who calls. What is your crawler's name (http.agent.name)?")
-        conf = conf.with_values({"http.agent.name": context.stdin.readline().strip()})
-    return conf.freeze()
+        wished["http.agent.name"] = context.stdin.readline().strip()
+    return conf.with_values(wished).freeze(), frozenset(wished)
 
 
 @contextmanager

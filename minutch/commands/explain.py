@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -68,6 +69,7 @@ def run(args: list[str], context: JobContext) -> int:
     arguments = parse(args, FLAGS, usage=USAGE, least=least, most=2)
     url, crawl = _url_and_crawl(arguments.positional)
     options = _options(arguments)
+    context = replace(context, conf=context.conf.of_crawl(crawl).freeze())
     facts: Explanation | Overview
     if url is None:
         facts = overview(crawl, options, context=context)

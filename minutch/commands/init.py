@@ -1,7 +1,7 @@
 """init: makes a folder to crawl from, with settings, URL rules and a seed list to fill in.
 
     conf/nutch-site.xml         the settings that most crawls change, each with a comment
-    conf/regex-urlfilter.txt    the shipped rules
+    conf/regex-urlfilter.txt    the rules of new crawls
     seeds/seeds.txt             where URLs go
 
 Existing files stay as they are.
@@ -12,6 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from minutch.commands.arguments import parse
+from minutch.conf import NEW_CRAWLS
+from minutch.conf.sources import PROFILES
 from minutch.errors import StoreError
 from minutch.job import JobContext
 from minutch.processwide import command_line
@@ -23,11 +25,18 @@ USAGE = """init [<folder>]
 
 SITE = """<?xml version="1.0" encoding="UTF-8"?>
 <!--
-  The settings of this crawl. They win over the defaults, and -D name=value on a command line wins
-  over them. `minutch showproperties` lists all properties; to change one, add a <property> for it
-  here.
+  The settings of this crawl. They win over defaults and profile, and -D name=value on a command
+  line wins over them. `minutch showproperties` lists all properties; to change one, add a
+  <property> for it here.
 -->
 <configuration>
+
+  <!-- web: the settings in which new crawls differ from Nutch's; the shipped profiles/web.xml has
+       each with its reason. nutch: Nutch's defaults. -->
+  <property>
+    <name>minutch.profile</name>
+    <value>web</value>
+  </property>
 
   <!-- Who you are. Site owners see these names in their logs. Without the first nothing is
        fetched. -->
@@ -50,13 +59,6 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>5.0</value>
   </property>
 
-  <!-- A round ends when fewer than this share of its hosts have pages left, for long; the next one
-       fetches them. -->
-  <property>
-    <name>fetcher.tail.share</name>
-    <value>0.1</value>
-  </property>
-
   <!-- true: stay on the sites of the seeds; links to other sites are not followed. -->
   <property>
     <name>db.ignore.external.links</name>
@@ -70,71 +72,10 @@ SITE = """<?xml version="1.0" encoding="UTF-8"?>
     <value>byDomain</value>
   </property>
 
-  <!-- false: the LinkDb also has the links within a site, so that you can ask who links where. -->
-  <property>
-    <name>linkdb.ignore.internal.links</name>
-    <value>false</value>
-  </property>
-
-  <!-- true: a page's metadata say how many of its links were left out (db.max.outlinks.per.page,
-       db.ignore.external.links). -->
-  <property>
-    <name>parser.outlinks.count</name>
-    <value>true</value>
-  </property>
-
-  <!-- Nutch's plugins, and what an audit asks about: descriptions, h1, canonical links. -->
-  <property>
-    <name>plugin.includes</name>
-    <value>protocol-http|urlfilter-regex|parse-(html|tika|metatags|canonical)|headings|index-(basic|anchor)|indexer-local|scoring-opic|urlnormalizer-(pass|regex|basic)</value>
-  </property>
-  <property>
-    <name>metatags.names</name>
-    <value>description</value>
-  </property>
-  <property>
-    <name>headings</name>
-    <value>h1</value>
-  </property>
-  <property>
-    <name>headings.multivalued</name>
-    <value>true</value>
-  </property>
-
-  <!-- true: also take the links that Nutch passes over: srcset, media, style sheets, headers.
-       Targets of forms that post are left out below: asking for them may change something. -->
-  <property>
-    <name>parser.html.outlinks.browser</name>
-    <value>true</value>
-  </property>
-  <property>
-    <name>parser.html.outlinks.kinds</name>
-    <value>-post</value>
-  </property>
-
-  <!-- false: what template elements hold is not the page's; often it is URLs to be filled in. -->
-  <property>
-    <name>parser.html.templates</name>
-    <value>false</value>
-  </property>
-
-  <!-- Bytes of a page that are kept; longer ones are cut off. -1: all. -->
-  <property>
-    <name>http.content.limit</name>
-    <value>1048576</value>
-  </property>
-
   <!-- Seconds until a page is fetched again: 30 days. -->
   <property>
     <name>db.fetch.interval.default</name>
     <value>2592000</value>
-  </property>
-
-  <!-- true: a page that could not be parsed, since it was cut off or is of a type that no parser
-       knows, counts as fetched. false, as in Nutch: as not modified, whether it changed or not. -->
-  <property>
-    <name>db.update.unparsed.keeps.interval</name>
-    <value>true</value>
   </property>
 
   <!-- Nothing is fetched from this machine or from private networks. To crawl those, and only
@@ -161,7 +102,8 @@ def run(args: list[str], context: JobContext) -> int:
     """Runs the command. Exit code 0. Raises StoreError if a file can't be written."""
     arguments = parse(args, (), usage=USAGE, most=1)
     folder = Path(arguments.positional[0] if arguments.positional else ".")
-    rules = (context.conf.home / "conf" / RULES).read_text(encoding="utf-8")
+    profile = context.conf.home / "conf" / PROFILES / NEW_CRAWLS
+    rules = (profile / RULES).read_text(encoding="utf-8")
     files = {"conf/nutch-site.xml": SITE, f"conf/{RULES}": rules, "seeds/seeds.txt": SEEDS}
     for name, text in files.items():
         context.print(f"{'made' if _write(folder / name, text) else 'kept'}  {folder / name}")

@@ -19,6 +19,7 @@ from minutch.commands import flow
 FOLDER = Path(__file__).parent.parent / "docs"
 TOPICS = (
     "crawling",
+    "profile",
     "explain",
     "audit",
     "report",

@@ -1,23 +1,31 @@
-"""`minutch showproperties`: prints every property with its value, and the reason why some have no
-effect.
+"""`minutch showproperties [CRAWL]`: prints every property with its value, and says where a value
+comes from that is no default, and why some have no effect.
 
 Matched: org.apache.nutch.tools.ShowProperties (its columns: name, value, value after expansion);
-the mark is ours.
+the marks are ours. With the folder of a crawl, what it remembers counts.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from minutch.conf import DEFAULTS
 from minutch.conf.confidential import HIDDEN, shown
 from minutch.conf.inert import INERT
 from minutch.job import JobContext
 
-USAGE = "ShowProperties"
+USAGE = """ShowProperties [<crawl>]
+
+  <crawl>  the folder of a crawl, with settings of its own"""
+SOURCE = "# from "
 MARK = "# no effect: "
 _RULE = "=" * 80
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Prints the table; arguments are ignored, as in Nutch."""
+    """Prints the table; arguments are ignored, as in Nutch, but for the folder of a crawl, whose
+    settings are in the configuration.
+    """
     conf = context.conf
     context.print(f"{'conf.name':<32}  {'conf.value':>24}  {'substituted.value':>20}")
     context.print(_RULE)
@@ -27,13 +35,15 @@ def run(args: list[str], context: JobContext) -> int:
         if expanded != raw:  # it may refer to a secret one
             for secret in secrets:
                 expanded = expanded.replace(secret, HIDDEN)
-        context.print(line(name, raw, expanded))
+        source = conf.source(name) or ""
+        context.print(line(name, raw, expanded, "" if Path(source).name == DEFAULTS else source))
     return 0
 
 
-def line(name: str, raw: str, value: str) -> str:
+def line(name: str, raw: str, value: str, source: str = "") -> str:
     """Returns the line of one property; with a third column only if expansion changed the value."""
     text = f"{name}  {value:>{max(1, 78 - len(name))}}"
     if raw != value:
         text = f"{name}  {raw:>{max(1, 58 - len(name))}}  {value:>18}"
+    text = f"{text}  {SOURCE}{source}" if source else text
     return f"{text}  {MARK}{INERT[name]}" if name in INERT else text

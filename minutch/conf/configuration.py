@@ -1,13 +1,6 @@
 """Hadoop's Configuration: named strings from XML files and the command line, with typed getters.
 
-Resources, each overriding the ones before it:
-
-    conf/nutch-default.xml      as shipped with minutch
-    nutch-default.xml           of the first configuration folder that has one (a Nutch
-                                installation's own conf/)
-    nutch-site.xml              of the first configuration folder that has one, else the shipped one
-    -conf FILE                  in the order given
-    -D name=value               wins over everything, `<final>` included
+Where they come from is in `sources`; -D name=value wins over all files, `<final>` included.
 
     <configuration>
       <property><name>…</name><value>…</value><final>true</final></property>
@@ -23,15 +16,17 @@ that a document declares itself are refused.
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
 
 from minutch.clock import Clock, SystemClock
+from minutch.conf.crawlfolder import conf_of
 from minutch.conf.kinds import KINDS
+from minutch.conf.sources import NUTCH, sources
+from minutch.conf.values import BOOLEANS, float32, read_double, read_integer, read_size
 from minutch.conf.xml import Property, read_properties
 from minutch.errors import ConfigError
 from minutch.processwide import command_line
@@ -48,23 +43,12 @@ HOME = _home()
 package.
 """
 
-DEFAULTS = "nutch-default.xml"
-SITE = "nutch-site.xml"
+COMMAND_LINE, PROGRAM = "command line", "program"
+"""Sources of values that stand in no file."""
 
 _MAX_SUBSTITUTIONS = 20
 _VARIABLE = re.compile(r"\$\{([^}$ ]+)\}")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_HEX = re.compile(r"(-?)0[xX]((?<!-0[xX])[+-]?[0-9a-fA-F]+|[0-9a-fA-F]+)")
-_FLOAT = re.compile(
-    r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?"
-)
-_HEX_FLOAT = re.compile(
-    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?"
-)
-_SIZE = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]?)b?", re.IGNORECASE)
 _COMMA = re.compile(r"\s*[,\n]\s*", re.ASCII)
-_FLOAT_NAMES = {"Infinity": "inf", "+Infinity": "inf", "-Infinity": "-inf"}
-_BOOLEANS = {"true": True, "false": False}
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 
 # Hadoop's renamed properties that crawl scripts still carry.
@@ -93,6 +77,8 @@ class Configuration:
         "_files",
         "_final",
         "_frozen",
+        "_load",
+        "_shipped",
         "_sources",
         "_system",
         "_values",
@@ -108,6 +94,8 @@ class Configuration:
         self._defaults: Mapping[str, str] = {}
         self._files: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
         self._dirs: tuple[Path, ...] = ()
+        self._shipped: frozenset[str] = frozenset()
+        self._load: partial[Configuration] | None = None
         self._environment: Mapping[str, str] = {}
         self._system: Mapping[str, str] = {}
         self._frozen = False
@@ -133,30 +121,53 @@ class Configuration:
         environment: Mapping[str, str] = MappingProxyType({}),
         system: Mapping[str, str] = MappingProxyType({}),
         home: Path = HOME,
+        crawl: Path | None = None,
+        profile: str = NUTCH,
     ) -> Configuration:
         """Reads all resources (see the module docstring).
 
         `extra` are `-conf` files, `overrides` what `-D` gave. `environment` answers `${env.NAME}`;
         `system` stands for Java's system properties (`user.home`, `user.dir`, …), which come before
-        properties in `${name}`. Raises ConfigError, with file and line, for a file that can't be
-        read.
+        properties in `${name}`. `crawl` is the conf/ of the crawl's folder, `profile` the one that
+        counts where nothing names any. Raises ConfigError, with file and line, for a file that
+        can't be read.
         """
         conf = cls()
         conf.home = home
-        shipped = home / "conf"
-        conf._dirs = (*conf_dirs, shipped)
-        conf._environment = dict(environment)
-        conf._system = dict(system)
-        files = [shipped / DEFAULTS]
-        files += [path for path in (_first(conf_dirs, DEFAULTS), _first(conf._dirs, SITE)) if path]
-        for path in (*files, *extra):
-            items = conf.add_resource(path)
-            if path == files[0]:
-                conf._defaults = {item.name: item.value or "" for item in items}
+        conf._environment, conf._system = dict(environment), dict(system)
+        conf._load = partial(
+            cls.load,
+            tuple(conf_dirs),
+            extra=tuple(extra),
+            overrides=dict(overrides),
+            environment=conf._environment,
+            system=conf._system,
+            home=home,
+        )
+        found = sources(conf_dirs, extra, overrides, home / "conf", crawl, profile)
+        conf._dirs, conf._shipped = found.folders, found.shipped
+        for path, items in found.files:
+            for item in items:
+                conf._put(item, str(path))
+        conf._defaults = {item.name: item.value or "" for item in found.files[0][1]}
         conf._files = dict(conf._values), dict(conf._sources)
         for name, value in overrides.items():
-            conf.set(name, value, source="command line")
+            conf.set(name, value, source=COMMAND_LINE)
         return conf
+
+    def of_crawl(self, folder: Path, profile: str = NUTCH) -> Configuration:
+        """Returns this configuration, not frozen, with what a crawl's folder remembers, and with a
+        profile where nothing names one. What a program or the command line has set stays. Raises
+        ConfigError.
+        """
+        if self._load is None:
+            return self.with_values({})
+        copy = self._load(crawl=conf_of([str(folder)]), profile=profile)
+        copy.clock = self.clock
+        for name, source in self._sources.items():
+            if source in (COMMAND_LINE, PROGRAM):
+                copy.set(name, self._values[name], source)
+        return copy
 
     def of_files(self) -> Configuration:
         """Returns a copy, not frozen, with the values from files only, without those that the
@@ -184,7 +195,7 @@ class Configuration:
         if item.final:
             self._final.add(name)
 
-    def set(self, name: str, value: str, source: str = "program") -> None:
+    def set(self, name: str, value: str, source: str = PROGRAM) -> None:
         """Sets one property. Raises ConfigError once the configuration is frozen."""
         self._refuse_if_frozen(name)
         name = _key(name)
@@ -204,10 +215,11 @@ class Configuration:
         """Returns a changed copy, not frozen."""
         copy = Configuration()
         copy._values = self._values | {_key(name): value for name, value in values.items()}
-        copy._sources = self._sources | dict.fromkeys(map(_key, values), "program")
+        copy._sources = self._sources | dict.fromkeys(map(_key, values), PROGRAM)
         copy._final = set(self._final)
         copy._defaults, copy._dirs, copy._files = self._defaults, self._dirs, self._files
         copy._environment, copy._system = self._environment, self._system
+        copy._shipped, copy._load = self._shipped, self._load
         copy.clock = self.clock
         copy.home = self.home
         return copy
@@ -242,8 +254,8 @@ class Configuration:
         return self._sources.get(_key(name))
 
     def is_set(self, name: str) -> bool:
-        """Returns True if a property is set anywhere but in the shipped defaults."""
-        return name in self and Path(self.source(name) or "").name != DEFAULTS
+        """Returns True if a property is set anywhere but in the defaults and the profile."""
+        return name in self and self.source(name) not in self._shipped
 
     @property
     def defaults(self) -> Mapping[str, str]:
@@ -297,11 +309,7 @@ class Configuration:
         text = self.get_trimmed(name)
         if text is None:
             return default
-        value: int | None = None
-        if match := _HEX.fullmatch(text):
-            value = int(match[1] + match[2], 16)
-        elif _INTEGER.fullmatch(text):
-            value = int(text)
+        value = read_integer(text)
         if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
             raise self.wrong(name, f"a {bits}-bit number", text)
         return value
@@ -318,7 +326,7 @@ class Configuration:
         value = self.get_double(name)
         if value is None:
             value = default
-        return None if value is None else _float32(value)
+        return None if value is None else float32(value)
 
     @overload
     def get_double(self, name: str) -> float | None: ...
@@ -332,11 +340,10 @@ class Configuration:
         text = self.get_trimmed(name)
         if text is None:
             return default
-        if match := _FLOAT.fullmatch(text):
-            return float(_FLOAT_NAMES.get(match[1], match[1]))
-        if match := _HEX_FLOAT.fullmatch(text):
-            return _from_hex(match[1])
-        raise self.wrong(name, "a number", text)
+        value = read_double(text)
+        if value is None:
+            raise self.wrong(name, "a number", text)
+        return value
 
     @overload
     def get_boolean(self, name: str) -> bool | None: ...
@@ -345,7 +352,7 @@ class Configuration:
 
     def get_boolean(self, name: str, default: bool | None = None) -> bool | None:
         """`true` or `false` in any case; anything else counts as not set, as in Hadoop."""
-        return _BOOLEANS.get((self.get_trimmed(name) or "").lower(), default)
+        return BOOLEANS.get((self.get_trimmed(name) or "").lower(), default)
 
     @overload
     def get_size(self, name: str) -> int | None: ...
@@ -359,10 +366,10 @@ class Configuration:
         text = self.get_trimmed(name)
         if not text:
             return default
-        match = _SIZE.fullmatch(text)
-        if not match:
+        value = read_size(text)
+        if value is None:
             raise self.wrong(name, "a size such as 512m or 4g", text)
-        return int(Decimal(match[1]) * (1 << 10 * " kmgtpe".index(match[2].lower() or " ")))
+        return value
 
     def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
         """Splits a value at commas. Blanks are kept, empty items left out; `default` if not set."""
@@ -457,7 +464,8 @@ class Configuration:
         """Returns the path of the user's own file of that name, existing or to be made, for
         messages.
         """
-        own = [folder for folder in self._dirs[:-1] if folder.is_dir()]
+        shipped = self.home / "conf"
+        own = [path for path in self._dirs if path.is_dir() and not path.is_relative_to(shipped)]
         found = _first(own, name)
         if found is None and not own and self.home.name == "_home":
             return f"conf/{name} (`{command_line('init')}` makes it)"
@@ -484,17 +492,3 @@ def _key(name: str) -> str:
 
 def _first(folders: Sequence[Path], name: str) -> Path | None:
     return next((path for folder in folders if (path := folder / name).is_file()), None)
-
-
-def _from_hex(text: str) -> float:
-    try:
-        return float.fromhex(text)
-    except OverflowError:
-        return float("-inf") if text[0] == "-" else float("inf")
-
-
-def _float32(value: float) -> float:
-    try:
-        return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")

@@ -64,6 +64,7 @@ OWN = {
     "minutch.engine",
     "minutch.lock.wait",
     "minutch.memory",
+    "minutch.profile",
     "minutch.fetch.processes",
     "minutch.fetch.state",
     "nodedumper.topn.per.value",

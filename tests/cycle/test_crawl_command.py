@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -86,8 +87,13 @@ def test_the_summary(crawled: tuple[Path, str, str]) -> None:
         summary[1],
     )
     assert summary[2] == "  29 URLs known, 14 still to fetch"
-    assert summary[3] == "  Go on: bin/minutch crawl [the same -D ...] crawl 2"
-    assert summary[4] == "  Look:  bin/minutch report crawl"
+    at = next(i for i, line in enumerate(summary) if line.startswith("  Look: "))
+    go_on = " ".join(summary[3:at]).replace("\\", "").removeprefix("  Go on: ")
+    program, *words = shlex.split(go_on)
+    given = {word for word in definitions() if word != "-D"} | {"fetcher.server.delay=0.0"}
+    assert {word for word in words if "=" in word} == given
+    assert (program, words[0], words[-2:]) == ("bin/minutch", "crawl", ["crawl", "2"])
+    assert summary[at] == "  Look:  bin/minutch report crawl"
 
 
 def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: Path) -> None:

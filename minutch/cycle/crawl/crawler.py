@@ -27,6 +27,7 @@ from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.outside import Outside
 from minutch.cycle.crawl.policy import OneByOne, Policy
+from minutch.cycle.crawl.remembered import remember
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import Screen, Totals
 from minutch.cycle.crawl.steps import TITLES, Steps, steps_of
@@ -150,6 +151,8 @@ class Crawler:
         with lock(self.directory), self.serving(self.screen):
             logs = self.directory if is_local(self.directory) else Path()
             self.log_file = log.log_to(logs / LOG, self.context.err)
+            if self.options.remembered is not None:
+                remember(self.directory, self.context.conf, self.options.remembered)
             self.context = replace(self.context, clock=self._clock())
             self._outside = Outside(self.directory, self.options, self.context)
             self.policy = OneByOne(self.calls) if self.policy_of is None else self.policy_of(self)

@@ -49,6 +49,10 @@ class CrawlOptions:
     """Days that pages may be due later than now."""
     most: int | None = None
     """Pages that are asked for altogether, at most."""
+    remembered: frozenset[str] | None = None
+    """Properties that the crawl's folder keeps, if it keeps none, besides those of the command
+    line; None: it does not.
+    """
     again: str = ""
     """The arguments that go on with the crawl, if they are not those of any crawl in a folder."""
     shown_as: str = ""

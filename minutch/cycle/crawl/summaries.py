@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from minutch.conf import Configuration
+from minutch.conf.confidential import shown
+from minutch.conf.configuration import COMMAND_LINE
+from minutch.conf.crawlfolder import CONF, SITE, is_remembering
+from minutch.conf.xml import read_properties
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.processwide import command_line
 from minutch.terminal import counted
@@ -148,13 +154,28 @@ def size(count: int) -> str:
 
 def next_commands(directory: Path, options: CrawlOptions, conf: Configuration) -> list[str]:
     """Returns commands to go on with a crawl, or to look at its results."""
-    is_set = any(conf.source(name) == "command line" for name in conf)
-    place = options.shown_as or str(directory)
+    place = shlex.quote(options.shown_as or str(directory))
     again = options.again or f"{place} {max(1, options.rounds)}"
     commands = [
-        command_line(f"crawl {'[the same -D ...] ' if is_set else ''}{again}"),
+        command_line(" ".join(("crawl", *_given_again(directory, conf), again))),
         command_line(f"report {place}"),
         command_line(f"explain {place}"),
     ]
     has_index = (directory / "index" / "current").is_dir()
     return [*commands, command_line(f"serve {place}")] if has_index else commands
+
+
+def _given_again(directory: Path, conf: Configuration) -> Iterator[str]:
+    """Yields the -D of the command line that the crawl's folder does not remember; secrets as shell
+    variables.
+    """
+    kept = {}
+    if is_remembering(directory):
+        kept = {item.name: item.value for item in read_properties(directory / CONF / SITE)}
+    for name in conf:
+        value = conf.raw(name) or ""
+        if conf.source(name) == COMMAND_LINE and kept.get(name) != value:
+            is_secret = shown(name, value) != value
+            variable = re.sub(r"\W", "_", name).upper()
+            yield "-D"
+            yield f'{name}="${variable}"' if is_secret else shlex.quote(f"{name}={value}")

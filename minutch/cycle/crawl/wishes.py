@@ -5,14 +5,6 @@ properties.
     include, exclude urlfilter.regex.rules: before, or in place of, what regex-urlfilter.txt accepts
     delay            fetcher.server.delay
     agent            http.agent.name
-    (always)         db.ignore.external.links, by domain: the crawl stays on its sites;
-                     linkdb.ignore.internal.links=false: the LinkDb has their links;
-                     parser.outlinks.count: pages say how many links they lack;
-                     headings, parse-metatags and parse-canonical, for what an audit asks about;
-                     parser.html.templates=false: their content is not the page's
-
-A property that is set on the command line or in nutch-site.xml is left alone, where nothing is
-wished for it.
 """
 
 from __future__ import annotations
@@ -54,27 +46,13 @@ class Wishes:
     def properties(self, conf: Configuration) -> dict[str, str]:
         """Returns the properties to set."""
         found: dict[str, str] = {}
-        plugins = conf.get("plugin.includes") or ""
-        for name, value in (
-            ("plugin.includes", f"{plugins}|headings|parse-(metatags|canonical)"),
-            ("metatags.names", "description"),
-            ("headings", "h1"),
-            ("headings.multivalued", "true"),
-            ("parser.html.templates", "false"),
-            ("db.ignore.external.links", "true"),
-            ("db.ignore.external.links.mode", "byDomain"),
-            ("linkdb.ignore.internal.links", "false"),
-            ("parser.outlinks.count", "true"),
-        ):
-            if not conf.is_set(name):
-                found[name] = value
         if self.delay is not None:
             found["fetcher.server.delay"] = f"{self.delay:g}"
         if self.agent is not None:
             found["http.agent.name"] = self.agent
         if self.depth is not None:
             found["scoring.depth.max"] = str(self.depth + 1)  # a seed's is 1
-            found["plugin.includes"] = f"{found.get('plugin.includes', plugins)}|scoring-depth"
+            found["plugin.includes"] = f"{conf.get('plugin.includes') or ''}|scoring-depth"
         if self.include or self.exclude:
             found["urlfilter.regex.rules"] = "\n".join(self._rules(conf))
         return found

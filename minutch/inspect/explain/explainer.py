@@ -21,7 +21,12 @@ from minutch.inspect.explain.facts import Explanation, NormalForm, Overview, Vis
 from minutch.inspect.explain.overview import OverviewBuilder, OverviewSettings
 from minutch.inspect.explain.referrers import referrers_of
 from minutch.inspect.explain.selection import generate_verdict
-from minutch.inspect.explain.settings import ExplainOptions, ExplainSettings, proxy_of
+from minutch.inspect.explain.settings import (
+    ExplainOptions,
+    ExplainSettings,
+    proxy_of,
+    settings_of,
+)
 from minutch.inspect.explain.stores import CrawlStores
 from minutch.inspect.explain.unknown import why_unknown
 from minutch.inspect.explain.urlforms import filter_answers, form_of, normal_forms
@@ -63,7 +68,8 @@ def overview(crawl: Path, options: ExplainOptions = _DEFAULTS, *, context: JobCo
         proxy_of(context.conf),
     )
     selector = _selector(options.generate, context.conf, now)
-    return OverviewBuilder(CrawlStores(crawl), selector, settings, now).overview()
+    found = OverviewBuilder(CrawlStores(crawl), selector, settings, now).overview()
+    return replace(found, settings=tuple(settings_of(context.conf)))
 
 
 def _selector(options: GenerateOptions, conf: Configuration, now: int) -> Selector:

@@ -286,6 +286,15 @@ class OverviewLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A property that is not at its default: its value as it may be shown, and where it is set."""
+
+    name: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The answers about a whole crawl, by question."""
 
@@ -299,3 +308,5 @@ class Overview:
     last: tuple[OverviewLine, ...]
     slow: tuple[OverviewLine, ...]
     growing: tuple[OverviewLine, ...]
+    settings: tuple[Setting, ...] = ()
+    """What is set beyond defaults and profile; the profile itself, unless it is Nutch's."""

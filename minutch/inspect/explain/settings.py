@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from minutch.conf import Configuration
+from minutch.conf.confidential import shown
+from minutch.conf.sources import NUTCH, PROFILE
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.errors import ConfigError
+from minutch.inspect.explain.facts import Setting
 from minutch.inspect.explain.urlforms import SCOPES
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.plugin.protocolfactory import ProtocolFactory
@@ -73,3 +76,12 @@ def _agents(conf: Configuration) -> tuple[str, ...]:
 def proxy_of(conf: Configuration) -> str:
     """Returns the host of the proxy, or an empty text."""
     return conf.get_trimmed("http.proxy.host") or ""
+
+
+def settings_of(conf: Configuration) -> Iterator[Setting]:
+    """Yields what is set beyond the defaults, by property; of a profile only its name."""
+    for name in sorted(conf):
+        is_profile = name == PROFILE and conf.get(name) != NUTCH
+        if conf.is_set(name) or is_profile:
+            value = shown(name, conf.get(name) or "")
+            yield Setting(name, value, conf.source(name) or "")

@@ -306,6 +306,15 @@ def overview_lines(found: Overview, width: int | None = None) -> Lines:
             yield ""
             yield title
             yield from _counted(lines, width)
+    if found.settings:
+        yield ""
+        yield "What is set"
+        for source in dict.fromkeys(setting.source for setting in found.settings):
+            yield f"  {folded(visible_line(source), width, 2)}"
+            for one in found.settings:
+                if one.source == source:
+                    text = visible_line(f"{one.name} = {one.value}")
+                    yield f"    {folded(text, width, 6)}"
 
 
 def _counted(lines: Iterable[OverviewLine], width: int | None) -> Lines:

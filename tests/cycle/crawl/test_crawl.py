@@ -208,7 +208,8 @@ def test_a_table_per_round(jobs: Jobs) -> None:
         " stored\n" in text
     )
     assert text.endswith(
-        f"  Go on: minutch crawl [the same -D ...] {jobs.root}/crawl 2\n"
+        "  Go on: minutch crawl -D http.agent.name=test -D mapreduce.job.reduces=9"
+        f" {jobs.root}/crawl 2\n"
         f"  Look:  minutch report {jobs.root}/crawl\n"
         f"         minutch explain {jobs.root}/crawl\n"
     )

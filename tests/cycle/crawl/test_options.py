@@ -69,17 +69,8 @@ def test_wishes_are_properties(tmp_path: Path) -> None:
     _, _, wishes, _ = parse_options([*line, "/b/", "--exclude", "[.]pdf$"])
     assert wishes is not None
     found = wishes.properties(conf)
-    audited = f"{conf.get('plugin.includes')}|headings|parse-(metatags|canonical)"
-    assert found["plugin.includes"] == f"{audited}|scoring-depth"
+    assert found["plugin.includes"] == f"{conf.get('plugin.includes')}|scoring-depth"
     assert {name: found[name] for name in found.keys() - {"plugin.includes"}} == {
-        "db.ignore.external.links": "true",
-        "db.ignore.external.links.mode": "byDomain",
-        "linkdb.ignore.internal.links": "false",
-        "metatags.names": "description",
-        "headings": "h1",
-        "headings.multivalued": "true",
-        "parser.html.templates": "false",
-        "parser.outlinks.count": "true",
         "scoring.depth.max": "3",
         "fetcher.server.delay": "0.5",
         "http.agent.name": "me",
@@ -89,8 +80,6 @@ def test_wishes_are_properties(tmp_path: Path) -> None:
     site = "https://www.example.org"
     urls = [URL, f"{site}/a/1", f"{site}/b/1", f"{site}/c/1", f"{site}/a/1.pdf", f"{site}/a/1.gif"]
     assert [url for url in urls if filters.filter(url)] == urls[:3]
-    told = Configuration.load([], overrides={"db.ignore.external.links": "false"})
-    assert wishes.properties(told).get("db.ignore.external.links") is None
 
 
 def test_every_option() -> None:
