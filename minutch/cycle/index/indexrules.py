@@ -27,6 +27,7 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.cycle.parse.robotsdirectives import agents_of
 from minutch.records import crawldatum as status
 
 INDEXED: Final = "indexed_total"
@@ -68,6 +69,8 @@ class IndexRules:
     delete_failed_parse: bool = False
     delete_filtered: bool = False
     skip_not_modified: bool = False
+    agents: frozenset[str] = frozenset()
+    """The names by which robots directives may call this crawler."""
 
     @classmethod
     def from_conf(cls, conf: Configuration, *, delete: bool = False) -> IndexRules:
@@ -78,6 +81,7 @@ class IndexRules:
             conf.get_boolean("parser.delete.failed.parse", False),
             conf.get_boolean("indexer.delete.skipped.by.indexingfilter", False),
             conf.get_boolean("indexer.skip.notmodified", False),
+            agents_of(conf),
         )
 
     @property
@@ -92,7 +96,7 @@ class IndexRules:
         db       UInt8    status in the CrawlDb, null without an entry
         parsed   Boolean  whether the parse succeeded, null without one
         text     Boolean  whether there is a text
-        noindex  Boolean  whether the parse's robots directives have noindex
+        noindex  Boolean  whether the parse's robots directives forbid to index it
         """
         fetch, db = pl.col("fetch"), pl.col("db")
         fetched = fetch.is_not_null()

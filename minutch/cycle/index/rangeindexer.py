@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Self
 
 import polars as pl
@@ -21,6 +22,7 @@ from minutch.cycle.index import indexrules
 from minutch.cycle.index.inputs import CONTENTS, PARSE, IndexRange, Inputs
 from minutch.cycle.index.rangerecords import RangeRecords
 from minutch.cycle.index.writers import Encoded, Encoders
+from minutch.cycle.parse.robotsdirectives import forbids_index
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.job import Counters
 from minutch.plugin.chains import (
@@ -97,7 +99,11 @@ class RangeIndexer:
     ) -> None:
         self._inputs, self._settings, self._rules = inputs, settings, rules
         self._plugins, self._encoders = plugins, encoders
-        self._noindex_at = settings.now if rules.delete_noindex else None
+        self._forbids = (
+            partial(forbids_index, agents=rules.agents, now=settings.now)
+            if rules.delete_noindex
+            else None
+        )
 
     @classmethod
     def from_conf(cls, conf: Configuration, inputs: Inputs, settings: RangeSettings) -> Self:
@@ -122,7 +128,7 @@ class RangeIndexer:
         counters = Counters()
         urls = self._filtered(found.urls(), counters)
         records = found.joined(urls)
-        outcomes = self._rules.outcomes(found.facts(records, self._noindex_at))
+        outcomes = self._rules.outcomes(found.facts(records, self._forbids))
         indexed = outcomes == indexrules.INDEXED
         documents, late = self._documents(found, records.filter(indexed))
         early = pl.DataFrame([records["key"], outcomes]).filter(~indexed)

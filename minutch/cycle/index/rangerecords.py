@@ -27,7 +27,6 @@ from minutch.cycle.index.inputs import (
     Inputs,
     within,
 )
-from minutch.cycle.parse.robotsdirectives import is_over
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.plugin.documents import Links, Pages
@@ -50,7 +49,6 @@ _HELD: Final = (
     status.STATUS_DB_NOTMODIFIED,
     status.STATUS_DB_DUPLICATE,
 )
-_NOINDEX: Final = r"(?:^|[\s,;])noindex(?:$|[\s,;])"
 """The directive, as a whole word. `none` is not it: Nutch does not delete such a page."""
 
 
@@ -84,14 +82,15 @@ class RangeRecords:
             )
         return table
 
-    def facts(self, records: pl.DataFrame, noindex_at: int | None) -> pl.DataFrame:
-        """Returns the table that `IndexRules.outcomes` takes; None where it is no matter which
-        pages are not for the index at a time. A fetch without success is none where the CrawlDb
-        knows of a success since: its entry is due later than that fetch was.
+    def facts(self, records: pl.DataFrame, forbids: Callable[[str], bool] | None) -> pl.DataFrame:
+        """Returns the table that `IndexRules.outcomes` takes. `forbids` says of a value of robots
+        directives whether its page is not for the index; None where that is no matter. A fetch
+        without success is none where the CrawlDb knows of a success since: its entry is due later
+        than that fetch was.
         """
         robots = pl.Series([False]).new_from_index(0, len(records))
-        if noindex_at is not None:
-            robots = self._noindex(noindex_at).gather(records[PARSE]).fill_null(False)
+        if forbids is not None:
+            robots = self._noindex(forbids).gather(records[PARSE]).fill_null(False)
         fetch, fetched = (self.fetch[name].gather(records[FETCH]) for name in _OUTCOME)
         db, due = (self.db[name].gather(records[CRAWLDB]) for name in _OUTCOME)
         is_over = db.is_in(_HELD) & (due > fetched) & (fetch != status.STATUS_FETCH_SUCCESS)
@@ -226,21 +225,16 @@ class RangeRecords:
         found = keys.to_frame("key").join(runs, on="key", how="left", maintain_order="left")
         return found[ROW].fill_null(0).to_numpy(), found["count"].fill_null(-1).to_numpy()
 
-    def _noindex(self, now: int) -> pl.Series:
-        """Returns for each parse whether its robots directives have noindex at the time `now`: any
-        of those of the parse, else the first of the content.
+    def _noindex(self, forbids: Callable[[str], bool]) -> pl.Series:
+        """Returns for each parse whether its robots directives forbid to index it: any of those of
+        the parse, else the first of the content.
         """
         own = self.parse.all_values(ROBOTS_KEY, "parse")
         robots = decode_keys(self.parse.first_values(ROBOTS_KEY, "content"))
-        forbids = _forbids(robots, now).fill_null(False)
-        forbids = forbids.scatter(own["row"], False)
-        return forbids.scatter(own["row"].filter(_forbids(decode_keys(own["value"]), now)), True)
-
-
-def _forbids(robots: pl.Series, now: int) -> pl.Series:
-    return robots.str.to_lowercase().str.contains(_NOINDEX) | map_distinct(
-        robots, lambda value: is_over(value, now), pl.Boolean()
-    )
+        found = map_distinct(robots, forbids, pl.Boolean()).fill_null(False)
+        found = found.scatter(own["row"], False)
+        values = map_distinct(decode_keys(own["value"]), forbids, pl.Boolean())
+        return found.scatter(own["row"].filter(values), True)
 
 
 def _newest(fetches: pl.DataFrame) -> pl.DataFrame:

@@ -130,11 +130,9 @@ def _end(word: str) -> int | None:
         return None
 
 
-def is_over(value: str, now: int) -> bool:
-    """Returns whether the time of an `unavailable_after` in a value has come."""
-    return any(
-        end <= now for word in words_for(value, frozenset()) if (end := _end(word)) is not None
-    )
+def forbids_index(value: str, agents: frozenset[str], now: int) -> bool:
+    """Returns whether a value keeps its page out of the index at the time `now`."""
+    return Directives.of(words_for(value, agents), now).no_index
 
 
 class RobotsHeader:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from minutch.cycle.parse.robotsdirectives import forbids_index
 from minutch.inspect.explain.entrywords import left_out_words
 from minutch.inspect.explain.facts import (
     Explanation,
@@ -247,7 +248,8 @@ def _visit(visit: Visit) -> Lines:
         title = f"title: {visit.title}" if visit.title else "no title"
         yield f"{inside}  parse {visit.parse}, {counted(visit.outlinks or 0, 'links')}, {title}"
         if visit.robots:
-            left_out = ": title and text are left out" if "noindex" in visit.robots.lower() else ""
+            is_out = forbids_index(visit.robots, frozenset(), 0)
+            left_out = ": title and text are left out" if is_out else ""
             yield f"{inside}  robots {visit.robots}{left_out}"
     for name, value in visit.headers.items():
         yield f"{inside}  {name}: {value}"

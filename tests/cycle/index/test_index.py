@@ -267,6 +267,12 @@ def test_a_noindex_that_has_been_taken_back(crawl: Crawl) -> None:
         (["unavailable_after: 1 Jan 1970 00:00:01 GMT"], False),
         (["index, follow", "NoIndex"], True),
         (["index", "follow"], False),
+        (["NONE"], True),
+        (["follow;none"], True),
+        (["max-image-preview: none, nofollow"], False),
+        (["googlebot: none"], False),
+        (["googlebot: noindex, MyBot: none"], True),
+        (["nonesuch, noindexing"], False),
     ],
 )
 def test_directives_of_all_elements_count_at_the_time_of_the_job(
@@ -274,7 +280,12 @@ def test_directives_of_all_elements_count_at_the_time_of_the_job(
 ) -> None:
     """developers.google.com, "Robots meta tag … specifications": combined directives add up."""
     segment = crawl.segment("20260101000000", [("http://a.org/", OK, "old")], robots=robots)
-    lines, _ = crawl.index("-nocrawldb", str(segment), indexer__delete__robots__noindex="true")
+    lines, _ = crawl.index(
+        "-nocrawldb",
+        str(segment),
+        indexer__delete__robots__noindex="true",
+        http__agent__name="MyBot",
+    )
     assert lines == [f"{'delete' if is_deleted else 'add'}\thttp://a.org/", "commit"]
 
 

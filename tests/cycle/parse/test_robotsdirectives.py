@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.cycle.parse.robotsdirectives import Directives, is_over, words_for
+from minutch.cycle.parse.robotsdirectives import Directives, forbids_index, words_for
 from minutch.records.metadata import CACHING_FORBIDDEN_KEY
 from tests.support.pages import URL, configuration, content, parse, parse_all
 
@@ -33,7 +33,7 @@ EXPIRY = "2030-06-25T23:00:00+00:00"
 @pytest.mark.parametrize("where", ["header", "robots", "ours"])
 def test_pages_that_are_for_the_index_up_to_a_time(date: str, where: str) -> None:
     """developers.google.com, "Robots meta tag … specifications": unavailable_after takes the date
-    formats of RFC 822, RFC 850 and ISO 8601. What says so is left for the index job (`is_over`).
+    formats of RFC 822, RFC 850 and ISO 8601. What says so is left for the index job.
     """
     end = int(datetime.fromisoformat(EXPIRY).timestamp() * 1000)
     directive = f"unavailable_after: {date}"
@@ -49,7 +49,10 @@ def test_pages_that_are_for_the_index_up_to_a_time(date: str, where: str) -> Non
         noted = parsed.data.parse_meta["robots"]
         assert ("noindex" in noted) == (not is_there and where != "robots")
         if is_there:
-            assert [is_over(noted[0], at) for at in (end - 1, end)] == [False, True]
+            assert [forbids_index(noted[0], frozenset(), at) for at in (end - 1, end)] == [
+                False,
+                True,
+            ]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,8 @@ def test_a_day_is_over_from_its_beginning_wherever_the_machine_is(
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "XYZ-9")
         time.tzset()
-        found = [is_over(f"unavailable_after: {date}", now) for now in (at - 1, at)]
+        found = [
+            forbids_index(f"unavailable_after: {date}", frozenset(), now) for now in (at - 1, at)
+        ]
     time.tzset()
     assert found == [False, True]
