@@ -196,12 +196,25 @@ class Credentials:
         self._known.pop(_server(url), None)
 
 
+class _SentUrl(httpx.URL):
+    """A URL with the request target that is sent, which a digest is made of (RFC 7616, 3.4)."""
+
+    def __init__(self, url: httpx.URL, target: bytes) -> None:
+        super().__init__(url)
+        self._target = target
+
+    @property
+    def raw_path(self) -> bytes:
+        return self._target
+
+
 def authorized(
     auth: httpx.Auth, request: httpx.Request, challenge: Challenge | None
 ) -> Generator[httpx.Request, httpx.Response, None]:
     """Yields the requests to send, one after the other, with the answers sent in; `challenge` came
     with an earlier 401.
     """
+    request.url = _SentUrl(request.url, request.extensions["target"])
     flow = auth.auth_flow(request)
     following = next(flow)
     if challenge is not None and "Authorization" not in following.headers:

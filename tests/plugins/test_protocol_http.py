@@ -27,6 +27,7 @@ from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE, CrawlDatum, validators
 from minutch.records.truncation import is_truncated
+from plugins.lib_http.credentials import Credentials, Scope
 from plugins.lib_http.exchange import request_target
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page
@@ -712,6 +713,29 @@ async def test_basic_authentication(tmp_path: Path) -> None:
     assert (await get(protocol, "http://a.example/")).status.is_success
     assert (await get(protocol, "http://a.example/2")).status.is_success
     assert seen == ["", "Basic dTpw", "Basic dTpw"]
+
+
+async def test_a_digest_is_of_the_target_that_is_sent() -> None:
+    """RFC 7616, 3.4: servers refuse one of another; it was of "/" for each page."""
+    challenge = 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"'
+    asked: list[tuple[str, str]] = []
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: str
+    ) -> None:
+        request = (await reader.readuntil(b"\r\n\r\n")).decode()
+        found = re.search('uri="(.*?)"', request)
+        asked.append((request.split(" ")[1], "" if found is None else found[1]))
+        writer.write(page(b"ok") if found else page(b"", challenge, status="401 No"))
+
+    with MisbehavingServer(answer_all=answer) as server:
+        protocol = Http(conf_for(), {})
+        protocol.credentials = Credentials([Scope("u", "p", "127.0.0.1")])
+        for name in ("a b?q='1'", "c[d]"):
+            assert (await get(protocol, server.url(name))).status.is_success
+        await protocol.close()
+    first, second = "/a%20b?q='1'", "/c%5Bd%5D"
+    assert asked == [(first, ""), (first, first), (second, second)]
 
 
 async def test_digest_authentication(tmp_path: Path) -> None:
