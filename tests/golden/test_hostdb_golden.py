@@ -24,7 +24,7 @@ from minutch.clock import FakeClock
 from minutch.commands import generate, readhostdb, updatehostdb
 from minutch.commands.cli import main
 from minutch.conf import Configuration
-from minutch.cycle.fetch.frontier.queues import VARIABLE_DELAY_KEY
+from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY
 from minutch.cycle.hostdb.store import HostDb
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.job import JobContext

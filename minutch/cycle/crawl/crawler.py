@@ -135,6 +135,7 @@ class Crawler:
             one_pass=not conf.is_set("fetcher.parse"),
             least=conf.get_int(LEAST_PROPERTY, 0) if options.forever else 0,
             late=conf.get_double(LATE_PROPERTY, 0.0),
+            is_stopping=lambda: self.is_stopping,
         )
 
     @cached_property

@@ -180,8 +180,6 @@ class Overlapping:
         def is_time(state: Snapshot) -> bool:
             nonlocal hosts
             hosts = state.queues
-            if crawler.is_stopping:
-                fetching.leave_deferred()
             has_due = is_endless and (other is not None or crawler.has_due)
             return few(state, has_due=has_due) and crawler.may_turn
 

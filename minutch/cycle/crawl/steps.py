@@ -82,6 +82,8 @@ class Steps:
     least: int = 0
     """Pages that are worth a round; fewer wait, for the share `late` of their interval."""
     late: float = 0.0
+    is_stopping: Callable[[], bool] = bool
+    """Whether the crawl is to end after this round."""
 
     @property
     def crawldb(self) -> Path:
@@ -166,7 +168,7 @@ class Steps:
         """The options of fetch."""
         from minutch.cycle.fetch.fetcher import FetchOptions
 
-        return FetchOptions(self.options.threads, self.one_pass)
+        return FetchOptions(self.options.threads, self.one_pass, self.is_stopping)
 
     def parse(self, segment: Path) -> Call:
         """Parses a segment's pages, where fetch has not done so."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -66,6 +66,8 @@ class FetchOptions:
     """Whether the work of the parse step is done on the way, where one machine fetches; if
     fetcher.parse is true, pages are parsed in Nutch's way instead.
     """
+    is_stopping: Callable[[], bool] = field(default=bool, compare=False)
+    """Asked once a second: once it is True, hosts that rest or fail are left to a later fetch."""
 
 
 def fetch(
@@ -109,6 +111,8 @@ def fetch(
         )
     with ExitStack() as stack:
         job = stack.enter_context(_job(segment, conf, settings, clock, watched=watch is not None))
+        if isinstance(job, ListFetch):
+            job.is_stopping = options.is_stopping
         server = None if serving is None else serving()
         watcher = watch or Watch(context.label, clock)
         ledger, stats = job.run(context.err, context.label, watcher, server)

@@ -2,7 +2,7 @@
 and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
-           ── ("turn", files, ahead) ("take", files) ("leave deferred",) ──>
+           ── ("turn", files, ahead) ("take", files) ("leave resting",) ──>
            <─ ("hand", owner, …) ("idle", received, list, ledger) ("tick", snapshot) ─
            <─ ("turned", list, URLs) ("taken", list, URLs) ("settled", list, ledger) ─
            <─ ("done", ledger, stats) ("failed", error) ─
@@ -133,8 +133,8 @@ class _Child:
             session.loop.leave()
         elif kind == "hold":
             session.loop.hold(*values)
-        elif kind == "leave deferred":
-            session.loop.leaves_deferred = True
+        elif kind == "leave resting":
+            session.loop.leaves_resting = True
         else:
             self.finishing = True
         session.loop.wakeup()
@@ -331,10 +331,10 @@ class FetchProcesses:
         for worker in self._workers:
             worker.outbox.put(("stop",))
 
-    def leave_deferred(self) -> None:
-        """Lets the children wait no longer for hosts that asked not to be called."""
+    def leave_resting(self) -> None:
+        """Lets the children wait no longer for hosts that rest or fail."""
         for worker in self._workers:
-            worker.outbox.put(("leave deferred",))
+            worker.outbox.put(("leave resting",))
 
     def hold(self, wanted: bool) -> None:
         """Lets the children begin no request, or go on."""

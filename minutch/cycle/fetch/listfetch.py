@@ -94,6 +94,8 @@ class ListFetch:
     """The folder in which hosts are remembered."""
     number: int = 0
     watched: bool = False
+    is_stopping: Callable[[], bool] = bool
+    """Asked once a second: once it is True, hosts that rest or fail are not waited for."""
     stops: Stops | None = None
     """Who ends it; without one, the signals of this process do."""
     as_begun: bool = False
@@ -228,7 +230,11 @@ def _run_alone(
             end()
 
     def fetched() -> FetchSession:
-        session = job.session(tick, Alone())
+        def look(snapshot: Snapshot) -> None:
+            tick(snapshot)
+            session.loop.leaves_resting |= job.is_stopping()
+
+        session = job.session(look, Alone())
         with serving:  # a thread: after the parse worker, which is a fork
             asyncio.run(_run_with_signals(job, session, watcher))
         return session
@@ -244,7 +250,13 @@ def _run_alone(
 def _run_together(
     job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
 ) -> tuple[Ledger, FetchStats]:
-    processes = FetchProcesses(job.settings.processes, job.session, tick)
+    def look(snapshot: Snapshot) -> None:
+        tick(snapshot)
+        if job.is_stopping():
+            processes.leave_resting()
+
+    make = replace(job, is_stopping=bool).session  # this process looks, and it need not pickle
+    processes = FetchProcesses(job.settings.processes, make, look)
 
     def stop() -> None:
         job.interrupted = True

@@ -82,8 +82,8 @@ class FetchLoop:
     """Listed URLs altogether, if known; for the time left."""
     ended: Callable[[FetchResults], Awaitable[None]] | None = None
     """Awaited when all URLs of a list before the current one have ended."""
-    leaves_deferred: bool = field(init=False, default=False)
-    """Whether hosts that asked not to be called are not waited for."""
+    leaves_resting: bool = field(init=False, default=False)
+    """Whether hosts that rest or fail are not waited for."""
     expected: int = field(init=False, default=0)
     """How often URLs are on their way here: it has not come to its end before."""
     _before: list[FetchResults] = field(init=False, default_factory=list)
@@ -437,18 +437,16 @@ class FetchLoop:
         hosts, longest = len(self.queues.queues), snapshot.longest_queue
         if not self.queues.listed.left and guards.tail.is_over(hosts, longest):
             self.stop(Outcome.SKIPPED_TAIL)
+        if self.leaves_resting and (left := self.queues.leave_resting(now)):
+            log.info("%d URLs of hosts that rest or fail are left to a later fetch", left)
         idle, limit = now - self._last_start, self.settings.hung_after
         if self._running or not self.queues.waiting:
             return
         if idle > limit and not self.queues.rests_on_request():
             log.warning("no new request for %d ms", idle)
             self.stop(Outcome.SKIPPED_TIMEOUT)
-        wait = 0 if self.leaves_deferred else self.settings.robots.defer_wait
-        if not self.queues.waiting:
-            return
-        # hosts that fail, beside those that defer, kept a crawl for minutes from stopping
-        is_left = self.leaves_deferred and not self.queues.listed.left and snapshot.resting >= hosts
-        if is_left or (wait >= 0 and self.queues.defers_all(wait, now)):
+        wait = self.settings.robots.defer_wait
+        if wait >= 0 and self.queues.waiting and self.queues.defers_all(wait, now):
             log.info("%d URLs of deferred hosts are left to a later fetch", self.queues.waiting)
             self.queues.leave_deferred(now)
 

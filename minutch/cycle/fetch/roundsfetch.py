@@ -209,10 +209,6 @@ class RoundsFetch:
             counters.add(INTERRUPTED)
         return counters
 
-    def leave_deferred(self) -> None:
-        """Waits no longer for hosts that asked not to be called: a later fetch asks them."""
-        self._running.leave_deferred()
-
     @contextmanager
     def held(self, rest: Callable[[], None]) -> Iterator[None]:
         """While this lasts, nothing is asked for: others may ask the same hosts. `rest` keeps the
@@ -347,6 +343,8 @@ class RoundsFetch:
         if self._open and (listed := self._open[-1].listed):
             snapshot = replace(snapshot, total=listed - self._open[-1].settled)
         self._snapshot = snapshot
+        if self.options.is_stopping():
+            self._running.leave_resting()
         display = self._display
         if display is not None:
             display.tick(snapshot)

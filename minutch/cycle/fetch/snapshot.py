@@ -13,8 +13,6 @@ from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
 
 ROWS: Final = 10
 """Hosts, queues and failures that details have."""
-RESTS: Final = 5
-"""Seconds: after a failure, or since a host has asked for it."""
 QUEUES_A_SECOND: Final = 10_000
 """Queues that are looked through in a second at most."""
 
@@ -76,7 +74,7 @@ class Snapshot:
     hosts: int = 0
     """Those that the list had at first."""
     resting: int = 0
-    """Of `queues`, those that rest for RESTS seconds more than between two requests."""
+    """Of `queues`, those that rest since they have failed, or have asked for it."""
     paused: bool = False
     details: Details | None = None
 
@@ -135,11 +133,10 @@ class LongestWaits:
         count = len(queues.queues)
         if count < QUEUES_A_SECOND or now >= self._due:
             self._due = now + 1000 * count // QUEUES_A_SECOND
-            rests, lengths = [0], [0]
-            resting = 0
+            rests, lengths, resting = [0], [0], 0
             for queue in queues.with_items():
                 rests.append(queue.yields_at - now)
-                resting += rests[-1] > queue.delay + 1000 * RESTS
+                resting += queue.is_resting(now)
                 lengths.append(queue.waiting * (queue.delay + int(stats.mean_ms(queue.id))))
             self._found = max(rests), max(lengths), resting
         return self._found

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.cycle.fetch.frontier.listpass import DATUM
-from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem
-from minutch.cycle.fetch.frontier.queues import VARIABLE_DELAY_KEY
+from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY, Dropped, FetchItem
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults

@@ -26,7 +26,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.frontier.queues import VARIABLE_DELAY_KEY
+from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY
 from minutch.cycle.hostdb.variables import evaluate
 from minutch.errors import ExpressionError
 from minutch.expressions import Expression, compile_expression

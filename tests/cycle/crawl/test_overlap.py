@@ -8,9 +8,11 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -327,7 +329,7 @@ def test_the_machines_clock_is_set_during_a_list(
 class Command:
     """`minutch crawl` in a process of its own."""
 
-    def __init__(self, server: TimedServer, folder: Path, *more: str) -> None:
+    def __init__(self, folder: Path, seeds: Path, *more: str) -> None:
         self.folder = folder
         code = (
             "import sys; from minutch.cycle.crawl import overlap; overlap.SECONDS = 0;"
@@ -335,7 +337,7 @@ class Command:
         )
         options = [f"-D{name}={value}" for name, value in PROPERTIES.items()]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, "crawl", *options, *more, str(seeds(server, folder)),
+            [sys.executable, "-c", code, "crawl", *options, *more, str(seeds),
              str(folder / "crawl"), "-1"],
             cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
@@ -366,7 +368,7 @@ MOMENTS: dict[str, Callable[[Path], bool]] = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_after_a_kill_nothing_is_lost(server: TimedServer, tmp_path: Path, moment: str) -> None:
-    command = Command(server, tmp_path)
+    command = Command(tmp_path, seeds(server, tmp_path))
     command.wait_for(lambda: MOMENTS[moment](tmp_path))
     command.process.kill()
     command.end()
@@ -381,7 +383,7 @@ def test_after_a_kill_nothing_is_lost(server: TimedServer, tmp_path: Path, momen
 
 @pytest.mark.parametrize("moment", ["a list is turned over", "the second list has its pages"])
 def test_a_signal_ends_it_in_order(server: TimedServer, tmp_path: Path, moment: str) -> None:
-    command = Command(server, tmp_path)
+    command = Command(tmp_path, seeds(server, tmp_path))
     command.wait_for(lambda: MOMENTS[moment](tmp_path))
     command.process.send_signal(signal.SIGINT)
     said = command.end()
@@ -393,7 +395,7 @@ def test_a_signal_ends_it_in_order(server: TimedServer, tmp_path: Path, moment: 
 
 
 def test_a_stop_file_lets_open_lists_come_to_their_end(server: TimedServer, tmp_path: Path) -> None:
-    command = Command(server, tmp_path)
+    command = Command(tmp_path, seeds(server, tmp_path))
     command.wait_for(lambda: MOMENTS["a list is turned over"](tmp_path))
     (tmp_path / "crawl" / STOP).touch()
     said = command.end()
@@ -406,26 +408,112 @@ def test_a_stop_file_lets_open_lists_come_to_their_end(server: TimedServer, tmp_
     assert_whole(server, tmp_path)
 
 
-def test_a_stop_does_not_wait_for_hosts_that_defer_visits(tmp_path: Path) -> None:
-    """Their robots.txt is asked for again after 25 s, which a fetch waits for else."""
+FAILING = "127.0.3.20"
+"""A host with three pages that answers each request with 500, and rests for minutes after that."""
+PATIENT = {
+    "http__robots__503__defer__visits__delay": "300000",
+    "http__robots__503__defer__visits__wait": "-1",
+    "fetcher__exceptions__per__queue__delay": "200",
+}
+"""A fetch that waits for hosts that defer visits, or that fail."""
 
-    def busy(host: str, path: str) -> bytes:
+
+class BadDay:
+    """SLOW defers visits, FAILING fails, a name has no address, a port is closed. When all others
+    have been asked, and `begins` was called, `happens` is called.
+    """
+
+    def __init__(self, folder: Path, happens: Callable[[], object]) -> None:
+        self.happens = happens
+        self.is_over = False
+        self.seen: set[str] = set()
+        self.server = TimedServer(self)
+        with (folder / "bad.txt").open("w") as seeds:
+            seeds.writelines(f"http://no.such.host.invalid/{n}\n" for n in range(3))
+            seeds.writelines(f"http://127.0.3.30:1/{n}\n" for n in range(3))
+
+    def __call__(self, host: str, path: str) -> bytes:
+        if self.is_over:
+            return answer(host, path)
+        self.seen.add(host)
+        if self.seen >= {SLOW, FAILING, *QUICK} and path != "/robots.txt":
+            self.seen.clear()
+            self.happens()
         if host == SLOW and path == "/robots.txt":
-            return b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+            return page(b"", status="503 Busy")
+        if host == FAILING and path != "/robots.txt":
+            return page(b"", status="500 Broken")
         return answer(host, path)
 
-    with TimedServer(busy) as server:
-        command = Command(server, tmp_path, "-Dhttp.robots.503.defer.visits.delay=25000")
-        command.wait_for(lambda: parts(tmp_path, "crawl_fetch") >= 1)
+    def seeds(self, folder: Path) -> Path:
+        (folder / "seeds").mkdir(exist_ok=True)
+        seeds(self.server, folder).rename(folder / "seeds" / "good.txt")
+        failing = "".join(self.server.url(FAILING, f"/{n}") + "\n" for n in range(3))
+        (folder / "seeds" / "bad.txt").write_text((folder / "bad.txt").read_text() + failing)
+        return folder / "seeds"
+
+    def crawl(self, folder: Path, rounds: int, **more: str) -> Crawled:
+        options = CrawlOptions(rounds, self.seeds(folder))
+        return crawl(folder / "crawl", options, context=context_of(**more))
+
+    def assert_goes_on(self, folder: Path) -> None:
+        """What was left is as it was, and the next run asks for it, whose hosts answer."""
+        left = [self.server.url(SLOW, f"/{n}") for n in range(10)]
+        left += [self.server.url(FAILING, f"/{n}") for n in range(1, 3)]
+        statuses = {url: d.status_name for url, d in CrawlDb(folder / "crawl/crawldb").items()}
+        assert {statuses[url] for url in left} == {"db_unfetched"}
+        self.is_over = True
+        shutil.rmtree(folder / "crawl" / ".fetchstate")  # who rests, and until when
+        self.crawl(folder, -1, http__robots__503__defer__visits__wait="0")
+        found = fetched(folder)
+        assert {url: found[url] for url in left} == dict.fromkeys(left, 1)
+
+
+@pytest.mark.parametrize(
+    ("place", "more"),
+    [
+        (".", {}),
+        ("crawl", {"crawl__overlap": "false"}),
+        (".", {"crawl__overlap": "false", "minutch__fetch__processes": "2"}),
+    ],
+)
+def test_a_stop_waits_for_no_host_that_rests_or_fails(
+    tmp_path: Path, place: str, more: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they do for minutes: robots.txt is asked for again after five, a failed host after three
+    and more. The rest of the round comes to its end.
+    """
+    monkeypatch.chdir(tmp_path)
+    day = BadDay(tmp_path, (tmp_path / place / STOP).touch)
+    with day.server:
         began = time.monotonic()
-        (tmp_path / "crawl" / STOP).touch()
+        day.crawl(tmp_path, -1, **PATIENT, **more)
+        assert time.monotonic() - began < 100
+        assert not (tmp_path / place / STOP).exists()
+        first = segments(tmp_path)[0]
+        assert first.is_complete()
+        assert {day.server.url(host) for host in QUICK} <= set(+fetched(tmp_path))
+        day.assert_goes_on(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", ["true", "false"])
+def test_a_signal_waits_for_no_host_that_rests_or_fails(tmp_path: Path, overlap: str) -> None:
+    """Then the next run is stopped, which goes on with that list."""
+    was_asked = threading.Event()
+    day = BadDay(tmp_path, was_asked.set)
+    with day.server:
+        more = [f"-D{name.replace('__', '.')}={value}" for name, value in PATIENT.items()]
+        command = Command(tmp_path, day.seeds(tmp_path), f"-Dcrawl.overlap={overlap}", *more)
+        command.wait_for(was_asked.is_set)
+        command.process.send_signal(signal.SIGINT)
         said = command.end()
-    assert command.process.returncode == 0, said
-    assert time.monotonic() - began < 20, said
-    urls = +fetched(tmp_path)
-    assert not any(f"{SLOW}:" in url for url in urls) and len(urls) >= len(QUICK)
-    statuses = {url: d.status_name for url, d in CrawlDb(tmp_path / "crawl" / "crawldb").items()}
-    assert {statuses[server.url(SLOW, f"/{n}")] for n in range(10)} == {"db_unfetched"}
+        assert command.process.returncode == 130, said
+        began = time.monotonic()
+        threading.Timer(3, (tmp_path / "crawl" / STOP).touch).start()
+        day.crawl(tmp_path, -1, **PATIENT, crawl__overlap=overlap)
+        assert time.monotonic() - began < 100
+        day.assert_goes_on(tmp_path)
 
 
 def test_sitemaps_are_read_while_nothing_is_asked_for(tmp_path: Path) -> None:
@@ -498,7 +586,7 @@ def test_hosts_that_rest_hold_nobody_when_something_is_due(
 
 def test_an_interrupted_list_is_one_like_any_other(server: TimedServer, tmp_path: Path) -> None:
     """What is due meanwhile does not wait for its last host."""
-    command = Command(server, tmp_path)
+    command = Command(tmp_path, seeds(server, tmp_path))
     command.wait_for(lambda: MOMENTS["a list is turned over"](tmp_path))
     command.process.kill()
     command.end()

@@ -10,8 +10,8 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import RedirectMemory
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
-from minutch.cycle.fetch.frontier.queues import ON_ITS_WAY, VARIABLE_DELAY_KEY, FetchQueues
+from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY, FetchItem
+from minutch.cycle.fetch.frontier.queues import ON_ITS_WAY, FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import NEVER, QueueSettings, RedirectSettings
 from minutch.errors import ConfigError

@@ -212,6 +212,11 @@ class Queues(RuleBasedStateMachine):
             self.queues.end(Outcome.SKIPPED_TIMELIMIT, self.now)
         elif stops == 1:
             self.queues.leave_deferred(self.now)
+        elif stops == 2:
+            left = self.queues.leave_resting(self.now)
+            assert left >= 0
+            for queue in self.queues.with_items():
+                assert not queue.failures and not queue.is_resting(self.now)
 
     @precondition(lambda self: not self.stopped)
     @rule(hosts=st.dictionaries(st.sampled_from(HOSTS), st.integers(1, 3)))

@@ -25,7 +25,7 @@ from minutch.cycle.fetch.display import (
 from minutch.cycle.fetch.frontier import hoststate as state_module
 from minutch.cycle.fetch.frontier.hostmemory import HostMemory
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queueitems import RESTS, FetchItem
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.frontier.restlog import read_rests
 from minutch.cycle.fetch.ledger import Ledger, Outcome
@@ -241,6 +241,6 @@ def test_hosts_that_rest_for_long_are_counted() -> None:
     queues, stats = FetchQueues(QueueSettings(crawl_delay=1000)), FetchStats()
     for host in "abc":
         queues.add(FetchItem(f"http://{host}/", CrawlDatum(), host), 0)
-    queues.queues["a"].next_fetch = 1000 + 1000 * snapshot_module.RESTS
-    queues.queues["b"].next_fetch = 1000 + 1000 * snapshot_module.RESTS + 1
+    queues.queues["a"].next_fetch = 1000 + RESTS
+    queues.queues["b"].next_fetch = 1000 + RESTS + 1
     assert LongestWaits().of(queues, stats, 0) == (6001, 1000, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minutch.commands import generate
-from minutch.cycle.fetch.frontier.queues import VARIABLE_DELAY_KEY
+from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY
 from minutch.errors import ExpressionError, FormatError, StoreError
 from minutch.hadoop.formats.writables import FloatWritable, LongWritable, MapWritable, Text
 from minutch.job import JobContext

@@ -11,10 +11,15 @@ from typing import Final, Protocol
 
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import Frame
+from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.records.crawldatum import CrawlDatum
 
 NO_ENTRY: Final = 0
 _FOLLOW: Final = struct.Struct(">II")
+VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
+"""Key of a host's own delay (LongWritable, ms), from generate; its queue takes it out."""
+RESTS: Final = 5000
+"""Milliseconds more than between two requests: who rests so long has failed, or asked for it."""
 FOLLOWED_ELSEWHERE: Final = b""
 """The value of a FOLLOW entry that voids others: it is not for this list to follow the URL."""
 
@@ -282,6 +287,25 @@ class FetchQueue:
     def yields_at(self) -> int:
         """When it may yield its next item."""
         return self.next_fetch if self.awake else max(self.next_fetch, self.asleep[0][0])
+
+    def take_own_delay(self, item: FetchItem) -> None:
+        """Takes over the delay that stood in the fetch list; that of the first item counts."""
+        delay = item.datum.metadata.pop(VARIABLE_DELAY_KEY, None)
+        if isinstance(delay, LongWritable):
+            item.own_delay = delay.value
+            if not self.own_delay:
+                self.own_delay = True
+                self.crawl_delay = self.min_delay = delay.value
+
+    def bad_hosts(self, now: int) -> list[HostItems]:
+        """Returns the hosts with items that rest, or all, as the last answer was a failure."""
+        if self.failures or self.is_resting(now):
+            return self.hosts
+        return [items for until, _, items in self.asleep if until - now > RESTS]
+
+    def is_resting(self, now: int) -> bool:
+        """Something waits, and for RESTS."""
+        return self.waiting > 0 and self.yields_at - now > self.delay + RESTS
 
     @property
     def rests_on_request(self) -> bool:

@@ -49,11 +49,9 @@ from minutch.cycle.fetch.frontier.queuekey import host_name
 from minutch.cycle.fetch.frontier.queuememory import QueueMemory
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import BY_HOST, NEVER, QueueSettings
-from minutch.hadoop.formats.writables import LongWritable, Text
 
-VARIABLE_DELAY_KEY: Final = Text("_variableFetchDelay_")
-"""Key of a host's own delay (LongWritable, ms), from generate; taken out of the datum here."""
 ROBOTS_DEFER: Final = "robots.txt defers visits"
+FAILING: Final = Outcome.DEFERRED, "its host failed"
 ON_ITS_WAY: Final = 1000
 """Milliseconds that a request may take to reach its host: what counts after a kill is so much
 longer.
@@ -114,7 +112,7 @@ class FetchQueues:
         items = self._items(item.queue_id, item.host, now)
         queue = items.queue
         item.queue_id = queue.id
-        self._take_own_delay(queue, item, now)
+        queue.take_own_delay(item)
         items.add(item, first=first)
         queue.waiting += 1
         self._waiting += 1
@@ -294,6 +292,16 @@ class FetchQueues:
         """Drops what waits, each host's for the reason for which it rests; later fetches ask."""
         self._drop_all(None, now)
 
+    def leave_resting(self, now: int) -> int:
+        """Drops what waits for hosts that rest or fail; returns the number of these URLs."""
+        before = self._waiting
+        for queue in list(self.with_items()):
+            for items in queue.bad_hosts(now):
+                queue.remove(items)
+                self._hand_back(items, FAILING if queue.failures else (Outcome.DEFERRED, items.why))
+            self._settle(queue, now)
+        return before - self._waiting
+
     def _drop_all(self, refusal: tuple[Outcome, str] | None, now: int) -> None:
         for queue in list(self.queues.values()):
             self._drop(queue, refusal)
@@ -429,7 +437,7 @@ class FetchQueues:
         queue.in_progress += 1
         self._waiting -= 1
         self.in_progress += 1
-        self._take_own_delay(queue, item, now)
+        queue.take_own_delay(item)
         self.ask(queue, now)
         self._schedule(queue, now)
         return item
@@ -486,14 +494,6 @@ class FetchQueues:
             else:
                 queue.awake.append(items)
         return items
-
-    def _take_own_delay(self, queue: FetchQueue, item: FetchItem, now: int) -> None:
-        delay = item.datum.metadata.pop(VARIABLE_DELAY_KEY, None)
-        if isinstance(delay, LongWritable):
-            item.own_delay = delay.value
-            if not queue.own_delay:
-                queue.own_delay = True
-                queue.crawl_delay = queue.min_delay = delay.value
 
     def _is_late(self, time: int) -> bool:
         return self.settings.time_limit != NEVER and time > self.settings.time_limit
