@@ -290,6 +290,7 @@ def test_a_host_that_no_server_answers_for_is_asked_for_later(
     assert found["no.test"].status == status.STATUS_FETCH_RETRY
     assert found["lost.test"].status == status.STATUS_LINKED  # no step towards gone
     assert NO_ANSWER in str(found["lost.test"].metadata)
+    assert dns.questions["lost.test"] == 1
 
 
 @pytest.mark.parametrize("host", ["bücher.test", "BÜCHER.test.", "xn--bcher-kva.test"])

@@ -274,7 +274,8 @@ def _reason(verdict: Verdict, rules: RobotRules) -> str:
         return "robots.txt forbids it"
     if verdict is Verdict.DELAY_TOO_LONG:
         return f"robots.txt wants pauses of {rules.crawl_delay} ms"
-    return "no robots.txt to be had"
+    failure = getattr(rules, "failure", None)
+    return f"no robots.txt to be had{f': {failure.message}' if failure is not None else ''}"
 
 
 class _Start:
