@@ -31,7 +31,11 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
 from minutch.records.parsedata import ParseData
+from minutch.work.tables.linkfiles import scan_inlinks
+from tests.cycle.segment.test_compaction import NOW as NEWEST
+from tests.cycle.segment.test_compaction import URLS, History, Round, job
 from tests.interop.harness import Harness
+from tests.support.crawldbs import DAY
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.graphs import ALL_LINKS
 from tests.support.sequencefiles import copy_writable
@@ -237,6 +241,63 @@ def test_nutch_goes_on_with_merged_segments(
         assert {name: sorted(entries) for name, entries in mine.items()} == {
             name: sorted(entries) for name, entries in others.items()
         }
+
+
+HISTORY: list[Round] = [
+    dict.fromkeys(range(6), "fetched"),
+    {0: "fetched", 1: "unchanged", 2: "gone", 3: "moved", 4: "failed"},
+    {0: "unchanged", 2: "fetched", 4: "fetched"},
+    {1: "fetched", 3: "fetched", 5: "unparsed"},
+    {0: "unchanged", 2: "gone", 5: "failed"},
+    {1: "unchanged", 4: "fetched"},
+]
+"""Pages that change, do not, vanish, come back and move."""
+
+
+def test_nutch_finds_the_same_in_segments_merged_in_tiers(nutch: Nutch, tmp_path: Path) -> None:
+    """updatedb, invertlinks and mergesegs make the same of what is left, and readseg dumps it."""
+    harness = nutch[1]
+    history = History(tmp_path / "crawl", HISTORY)
+    anchors = {
+        URLS[n].encode(): f"fetched {NEWEST - (len(HISTORY) - 1 - i) * DAY}"
+        for i, fetches in enumerate(HISTORY)
+        for n, outcome in fetches.items()
+        if outcome == "fetched"
+    }
+    segments = history.segments
+    shutil.copytree(segments, tmp_path / "before")
+    history.compact(job(crawl__compact__retention=10**9, crawl__compact__grace=0))
+    shutil.copytree(segments, tmp_path / "after")
+    assert len(list(segments.iterdir())) < len(HISTORY)
+    made = {}
+    for name in ("before", "after"):
+        out, paths = tmp_path / f"made-{name}", sorted((tmp_path / name).iterdir())
+        out.mkdir()
+        _nutch(harness, tmp_path / f"1{name}", "updatedb", out / "crawldb", *paths)
+        links = ("-noNormalize", "-noFilter")
+        _nutch(harness, tmp_path / f"2{name}", "invertlinks", out / "linkdb", *paths, *links)
+        _nutch(harness, tmp_path / f"3{name}", "mergesegs", out / "merged", *paths)
+        [merged] = (path for path in (out / "merged").iterdir() if path.is_dir())
+        folders = {folder: _records(Segment(merged).parts(folder)) for folder in LAYOUTS}
+        folders[PARSE_DATA] = _unnamed(folders[PARSE_DATA])
+        made[name] = folders, _links_of(out / "linkdb", anchors)
+    _same_crawldb(tmp_path / "made-before" / "crawldb", tmp_path / "made-after" / "crawldb")
+    assert made["before"] == made["after"]
+    assert made["after"][1]
+    dumped = b""
+    for number, path in enumerate(sorted((tmp_path / "after").iterdir())):
+        dump = tmp_path / f"dump{number}"
+        _nutch(harness, tmp_path / f"4{number}", "readseg", "-dump", path, dump)
+        dumped += (dump / "dump").read_bytes()
+    assert all(anchor.encode() in dumped for anchor in anchors.values())
+
+
+def _links_of(linkdb: Path, anchors: dict[bytes, str]) -> set[tuple[bytes, ...]]:
+    """The links that the newest versions of pages have: a merge drops those of older ones."""
+    db = LinkDb(linkdb)
+    tables = [table for part in db.require_parts() for table in scan_inlinks(part, db.layout)]
+    links = pl.concat(tables).select("key", "from_url", "anchor").iter_rows()
+    return {link for link in links if link[2].decode() == anchors[link[1]]}
 
 
 def _unnamed(records: Records) -> Records:

@@ -19,16 +19,36 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.compaction import KnownUrls
 from minutch.cycle.segment.store import CRAWL_FETCH, Segment
 from minutch.records.crawldatum import (
+    STATUS_DB_DUPLICATE,
     STATUS_DB_FETCHED,
+    STATUS_DB_GONE,
     STATUS_DB_NOTMODIFIED,
+    STATUS_DB_REDIR_PERM,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_FETCH_GONE,
     STATUS_FETCH_NOTMODIFIED,
+    STATUS_FETCH_REDIR_PERM,
+    STATUS_FETCH_REDIR_TEMP,
     STATUS_FETCH_SUCCESS,
 )
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import concat
 
-_FETCHED: Final = [STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED]
-_KNOWN: Final = [STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED]
+_FETCHED: Final = [
+    STATUS_FETCH_SUCCESS,
+    STATUS_FETCH_NOTMODIFIED,
+    STATUS_FETCH_REDIR_TEMP,
+    STATUS_FETCH_REDIR_PERM,
+    STATUS_FETCH_GONE,
+]
+_KNOWN: Final = [
+    STATUS_DB_FETCHED,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_DB_DUPLICATE,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_DB_REDIR_PERM,
+    STATUS_DB_GONE,
+]
 
 
 def is_merged(

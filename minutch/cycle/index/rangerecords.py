@@ -244,7 +244,8 @@ def _newest(fetches: pl.DataFrame) -> pl.DataFrame:
         code == status.STATUS_PARSE_FAILED  # CrawlDatum.hasFetchStatus
     )
     rows = fetches.select("key", "status", "fetch_time", SEGMENT).with_row_index(ROW)
-    rows = rows.filter(is_fetch).unique(["key", SEGMENT], keep="last", maintain_order=True)
+    rows = rows.filter(is_fetch).sort(code != status.STATUS_FETCH_RETRY, maintain_order=True)
+    rows = rows.unique(["key", SEGMENT], keep="last", maintain_order=True)
     rows = rows.sort(code != status.STATUS_FETCH_RETRY, "fetch_time", maintain_order=True)
     newest = rows.unique("key", keep="last", maintain_order=True)
     live = newest.filter(code == status.STATUS_FETCH_NOTMODIFIED)["key"]

@@ -10,8 +10,9 @@ time of its last fetch; of equal times the greater name decides.
                 and of the links all of the newest segment that has some.
     layered     for segments that take the place of others, so that whoever asks for the newest word
                 on a URL gets the same answer as before. Whole visits stay: the last one; the last
-                with a result, and with one that is not that nothing was modified; the last that
-                succeeded; the last whose parse did; the last with a content, and with a parse.
+                that is not to be repeated, the last that is not that nothing was modified, the last
+                that is neither; the last that succeeded; the last whose parse did; the last with a
+                content, and with a parse.
                 The first of these goes into the main layer, the next into one above it, a segment
                 of its own, which readers take for newer, the others into a third: so no segment has
                 two words on a URL, but for one that has four.
@@ -217,6 +218,7 @@ def _kept(
         CRAWL_FETCH: {
             "is_fetched": pl.lit(True),
             "is_success": success,
+            "is_answered": pl.col("status") != STATUS_FETCH_RETRY,
             "is_other": pl.col("status") != STATUS_FETCH_NOTMODIFIED,
             "is_result": ~pl.col("status").is_in(_NO_RESULTS),
         },

@@ -7,9 +7,9 @@ the disk.
 
 A merged segment replaces those that it names, and the one rename that puts it in its place is the
 moment at which readers see it instead of them (`visible`): never both, never neither. If it has a
-layer above it (`mergerules.layered`), that was placed before and is not seen until then; it loses
-its own record afterwards. So whoever is killed between two files leaves the old segments or the
-new ones, and `settle` clears away the rest.
+layer above it (`mergerules.layered`), that was placed before, with a record that names nothing, and
+is not seen until then; it loses its `.above` afterwards. So whoever is killed between two files
+leaves the old segments or the new ones, and `settle` clears away the rest.
 
     <segments>/<name>/.began    := (URL LF)*, what the first of all segments had fetched, once that
                                    is replaced: where the crawl began
@@ -131,6 +131,7 @@ def place(work: Path, folder: Path, main: str, above: Sequence[str], record: Rep
     """
     replace(record, above=above).write(work / main)
     for name in above:
+        Replaces().write(work / name)
         (work / name / ABOVE).write_text(f"{main}\n", encoding="utf-8")
         sync_path(work / name / ABOVE)
         sync_path(work / name)

@@ -12,6 +12,7 @@ from minutch.cycle.crawl.rounds import at_work
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.fetch.outcomes import outcomes_of
+from minutch.cycle.segment.replaced import Replaces
 from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment
 from minutch.inspect.explain.commandlines import CommandLines
 from minutch.inspect.explain.facts import OverviewLine
@@ -58,6 +59,7 @@ def unfinished(
     if (
         parsed
         and parsed[-1].name not in busy
+        and Replaces.of(parsed[-1].path) is None  # what is merged in tiers is in the CrawlDb
         and not is_merged(parsed[-1], crawl.crawldb, schedule)
     ):
         name = parsed[-1].name

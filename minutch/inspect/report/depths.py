@@ -7,11 +7,13 @@ redirects. Pure.
 
 A URL that nothing led to before it was fetched was injected (a seed, or listed in a sitemap): depth
 0. So was one that nothing leads to at all. This can only be told if the segments of all fetches are
-still there.
+still there. In a segment that others were merged to, nothing was before anything else: of its URLs
+those that the crawl began with were injected.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -23,6 +25,7 @@ from minutch.inspect.query.ids import Mask, Places, places_in, places_of_runs
 MOST_DEPTHS: Final = 40
 """The last depth that is told; it stands for all that are greater."""
 _NEVER: Final = np.iinfo(np.int32).max
+_NOTHING: Final = pl.Series(dtype=pl.UInt64)
 Numbers = npt.NDArray[np.int32]
 
 
@@ -30,10 +33,17 @@ class Depths:
     """The URLs of a CrawlDb (`id`, `status`, sorted by id) and what leads to them; a link takes 8
     bytes.
 
-    `seen` has the number of the `first` segment of every URL that was fetched.
+    `seen` has the number of the `first` segment of every URL that was fetched, `began` the ids of
+    those that the crawl began with, `merged` the numbers of segments that others were merged to.
     """
 
-    def __init__(self, entries: pl.DataFrame, seen: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        entries: pl.DataFrame,
+        seen: pl.DataFrame,
+        began: pl.Series = _NOTHING,
+        merged: Sequence[int] = (),
+    ) -> None:
         self._ids = entries["id"].to_numpy()
         joined = entries.join(seen, on="id", how="left", maintain_order="left")
         self._first = (
@@ -43,6 +53,8 @@ class Depths:
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
         """True if the segments of all fetches exist."""
         self._known = np.full(len(self._ids), _NEVER, np.int32)
+        self._can_tell = ~np.isin(self._first, [2 * number + 1 for number in merged])
+        self._can_tell |= np.isin(self._ids, began.to_numpy())
         self._links: list[tuple[Numbers, Numbers]] = []
 
     def add_links(self, sources: pl.Series, targets: pl.Series, numbers: pl.Series) -> None:
@@ -74,7 +86,7 @@ class Depths:
 
     def depths(self) -> Numbers:
         """Returns the depth of each URL, at most MOST_DEPTHS; -1 if it can't be known."""
-        injected = (self._known == _NEVER) | (self._first < self._known)
+        injected = (self._known == _NEVER) | (self._first < self._known) & self._can_tell
         depth = np.where(injected, 0, -1).astype(np.int32)
         for level in range(MOST_DEPTHS):
             before = np.count_nonzero(depth < 0)

@@ -17,6 +17,7 @@ import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.replaced import Replaces
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
 from minutch.inspect.audit.findings import audit
 from minutch.inspect.audit.rules import Rule
@@ -284,7 +285,9 @@ class FactsGatherer:
         )
         failed = whys.filter("is_failed")
         broken = BrokenLinks(pl.concat([gone["id"], failed["id"]]).unique())
-        depths = Depths(self._entries, seen)
+        merged = [number for number, one in enumerate(self.segments) if Replaces.of(one.path)]
+        began = PagesTable(self.segments).first_asked() if merged else pl.Series(dtype=pl.String)
+        depths = Depths(self._entries, seen, began.hash(), merged)
         latest = parsed.select("id", "segment").sort("id")
         ids, newest = latest["id"].to_numpy(), latest["segment"].to_numpy()
         for links in self._links():

@@ -38,6 +38,7 @@ _HOURS: Final = (1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2160, 4320, 8760,
 AGE_BOUNDS: Final = (60, 300, 900, *(_HOUR * hours for hours in _HOURS))
 """Seconds."""
 _SEEN: Final = ("fetched", "unchanged")
+_ANSWERS: Final = (*_SEEN, "redirected", "gone")
 
 
 class UrlHistories:
@@ -82,7 +83,6 @@ class UrlHistories:
                 }
             )
         ]
-        self.fetched = 0
 
     def add(self, frame: pl.DataFrame, part: int = 0, parts: int = 1) -> None:
         """Keeps the fetches of a piece from `with_outcomes`: those of a part of all URLs."""
@@ -132,9 +132,8 @@ class UrlHistories:
         self._came.add(rows)
         self._left.add(rows)
         self._count_changes(rows, seen)
-        latest = rows.filter(seen).unique("id", keep="last", maintain_order=True)
-        self._ages.add(latest)
-        self.fetched += latest.height
+        answered = rows.filter(pl.col("outcome").is_in(_ANSWERS))
+        self._ages.add(answered.unique("id", keep="last", maintain_order=True).filter(seen))
         content = rows.filter(pl.col("outcome") == "fetched").unique(
             "id", keep="last", maintain_order=True
         )
@@ -186,7 +185,7 @@ class UrlHistories:
         return pl.DataFrame(rows, schema=dict(TABLES["changes"]), orient="row")
 
     def ages(self) -> pl.DataFrame:
-        """Returns the number of pages by time since their last fetch."""
+        """Returns the number of pages that are there by time since their last fetch."""
         return bucketed(self._ages.result(), "age", AGE_BOUNDS).rename({"n": "pages"})
 
     def types(self) -> pl.DataFrame:

@@ -14,7 +14,9 @@ from minutch.cycle.segment.store import Segment
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_UNFETCHED,
+    STATUS_FETCH_GONE,
     STATUS_FETCH_NOTMODIFIED,
+    STATUS_FETCH_REDIR_PERM,
     STATUS_FETCH_RETRY,
     STATUS_FETCH_SUCCESS,
     CrawlDatum,
@@ -34,7 +36,13 @@ def applied(folder: Path) -> bool:
 @pytest.mark.parametrize("schedule", ["DefaultFetchSchedule", "AdaptiveFetchSchedule"])
 @pytest.mark.parametrize(
     ("status", "shows"),
-    [(STATUS_FETCH_SUCCESS, True), (STATUS_FETCH_NOTMODIFIED, True), (STATUS_FETCH_RETRY, False)],
+    [
+        (STATUS_FETCH_SUCCESS, True),
+        (STATUS_FETCH_NOTMODIFIED, True),
+        (STATUS_FETCH_REDIR_PERM, True),
+        (STATUS_FETCH_GONE, True),
+        (STATUS_FETCH_RETRY, False),
+    ],
 )
 def test_before_and_after_updatedb(tmp_path: Path, schedule: str, status: int, shows: bool) -> None:
     known = CrawlDatum(STATUS_DB_FETCHED, INTERVAL, 1.0, fetch_time=NOW - DAY, signature=b"s" * 16)

@@ -10,6 +10,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from minutch.archives.web.webarchivejobs import export_warc
 from minutch.clock import FakeClock
 from minutch.commands import mergesegs as mergesegs_command
 from minutch.conf import Configuration
@@ -31,7 +33,9 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.writables import Text
 from minutch.inspect.audit.findings import audit
 from minutch.inspect.audit.rules import rules_of
+from minutch.inspect.explain.explainer import explain, overview
 from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.report.reportfile import gathered
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
@@ -43,6 +47,7 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import GONE, MOVED, NOTMODIFIED, RETRY, SUCCESS, ProtocolStatus
+from tests.support.archived import read_records
 from tests.support.crawldbs import DAY, NOW, write_db
 
 INTERVAL = 30 * DAY
@@ -56,6 +61,9 @@ OUTCOMES = {
     "gone": (status.STATUS_FETCH_GONE, GONE, status.STATUS_DB_GONE),
     "moved": (status.STATUS_FETCH_REDIR_PERM, MOVED, status.STATUS_DB_REDIR_PERM),
 }
+OF_NEWEST = ["statuses", "due", "intervals", "robots", "ages", "types", "sizes", "chains"]
+OF_NEWEST += ["languages", "charsets", "broken", "duplicates", "audit"]
+"""Facts of a report that are not about rounds, requests and changes: of the newest versions."""
 Round = dict[int, str]
 """The number of a URL → what came of its fetch."""
 
@@ -132,7 +140,8 @@ class History:
 
 
 def rows(frame: pl.DataFrame) -> list[str]:
-    return sorted(map(repr, frame.iter_rows()))
+    lists = pl.col(pl.List(pl.String)).list.sort()
+    return sorted(map(repr, frame.with_columns(lists).iter_rows()))
 
 
 def answers(folder: Path) -> dict[str, Any]:
@@ -152,6 +161,36 @@ def answers(folder: Path) -> dict[str, Any]:
             stored and (stored.body, stored.fetched),
         )
     found["index"] = indexed(folder)
+    facts = gathered(crawl, context)
+    found["report"] = {name: rows(facts.tables[name]) for name in OF_NEWEST if name in facts.tables}
+    found["left"] = [line.text for line in overview(folder, context=context).left]
+    found["explain"] = {url: explained(folder, url) for url in URLS}
+    found["warc"] = newest_captures(folder)
+    return found
+
+
+def explained(folder: Path, url: str) -> dict[str, Any]:
+    """What `explain` says of a URL; not which segments, nor which older versions of pages lead to
+    it.
+    """
+    facts = asdict(explain(folder, url, context=job()))
+    last = {**facts["visits"][-1], "segment": ""} if facts["visits"] else None
+    due = facts["due"] and {**facts["due"], "segment": ""}
+    unknown = facts["unknown"] and facts["unknown"]["reason"]
+    older = dict.fromkeys(("leads", "score"))
+    return {**facts, "visits": last, "due": due, "unknown": unknown, **older}
+
+
+def newest_captures(folder: Path) -> dict[str, tuple[str, bytes]]:
+    """URL → time and record of its newest capture in `export warc`."""
+    found: dict[str, tuple[str, bytes]] = {}
+    with tempfile.TemporaryDirectory() as out:
+        paths = [segment.path for segment in segments_in(folder / "segments")]
+        export_warc(paths, Path(out, "warc"), context=job())
+        for file in sorted(Path(out, "warc").glob("*.warc.gz")):
+            for kind, target, date, _, block in read_records(file):
+                if target and kind in ("response", "resource"):
+                    found[target] = max(found.get(target, (date, block)), (date, block))
     return found
 
 
@@ -202,6 +241,19 @@ def test_answers_stay_the_same(rounds: list[Round], first: int) -> None:
         assert answers(history.folder) == before
         if counters[compaction.MERGED]:
             assert len(segments_in(history.segments)) < len(names)
+
+
+def test_depths_in_the_report_stay_the_same(tmp_path: Path) -> None:
+    """A crawl that begins with one page, and finds the others by its links, round by round."""
+    history = History(tmp_path, [{0: "fetched"}, {1: "fetched", 2: "fetched"}, {0: "fetched"}])
+    for number in range(3):  # the links of a page are those of its day
+        history.add({number: "fetched"}, NOW + (number + 1) * DAY)
+    write_db(tmp_path / "crawldb", sorted(history.words.items()), parts=2)
+    before = gathered(open_crawl(tmp_path), job()).tables["depth"]
+    counters = history.compact(job(crawl__compact__retention=10**9, crawl__compact__grace=0))
+    assert counters[compaction.MERGED]
+    after = gathered(open_crawl(tmp_path), job()).tables["depth"]
+    assert before.rows() == after.rows() and len(before) > 1
 
 
 def test_policy_keeps_few_segments_and_copies_little() -> None:
