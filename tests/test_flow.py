@@ -73,6 +73,7 @@ CLASSES |= {"tools.arc.ArcSegmentCreator"}
 
 OWN = {
     "init",
+    "init-plugin",
     "crawl",
     "report",
     "sql",
@@ -102,7 +103,9 @@ def test_a_commands_module_runs_and_has_a_usage(command: flow.Command) -> None:
 def test_modules_are_named_like_their_commands() -> None:
     for command in flow.commands().values():
         if command.name != "plugin":
-            assert command.module.rpartition(".")[2].removesuffix("_") == command.name
+            assert command.module.rpartition(".")[2].removesuffix("_") == command.name.replace(
+                "-", "_"
+            )
 
 
 def test_commands_have_nutchs_names_and_classes() -> None:

@@ -18,6 +18,6 @@ then read cli and one command, such as inject.
     `export`, `exports`, `import_`, `imports`, `formats`
     `explain`, `audit`, `report`, `simulate`, `sql`, `fsck`, `unlock`
     `parsechecker`, `indexchecker`, `pageflags`, `filterchecker`, `normalizerchecker`
-    `robotsparser`, `lineserver`, `showproperties`, `plugin`
+    `robotsparser`, `lineserver`, `showproperties`, `plugin`, `init_plugin`
     `startserver`, `service`, `classes`            the REST service; commands by class name
 """

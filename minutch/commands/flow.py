@@ -350,6 +350,11 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
                 example="minutch plugin"),
     ),
     SHELL: (
+        Command("init-plugin", "",
+                reads="", writes="a package with its test",
+                help="write a plugin to begin with: a package that works, with its test",
+                example="minutch init-plugin urlfilter-length --point url-filter",
+                module_name="init_plugin", usage_exit=1),
         Command("completion", "",
                 reads="", writes="stdout",
                 help="print a script that completes commands and options in bash, zsh or fish",

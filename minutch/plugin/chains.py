@@ -74,7 +74,8 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
     except Exception as exc:
         owner = type(getattr(method, "__self__", method)).__name__
         name = getattr(method, "__name__", "call")
-        subject = getattr(args[0], "url", args[0]) if args else ""
+        named = (getattr(one, "url", one) for one in args)
+        subject = next((one for one in named if isinstance(one, str)), "")  # never a document
         raise PluginError(f"{owner}.{name}({subject}): {type(exc).__name__}: {exc}") from exc
 
 

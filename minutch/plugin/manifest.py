@@ -69,6 +69,8 @@ class Manifest:
     implementations: tuple[Implementation, ...]
     stands_for: tuple[str, ...] = ()
     has_jars: bool = False
+    package: str = ""
+    """The name of the installed package that it is; empty for one in a folder."""
 
     @property
     def ids(self) -> tuple[str, ...]:

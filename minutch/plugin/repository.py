@@ -1,16 +1,21 @@
 """Finds plugins, decides which are active, and creates their extensions.
 
-    plugin.folders            where plugins lie; the shipped ones are always found, a later folder
-                              wins over them
+    entry points              installed packages that announce themselves as `minutch.plugins`
+    plugin.folders            where other plugins lie; of two with one id, the later wins: shipped,
+                              installed, these folders in their order
     plugin.includes/excludes  regular expressions that a plugin's id must, must not match as a whole
     requires                  plugins that a plugin needs; plugin.auto-activation brings them in
 
 Source: org.apache.nutch.plugin.PluginRepository. A plugin whose requirements are missing is left
 out with a warning, as in Nutch. Where Nutch's order comes from a java.util.HashMap, so does ours.
 
-Plugin modules are loaded from their files, under names that belong to the set of folders:
-`minutch_plugins_<set>.<plugin id with underscores>.<module>`. So a plugin may import from one that
-it requires (`from ..lib_example.rules import Rules`), and two sets of folders never share a module.
+The modules of plugins in folders are loaded from their files, under names that belong to the set of
+folders: `minutch_plugins_<set>.<plugin id with underscores>.<module>`. So a plugin may import from
+one that it requires (`from ..lib_example.rules import Rules`), and two sets of folders never share
+a module. An installed plugin's modules are those of its package.
+
+The classes of all active plugins but the shipped ones are loaded and looked at when a repository is
+made, so a mistake in one ends a job before its first record.
 """
 
 from __future__ import annotations
@@ -22,20 +27,25 @@ import sys
 import types
 import zlib
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
+from minutch.plugin.extension import misfit
 from minutch.plugin.includes import missing_plugins, misspelt_plugins
 from minutch.plugin.manifest import FILE_NAME, Implementation, Manifest, read_manifest
-from minutch.plugin.points import ExtensionBase
+from minutch.plugin.points import POINTS, ExtensionBase
 from minutch.terminal import counted
+from minutch.urls.parts import register_protocol
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +89,13 @@ class Extension:
                 f"{self._where}: can't be loaded: {type(exc).__name__}: {exc}"
             ) from exc
 
+    def check(self) -> None:
+        """Loads its class. Raises PluginError if that is none for its point, with the reason."""
+        point, cls = POINTS.get(self.implementation.point), self.load()
+        problem = misfit(cls, point) if point is not None else ""
+        if problem:
+            raise PluginError(f"{self._where}: {problem}")
+
     def instance(self) -> ExtensionBase:
         """Returns the extension's object. Raises PluginError, or ConfigError for invalid settings
         of the plugin.
@@ -121,7 +138,7 @@ class PluginRepository:
         if clock is not None:
             conf.clock = clock
         folders = plugin_folders(conf)
-        self.available, self._java = _read_folders(folders)
+        self.available, self._java = _read_plugins(folders)
         included = self._included()
         reachable = self.available if conf.get_boolean("plugin.auto-activation", True) else included
         self.active = _java_order(_with_requirements(included, reachable))
@@ -211,13 +228,15 @@ class PluginRepository:
 
     def package(self, plugin_id: str) -> str:
         """Returns the Python package that an active plugin's modules are loaded into."""
-        return f"{self._parent}.{re.sub(r'[^A-Za-z0-9_]', '_', plugin_id)}"
+        installed = self.active[plugin_id].package
+        return installed or f"{self._parent}.{re.sub(r'[^A-Za-z0-9_]', '_', plugin_id)}"
 
     def _install(self) -> None:
         _package(self._parent, [])
         for manifest in self.active.values():
             package = self.package(manifest.id)
-            _package(package, [str(manifest.folder)])
+            if not manifest.package:
+                _package(package, [str(manifest.folder)])
             for implementation in manifest.implementations:
                 point = implementation.point
                 if point not in self.points:
@@ -226,8 +245,18 @@ class PluginRepository:
                     )
                 extension = Extension(manifest, implementation, self.conf, package)
                 self._extensions.setdefault(point, []).append(extension)
+                schemes = extension.parameters.get("protocolName", "")
+                for scheme in filter(None, re.split("[, ]", schemes)):
+                    register_protocol(scheme)
+        shipped = self.conf.home / "plugins"
+        for extension in (one for extensions in self._extensions.values() for one in extensions):
+            if extension.plugin.folder.parent != shipped:
+                extension.check()
 
 
+ENTRY_POINTS: Final = "minutch.plugins"
+"""The group of entry points by which packages announce plugins: id = package, with its plugin.xml.
+"""
 _CHOICES = ("plugin.includes", "plugin.excludes")
 _said: set[str] = set()
 """Messages that this process has logged already."""
@@ -268,37 +297,58 @@ def only(conf: Configuration, name: str, order: str) -> Configuration:
     """Returns a configuration in which only the named plugins are active, by an extension's class
     (which is the only one in `order`) or a pattern of ids.
     """
-    for manifest in _read_folders(plugin_folders(conf))[0].values():
+    for manifest in _read_plugins(plugin_folders(conf))[0].values():
         if any(name in implementation.names for implementation in manifest.implementations):
             return conf.with_values({"plugin.includes": re.escape(manifest.id), order: name})
     return conf.with_values({"plugin.includes": name})
 
 
-def _read_folders(folders: Iterable[Path]) -> tuple[dict[str, Manifest], set[str]]:
-    """Reads the manifests of Python's plugins by id, and the ids of those in Java."""
+def _read_plugins(folders: Sequence[Path]) -> tuple[dict[str, Manifest], set[str]]:
+    """Reads the manifests of Python's plugins by id, and the ids of those in Java: in the first
+    folder, in installed packages, in the other folders.
+    """
     manifests: dict[str, Manifest] = {}
     java: set[str] = set()
     counts: Counter[str] = Counter()
-    for parent in folders:
-        for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
-            if not (folder / FILE_NAME).is_file():
-                continue
-            try:
-                manifest = read_manifest(folder)
-            except PluginError as exc:
-                log.warning("%s", exc)
-                continue
-            if manifest.is_java:
-                java.add(manifest.id)
-                counts[str(parent)] += 1
-            else:
-                manifests[manifest.id] = manifest
+    shipped, *others = map(_in_folder, folders)
+    for folder, package in chain(shipped, _installed(), *others):
+        try:
+            manifest = read_manifest(folder)
+        except PluginError as exc:
+            log.warning("%s", exc)
+            continue
+        if manifest.is_java:
+            java.add(manifest.id)
+            counts[str(folder.parent)] += 1
+        else:
+            manifests[manifest.id] = replace(manifest, package=package)
     for name, count in counts.items():
         _say_once(
             logging.INFO,
             f"{name}: {counted(count, 'plugins')} written in Java and not used",
         )
     return manifests, java
+
+
+def _in_folder(parent: Path) -> Iterator[tuple[Path, str]]:
+    """Yields the folders in `parent` that hold a plugin, none of them a package's."""
+    for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
+        if (folder / FILE_NAME).is_file():
+            yield folder, ""
+
+
+def _installed() -> Iterator[tuple[Path, str]]:
+    """Yields folder and name of each installed package that announces itself as a plugin."""
+    for entry in sorted(entry_points(group=ENTRY_POINTS)):
+        try:
+            spec = find_spec(entry.module)
+        except ImportError:
+            spec = None
+        found = list(spec.submodule_search_locations or ()) if spec else []
+        if found:
+            yield Path(found[0]), entry.module
+        else:
+            log.warning("plugin %s: there is no package %s", entry.name, entry.module)
 
 
 def _with_requirements(

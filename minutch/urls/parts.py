@@ -69,8 +69,10 @@ class Url(NamedTuple):
 
 
 def register_protocol(name: str, default_port: int = -1) -> None:
-    """Makes a scheme known, as a plugin's `urlStreamHandler` parameter does in Nutch."""
-    PROTOCOLS[name] = default_port
+    """Makes a scheme known, as a plugin's `urlStreamHandler` parameter does in Nutch. One that is
+    known stays as it is.
+    """
+    PROTOCOLS.setdefault(name, default_port)
 
 
 def parse(spec: str, context: Url | None = None) -> Url:

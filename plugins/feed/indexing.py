@@ -30,7 +30,7 @@ class FeedIndexingFilter(IndexingFilter):
     ) -> NutchDocument | None:
         metadata = parse.data.parse_meta
         for name in (AUTHOR, TAG):
-            for value in metadata.get(name, ()):
+            for value in metadata.get_values(name):
                 doc.add(name, value)
         feed = metadata.first(FEED)
         if feed is not None:

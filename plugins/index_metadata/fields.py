@@ -48,7 +48,7 @@ class MetadataIndexer(IndexingFilter):
             if known is not None:
                 self._add(doc, name, str(known))
         for name in self.of_parse:
-            for value in parse.data.parse_meta.get(name, ()):
+            for value in parse.data.parse_meta.get_values(name):
                 self._add(doc, name, value)
         for name in self.of_content:
             for value in parse.data.content_meta.field_values(name):

@@ -64,7 +64,7 @@ class RelTagIndexingFilter(IndexingFilter):
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
-        for tag in parse.data.parse_meta.get(REL_TAG, ()):
+        for tag in parse.data.parse_meta.get_values(REL_TAG):
             doc.add("tag", tag)
         return doc
 

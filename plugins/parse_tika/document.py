@@ -54,7 +54,7 @@ class Document:
     def describe(self, name: str, value: str) -> None:
         """Adds a value to the metadata, if there is one."""
         folded = " ".join(value.split())
-        known = self.metadata.get(name, ())
+        known = self.metadata.get_values(name)
         if folded and folded not in known and len(known) < _MOST_VALUES:
             self.metadata.add(name, folded)
 

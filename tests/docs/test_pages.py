@@ -45,7 +45,7 @@ def test_links_lead_to_files(page: str) -> None:
 
 def test_the_table_of_commands() -> None:
     rows = re.findall(
-        r"^\| `(\w+)` \| (.*?) ?\| (.*?) ?\| (.*?) \|$", text("crawling"), re.MULTILINE
+        r"^\| `([\w-]+)` \| (.*?) ?\| (.*?) ?\| (.*?) \|$", text("crawling"), re.MULTILINE
     )
     commands = [(c.name, c.reads, c.writes, c.help) for c in flow.commands().values()]
     missing = [f"| `{c[0]}` | {c[1]} | {c[2]} | {c[3]} |" for c in commands if c not in rows]
@@ -113,8 +113,9 @@ def test_properties_they_name_exist() -> None:
     )
     today = ALL.replace(text("changes"), "")  # which names what is gone, too
     names = set(re.findall(rf"`-?-?(?:D )?'?((?:{groups})\.[\w.]+\w)(?![\w./*(])", today))
+    places = {name: PROJECT / name.replace(".", "/") for name in names}
     names = {
-        name for name in names if not (PROJECT / name.replace(".", "/")).with_suffix(".py").exists()
+        name for name, at in places.items() if not (at.is_dir() or at.with_suffix(".py").exists())
     }
     files = re.compile(
         r"\.(?:\w+\.)?(?:xml|txt|py|md|json)$|^minutch\.(?:open|jobs|engine\b|parse\b|__)|^index\.md$"

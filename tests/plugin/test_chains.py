@@ -12,15 +12,17 @@ from minutch.conf import Configuration
 from minutch.errors import PluginError, UrlError
 from minutch.plugin.chains import (
     HtmlParseFilters,
+    IndexingFilters,
     ScoringFilters,
     URLExemptionFilters,
     URLFilters,
     URLNormalizers,
 )
-from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
+from minutch.plugin.points import HTMLMetaTags, IndexingFilter, Parse, ParseResult
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum.rows import to_frame
+from minutch.records.document import NutchDocument
 from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import ParseStatus
 from minutch.work.tables.packed import pack
@@ -77,6 +79,23 @@ def test_a_bug_in_a_plugin_is_named(tmp_path: Path) -> None:
         chain.filter("abc")
     with pytest.raises(PluginError, match="IndexError"):
         chain.filter_column(pl.Series(["abc"]))
+
+
+def test_an_error_names_the_page_and_shows_no_document(tmp_path: Path) -> None:
+    code = """
+from minutch.plugin.points import IndexingFilter
+
+class Broken(IndexingFilter):
+    def filter(self, doc, parse, url, datum, inlinks):
+        raise ValueError("odd")
+"""
+    write_plugin(tmp_path, "x", code, classes={"X": "code:Broken"}, point=IndexingFilter.point_id)
+    document, parse = NutchDocument(), Parse("the whole text", ParseData())
+    document.add("content", "the whole text")
+    with pytest.raises(PluginError, match=r"^Broken\.filter\(http://a/\): ValueError: odd$"):
+        IndexingFilters(configuration(tmp_path, "x")).filter(
+            document, parse, "http://a/", CrawlDatum(), None
+        )
 
 
 NORMALIZERS = """

@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
+from minutch.commands import cli
 from minutch.conf import Configuration
-from minutch.errors import ConfigError, PluginError
+from minutch.errors import ConfigError, PluginError, UrlError
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters
 from minutch.plugin.points import POINTS, Protocol, URLFilter
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repository import PluginRepository, plugin_folders, unmatched_includes
+from minutch.urls import parts
 from tests.plugin.places import configuration, write_plugin
 
+IMPORT = "from minutch.plugin.points import URLFilter\n"
 FILTER = """
 from minutch.plugin.points import URLFilter
 
@@ -265,27 +269,111 @@ def test_a_plugin_may_import_its_other_modules(tmp_path: Path) -> None:
         ("", "code:Gone", "can't be loaded: AttributeError"),
         ("", "gone:X", "can't be loaded: ModuleNotFoundError"),
         ("1 / 0", "code:X", "can't be loaded: ZeroDivisionError"),
+        ("class X: pass", "code:X", r"is no URLFilter \(minutch\.plugin\.points\)"),
+        ("X = len", "code:X", "is no URLFilter"),
+        (f"{IMPORT}class X(URLFilter): pass", "code:X", r"has no method filter\(self, url\)"),
         (
-            "class X:\n    def __init__(self, conf, parameters): raise ValueError('odd')",
+            f"{IMPORT}class X(URLFilter):\n    def filtr(self, url): return url",
             "code:X",
-            "can't be made: .* odd",
+            r"has no method filter\(self, url\)",
         ),
         (
-            "class X:\n    def __init__(self, conf, parameters): pass",
+            f"{IMPORT}class X(URLFilter):\n    def filter(self): return ''",
             "code:X",
-            "code:X is no URLFilter",
-        ),
-        (
-            "from minutch.plugin.points import URLFilter\nclass X(URLFilter): pass",
-            "code:X",
-            "can't be made: TypeError",
+            r"its method filter has to take \(self, url\)",
         ),
     ],
 )
 def test_a_broken_plugin_is_named(tmp_path: Path, code: str, path: str, message: str) -> None:
     write_plugin(tmp_path, "broken", code, classes={"X": path})
     with pytest.raises(PluginError, match=f"plugin broken.*{message}"):
-        PluginRepository(configuration(tmp_path, "broken")).ordered(URLFilter, "urlfilter.order")
+        PluginRepository(configuration(tmp_path, "broken"))
+
+
+def test_one_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    code = FILTER + "\n    def __init__(self, conf, parameters): raise ValueError('odd')\n"
+    write_plugin(tmp_path, "broken", code, classes={"B": "code:B"})
+    repository = PluginRepository(configuration(tmp_path, "broken"))
+    with pytest.raises(PluginError, match=r"plugin broken.*can't be made: ValueError: odd"):
+        repository.ordered(URLFilter, "urlfilter.order")
+
+
+@pytest.mark.parametrize(
+    ("point", "code", "message"),
+    [
+        (
+            "scoring.ScoringFilter",
+            "def injected_score(self, url, datum): pass",
+            "has none of the methods of ScoringFilter: inject_score, ",
+        ),
+        (
+            "scoring.ScoringFilter",
+            "def inject_score(self, url): pass",
+            r"its method inject_score has to take \(self, url, datum\)",
+        ),
+        (
+            "protocol.Protocol",
+            "def get_protocol_output(self, url, datum): pass\n"
+            "    async def get_robot_rules(self, url, datum, robots_content): pass",
+            "its method get_protocol_output has to be async",
+        ),
+    ],
+)
+def test_methods_that_would_never_be_called_or_fail(
+    point: str, code: str, message: str, tmp_path: Path
+) -> None:
+    code = f"from minutch.plugin.points import *\nclass X({point.split('.')[1]}):\n    {code}\n"
+    write_plugin(tmp_path, "x", code, classes={"X": "code:X"}, point=f"org.apache.nutch.{point}")
+    with pytest.raises(PluginError, match=f"class code:X: {message}"):
+        PluginRepository(configuration(tmp_path, "x"))
+
+
+def test_every_shipped_plugin_is_what_its_point_wants() -> None:
+    repository = PluginRepository(configuration(Path("/nonexistent")))
+    for point in POINTS:
+        for extension in repository.extensions(point):
+            extension.check()
+
+
+@pytest.mark.parametrize("point", ["parse.Parser", "parse.HtmlParseFilter", "net.URLFilter"])
+def test_a_job_with_a_broken_plugin_ends_at_its_start_in_a_line(
+    point: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_plugin(
+        tmp_path / "mine", "x", "", classes={"X": "code:X"}, point=f"org.apache.nutch.{point}"
+    )
+    words = ["-D", "plugin.folders=mine", "-D", "plugin.includes=x", "-D", "http.agent.name=me"]
+    assert cli.main(["crawl", *words, "http://127.0.0.1:9/", "crawl", "1"]) == 255
+    lines = capsys.readouterr().err.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("error: "))
+    said = " ".join(" ".join(lines[at:]).split())
+    assert said.startswith(
+        "error: plugin x (mine/x), class code:X: can't be loaded: AttributeError"
+    )
+    assert "Traceback" not in "".join(lines)
+
+
+def test_the_scheme_of_a_protocol_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PROTOCOLS", parts.PROTOCOLS.copy())
+    code = (
+        "from minutch.plugin.points import Protocol\nclass X(Protocol):\n"
+        "    async def get_protocol_output(self, url, datum): pass\n"
+        "    async def get_robot_rules(self, url, datum, robots_content): pass\n"
+    )
+    write_plugin(
+        tmp_path,
+        "x",
+        code,
+        classes={"X": "code:X"},
+        point=Protocol.point_id,
+        parameters={"protocolName": "memo,https"},
+    )
+    with pytest.raises(UrlError, match="unknown protocol: memo"):
+        parts.parse("memo://a/b")
+    conf = configuration(tmp_path, "x")
+    assert type(ProtocolFactory(conf).get_protocol("memo://a/b")).__name__ == "X"
+    assert parts.PROTOCOLS["https"] == 443
 
 
 def test_a_plugins_own_error_stays_what_it_is(tmp_path: Path) -> None:

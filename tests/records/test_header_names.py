@@ -68,3 +68,12 @@ def test_by_exact_spelling_only_the_crawlers_own_keys_are_looked_up() -> None:
         if not _OWN_KEY.match(text, found.end())
     ]
     assert exact == []
+
+
+def test_get_is_the_first_value_as_in_nutch() -> None:
+    metadata = Metadata.of({"a": ["one", "two"]})
+    assert metadata.get("a") == "one"
+    assert metadata.get("b") is None
+    assert metadata.get("b", "none") == "none"
+    assert metadata.get_values("a") == metadata["a"] == ["one", "two"]
+    assert metadata.get_values("b") == []

@@ -80,7 +80,7 @@ def test_parts_of_records(records: list[ParseData]) -> None:
         assert values_of(found, name, "parse") == [
             (row, value)
             for row, record in enumerate(records)
-            for value in record.parse_meta.get(name, ())
+            for value in record.parse_meta.get_values(name)
         ]
     links = [(row, link.to_url) for row, record in enumerate(records) for link in record.outlinks]
     outlinks = found.outlinks()

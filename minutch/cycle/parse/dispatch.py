@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from xml.etree import ElementTree
@@ -22,7 +21,7 @@ from xml.etree import ElementTree
 from minutch.conf import Configuration
 from minutch.cycle.parse.mime import clean_type
 from minutch.cycle.parse.robotsdirectives import RobotsHeader
-from minutch.errors import ConfigError, MinutchError, ParseError, PluginError
+from minutch.errors import ConfigError, MinutchError, ParseError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.plugin.repository import Extension, PluginRepository, instance_of
@@ -165,15 +164,14 @@ class ParseUtil:
     def __init__(self, conf: Configuration) -> None:
         """Makes parsers and parse filters, which may read files, before the first page.
 
-        Raises ConfigError for settings of theirs that can't be. One that can't be loaded costs only
-        its own pages.
+        Raises ConfigError for settings of theirs that can't be, PluginError for one that can't be
+        made.
         """
         self.factory = ParserFactory(conf)
         self._robots, self._clock = RobotsHeader(conf), conf.clock
         HtmlParseFilters(conf)
         for extension in PluginRepository.of(conf).extensions(Parser.point_id):
-            with suppress(PluginError):
-                extension.instance()
+            extension.instance()
 
     def parse(self, content: Content) -> ParseResult:
         """Returns the result of the first parser that succeeds. Raises ParserNotFound; all else is

@@ -127,7 +127,7 @@ def _visit(segment: Segment, url: str, datum: CrawlDatum, normalize: Change, pro
         headers={} if page is None else _headers(page),
         parse="" if data is None else str(data.status),
         title="" if data is None else data.title,
-        robots="" if data is None else ", ".join(data.parse_meta.get(ROBOTS_KEY, [])),
+        robots="" if data is None else ", ".join(data.parse_meta.get_values(ROBOTS_KEY)),
         outlinks=None if data is None else len(data.outlinks),
     )
 

@@ -80,7 +80,10 @@ _NEAR: Final = 4096
 
 
 class Metadata(dict[str, list[str]], Writable):
-    """Names with one or more values each; Python's order is insertion order."""
+    """Names with one or more values each; Python's order is insertion order.
+
+    `[name]` is the list of values; `get` is the first of them, `get_values` all or none.
+    """
 
     __slots__ = ()
     class_name = "org.apache.nutch.metadata.Metadata"
@@ -95,10 +98,17 @@ class Metadata(dict[str, list[str]], Writable):
             }
         )
 
-    def first(self, name: str, default: str | None = None) -> str | None:
-        """Returns the first value of `name` (Metadata.get in Nutch)."""
-        values = self.get(name)
+    def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        """Returns the first value of `name`, as Metadata.get does in Nutch."""
+        values = super().get(name)
         return values[0] if values else default
+
+    first = get
+    """The name that does not look like a mapping's."""
+
+    def get_values(self, name: str) -> list[str]:
+        """Returns all values of `name` in order, as Metadata.getValues does in Nutch."""
+        return super().get(name) or []
 
     def field(self, name: str) -> str | None:
         """Returns the first value of a header field, whatever the case of its name (RFC 9110, 5.1):

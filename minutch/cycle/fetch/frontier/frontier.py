@@ -77,8 +77,9 @@ def open_frontier(
     """Returns the empty queues of a process."""
     mode, addresses = settings.queues.mode, None
     names = QueueNames(mode)
+    factory = components.protocol_factory  # makes the schemes of plugins known: first
     if mode == BY_IP:
-        ask = partial(addresses_of, components.protocol_factory)
+        ask = partial(addresses_of, factory)
         addresses = HostAddresses(ask, wakeup)
         names = QueueNames(mode, addresses.known, addresses.learn)
     queues = FetchQueues(settings.queues, seed=now)
