@@ -13,6 +13,7 @@ Read `fetcher` (the job) first, then `redirectchain` (the life of one URL), `que
     `loop`, `wakeup`, `pause`            run chains at the same time; wake the loop; hold it
     `guards`, `places`                   bound what is in flight, and end a fetch that is too slow
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
+    `claims`                             knows what is fetched already where a list grows
     `visits`                             gives requests to hosts of other queues their turn
     `fetchparser`, `linkfollower`        parse pages; choose the links that are fetched at once
     `results`                            makes records of answers and puts them into the segment

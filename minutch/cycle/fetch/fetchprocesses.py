@@ -2,9 +2,9 @@
 and its own log.
 
     parent ── ("item", FOLLOW entry) ("finish",) ("stop",) ("hold", wanted) ──> child
-           ── ("turn", files, ahead) ("take", files) ("leave resting",) ──>
+           ── ("turn", files, ahead) ("meet",) ("take", files) ("leave resting",) ──>
            <─ ("hand", owner, …) ("idle", received, list, ledger) ("tick", snapshot) ─
-           <─ ("turned", list, URLs) ("taken", list, URLs) ("settled", list, ledger) ─
+           <─ ("turned" | "met" | "taken", list, URLs) ("settled", list, ledger) ─
            <─ ("done", ledger, stats) ("failed", error) ─
 
 A redirect or followed link to a host of another process goes to that process through the parent, so
@@ -103,7 +103,8 @@ class _Child:
         owner = self.share.owner(item.queue_id)
         if owner == self.share.index:
             return False
-        self.pipe.send(("hand", owner, item.url, pack_follow(item), item.queue_id))
+        value = pack_follow(item)
+        self.pipe.send(("hand", owner, item.url, value, item.queue_id, item.parts))
         return True
 
     def nothing_to_come(self) -> bool:
@@ -122,7 +123,10 @@ class _Child:
             os._exit(1)
         if kind == "item":
             self.received += 1
-            session.receive(unpack_follow(*values))
+            *values, parts = values
+            item = unpack_follow(*values)
+            item.parts = parts
+            session.receive(item)
         elif kind == "turn":
             self.received += 1
             self._begin(self._turn(*values))
@@ -133,6 +137,8 @@ class _Child:
             session.loop.leave()
         elif kind == "hold":
             session.loop.hold(*values)
+        elif kind == "meet":
+            self.pipe.send(("met", self.number, 0))
         elif kind == "leave resting":
             session.loop.leaves_resting = True
         else:
@@ -246,7 +252,7 @@ class FetchProcesses:
     ledgers: dict[int, dict[int, Ledger]] = field(default_factory=dict)
     """By list that is settled and child: its share."""
     replies: dict[tuple[str, int], dict[int, int]] = field(default_factory=dict)
-    """By reply (turned, taken) and list, and by child: the number of URLs."""
+    """By reply (turned, met, taken) and list, and by child: the number of URLs."""
     is_over: bool = False
     """All children have ended."""
     _workers: list[_Worker] = field(default_factory=list)
@@ -289,6 +295,11 @@ class FetchProcesses:
         `ahead` of the clock that all have (ms).
         """
         self._post_all(lambda index: ("turn", files(index), ahead))
+
+    def meet(self) -> None:
+        """Has the children reply when they have all that others handed over until now."""
+        for worker in self._workers:
+            worker.outbox.put(("meet",))
 
     def take(self, number: int, files: Callable[[int], SessionFiles]) -> None:
         """Lets the children take more parts of list `number`, which is their current one."""
@@ -389,10 +400,10 @@ class FetchProcesses:
                 worker.process.kill()
                 worker.done = True
 
-    def _on_hand(self, worker: _Worker, owner: int, url: str, value: bytes, queue_id: str) -> None:
+    def _on_hand(self, worker: _Worker, owner: int, *item: Any) -> None:
         target = self._workers[owner]
         target.sent += 1
-        target.outbox.put(("item", url, value, queue_id))
+        target.outbox.put(("item", *item))
 
     def _on_idle(self, worker: _Worker, received: int, number: int, ledger: Ledger) -> None:
         worker.idle_at = received
@@ -410,6 +421,9 @@ class FetchProcesses:
 
     def _on_taken(self, worker: _Worker, number: int, count: int) -> None:
         self.replies.setdefault(("taken", number), {})[self._workers.index(worker)] = count
+
+    def _on_met(self, worker: _Worker, number: int, count: int) -> None:
+        self.replies.setdefault(("met", number), {})[self._workers.index(worker)] = count
 
     def _on_tick(self, worker: _Worker, snapshot: Snapshot) -> None:
         if snapshot.details is None and worker.snapshot is not None:

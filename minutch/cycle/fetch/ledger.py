@@ -67,6 +67,12 @@ class Outcome(IntEnum):
     SKIPPED_INVALID = 13, "skipped (no valid URL)", "no queue for this URL"
     SKIPPED_TAIL = 14, "left to the next round", "left to the next round: few hosts had pages left"
     SKIPPED_REFUSED = 16, "skipped (refused by this crawler)"
+    SKIPPED_FOLLOWED = (
+        17,
+        "skipped (a redirect led to it)",
+        "a redirect or link had led to it before it was listed",
+        "followed_before_total",
+    )
     FOLLOWED = 15, "followed links"
     """A link that was followed in the same fetch; no URL of the list."""
 

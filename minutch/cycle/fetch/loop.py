@@ -19,6 +19,7 @@ from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
+from minutch.cycle.fetch.claims import Claims
 from minutch.cycle.fetch.frontier.queueitems import FetchItem
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.guards import BandwidthGovernor, Guards, LoadGuard
@@ -30,7 +31,7 @@ from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot, details_of
-from minutch.cycle.fetch.turnover import Turnover, go_on
+from minutch.cycle.fetch.turnover import Turnover, go_on, left
 from minutch.cycle.fetch.visits import Visitor, Visits
 from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ConfigError, StoreError
@@ -84,6 +85,7 @@ class FetchLoop:
     """Awaited when all URLs of a list before the current one have ended."""
     leaves_resting: bool = field(init=False, default=False)
     """Whether hosts that rest or fail are not waited for."""
+    claims: Claims = field(init=False, default_factory=Claims)
     expected: int = field(init=False, default=0)
     """How often URLs are on their way here: it has not come to its end before."""
     _before: list[FetchResults] = field(init=False, default_factory=list)
@@ -250,7 +252,8 @@ class FetchLoop:
                 self._start(item, now)
                 starts += 1
             self.runner.tell_rests(now)
-            if self._is_ending():
+            if (self.queues.is_empty or self._leaving) and self._in_flight() <= 0:
+                # all that is to come depends on pages that are being parsed
                 self.results.recorder.hurry()
             if self._is_done():
                 self._end.set_result(None)
@@ -266,6 +269,7 @@ class FetchLoop:
         in their logs.
         """
         if not self._leaving:
+            self.claims.follow(item)
             self.queues.add(item, self.clock.now(), first=item.redirects > 0)
             self.wakeup()
 
@@ -281,10 +285,6 @@ class FetchLoop:
             return False
         return self.queues.is_empty and self.neighbours.nothing_to_come()
 
-    def _is_ending(self) -> bool:
-        """Tells whether all that is to come depends on pages that are being parsed."""
-        return (self.queues.is_empty or self._leaving) and self._in_flight() <= 0
-
     def _free_at(self, now: int) -> int | None:
         """Returns the time from which one more chain may start: `now`, later while places are
         being opened, None if all are taken.
@@ -293,25 +293,23 @@ class FetchLoop:
         is_full = running >= min(self._places, self._load.bearable)
         if is_full or self._leaving or self.pause.is_on:
             return None
-        return now if running < self._open_places() else now + self.settings.start_delay
+        delay = self.settings.start_delay
+        elapsed = (self.clock.monotonic() - self._started) * 1000
+        # one place more is open after each fetcher.threads.start.delay ms
+        is_open = delay <= 0 or running < min(self._places, 1 + int(elapsed / delay))
+        return now if is_open else now + delay
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
         return len(self._running) - self.results.recorder.parsing - len(self.visits)
 
-    def _open_places(self) -> int:
-        """Places that are open: one more every fetcher.threads.start.delay ms at the beginning."""
-        delay = self.settings.start_delay
-        if delay <= 0:
-            return self._places
-        elapsed = (self.clock.monotonic() - self._started) * 1000
-        return min(self._places, 1 + int(elapsed / delay))
-
     def _give_up_dropped(self) -> None:
         """Records what will not be asked for, a slice at a time."""
         turnover = self._turnover
         for dropped in self.queues.dropped(SLICE):
-            if turnover is not None and dropped.outcome is Outcome.SKIPPED_TAIL:
+            if (fetched := self.claims.fetched(dropped.item)) is not None:
+                self.results.skip(fetched, self.clock.now())
+            elif turnover is not None and dropped.outcome is Outcome.SKIPPED_TAIL:
                 turnover.leave(dropped.item, self.clock.now())
             elif isinstance(dropped.item, Visitor):
                 dropped.item.refuse(dropped.reason)
@@ -322,7 +320,12 @@ class FetchLoop:
         if isinstance(item, Visitor):
             self.visits.begin(item, now)
             return
+        if (fetched := self.claims.fetched(item)) is not None:
+            self.queues.finish(item, now, asked=False)
+            self.results.skip(fetched, now)
+            return
         chain = RedirectChain.of(item, self.results)
+        chain.parts = self.claims.parts
         self._last_start = now
         task = asyncio.create_task(self._run(chain))
         self._running[task] = _Running(chain, now)
@@ -364,6 +367,9 @@ class FetchLoop:
         if self._leaving:
             return
         for item in chain.targets:
+            if self.claims.is_listed(item):
+                chain.results.skip(left(item), self.clock.now())
+                continue
             if chain.results is not self.results:  # its list was turned over meanwhile
                 go_on(item, chain.results, self.results, self.clock.now())
             if not self.neighbours.hand_over(item):
@@ -432,8 +438,6 @@ class FetchLoop:
         """
         if guards.throughput.too_slow(snapshot.pages_last_second, now):
             self.stop(Outcome.SKIPPED_THROUGHPUT)
-        if self.queues.is_late(now):
-            self.stop(Outcome.SKIPPED_TIMELIMIT)
         hosts, longest = len(self.queues.queues), snapshot.longest_queue
         if not self.queues.listed.left and guards.tail.is_over(hosts, longest):
             self.stop(Outcome.SKIPPED_TAIL)
@@ -484,9 +488,7 @@ class FetchLoop:
             done=ledger.settled,
             total=self.total,
             events=stats.events,
-            outcomes=Counter(
-                {int(end): count for end, count in self.results.ledger.outcomes.items()}
-            ),
+            outcomes=Counter({int(end): count for end, count in ledger.outcomes.items()}),
             longest_queue=longest_queue / 1000,
             oldest_wait=(now - oldest) / 1000,
             requests=stats.requests,

@@ -87,6 +87,8 @@ class RedirectChain:
     """An answer has come: it ends in the list that it began in."""
     parsing: bool = False
     """The answer is there and being recorded; a parse has a time limit of its own."""
+    parts: int = 0
+    """The parts of the list that there were when it began."""
     targets: list[FetchItem] = field(default_factory=list)
     """What the URL leads to that is to be fetched in this run."""
 
@@ -111,6 +113,7 @@ class RedirectChain:
 
     def lead_to(self, target: FetchItem) -> None:
         """The URL leads to another one that is to be fetched in this run, or in the next one."""
+        target.parts = self.parts
         self.targets.append(target)
         self.frame.add(Part.FOLLOW, target.url, pack_follow(target))
 

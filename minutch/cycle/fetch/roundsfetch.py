@@ -316,7 +316,10 @@ class RoundsFetch:
 
         processes.turn(files, self._clock.ahead)
         self._until(lambda: processes.has_replied("turned", one.number))
+        processes.meet()  # what one has handed to another before it turned is in this list
+        self._until(lambda: processes.has_replied("met", one.number))
         left = sum(processes.replies.pop(("turned", one.number)).values())
+        del processes.replies["met", one.number]
         one.listed += left
         return left
 

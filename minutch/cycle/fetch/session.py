@@ -38,7 +38,7 @@ from minutch.cycle.fetch.results.recorder import PageParser, Recorder
 from minutch.cycle.fetch.results.resume import Resumed
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.turnover import Turnover
+from minutch.cycle.fetch.turnover import Turnover, left
 from minutch.cycle.fetch.visits import Visits
 from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.cycle.segment.store import Segment
@@ -104,7 +104,9 @@ class FetchSession:
         """Takes an item that another process hands over, maybe from a list before; a link only if
         it was not followed yet.
         """
-        if item.redirects or self.follower is None or self.follower.is_new(item.url):
+        if self.loop.claims.is_listed(item):
+            self.results.skip(left(item), self.clock.now())
+        elif item.redirects or self.follower is None or self.follower.is_new(item.url):
             self.results.follow(item)
             self.loop.add(item)
 
@@ -116,12 +118,16 @@ class FetchSession:
         self.clock.ahead = ahead
 
         def begin(turnover: Turnover) -> None:
+            number = self.loop.claims.turn(files.lists, turnover.followed)
             self.frontier.leave()
             if files.lists:
-                own = self.frontier.read(files.lists, files.scratch, turnover.in_flight, mine=True)
+                own = self.frontier.read(
+                    files.lists, files.scratch, turnover.in_flight, number=number, mine=True
+                )
                 self.frontier.take(own)
             if self.follower is not None:
-                self.follower.forget(chain(listed_urls(files.lists), turnover.followed))
+                followed = (item.url for item in turnover.followed)
+                self.follower.forget(chain(listed_urls(files.lists), followed))
 
         turnover = Turnover(
             self.loop.results,
@@ -137,7 +143,8 @@ class FetchSession:
         """Takes more parts of the segment's list, which begins with them; returns the number of
         their URLs, those of other processes included. Raises FormatError, StoreError.
         """
-        read = partial(self.frontier.read, files.lists, files.scratch, Counter())
+        number = self.loop.claims.take(files.lists)
+        read = partial(self.frontier.read, files.lists, files.scratch, Counter(), number=number)
         index = await asyncio.to_thread(read)
         self.frontier.take(index)
         if self.follower is not None:

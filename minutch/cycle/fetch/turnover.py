@@ -38,12 +38,17 @@ from minutch.work.tables.install import sync_path
 _LEFT: Final = Outcome.SKIPPED_TAIL
 
 
+def left(item: FetchItem) -> Dropped:
+    """Returns an item as one that another list has, or another place in this one."""
+    datum = CrawlDatum.from_bytes(item.datum.to_bytes())  # the item goes on with its own
+    return Dropped(replace(item, datum=datum), _LEFT, _LEFT.reason)
+
+
 def go_on(item: FetchItem, old: FetchResults, new: FetchResults, now: int) -> None:
     """Notes that an item of no list, which a page of the `old` one has led to, is followed in the
     `new` one. Raises StoreError.
     """
-    datum = CrawlDatum.from_bytes(item.datum.to_bytes())  # the item goes on with its own
-    old.skip(Dropped(replace(item, datum=datum), _LEFT, _LEFT.reason), now)
+    old.skip(left(item), now)
     new.follow(item)
 
 
@@ -68,8 +73,8 @@ class Turnover:
     count: int = 0
     unlisted: list[FetchItem] = field(default_factory=list)
     """Items of no list, which go back into the queues."""
-    followed: list[str] = field(default_factory=list)
-    """The URLs of no list that go on."""
+    followed: list[FetchItem] = field(default_factory=list)
+    """The items of no list that go on."""
     in_flight: Counter[str] = field(default_factory=Counter)
     """Listed URLs that go on and are being asked for."""
     _writer: SequenceFileWriter | None = field(init=False, default=None)
@@ -118,7 +123,7 @@ class Turnover:
             self.done.set_result(self.count)
 
     def _follow(self, item: FetchItem, now: int) -> None:
-        self.followed.append(item.url)
+        self.followed.append(item)
         go_on(item, self.old, self.new, now)
 
     def _list(self, listed: str, datum: CrawlDatum, own_delay: int | None) -> None:

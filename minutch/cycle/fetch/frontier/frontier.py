@@ -35,7 +35,13 @@ class Frontier:
     _indexes: list[ListIndex] = field(default_factory=list)
 
     def read(
-        self, files: Sequence[Path], scratch: Path, settled: Counter[str], *, mine: bool = False
+        self,
+        files: Sequence[Path],
+        scratch: Path,
+        settled: Counter[str],
+        *,
+        number: int = 0,
+        mine: bool = False,
     ) -> ListIndex:
         """Indexes the URLs of `files` that are not `settled` and whose queues the process has: all
         of them, if the files are its own (`mine`). Copies of parts go to files whose names begin
@@ -44,7 +50,13 @@ class Frontier:
         share = Share() if mine or self.addresses is not None else self._share
         named = self.names.of_host if self.addresses is None else str
         index = ListIndex(
-            files, scratch, named, mine=share.owns, settled=settled, change=self._change
+            files,
+            scratch,
+            named,
+            mine=share.owns,
+            settled=settled,
+            change=self._change,
+            number=number,
         )
         trim()  # the pass takes more memory for a moment than the index in the end
         return index

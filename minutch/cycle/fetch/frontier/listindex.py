@@ -65,11 +65,13 @@ class ListIndex:
         mine: Callable[[str], bool] = lambda queue_id: True,
         settled: Counter[str] | None = None,
         change: Change = NO_CHANGE,
+        number: int = 0,
     ) -> None:
-        """`name` names the queue of a host, `mine` says whether this process has a queue. A copy
-        of a part goes to a file whose name begins with that of `scratch`. Raises FormatError,
-        StoreError.
+        """`name` names the queue of a host, `mine` says whether this process has a queue, `number`
+        is that of these parts of the list. A copy of a part goes to a file whose name begins with
+        that of `scratch`. Raises FormatError, StoreError.
         """
+        self._number = number
         found = ListPass(change, Counter() if settled is None else settled)
         found.read(files, scratch)
         self._change = change
@@ -122,7 +124,7 @@ class ListIndex:
     def item(self, row: int) -> FetchItem:
         """Reads the URL in a row of the index. Raises FormatError."""
         listed, datum = self._record(int(self._places[row] & _PLACE))
-        return FetchItem(self._change(listed) or listed, datum, "", listed)
+        return FetchItem(self._change(listed) or listed, datum, "", listed, parts=self._number)
 
     def close(self) -> None:
         """Closes the files."""

@@ -48,6 +48,10 @@ class FetchItem:
     """It is asked for once more since "not modified" did not speak of the copy that is held."""
     own_delay: int | None = None
     """The delay (ms) of its host that stood in the fetch list."""
+    parts: int = 0
+    """The number of its part of the list; where it is of no list, the parts that there were when
+    the page was asked that led to it (`claims`).
+    """
 
 
 def pack_follow(item: FetchItem) -> bytes:
