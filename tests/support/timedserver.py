@@ -54,6 +54,8 @@ class TimedServer:
         self._slow = slow
         self.asked: list[Asked] = []
         self.port = 0
+        self.has_ipv6 = False
+        """It listens on [::1], too."""
 
     def url(self, host: str, path: str = "/") -> str:
         return f"http://{host}:{self.port}{path}"
@@ -98,9 +100,16 @@ class TimedServer:
         asyncio.set_event_loop(loop)
         server = loop.run_until_complete(asyncio.start_server(self._serve, "0.0.0.0", 0))
         self.port = server.sockets[0].getsockname()[1]
+        servers = [server]
+        with suppress(OSError):
+            servers.append(
+                loop.run_until_complete(asyncio.start_server(self._serve, "::1", self.port))
+            )
+        self.has_ipv6 = len(servers) > 1
         started.set()
         loop.run_forever()
-        server.close()
+        for server in servers:
+            server.close()
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()
