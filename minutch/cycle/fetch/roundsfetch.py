@@ -62,6 +62,8 @@ class _OpenList:
     succeed: Callable[[], None]
     """Marks its segment as fetched."""
     lock: ExitStack
+    wanted: int = 0
+    """Processes that the configuration wants; 0: as many as the list is worth."""
     listed: int = 0
     """Its URLs, as far as they are known."""
 
@@ -137,10 +139,7 @@ class RoundsFetch:
                 self._leave()
             self._processes = None
         if self._processes is None:
-            one.job.take_up()
-            one.listed = sum(1 for _ in listed_urls(one.job.files))
-            self._parses = one.job.settings.parse
-            self._start(one)
+            self._take_up(one)
         else:
             self._turn(one, settled=True)
             self.add(generate_files(path))
@@ -179,6 +178,16 @@ class RoundsFetch:
         Returns the number of their URLs. Raises StoreError, FormatError, Interrupted.
         """
         one, processes = self._open[-1], self._running
+        if len(self._open) == 1 and self._worth(one) > processes.count:
+            before = one.listed
+            self._end(processes, in_order=False)  # as few crawls ever have nothing in flight
+            if self.interrupted:
+                self._leave()
+            one.job.files = generate_files(one.job.segment.path)
+            settings = one.job.settings.beginning(self._clock.now())
+            one.job.settings = replace(settings, processes=self._worth(one))
+            self._take_up(one)
+            return one.listed - before
         processes.take(one.number, lambda index: self._files(one, index, files))
         self._until(lambda: processes.has_replied("taken", one.number))
         count = processes.replies.pop(("taken", one.number))[0]
@@ -251,7 +260,7 @@ class RoundsFetch:
         if settings.warc is not None:
             conf = archiving(conf)
         files = generate_files(path)
-        count = number_of(settings, files, workers())
+        count, wanted = number_of(settings, files, workers()), settings.processes
         settings = replace(settings, processes=max(count, self._count_of_processes))
         if self._parses is not None:
             settings = replace(settings, parse=self._parses)
@@ -268,11 +277,26 @@ class RoundsFetch:
                 state,
                 watched=context.watch is not None,
             )
-            one = _OpenList(self._count, job, lambda: mark_success(conf, path), stack.pop_all())
+            one = _OpenList(
+                self._count, job, lambda: mark_success(conf, path), stack.pop_all(), wanted
+            )
         self._count += 1
         self._open.append(one)
         log.info("Fetcher: open segments: %s", ", ".join(o.job.segment.name for o in self._open))
         return one
+
+    def _take_up(self, one: _OpenList) -> None:
+        """Starts the processes with a list, where an earlier run was stopped, or those before."""
+        one.job.take_up()
+        one.listed = sum(1 for _ in listed_urls(one.job.files))
+        self._parses = one.job.settings.parse
+        self._start(one)
+
+    @staticmethod
+    def _worth(one: _OpenList) -> int:
+        """Returns the number of processes for all parts of a list."""
+        settings = replace(one.job.settings, processes=one.wanted)
+        return number_of(settings, generate_files(one.job.segment.path), workers())
 
     @property
     def _count_of_processes(self) -> int:

@@ -35,6 +35,7 @@ from minutch.cycle.fetch import fetchprocesses, roundsfetch
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.roundsfetch import RoundsFetch
+from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.stores import as_path
 from minutch.inspect.fsck.crawlcheck import problems
@@ -271,6 +272,28 @@ def test_a_list_that_is_worth_more_processes_gets_them(
     assert counts == [1, 2]
     assert fetched(tmp_path) == {server.url(QUICK[0], path): 1 for path in ("/", "/a", "/b")}
     assert min(gap for gaps in server.gaps().values() for gap in gaps) > DELAY - 0.02
+
+
+def test_a_crawl_that_always_has_something_in_flight_gets_more_processes(
+    server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SLOW is being asked when the list grows, and waits no less for that."""
+    counts: list[int] = []
+    start = FetchProcesses.start
+
+    def started(self: FetchProcesses) -> None:
+        counts.append(self.count)
+        start(self)
+
+    def grown(settings: FetchSettings, files: list[Path], cores: int) -> int:
+        return 2 if len(files) > 1 else 1
+
+    monkeypatch.setattr(FetchProcesses, "start", started)
+    monkeypatch.setattr(roundsfetch, "number_of", grown)
+    run(server, tmp_path)
+    assert counts == [1, 2]
+    assert_whole(server, tmp_path)
+    assert listed(segments(tmp_path)[0]) & listed(segments(tmp_path)[1])
 
 
 class Set(SystemClock):
