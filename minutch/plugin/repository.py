@@ -293,6 +293,12 @@ def unmatched_includes(conf: Configuration) -> list[tuple[str, list[str]]]:
     return PluginRepository.of(conf).unmatched_includes()
 
 
+def is_included(conf: Configuration, plugin_id: str) -> bool:
+    """Returns whether a configuration chooses a plugin of this id."""
+    includes, excludes = (_pattern(conf, name) for name in _CHOICES)
+    return bool(includes.fullmatch(plugin_id)) and not excludes.fullmatch(plugin_id)
+
+
 def only(conf: Configuration, name: str, order: str) -> Configuration:
     """Returns a configuration in which only the named plugins are active, by an extension's class
     (which is the only one in `order`) or a pattern of ids.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from typing import Any, Final
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.plugin.repository import is_included
 
 OWN: Final = "audit-rules.toml"
 """The user's rules, in a folder of configuration."""
@@ -26,6 +28,7 @@ class Rule:
     sql: str
     needs: str = ""
     set: str = ""
+    where: Mapping[str, str] = field(default_factory=dict)
 
 
 def rules_of(conf: Configuration) -> dict[str, Rule]:
@@ -36,8 +39,24 @@ def rules_of(conf: Configuration) -> dict[str, Rule]:
     found = {rule.id: rule for rule in _read(shipped, "rules.toml")}
     if (own := conf.resource(OWN)) is not None:
         found |= {rule.id: rule for rule in _read(conf.read_resource(OWN), str(own))}
+    found = {
+        name: replace(rule, needs="") if _is_configured(rule, conf) else rule
+        for name, rule in found.items()
+    }
     rank = {rule.id: SEVERITIES.index(rule.severity) for rule in found.values()}
     return {name: found[name] for name in sorted(found, key=lambda name: rank[name])}
+
+
+def _is_configured(rule: Rule, conf: Configuration) -> bool:
+    """Returns whether the configuration keeps what a rule needs; then a crawl without any of it has
+    none, as a site without a single description.
+    """
+    return bool(rule.where) and all(
+        is_included(conf, value)
+        if name == "plugin.includes"
+        else value in re.split(r"[,\s]+", conf.get(name, ""))
+        for name, value in rule.where.items()
+    )
 
 
 def _read(text: str, where: str) -> Iterator[Rule]:
@@ -50,8 +69,10 @@ def _read(text: str, where: str) -> Iterator[Rule]:
 
 
 def _rule(entry: Any, where: str) -> Rule:
-    names = [field.name for field in fields(Rule)]
-    if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
+    names = [one.name for one in fields(Rule)]
+    if not isinstance(entry, dict) or not all(
+        isinstance(value, dict if name == "where" else str) for name, value in entry.items()
+    ):
         raise ConfigError(f"{where}: expected texts {', '.join(names)}")
     if unknown := entry.keys() - set(names):
         raise ConfigError(f"{where}: {', '.join(sorted(unknown))} is none of {', '.join(names)}")

@@ -1,10 +1,12 @@
 """The table `parses`: one row for each parsed page of each segment.
 
-    parse_data     url, status, title, the media type and charset that were found, language, number
-                   of links, and of those left out (parser.outlinks.count); where a refresh leads
-                   that was taken for a redirect; description (parse-metatags), h1 and how many
-                   (headings), canonical (parse-canonical), robots
+    parse_data     url, status, and the reason where a page was not parsed, or not all of it; title,
+                   the media type and charset that were found, the type that the server declared,
+                   language, number of links, and of those left out (parser.outlinks.count); where a
+                   refresh leads that was taken for a redirect; description (parse-metatags), h1 and
+                   how many (headings), canonical (parse-canonical), robots
     parse_text     text_length, in characters, words, and garbled characters
+    content        which of these the page has so itself
     crawl_parse    parse_time: the time of the entry with the page's signature
 
 Source: org.apache.nutch.parse.ParseData, ParseOutputFormat; CharEncodingForConversion and
@@ -20,13 +22,16 @@ from typing import ClassVar, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from minutch.cycle.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
+from minutch.charsets import lookup
+from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.javaio import DataInput, java_string
 from minutch.inspect.query.columns import TIME, enum_of, times
 from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
+from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_SIGNATURE
 from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.metadata import (
@@ -63,6 +68,7 @@ class ParseRows:
         cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None
     ) -> ParseRows:
         """Reads all of them, with those of `columns` that are in parse_data. Raises FormatError."""
+        columns = {*columns, "charset"} if "garbled" in columns else columns
         wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
 
         def decode(batch: Batch) -> pl.DataFrame:
@@ -113,8 +119,27 @@ class ParseRows:
 
     @property
     def garbled(self) -> pl.Series:
-        """How often U+FFFD is in each text, where bytes are not of the charset."""
-        return self._texts.str.count_matches("\ufffd", literal=True)
+        """How often U+FFFD is in each text, where bytes are not of the charset: less than that if
+        the stored page has fewer such bytes, as where U+FFFD is written there.
+        """
+        counts = self._texts.str.count_matches("\ufffd", literal=True)
+        rows = (counts > 0).arg_true()
+        charsets = self.field("charset")
+        labels = dict(zip(self._frame["key"].gather(rows), charsets.gather(rows), strict=True))
+
+        def decode(batch: Batch) -> pl.DataFrame:
+            return pl.DataFrame(
+                {"value": [_malformed(batch, row, labels) for row in range(batch.size)]},
+                schema={"value": pl.UInt32},
+            )
+
+        table = self._stretch.read(CONTENT, decode) if labels else None
+        if table is None:
+            return counts
+        table = table.drop_nulls("value").unique(["of", "key"], keep="last")
+        mine = self._frame.select("of", "key").with_columns(counts.alias("counts"))
+        mine = mine.join(table, on=["of", "key"], how="left", maintain_order="left")
+        return mine.select(pl.min_horizontal("counts", "value")).to_series()
 
     @once
     def _texts(self) -> pl.Series:
@@ -138,15 +163,30 @@ class ParseRows:
         return times(found["fetch_time"])
 
 
+def _malformed(batch: Batch, row: int, labels: Mapping[bytes, str | None]) -> int | None:
+    """Returns how often the bytes of a Content are not of the charset of its label; None for a page
+    that has none.
+    """
+    charset = lookup(labels.get(batch.key(row)) or "")
+    if charset is None:
+        return None
+    content = Content.from_bytes(batch.value(row)).content
+    try:
+        written = content.count(charset.encode("\ufffd"))
+    except UnicodeError:
+        written = 0
+    return max(charset.decode(content).count("\ufffd") - written, 0)
+
+
 def _first(table: ParseTable, *places: tuple[str, str]) -> pl.Series:
     """Returns the first value that one of the names has in the metadata; null if none has one."""
     found = [decode_keys(table.first_values(name, of)).alias(f"{of} {name}") for of, name in places]
     return pl.DataFrame(found).select(pl.coalesce(pl.all())).to_series()
 
 
-def _media_types(table: ParseTable) -> pl.Series:
+def _media_types(table: ParseTable, *places: str) -> pl.Series:
     """Returns the media types alone, in lower case."""
-    values = _first(table, ("parse", CONTENT_TYPE_KEY), ("content", CONTENT_TYPE_KEY))
+    values = _first(table, *((place, CONTENT_TYPE_KEY) for place in places))
     types = values.str.split(";").list.first().str.strip_chars().str.to_lowercase()
     return types.replace("", None)
 
@@ -172,13 +212,24 @@ def _refreshes(table: ParseTable) -> pl.Series:
     """Returns where refreshes lead that the parser took for redirects; null where there is none."""
     at = table.places["at"].to_numpy()
     minor = table.buffer[at + 3].astype(np.int32) << 8 | table.buffer[at + 4]
-    rows = np.flatnonzero(table.is_success.to_numpy() & (minor == SUCCESS_REDIRECT))
-    targets = [
-        ParseStatus.read(DataInput(table.buffer[at[row] + 1 :].data)).message for row in rows
-    ]
+    return _messages(table, table.is_success.to_numpy() & (minor == SUCCESS_REDIRECT))
+
+
+def _reasons(table: ParseTable) -> pl.Series:
+    """Returns why pages were not parsed, or not all of them; null where nothing is said."""
+    at = table.places["at"].to_numpy()
+    minor = table.buffer[at + 3].astype(np.int32) << 8 | table.buffer[at + 4]
+    has_some = table.buffer[at + 5] < 0x80  # -1 arguments are none
+    return _messages(table, has_some & (minor != SUCCESS_REDIRECT)).replace("", None)
+
+
+def _messages(table: ParseTable, wanted: NDArray[np.bool_]) -> pl.Series:
+    """Returns the first arguments of the statuses of the rows of a mask; null elsewhere."""
+    at, rows = table.places["at"].to_numpy(), np.flatnonzero(wanted)
+    found = [ParseStatus.read(DataInput(table.buffer[at[row] + 1 :].data)).message for row in rows]
     empty = pl.Series([None], dtype=pl.String).new_from_index(0, len(table))
     return empty.scatter(
-        rows, pl.Series([java_string(to or "") for to in targets], dtype=pl.String)
+        rows, pl.Series([java_string(text or "") for text in found], dtype=pl.String)
     )
 
 
@@ -204,7 +255,9 @@ def _all(table: ParseTable, name: str) -> pl.Series:
 _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "status": _statuses,
     "title": lambda table: decode_keys(table.titles()),
-    "content_type": _media_types,
+    "reason": _reasons,
+    "content_type": lambda table: _media_types(table, "parse", "content"),
+    "declared_type": lambda table: _media_types(table, "content"),
     "charset": lambda table: _first(
         table, ("parse", CHAR_ENCODING_FOR_CONVERSION_KEY), ("parse", ORIGINAL_CHAR_ENCODING_KEY)
     ),
@@ -254,8 +307,10 @@ class ParsesTable(Table):
         "segment": Column(pl.String(), lambda rows: rows.segment),
         "url": Column(pl.String(), lambda rows: rows.url),
         "status": Column(PARSE_STATUS, lambda rows: rows.field("status")),
+        "reason": Column(pl.String(), lambda rows: rows.field("reason")),
         "title": Column(pl.String(), lambda rows: rows.field("title")),
         "content_type": Column(pl.String(), lambda rows: rows.field("content_type")),
+        "declared_type": Column(pl.String(), lambda rows: rows.field("declared_type")),
         "charset": Column(pl.String(), lambda rows: rows.field("charset")),
         "lang": Column(pl.String(), lambda rows: rows.field("lang")),
         "description": Column(pl.String(), lambda rows: rows.field("description")),
@@ -282,6 +337,7 @@ class ParsesTable(Table):
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         of_text = {"text_length", "words", "garbled"} & request.needed
         folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
+        folders += [CONTENT] if "garbled" in request.needed else []
         found = stretches(self._segments, folders, request.pruning)
         if "parse_time" not in request.needed:
             return each(partial(self._read_stretch, request, None), found)

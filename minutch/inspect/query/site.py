@@ -3,7 +3,8 @@
 crawldb     url, host, status
 pages       segment, outcome (see `outcomes`), code, reason, response_ms, media_type (of the
             answer), size, redirect_to, digest: of the newest fetch
-parses      title to outlinks: of the newest parse that succeeded
+parses      title to outlinks: of the newest parse that succeeded; where it has no content_type,
+            that of the answer; where the fetch has no reason, that of the newest parse
 links       inlinks: links from other pages; depth: links from where the crawl began
 
 redirect_to and canonical are URLs of the table where they mean one, however they spell it.
@@ -35,6 +36,7 @@ _OF_PAGE: Final = {
 """Column -> that of `pages`."""
 _OF_PARSE: Final = (
     *("title", "description", "h1", "h1s", "canonical", "robots", "content_type", "charset"),
+    *("declared_type",),
     *("lang", "words", "garbled", "outlinks"),
 )
 _OF_LINKS: Final = ("inlinks", "depth")
@@ -75,11 +77,22 @@ class SiteTable(Table):
         needed = request.needed
         needed |= _WAYS if needed & {*_OF_LINKS} else set()
         rows = self._entries(needed)
+        needed |= {"outcome"} if "reason" in needed else set()
+        needed |= {"media_type"} if "content_type" in needed else set()
         if wanted := needed & {"outcome", *_OF_PAGE}:
             rows = rows.join(self._newest_pages(wanted), on="url", how="left")
+        parses = self._tables["parses"].scan()
+        if "reason" in needed:
+            said = parses.select("url", why="reason", parsed=pl.col("status") == "success")
+            rows = rows.join(_newest(said), on="url", how="left")
+            rows = rows.with_columns(reason=pl.coalesce("reason", "why", _silent()))
         if wanted := needed & {*_OF_PARSE, _REFRESH}:
-            parses = self._tables["parses"].scan().filter(pl.col("status") == "success")
-            rows = rows.join(_newest(parses.select("url", *wanted)), on="url", how="left")
+            good = parses.filter(pl.col("status") == "success")
+            good = good.select("url", *wanted, is_good=pl.lit(value=True))
+            rows = rows.join(_newest(good), on="url", how="left")
+        if "content_type" in needed:
+            found = pl.when("is_good").then("media_type")
+            rows = rows.with_columns(pl.coalesce("content_type", found))
         rows = _named_as_here(rows.sort("url"))
         if needed & {*_OF_LINKS}:
             rows = self._with_reach(rows)
@@ -139,6 +152,19 @@ def _named_as_here(rows: pl.DataFrame) -> pl.DataFrame:
         found = there.select("index", to=pl.coalesce(*first, "here", "to"))
         rows = rows.with_columns(rows[name].scatter(found["index"], found["to"]))
     return rows
+
+
+def _silent() -> pl.Expr:
+    """Returns why a URL has no parse where nobody has said why."""
+    asked, parsed = pl.col("outcome").cast(pl.String), pl.col("parsed").fill_null(False)
+    return (
+        pl.when(asked.is_null())
+        .then(pl.lit("not asked for yet"))
+        .when(asked == "redirected")
+        .then(pl.lit("leads elsewhere"))
+        .when(~parsed)
+        .then(pl.lit("not parsed"))
+    )
 
 
 def _newest(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -29,6 +29,7 @@ from minutch.inspect.audit.findings import csv_of
 from minutch.inspect.audit.rules import rules_of
 from minutch.inspect.report import reportfile
 from minutch.job import JobContext
+from tests.support.pdffiles import pdf
 
 WORDS = " ".join(f"word{number}" for number in range(30))
 
@@ -67,7 +68,8 @@ LINKED = (
     *("plain", "nodescription", "noh1", "twoh1", "canonical", "canonicalbroken", "canonicalchain"),
     *("noindex", "preview", "private/page", "level1", "equal1", "equal2", "near1", "near2"),
     *("wrongtype.html", "garbled", "header", "described1", "described2", "refresh"),
-    *("far", "%C3%A9", "spelled1", "spelled2"),
+    *("typeless", "far", "%C3%A9", "spelled1", "spelled2", "sign", "paper", "report.pdf"),
+    *("blob", "halved"),
 )
 LONG_TITLE = "A title of more than sixty characters, which search engines cut off somewhere"
 
@@ -125,6 +127,14 @@ def answers(root: str) -> dict[str, Answer]:
     found["garbled"] = Answer(
         page("garbled", body="Gr\u00fc\u00dfe").replace("ü".encode(), b"\xfc")
     )
+    signs = "<p>A \ufffd of its own, and another: &#xfffd;".encode()
+    found["sign"] = Answer(page("sign").replace(b"<p>", signs))
+    found["typeless"] = Answer(page("typeless", title=""), content_type="")
+    found["paper"] = Answer(pdf("A paper"), content_type="application/octet-stream")
+    found["report.pdf"] = Answer(pdf("A report"), content_type="application/x-pdf")
+    found["halved"] = Answer(pdf("Two", "pages")[:-400], content_type="application/pdf")
+    found["blob"] = Answer(bytes(range(256)), content_type="application/x-own")
+    found["bare"] = Answer(b"<title>Bare</title><h2>Without all</h2>")
     found["error"] = Answer(b"no", 503)
     moves = {"moved": "moved-here#part", "circle": "circle2", "circle2": "./circle#top"}
     for name, to in moves.items():
@@ -132,9 +142,8 @@ def answers(root: str) -> dict[str, Answer]:
     found["chain"] = Answer(status=302, location="/ch%c3%a4in#x")
     found["far"] = Answer(status=301, location="/far2/../end%c3%a9#top")
     found["ch%C3%A4in"] = Answer(status=302, location="/moved-here")
-    urls = [
-        name for name in (*pages, "header", "garbled", "gone") if name not in ("orphan2", "plain")
-    ]
+    urls = [*pages, "header", "garbled", "sign", "typeless", "gone"]
+    urls.remove("plain")
     items = "".join(f"<url><loc>{root}{name}</loc><priority>0.8</priority></url>" for name in urls)
     found["sitemap.xml"] = Answer(f"<urlset>{items}</urlset>".encode(), content_type="text/xml")
     robots = f"User-agent: *\nDisallow: /private/\nSitemap: {root}sitemap.xml\n"
@@ -155,6 +164,8 @@ def root() -> Iterator[str]:
             threading.Event().wait(answer.wait)
             self.send_response(answer.status)
             headers = {"Content-Type": answer.content_type, **answer.headers}
+            if not answer.content_type:
+                del headers["Content-Type"]
             for name, value in headers.items():
                 self.send_header(name, value)
             if answer.location:
@@ -221,7 +232,7 @@ FOUND: dict[str, set[str]] = {
     "redirect-chains": {"chain"},
     "links-to-redirects": {"moved", "circle", "chain", "far"},
     "slow": {"slow"},
-    "no-title": {"untitled"},
+    "no-title": {"untitled", "typeless"},
     "same-title": {
         *("twin1", "twin2", "equal1", "equal2", "near1", "near2", "spelled1", "spelled2"),
     },
@@ -241,7 +252,7 @@ FOUND: dict[str, set[str]] = {
     "deep": {"level6"},
     "equal-pages": {"equal1", "equal2"},
     "nearly-equal-pages": {"near1", "near2"},
-    "wrong-type": {"wrongtype.html"},
+    "wrong-type": {"wrongtype.html", "paper"},
     "wrong-charset": {"garbled"},
 }
 """Rule -> the pages that it finds."""
@@ -280,13 +291,46 @@ def test_what_people_read(crawl: Path, conf: Configuration, root: str, tmp_path:
 def test_the_report_finds_the_same_chains(crawl: Path, conf: Configuration, root: str) -> None:
     facts = reportfile.gathered(minutch.open(crawl), JobContext(conf.freeze()))
     found = [
-        ([url.removeprefix(root) for url in row["addresses"]], row["end"])
+        ({url.removeprefix(root) for url in row["addresses"]}, row["end"], row["hops"])
         for row in facts["chains"].to_dicts()
     ]
-    assert sorted(found) == [
-        (["chain", "ch%C3%A4in", "moved-here"], "fetched"),
-        (["circle", "circle2", "circle"], "a circle"),
+    assert sorted(found, key=lambda row: len(row[1])) == [
+        ({"chain", "ch%C3%A4in", "moved-here"}, "fetched", 2),
+        ({"circle", "circle2"}, "a circle", 2),
     ]
+
+
+def test_a_page_without_a_type_has_a_reason(crawl: Path, root: str) -> None:
+    """Also where a page was parsed in part, or not at all, or never asked for."""
+    rows = minutch.open(crawl).sql("select url, outcome, content_type, reason, garbled from site")
+    found = {row["url"].removeprefix(root): row for row in rows.to_dicts()}
+    for row in found.values():
+        assert row["content_type"] or row["reason"], row
+    assert found["typeless"]["content_type"] == "text/html"
+    assert found["halved"]["reason"] == "not all of it was read: page 2 can't be read"
+    assert found["blob"]["reason"] and found["error"]["reason"]
+    assert (found["slow"]["reason"], found["chain"]["reason"]) == (None, "leads elsewhere")
+    assert (found["sign"]["garbled"], found["garbled"]["garbled"]) == (0, 1)
+
+
+def test_a_site_without_any_description_is_told_so(
+    conf: Configuration, tmp_path: Path, root: str
+) -> None:
+    """And one without h1, if the configuration keeps them; else that it cannot be told."""
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text(f"{root}nodescription\n{root}bare\n")
+    jobs.run("crawl", "-s", seeds, tmp_path / "crawl", 1, conf=conf)
+    asked_for = ("--only", "no-description,no-h1,several-h1,canonical-broken", "--json")
+    _, text = asked(tmp_path / "crawl", conf, *asked_for)
+    assert {said["id"]: said["count"] for said in json.loads(text)} == {
+        "no-description": 2,
+        "no-h1": 1,
+        "several-h1": 0,
+        "canonical-broken": 0,
+    }
+    _, text = asked(tmp_path / "crawl", Configuration.load([]), *asked_for)
+    counts = {said["id"]: said["count"] for said in json.loads(text)}
+    assert counts["no-description"] is None and counts["no-h1"] == 1
 
 
 @pytest.mark.parametrize(
