@@ -4,14 +4,15 @@ if configured.
 Each is one of the kinds of `linkkinds`. They come after the page's other links, each target once,
 without an anchor. As in the first walk, an element with rel=nofollow is passed over, and so is one
 that parser.html.outlinks.ignore_tags names. Pages within a page (srcdoc, conditional comments,
-data: URLs) give all their links, `DEEPEST` levels down.
+data: URLs) give all their links, `DEEPEST` levels down. Of Nutch's own, hosts to connect to
+(preconnect, dns-prefetch) are left out: no browser asks them for a page.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Final
@@ -23,7 +24,7 @@ from minutch.conf import Configuration
 from minutch.errors import ParseError
 from minutch.records.links import Outlink
 
-from .elements import Elements, is_nofollow
+from .elements import Elements, is_hint, is_nofollow
 from .linkkinds import (
     CSS,
     LIKELY,
@@ -51,6 +52,7 @@ _FRAME: Final = re.compile(
     rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)",
     re.IGNORECASE | re.DOTALL,
 )
+_HINT: Final = re.compile(rb"preconnect|dns-prefetch", re.IGNORECASE)
 _DATA: Final = re.compile(
     r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL
 )
@@ -85,6 +87,19 @@ class BrowserLinks:
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
+
+    @staticmethod
+    def without_hints(
+        data: bytes, document: LexborHTMLParser, links: Sequence[Outlink]
+    ) -> Sequence[Outlink]:
+        """Returns the links of a page in UTF-8 without those of `link` elements that name a host to
+        connect to, which Nutch takes for a page.
+        """
+        if _HINT.search(data) is None:
+            return links
+        nodes = [node.attributes for node in document.css("link[rel][href]")]
+        hosts = {node["href"] for node in nodes if is_hint(node["rel"] or "")}
+        return [link for link in links if link.anchor or link.to_url not in hosts]
 
     def links(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read

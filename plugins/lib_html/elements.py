@@ -35,6 +35,7 @@ SILENT: Final = frozenset(("script", "style"))
 NAME, CONTENT = "name", "content"
 HEAD_ATTRIBUTES: Final = (NAME, CONTENT, "http-equiv", "href")
 """The attributes of meta and base elements that are read."""
+_HINTS: Final = {"dns-prefetch", "preconnect"}
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 
 
@@ -72,6 +73,13 @@ def link_attributes(conf: Configuration) -> dict[str, str]:
         if not (forced and name == "form"):
             attributes.pop(name, None)
     return attributes | {RENAMED[name]: attributes[name] for name in RENAMED if name in attributes}
+
+
+def is_hint(relation: str) -> bool:
+    """Returns True for the `rel` of what a browser only connects to: a host, no page (HTML
+    Standard, 4.6.7.3 and 4.6.7.17).
+    """
+    return bool(found := set(relation.lower().split())) and found <= _HINTS
 
 
 def is_nofollow(relation: str) -> bool:

@@ -139,7 +139,8 @@ class HtmlPages:
         if not self._more_links:
             return resolve_all(resolver, page.links)
         more = self._more_links.links(markup, document, page, self._extractor.read)
-        links = resolve_all(resolver, joined(page.links, as_run(more)) if more else page.links)
+        nutchs = self._more_links.without_hints(markup, document, page.links)
+        links = resolve_all(resolver, joined(nutchs, as_run(more)) if more else nutchs)
         headers = header_links(content.metadata) if "header" in self._more_links.kinds else []
         return joined(links, resolve_all(own, as_run(headers))) if headers else links
 

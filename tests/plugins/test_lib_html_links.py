@@ -219,6 +219,23 @@ def test_the_rules_for_other_links_hold() -> None:
     ) == ["/x/y"]
 
 
+def test_hosts_to_connect_to_are_no_pages() -> None:
+    """But what is fetched beforehand is."""
+    page = (
+        "<link rel=preconnect href=//a.example>"
+        "<link rel='DNS-Prefetch preconnect' href=//b.example>"
+        "<link rel='preconnect stylesheet' href=/c><link rel=prefetch href=/d><link href=/e>"
+        "<a href=//a.example>a</a>"
+    )
+    assert targets(parse(page, ALL)) == ["/c", "/d", "/e", "http://a.example"]
+    nutchs = targets(parse(page, configuration()))
+    assert nutchs[:2] == ["http://a.example", "http://b.example"] and len(nutchs) == 6
+    hints = (
+        '<//a.example>; rel="preconnect"; crossorigin, <//b>;rel=dns-prefetch, </c>; rel=preload'
+    )
+    assert header_targets(Link=hints) == ["/c"]
+
+
 def header_targets(**headers: str) -> list[str]:
     page = content("<head><base href=/b/></head><body>x", **headers)
     return targets(parse_all(page, only("header"))[URL])
