@@ -47,7 +47,6 @@ OBJECTS = {
 """Objects in modules and classes whose methods change them."""
 KEPT_FOR_EVER = {
     "minutch.commands.pages.text": "pages of the docs",
-    "minutch.cycle.parse.answertypes.check_of": "types of the declarations of a worker's answers",
     "minutch.cycle.parse.simhash._table": "one table",
     "minutch.kernels.build._all": "of a program that builds the wheel",
     "minutch.kernels.build._check": "of a program that builds the wheel",

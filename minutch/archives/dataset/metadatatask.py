@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -45,6 +44,9 @@ WRITTEN_FAILURE: Final = "failures"
 NOT_ATTEMPTED: Final = "URLs omitted: never requested"
 UNREADABLE: Final = "URLs omitted: unreadable records"
 FAILED: Final = "unreadable pages, written without content"
+COUNTERS: Final = frozenset(
+    {WRITTEN_HTML, WRITTEN_FEED, WRITTEN_OTHER, WRITTEN_FAILURE, NOT_ATTEMPTED, UNREADABLE, FAILED}
+)
 
 
 class UrlRecords(NamedTuple):
@@ -70,7 +72,6 @@ class MetadataLine(NamedTuple):
 class MetadataTask:
     """A task of a WorkerPool, whose items are pickled UrlRecords."""
 
-    answers: Sequence[type] = (MetadataLine,)
     result_type = MetadataLine
 
     def __init__(self, conf: Configuration) -> None:
@@ -83,6 +84,10 @@ class MetadataTask:
     def finish(self, results: list[MetadataLine]) -> list[MetadataLine]:
         """Returns the results unchanged."""
         return results
+
+    def accepts(self, result: MetadataLine) -> bool:
+        """Tells whether a line is one, with a counter that is one of the export's."""
+        return result.counter in COUNTERS and b"\n" not in result.metadata
 
     def fail(self, item: bytes, reason: str) -> MetadataLine:
         """Makes the line of a page that ended the worker, without its content."""

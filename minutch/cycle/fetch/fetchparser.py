@@ -24,7 +24,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from minutch.cycle.fetch.results.recorder import ParsedPage
+from minutch.cycle.fetch.results.recorder import EventValue, ParsedPage
 from minutch.cycle.fetch.results.storedparse import is_parse, pack_parse
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
@@ -37,9 +37,9 @@ from minutch.errors import FormatError, ParseError
 from minutch.plugin.points import ParseResult
 from minutch.processes import may_fork
 from minutch.records.content import Content
-from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
+from minutch.records.crawldatum import MAX_SIGNATURE, STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsestatus import MAJOR_NAMES
 from minutch.work.tables.parallel import workers
 
 log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class FetchParser:
 
     async def parse(self, stored: bytes, fetch_time: int) -> ParsedPage:
         """Returns the records of a page that was fetched at `fetch_time`, from its serialized
-        Content. Raises ParseError if no worker can be had, or not be trusted.
+        Content. Raises ParseError if no worker can be had.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Parsed] = loop.create_future()
@@ -129,10 +129,7 @@ class FetchParser:
             found = await future
         finally:
             self._pages -= 1
-        page = ParsedPage(found) if isinstance(found, bytes) else found
-        if not is_parse(page.stored):
-            raise ParseError("no parse: what the worker answered makes no sense")
-        return page
+        return ParsedPage(found) if isinstance(found, bytes) else found
 
     def hurry(self) -> None:
         """Lets what waits be parsed: nothing else is to come soon."""
@@ -257,7 +254,7 @@ def pack_page(stored: bytes, fetch_time: int) -> bytes:
 class FetchTask(ParseTask[ParsedPage]):
     """Parses pages that were fetched with success."""
 
-    answers = (ParsedPage, ParseStatus)
+    result_type = ParsedPage
 
     def __init__(
         self,
@@ -289,6 +286,14 @@ class FetchTask(ParseTask[ParsedPage]):
         if others:
             content.metadata[FETCH_STATUS_KEY] = others  # the server's own
         return ReadPage(content, *_HEAD.unpack_from(item))
+
+    def accepts(self, result: ParsedPage) -> bool:
+        status, signature = result.status, result.signature
+        return (
+            is_parse(result.stored)
+            and (status is None or (0 <= status.major < len(MAJOR_NAMES)))
+            and (signature is None or len(signature) <= MAX_SIGNATURE)
+        )
 
     def _packed(
         self, page: ReadPage, result: PageResult, documents: list[PackedDocument]
@@ -327,6 +332,9 @@ class StepTask(ParseTask[bytes]):
         content = Content.from_bytes(memoryview(item)[_HEAD.size :])
         return ReadPage(content, *_HEAD.unpack_from(item))
 
+    def accepts(self, result: bytes) -> bool:
+        return is_parse(result)
+
     def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> bytes:
         return pack_parse(result.outcomes, documents)
 
@@ -334,7 +342,7 @@ class StepTask(ParseTask[bytes]):
         raise error  # the fetcher itself has just serialized the page
 
 
-def _event(output: PageRecords, fetch_time: int) -> dict[str, object]:
+def _event(output: PageRecords, fetch_time: int) -> dict[str, EventValue]:
     """Returns the data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher
     adds the score.
     """

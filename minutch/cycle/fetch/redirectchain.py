@@ -373,7 +373,7 @@ class ChainRunner:
         """Publishes a parsed page, and takes its links that are to be followed now."""
         if self.settings.publish:
             for url, data in page.events:
-                self.listener.publish("REPORT", url, data)
+                self.listener.publish("REPORT", url, dict[str, object](data))
         if self.follower is None:
             return
         await self.names.learn(link for _, links in page.outlinks for link in links)

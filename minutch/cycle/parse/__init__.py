@@ -5,7 +5,7 @@ parsesegment, then pageparser, which takes one page through all steps.
 
     `parsesegment`, `repartition`                 the job, and pages that lie in other parts
     `workerpool`, `workerprocess`, `workerpipe`   worker processes and what passes between
-    `workeranswers`, `answertypes`                what a worker answers, and what is an answer
+    `workeranswers`                               what a worker answers, read as data
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers

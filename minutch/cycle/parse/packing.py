@@ -208,6 +208,22 @@ def _cut(data: U8, bounds: Sequence[int]) -> list[bytes]:
     return [data[start:end].tobytes() for start, end in pairwise(bounds)]
 
 
+def are_records(crawl: bytes) -> bool:
+    """Tells whether records follow one another up to the end, as `PackedDocument.crawl` has
+    them.
+    """
+    at, size, unpack = 0, len(crawl), _LENGTHS.unpack_from
+    last = size - _LENGTHS.size
+    while at < size:
+        if at > last:
+            return False
+        length, key_length = unpack(crawl, at)
+        if not 0 <= key_length <= length:
+            return False
+        at += _LENGTHS.size + length
+    return at == size
+
+
 def unpack_records(crawl: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yields key and value of each record of `PackedDocument.crawl`. Raises FormatError."""
     for start, end, key_end in record_places(crawl):

@@ -8,12 +8,11 @@ Source: org.apache.nutch.util.AbstractChecker, ParserChecker, IndexingFiltersChe
 from __future__ import annotations
 
 import logging
-import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from minutch import eventloops
 from minutch.clock import Clock
@@ -22,25 +21,62 @@ from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_resul
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.signature import make_signature
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
-from minutch.errors import MinutchError
-from minutch.hadoop.formats.writables import MapWritable, Text, Writable
+from minutch.errors import FormatError, MinutchError
+from minutch.hadoop.formats.javaio import decode_text, encode_text
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of, rules_of
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.records.metadata import CONTENT_TYPE_KEY
+from minutch.records.parsedata import ParseData
 from minutch.records.truncation import is_truncated
 
 log = logging.getLogger(__name__)
 
 _MOST_REDIRECTS: Final = 3
 
-Checked = tuple[ParseResult | None, str]
-"""The parse of a page, or the reason why there is none."""
+
+class CheckedDocument(NamedTuple):
+    """A parsed document as a worker answers it: its URL, text and data, serialized."""
+
+    url: bytes
+    text: bytes
+    data: bytes
+    is_original: bool
+
+
+class Checked(NamedTuple):
+    """The parse of a page, or the reason why there is none."""
+
+    documents: list[CheckedDocument]
+    reason: str = ""
+
+    @classmethod
+    def of(cls, result: ParseResult) -> Checked:
+        """Serializes a parse."""
+        return cls(
+            [
+                CheckedDocument(
+                    encode_text(url), parse.utf8, parse.data.to_bytes(), parse.is_original
+                )
+                for url, parse in result.items()
+            ]
+        )
+
+    def result(self, url: str) -> ParseResult:
+        """Returns the parse of the page of this URL. Raises FormatError."""
+        return ParseResult(
+            url,
+            {
+                decode_text(one.url): Parse(
+                    decode_text(one.text), ParseData.from_bytes(one.data), one.is_original
+                )
+                for one in self.documents
+            },
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +95,8 @@ class PageCheckOptions:
 
 
 class CheckTask:
-    """The task of the worker: parses a pickled Content; returns None if there is no parser."""
+    """The task of the worker: parses a serialized Content."""
 
-    answers = (ParseResult, Parse, OutlinkRun, Outlink, Writable)
     result_type = Checked
 
     def __init__(self, conf: Configuration) -> None:
@@ -69,15 +104,22 @@ class CheckTask:
 
     def run(self, item: bytes) -> Checked:
         try:
-            return self._parsers.parse(pickle.loads(item)), ""
+            return Checked.of(self._parsers.parse(Content.from_bytes(item)))
         except ParserNotFound as error:
-            return None, str(error)
+            return Checked([], str(error))
 
     def finish(self, results: Sequence[Checked]) -> list[Checked]:
         return list(results)
 
     def fail(self, item: bytes, reason: str) -> Checked:
-        return failed_result(pickle.loads(item).url, reason), ""
+        return Checked.of(failed_result(Content.from_bytes(item).url, reason))
+
+    def accepts(self, result: Checked) -> bool:
+        try:
+            result.result("")
+        except FormatError:
+            return False
+        return True
 
 
 class PageChecker(ABC):
@@ -124,12 +166,12 @@ class PageChecker(ABC):
         if is_truncated(content):
             log.warning("Content is truncated, parse may fail!")
         self._score(partial(self._scoring.pass_score_before_parsing, content.url, datum, content))
-        result, reason = self._pool.run(pickle.dumps(content))
-        if result is None:
-            raise CheckError(f"{content.url}: {reason}")
+        checked = self._pool.run(content.to_bytes())
+        if checked.reason:
+            raise CheckError(f"{content.url}: {checked.reason}")
         log.info("parsing: %s", content.url)
         log.info("contentType: %s", content.content_type)
-        return result
+        return checked.result(content.url)
 
     def _signature_of(self, content: Content, result: ParseResult) -> bytes:
         own = result.get(content.url)

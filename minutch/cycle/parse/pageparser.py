@@ -12,15 +12,15 @@ from __future__ import annotations
 import logging
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.outlinks import KeptLinks
-from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
+from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, are_records
 from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.signature import make_signature
@@ -202,7 +202,31 @@ CUT = "documents_with_links_cut"
 EXTERNAL = "documents_with_external_links_left_out"
 """Counts documents with links that db.ignore.external.links leaves out."""
 
+OUTCOMES: Final = frozenset(
+    {
+        *MAJOR_NAMES,
+        CUT,
+        EXTERNAL,
+        UNREADABLE,
+        SKIPPED_NO_STATUS,
+        SKIPPED_NOT_FETCHED,
+        SKIPPED_PARSE_FAILED,
+        SKIPPED_TRUNCATED,
+        SKIPPED_NO_PARSER,
+    }
+)
+"""The outcomes of pages and documents: names of counters."""
+
 R = TypeVar("R")
+
+
+def are_usable(outcomes: Iterable[str], documents: Iterable[PackedDocument]) -> bool:
+    """Tells whether outcomes are known ones, and the records of documents follow one another: a
+    length that is wrong would cost a file all records after it.
+    """
+    return OUTCOMES.issuperset(outcomes) and all(
+        are_records(document.crawl) for document in documents
+    )
 
 
 class PackedPage(NamedTuple):
@@ -218,17 +242,16 @@ class PackedPage(NamedTuple):
 class ParseTask(Generic[R]):
     """The task of a `WorkerPool` over pages; R is what the parent gets of each."""
 
-    answers: Sequence[type] = ()
-    """The classes of the objects in a result, its own first."""
-
     def __init__(self, parser: PageParser, packer: DocumentPacker) -> None:
         self._parser = parser
         self._packer = packer
 
-    @property
-    def result_type(self) -> type:
-        """The class of results."""
-        return self.answers[0]
+    result_type: Any
+    """The type of results."""
+
+    @abstractmethod
+    def accepts(self, result: R) -> bool:
+        """Tells whether a page's outcomes are known ones, and its records are such."""
 
     @abstractmethod
     def _page(self, item: bytes) -> ReadPage:
@@ -310,7 +333,7 @@ class ParseTask(Generic[R]):
 class SegmentTask(ParseTask[PackedPage]):
     """The task of the parse job: its items are values of `content` as the files hold them."""
 
-    answers = (PackedPage, PackedDocument)
+    result_type = PackedPage
 
     def __init__(
         self,
@@ -335,6 +358,9 @@ class SegmentTask(ParseTask[PackedPage]):
         except FormatError as error:
             log.error("content left out: %s", error)
             return ReadPage(Content(), self._now, UNREADABLE)
+
+    def accepts(self, result: PackedPage) -> bool:
+        return are_usable(result.outcomes, result.documents)
 
     def _packed(
         self, page: ReadPage, result: PageResult, documents: list[PackedDocument]

@@ -196,7 +196,9 @@ def write_page(
     for outcome in outcomes:
         counters.add(outcome)
     for document in documents:
-        if document.is_extra:
+        if document.is_extra or document.url != url:
+            # The latter comes from a worker that was taken over, or a Content of another URL than
+            # its key: it may neither break the order of the file nor stand for that page.
             writers.keep(document, url)
         elif not writers.write(document):
             counters.add(REPEATED)

@@ -1,78 +1,74 @@
-"""Reading what a parse worker answers: as data, whoever has taken the worker over.
+"""What a parse worker answers, as data: whoever has taken the worker over, nothing of the parent is
+named, called or set by it.
 
-Answers are pickles, and a pickle may name any function for the reader to call. Here it may name
-classes of the answer alone: those that the task lists (`WorkerTask.answers`) and what is derived
-from them, as far as they are loaded already. What comes out must be of the shape of an answer: a
-result for each item, of the task's type (`WorkerTask.result_type`), or why there is none.
+An answer is MessagePack, which holds numbers, texts, byte strings, lists and maps alone. It is read
+as what the task declares (`WorkerTask.result_type`: NamedTuples, dataclasses and Python's own
+types), and held to these types on the way; what the task can't use of that, such as records that
+are none, it does not accept. (Pickles of listed classes, as before, could set attributes of a
+class, and so forge all later pages.)
 
-    answer   :=  [(result, "") or (None, reason), ...]
-    message  :=  the pickle of an answer, and each result that is a byte string: in the answer None
-                 stands in its place
+    answer  :=  [[result, ""] or [nil, reason], ...]      one for each item
+    result  :=  a NamedTuple as an array, a dataclass as a map
 """
 
 from __future__ import annotations
 
-import io
-import pickle
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
-from minutch.cycle.parse.answertypes import is_of
+import msgspec
+
 from minutch.cycle.parse.workerpipe import Channel
 
 Answer = list[tuple[Any, str]]
 
-LARGEST: Final = 1 << 30
-"""Bytes of a batch's answers that are read at most."""
-
-
-class _Reader(pickle.Unpickler):
-    def __init__(self, data: bytes, classes: Sequence[type]) -> None:
-        super().__init__(io.BytesIO(data))
-        self._classes = tuple(classes)
-
-    def find_class(self, module_name: str, global_name: str) -> type:
-        found = getattr(sys.modules.get(module_name), global_name, None)
-        if isinstance(found, type) and issubclass(found, self._classes):
-            return found
-        raise pickle.UnpicklingError(f"{module_name}.{global_name} is no class of an answer")
+LARGEST: Final = 1 << 28
+"""Bytes of a batch's answer that are read at most; a batch with a larger one is halved."""
 
 
 def send(channel: Channel, answer: Answer) -> None:
-    """Sends an answer. Byte strings are not copied into a pickle, nor out of it."""
-    plain = [result for result, _ in answer if isinstance(result, bytes)]
-    if plain:
-        answer = [(None if isinstance(result, bytes) else result, why) for result, why in answer]
-    channel.send([pickle.dumps(answer, pickle.HIGHEST_PROTOCOL), *plain])
-
-
-def arrived(
-    channel: Channel, classes: Sequence[type], result_type: Any, count: int
-) -> Answer | None:
-    """Returns a worker's answer for so many items, None if it is not there as a whole yet.
-
-    Raises EOFError, OSError if it is none, or too large.
-    """
-    data = channel.arrived(LARGEST)
-    if data is None:
-        return None
-    pickled, *plain = data or [b""]
+    """Sends an answer."""
     try:
-        answer: Answer = _Reader(pickled, classes).load()
-    except EOFError:
-        raise
-    except Exception as error:
-        raise OSError(f"not an answer: {type(error).__name__}: {error}") from error
-    if not (is_of(answer, list[tuple[Any, str]]) and len(answer) == count):
-        raise OSError("not an answer: something of another shape")
-    if plain:
-        left = iter(plain)
-        answer = [
-            (next(left, None), "") if result is None and not reason else (result, reason)
-            for result, reason in answer
-        ]
-        plain = [*left]
-    if plain or not all(is_of(found, None if why else result_type) for found, why in answer):
-        raise OSError("not an answer: something of another shape")
-    return answer
+        data = msgspec.msgpack.encode(answer)
+    except UnicodeEncodeError:  # unpaired surrogates, which UTF-8 has not
+        plain = msgspec.to_builtins(answer, builtin_types=(bytes,))
+        data = msgspec.msgpack.encode(_in_utf8(plain))
+    channel.send([data])
+
+
+def _in_utf8(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list | tuple):
+        return [_in_utf8(item) for item in value]
+    if isinstance(value, dict):
+        return {_in_utf8(name): _in_utf8(item) for name, item in value.items()}
+    return value
+
+
+class AnswerReader:
+    """Reads answers of one type of results."""
+
+    def __init__(self, result_type: Any, accepts: Callable[[Any], bool]) -> None:
+        """`accepts` tells whether a result, of the type, can be used."""
+        self._decoder = msgspec.msgpack.Decoder(list[tuple[result_type | None, str]])
+        self._accepts = accepts
+
+    def arrived(self, channel: Channel, count: int) -> Answer | None:
+        """Returns a worker's answer for so many items, None if it is not there as a whole yet.
+
+        Raises EOFError, OSError if it is none, or too large.
+        """
+        message = channel.arrived(LARGEST)
+        if message is None:
+            return None
+        try:
+            answer: Answer = self._decoder.decode(b"".join(message))
+        except (ValueError, RecursionError) as error:  # msgspec's, and of texts that are no UTF-8
+            raise OSError(f"not an answer: {error}") from error
+        if len(answer) != count:
+            raise OSError(f"not an answer: {len(answer)} results for {count} items")
+        for result, reason in answer:
+            if (result is None) != bool(reason) or not (reason or self._accepts(result)):
+                raise OSError("not an answer: a result that can't be used")
+        return answer

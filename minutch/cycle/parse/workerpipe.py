@@ -19,6 +19,8 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 _COUNT: Final = struct.Struct(">I")
+_MOST: Final = 1 << 16
+"""Strings of a message; batches have fewer."""
 _AT_ONCE: Final = 512
 """Strings that one system call is given; systems take 1,024 at least."""
 
@@ -88,6 +90,8 @@ class Channel:
     def _message(self, most: int) -> Generator[None, None, list[bytes]]:
         """Reads a message; before each read, which may have to wait, it yields."""
         (count,) = _COUNT.unpack((yield from self._read(_COUNT.size, most)))
+        if count > _MOST:
+            raise OSError(f"a message of {count} strings, at most {_MOST} expected")
         lengths = struct.unpack(f">{count}Q", (yield from self._read(8 * count, most)))
         data = yield from self._read(sum(lengths), most)
         strings, at = [], 0

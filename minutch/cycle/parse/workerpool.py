@@ -28,8 +28,8 @@ from multiprocessing.sharedctypes import RawValue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
-from minutch.cycle.parse import workeranswers
 from minutch.cycle.parse.sandbox import STRICT, Sandbox
+from minutch.cycle.parse.workeranswers import Answer, AnswerReader
 from minutch.cycle.parse.workerpipe import Channel
 from minutch.cycle.parse.workerprocess import FINISHING, NOT_BEGUN, WorkerTask, serve, too_long
 from minutch.processes import may_fork, start_worker
@@ -129,7 +129,7 @@ class _Worker(Generic[R]):
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
-        self.answer: workeranswers.Answer | None = None
+        self.answer: Answer | None = None
         self.is_forging = False
         self.seen = -1
         self.since = 0.0
@@ -178,6 +178,7 @@ class WorkerPool(Generic[R]):
     ) -> None:
         self._make_task = make_task
         self._task = make_task()
+        self._answers = AnswerReader(self._task.result_type, self._task.accepts)
         self._settings = settings
         self._timeout = settings.timeout
         self._most = max(1, settings.workers or cores())
@@ -317,9 +318,7 @@ class WorkerPool(Generic[R]):
         """
         is_lost = not worker.process.is_alive() or self._is_stuck(worker)
         try:
-            worker.answer = workeranswers.arrived(
-                worker.channel, self._task.answers, self._task.result_type, len(batch.missing())
-            )
+            worker.answer = self._answers.arrived(worker.channel, len(batch.missing()))
         except (EOFError, OSError) as error:
             log.debug("no answer of a worker: %s", error)
             worker.is_forging = not isinstance(error, EOFError | ConnectionError)

@@ -13,7 +13,7 @@ import gc
 import resource
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
@@ -46,12 +46,13 @@ class WorkerTask(Protocol[R]):
     """The task of workers. `run` and `finish` work in a worker, `fail` in the parent."""
 
     @property
-    def answers(self) -> Sequence[type]:
-        """The classes of the objects in a result, besides Python's own."""
-
-    @property
     def result_type(self) -> Any:
-        """The type of a result, as it is annotated (see `answertypes`)."""
+        """The type of a result: of NamedTuples, dataclasses and Python's own (`workeranswers`)."""
+
+    def accepts(self, result: R) -> bool:
+        """Tells whether a result of this type, from whoever has taken the worker over, can be
+        used.
+        """
 
     def run(self, item: bytes) -> Any:
         """Reads an item within the limits; may raise ParseTimeout (from the alarm) and

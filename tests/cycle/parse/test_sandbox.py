@@ -5,33 +5,36 @@ worker.
 from __future__ import annotations
 
 import os
+import pickle
 import socket
+import struct
 import subprocess
 import sys
-import threading
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import Pipe
 from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.parse import workerpool
+from minutch.cycle.fetch.results.storedparse import is_parse, pack_parse
+from minutch.cycle.parse import workeranswers, workerpool
 from minutch.cycle.parse.packing import PackedDocument
-from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
-from minutch.cycle.parse.partwriters import PartSettings
+from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask, are_usable
+from minutch.cycle.parse.partwriters import PartSettings, PartWriters, merge_kept, write_page
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
-from minutch.cycle.parse.workeranswers import arrived, send
-from minutch.cycle.parse.workerpipe import Channel
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import ConfigError
-from minutch.records.content import Content
+from minutch.hadoop.formats.mapfile import MapFileReader
+from minutch.hadoop.formats.sequencefile import NONE
+from minutch.job import Counters
 from minutch.records.parsedata import ParseData
-from minutch.records.parsetext import ParseText
+from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsetext import ParseText, serialized
 from tests.support.pages import configuration, content
 
 LINUX = pytest.mark.skipif(
@@ -430,57 +433,83 @@ def test_where_calls_can_not_be_filtered_limits_hold_a_part(tmp_path: Path) -> N
     assert (tmp_path / "new").read_bytes() == b""
 
 
-class Call:
-    """A pickle that calls a function of the reader's."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return os.mkdir, (str(self.path),)
-
-
-def test_answers_are_data(tmp_path: Path) -> None:
-    ours, theirs = map(Channel, Pipe())
-    page = PackedPage(["success"], [PackedDocument(b"u", None, b"d", b"c")])
-    classes = (PackedPage, PackedDocument)
-    for answer in ([(page, "")], [(None, "reason")]):
-        send(theirs, answer)
-        assert arrived(ours, classes, PackedPage, 1) == answer
-    for bad in (Call(tmp_path / "made"), Path("x"), threading.Event, Content()):
-        send(theirs, [(bad, "")])
-        with pytest.raises(OSError, match="not an answer"):
-            arrived(ours, classes, PackedPage, 1)
-    theirs.send([b"\x80\x05garbage"])
-    with pytest.raises(OSError, match="not an answer"):
-        arrived(ours, classes, PackedPage, 1)
-    assert not (tmp_path / "made").exists()
-
-
 class Forger:
-    """A worker that was taken over: it answers what the parent must not read."""
+    """A worker that was taken over: for some item, it answers a pickle, which sets an attribute of
+    a class, as it could when answers were pickles.
+    """
 
-    answers = ()
-    result_type = str
+    result_type = PackedPage
+
+    def accepts(self, result: PackedPage) -> bool:
+        return are_usable(result.outcomes, result.documents)
 
     def run(self, item: bytes) -> bytes:
         return item
 
-    def finish(self, results: list[bytes]) -> list[object]:
-        return [
-            Call(Path(result.decode())) if b"/" in result else result.decode() for result in results
-        ]
+    def finish(self, results: list[bytes]) -> list[PackedPage]:
+        if b"forge" in results:
+            state = pickle.dumps((None, {"data": b"forged"}), 2)[2:-1]
+            named = b"cminutch.cycle.parse.packing\nPackedDocument\n"
+            workeranswers.send = lambda channel, _: channel.send(
+                [b"\x80\x02" + named + state + b"b0]."]
+            )
+        return [PackedPage([], [PackedDocument(b"u", b"t", item, b"")]) for item in results]
 
-    def fail(self, item: bytes, reason: str) -> str:
-        return reason
+    def fail(self, item: bytes, reason: str) -> PackedPage:
+        return PackedPage([], [], reason)
 
 
-def test_a_worker_that_was_taken_over_is_ended(tmp_path: Path) -> None:
-    items = [b"a", str(tmp_path / "made").encode(), b"b"]
+def test_a_worker_that_was_taken_over_is_ended() -> None:
+    """Neither it nor its pickle has a say in later pages."""
     with WorkerPool(Forger, PoolSettings(workers=1, timeout=20, memory=0)) as pool:
-        reason = "the parser crashed: what it answered makes no sense"
-        assert list(pool.map(items)) == ["a", reason, "b"]
-    assert not (tmp_path / "made").exists()
+        found = list(pool.map([b"a", b"forge", b"b"]))
+        assert pool.run(b"later").documents[0].data == b"later"
+    assert found[1] == PackedPage([], [], "the parser crashed: what it answered makes no sense")
+    assert [page.documents[0].data for page in (found[0], found[2])] == [b"a", b"b"]
+    assert PackedDocument(b"u", None, b"real", b"").data == b"real"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "crawl"),
+    [
+        (["pages"], b""),
+        (["success\n2026 INFO forged"], b""),
+        ([], b"x"),
+        ([], struct.pack(">ii", 5, 1) + b"four"),
+        ([], struct.pack(">ii", 1, 5) + b"x"),
+        ([], struct.pack(">ii", -8, -8)),
+        ([], struct.pack(">ii", 1, -1) + b"x"),
+        ([], struct.pack(">ii", 1, 1) + b"x" + struct.pack(">i", 0)),
+    ],
+)
+def test_records_that_are_none_are_no_answer(outcomes: list[str], crawl: bytes) -> None:
+    """They would take the place of other pages' in the file, or their names count other things."""
+    page = PackedPage(outcomes, [PackedDocument(b"u", None, b"", crawl)])
+    assert not are_usable(page.outcomes, page.documents)
+    assert not is_parse(pack_parse(page.outcomes, page.documents))
+    good = PackedDocument(b"u", None, b"", struct.pack(">ii", 3, 1) + b"abc")
+    assert are_usable(["success"], [good, good])
+
+
+def test_a_document_of_another_pages_url_takes_no_place(tmp_path: Path) -> None:
+    """One that a taken-over parser gives for a page that is not its own: the file keeps its order,
+    and the page its own records.
+    """
+    settings = PartSettings(compression=NONE)
+    pages = [b"http://a/", b"http://b/", b"http://c/"]
+    with PartWriters(tmp_path, settings) as writers:
+        for url in pages:
+            data = ParseData(ParseStatus(SUCCESS), url.decode()).to_bytes()
+            own = PackedDocument(url, zlib.compress(serialized(b"own")), data, b"")
+            forged = [
+                own._replace(url=other, text=zlib.compress(b"forged")) for other in pages[::-1]
+            ]
+            mine = [own if page.url == url else page for page in forged]
+            write_page(url, ["success"], mine, writers, Counters())
+    assert merge_kept(tmp_path, settings) == 3
+    with MapFileReader(tmp_path / "parse_text" / "part-r-00000") as texts:
+        found = [(str(key), str(value)) for key, value in texts.records()]
+    assert found == [(url.decode(), "own") for url in pages]
 
 
 class Breaks(Forger):
@@ -489,7 +518,7 @@ class Breaks(Forger):
     def run(self, item: bytes) -> bytes:
         raise MemoryError
 
-    def fail(self, item: bytes, reason: str) -> str:
+    def fail(self, item: bytes, reason: str) -> PackedPage:
         raise RuntimeError(reason)
 
 

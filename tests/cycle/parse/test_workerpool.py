@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 import polars as pl
 import pytest
 
@@ -31,8 +32,10 @@ GENEROUS = 60.0
 class Upper:
     """Gives items back in capitals, but for a few that misbehave."""
 
-    answers = ()
     result_type = str
+
+    def accepts(self, result: str) -> bool:
+        return True
 
     def run(self, item: bytes) -> str:
         if item == b"crash":
@@ -206,53 +209,115 @@ def test_a_worker_that_goes_back_and_forth_is_stuck(
     assert found[-1]
 
 
+class Sizes(NamedTuple):
+    """A result of several fields, of which `sizes` has no negative ones."""
+
+    name: str
+    sizes: Sequence[int] = ()
+    data: bytes = b""
+
+
 @dataclass
 class Answers(Upper):
-    """Answers for a batch with some item what the parent does not expect."""
+    """Answers for a batch with some item what the parent does not expect: a value, or bytes."""
 
-    def finish(self, results: list[str]) -> list[str]:
-        odd = next((result for result in results if result.startswith("[")), None)
+    result_type = Sizes
+
+    def accepts(self, result: Sizes) -> bool:  # type: ignore[override]
+        return all(size >= 0 for size in result.sizes)
+
+    def finish(self, results: list[str]) -> list[Sizes]:  # type: ignore[override]
+        odd = next((result for result in results if result.startswith("!")), None)
         if odd is not None:
-            workeranswers.send = lambda channel, _: channel.send([pickle.dumps(eval(odd))])
-        return super().finish(results)
+            forged = eval(odd[1:])
+            message = [forged] if isinstance(forged, bytes) else [msgspec.msgpack.encode(forged)]
+            workeranswers.send = lambda channel, _: channel.send(message)
+        return [Sizes(result.upper(), [1], b"x") for result in results]
+
+    def fail(self, item: bytes, reason: str) -> Sizes:  # type: ignore[override]
+        return Sizes(reason)
 
 
-@pytest.mark.parametrize(
-    "answer", ["[]", "[('A',)]", "[('A', None)]", "[(None, '')]", "[(b'A', '')]", "[('A', '')] * 9"]
-)
-def test_an_answer_of_another_shape_is_a_crash(answer: str) -> None:
-    items = ["a", "b", answer, "c"]
-    with WorkerPool(Answers, PoolSettings(workers=1, timeout=GENEROUS, memory=64 << 20)) as pool:
-        found = list(pool.map(item.encode() for item in items))
+SETTINGS = PoolSettings(workers=1, timeout=GENEROUS, memory=64 << 20)
+FORGED = {
+    "nothing": "b''",
+    "no MessagePack": r"b'\xc1'",
+    "a pickle": r"b'\x80\x04]\x94(K\x01\x86\x94e.'",
+    "a list that is none": "5",
+    "no result": "[]",
+    "results of other pages too": "[(['A'], '')] * 9",
+    "no reason": "[(['A'],)]",
+    "a reason of another type": "[(None, None)]",
+    "neither": "[(None, '')]",
+    "both": "[(['A'], 'why')]",
+    "another type": "[('A', '')]",
+    "a field of another type": "[([b'A'], '')]",
+    "a field of a field": "[(['A', [None]], '')]",
+    "too many fields": "[(['A', [], b'', 1], '')]",
+    "no field": "[([], '')]",
+    "a map": "[({'name': 'A'}, '')]",
+    "what the task can't use": "[(['A', [1, -1]], '')]",
+    "an extension": r"b'\x91\x92\xc7\x01\x05x\xa0'",
+    "deep": r"b'\x91' * 100_000",
+    "a list of four thousand million": r"b'\xdd\xff\xff\xff\xff'",
+    "a string of four thousand million bytes": r"b'\x91\x92\x93\xdb\xff\xff\xff\xff'",
+    "text that is no UTF-8": r"b'\x91\x92\x91\xa1\xff\xa0'",
+    "something after it": r"msgspec.msgpack.encode([(['A'], '')]) + b'\0'",
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_an_answer_of_another_shape_is_a_crash(name: str) -> None:
+    """That page fails, the worker is replaced, and later pages are right."""
     reason = "the parser crashed: what it answered makes no sense"
-    assert found == ["A", "B", f"{answer}: {reason}", "C"]
+    good = Sizes("A", [1], b"x")
+    with WorkerPool(Answers, SETTINGS) as pool:
+        assert pool.run(f"!{FORGED[name]}".encode()) == Sizes(reason)
+        assert pool.run(b"a") == good
+
+
+def test_who_forges_an_answer_fails_alone() -> None:
+    items = ["a", "b", "![]", "c"]
+    with WorkerPool(Answers, SETTINGS) as pool:
+        found = [result.name for result in pool.map(item.encode() for item in items)]
+    assert found == ["A", "B", "the parser crashed: what it answered makes no sense", "C"]
+
+
+def test_an_answer_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workeranswers, "LARGEST", 1 << 16)
+    with WorkerPool(Answers, SETTINGS) as pool:
+        for forged in ("bytes(1 << 17)", r"b'\xdc\xff\xff' + bytes(1 << 20)"):
+            assert "makes no sense" in pool.run(f"!{forged}".encode()).name
+        assert pool.run(b"a").name == "A"
 
 
 class Bytes(Upper):
-    """Answers byte strings, which go beside the pickle; for `less` or `more` one that lacks, or has
-    too many.
-    """
+    """Answers byte strings."""
 
     result_type = bytes
 
     def finish(self, results: list[str]) -> list[bytes]:  # type: ignore[override]
-        if {"less", "more"} & {*results}:
-            strings = [b"x"] * (len(results) + (1 if "more" in results else -1))
-            answer = pickle.dumps([(None, "")] * len(results))
-            workeranswers.send = lambda channel, _: channel.send([answer, *strings])
         return [result.upper().encode() for result in results]
 
     def fail(self, item: bytes, reason: str) -> bytes:  # type: ignore[override]
         return f"{item.decode()}: {reason}".encode()
 
 
-def test_byte_strings_are_answers_of_their_own() -> None:
-    settings = PoolSettings(workers=1, timeout=GENEROUS, memory=64 << 20)
-    with WorkerPool(Bytes, settings) as pool:
+def test_results_that_are_byte_strings() -> None:
+    with WorkerPool(Bytes, SETTINGS) as pool:
         assert list(pool.map([b"a", b"", b"b" * 100_000])) == [b"A", b"", b"B" * 100_000]
-        for item in (b"less", b"more"):
-            (found,) = pool.map([item])
-            assert found == item + b": the parser crashed: what it answered makes no sense"
+
+
+class Unpaired(Upper):
+    """Answers text that UTF-8 has not."""
+
+    def finish(self, results: list[str]) -> list[str]:
+        return [f"{result}\ud800" for result in results]
+
+
+def test_surrogates_are_replaced() -> None:
+    with WorkerPool(Unpaired, SETTINGS) as pool:
+        assert list(pool.map([b"a", b"b"])) == ["a?", "b?"]
 
 
 def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:

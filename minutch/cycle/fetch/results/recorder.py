@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
 CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
 
+EventValue = str | int | float | None | list[dict[str, str]]
+
 
 @dataclass(slots=True)
 class ParsedPage:
@@ -58,7 +60,7 @@ class ParsedPage:
     """Nothing could parse it, and such pages are to be given up (parser.delete.failed.parse)."""
     outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
     """Parsed URLs with their outlinks as stored, where links are followed at once."""
-    events: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+    events: list[tuple[str, dict[str, EventValue]]] = field(default_factory=list)
     """The data of a REPORT event for each parsed URL, where events are published."""
 
 

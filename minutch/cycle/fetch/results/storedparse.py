@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from minutch.cycle.parse.packing import PackedDocument
+from minutch.cycle.parse.pageparser import are_usable
 from minutch.errors import FormatError
 
 _COUNT: Final = struct.Struct(">H")
@@ -38,22 +39,13 @@ def pack_parse(outcomes: Sequence[str], documents: Sequence[PackedDocument]) -> 
 
 
 def is_parse(value: bytes) -> bool:
-    """Tells whether a value is whole: a worker that was taken over answers what it likes, and what
-    is in the log has to be read when the segment is closed.
+    """Tells whether a value can be used: a worker that was taken over answers what it likes, and
+    what is in the log has to be read when the segment is closed.
     """
     try:
-        (count,) = _COUNT.unpack_from(value)
-        at = _COUNT.size
-        for _ in range(count):
-            at += 1 + value[at]
-        if not value[_COUNT.size : at].isascii():
-            return False
-        while at < len(value):
-            _, *sizes = _DOCUMENT.unpack_from(value, at)
-            at += _DOCUMENT.size + sum(sizes)
-    except (struct.error, IndexError):
+        return are_usable(*unpack_parse(value))
+    except FormatError:
         return False
-    return at == len(value)
 
 
 def unpack_parse(value: bytes) -> tuple[list[str], list[PackedDocument]]:
