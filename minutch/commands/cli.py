@@ -23,7 +23,6 @@ line `hint: …`, at the end of the output.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -283,14 +282,14 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
     """Loads the configuration that environment and command line specify."""
     from minutch.conf import HOME, Configuration
     from minutch.conf.check import check
-    from minutch.conf.crawlfolder import conf_of
+    from minutch.conf.crawlfolder import conf_of, refuse_anybodys
 
     folders = [Path(name) for name in environment.get("NUTCH_CONF_DIR", "").split(":") if name]
     home = Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME
     here = Path("conf")
     named = {folder.resolve() for folder in (home / "conf", *folders)}
     if here.is_dir() and here.resolve() not in named:
-        _refuse_anybodys(here)
+        refuse_anybodys(here, "the working folder's configuration is used unasked")
         folders.append(here)
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     if missing:
@@ -306,24 +305,6 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
     )
     check(conf)
     return conf
-
-
-def _refuse_anybodys(folder: Path) -> None:
-    """Raises ConfigError if others than this user and root own or may write a folder that nobody
-    has named, or a file in it: a configuration names code that is run.
-
-    A group may write if it is this user's primary one, of which many systems make one a user.
-    """
-    for path in (folder, *sorted(folder.iterdir())):
-        link, found = path.lstat(), path.stat() if path.exists() else path.lstat()
-        other = {link.st_uid, found.st_uid} - {os.getuid(), 0}
-        by_group = found.st_mode & stat.S_IWGRP and found.st_gid not in (os.getgid(), 0)
-        if other or by_group or found.st_mode & stat.S_IWOTH:
-            whose = f"is user {other.pop()}'s" if other else "may be written by others"
-            raise ConfigError(
-                f"./{path} {whose}, and the working folder's configuration is used unasked",
-                hint=f"if you trust it, NUTCH_CONF_DIR={folder} says so; it names code that is run",
-            )
 
 
 def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:

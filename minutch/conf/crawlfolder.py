@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -72,13 +72,13 @@ def refuse_code(name: str, path: Path) -> None:
         )
 
 
-def refuse_anybodys(folder: Path, why: str) -> None:
+def refuse_anybodys(folder: Path, why: str, hint: str = "") -> None:
     """Raises ConfigError if others than this user and root own or may write a folder that nobody
-    has named, or a file in it: a configuration names code that is run, and hosts that are asked.
+    has named, or anything in it: a configuration names code that is run, and hosts that are asked.
 
     A group may write if it is this user's primary one, of which many systems make one a user.
     """
-    for path in (folder, *sorted(folder.iterdir())):
+    for path in _all_in(folder):
         link, found = path.lstat(), path.stat() if path.exists() else path.lstat()
         other = {link.st_uid, found.st_uid} - {os.getuid(), 0}
         by_group = found.st_mode & stat.S_IWGRP and found.st_gid not in (os.getgid(), 0)
@@ -87,5 +87,17 @@ def refuse_anybodys(folder: Path, why: str) -> None:
             shown = path if path.is_absolute() else f"./{path}"
             raise ConfigError(
                 f"{shown} {whose}, and {why}",
-                hint=f"if you trust it, NUTCH_CONF_DIR={folder} says so; it names code that is run",
+                hint=hint
+                or f"if you trust it, NUTCH_CONF_DIR={folder} says so; it names code that is run",
             )
+
+
+def _all_in(folder: Path) -> Iterator[Path]:
+    """Yields a folder and all that is in it; of folders that links lead to, too, each once."""
+    seen, left = set[Path](), [folder]
+    while left:
+        path = left.pop()
+        yield path
+        if path.is_dir() and path.resolve() not in seen:
+            seen.add(path.resolve())
+            left += sorted(path.iterdir(), reverse=True)

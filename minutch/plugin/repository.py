@@ -38,6 +38,7 @@ from typing import Any, Final, TypeVar
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.conf.crawlfolder import refuse_anybodys
 from minutch.errors import MinutchError, PluginError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.extension import misfit
@@ -276,15 +277,21 @@ def instance_of(extension: Extension, point: type[P]) -> P:
 
 def plugin_folders(conf: Configuration) -> list[Path]:
     """Returns the folders of `plugin.folders`; a relative one is in MINUTCH_HOME, or else in the
-    working directory.
+    working directory. Raises ConfigError if others own or may write the latter.
     """
     shipped = conf.home / "plugins"
     found = [shipped]
     for name in conf.get_trimmed_strings("plugin.folders", ["plugins"]):
-        candidates = [folder for folder in (conf.home / name, Path(name)) if folder.is_dir()]
-        if not candidates:
+        at_home, here = conf.home / name, Path(name)
+        if at_home.is_dir():
+            found.append(at_home)
+        elif here.is_dir():
+            if not here.is_absolute():
+                hint = f"if you trust it, name it in plugin.folders as {here.resolve()}"
+                refuse_anybodys(here, "its plugins would be run", hint)
+            found.append(here)
+        else:
             log.warning("plugin.folders: no folder %s", name)
-        found += candidates[:1]
     return list(dict.fromkeys(found))
 
 

@@ -84,12 +84,12 @@ class ExtParser(Parser):
 
 
 def _arguments(command: str) -> list[str]:
-    """Returns the command's words; a program in the plugin's folder by its full path."""
+    """Returns the command's words. A program with a slash is one of the plugin's folder: one of the
+    working folder may be anybody's.
+    """
     words = shlex.split(command)
     if words and "/" in words[0]:
-        own = Path(__file__).parent / words[0]
-        if own.is_file():
-            words[0] = str(own)
+        words[0] = str(Path(__file__).parent / words[0])
     return words
 
 

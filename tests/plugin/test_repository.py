@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -471,3 +472,30 @@ def test_folders(
     shipped = conf.home / "plugins"
     assert plugin_folders(conf) == [shipped, Path("mine")]
     assert "plugin.folders: no folder gone" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["mine", "mine/a", "mine/a/module.py", "mine/link"])
+@pytest.mark.parametrize("how", ["owned", "world"])
+def test_anybodys_plugins_of_the_working_folder(
+    name: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are run: who wants them has to name them by their whole path."""
+    (tmp_path / "mine" / "a").mkdir(parents=True)
+    (tmp_path / "mine" / "a" / "module.py").touch()
+    (tmp_path / "elsewhere").touch()
+    (tmp_path / "mine" / "link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "mine" / "a" / "up").symlink_to(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    conf = configuration(tmp_path, plugin__folders="mine")
+    assert plugin_folders(conf)[1:] == [Path("mine")]
+    if how == "world":
+        Path(name).chmod(Path(name).stat().st_mode | 0o002)
+    elif os.getuid():
+        pytest.skip("only root gives files away")
+    else:
+        os.chown(name, 65534, -1, follow_symlinks=name != "mine/link")
+    with pytest.raises(ConfigError, match=rf"^\./{name} (is user 65534's|may be written)") as found:
+        plugin_folders(conf)
+    assert str(tmp_path / "mine") in found.value.hint
+    named = configuration(tmp_path, plugin__folders=str(tmp_path / "mine"))
+    assert plugin_folders(named)[1:] == [tmp_path / "mine"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -390,6 +391,20 @@ class TestCommands:
         status = parser.get_parse(content("x", "other/type"))[URL].data.status
         assert status.major == FAILED
         assert "unknown type other/type" in (status.message or "")
+
+    def test_no_program_is_taken_from_the_working_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from plugins.parse_ext.command import ExtParser
+
+        (tmp_path / "planted").write_text("#!/bin/sh\ntouch was-run\n")
+        (tmp_path / "planted").chmod(0o755)
+        monkeypatch.chdir(tmp_path)
+        parser = ExtParser(Configuration(), {"command": "./planted"})
+        status = parser.get_parse(content("x", ""))[URL].data.status
+        assert (status.major, (tmp_path / "was-run").exists()) == (FAILED, False)
+        parser = ExtParser(Configuration(), {"command": str(tmp_path / "planted")})
+        assert parser.get_parse(content("x", ""))[URL].data.status.is_success
 
     def test_a_command_that_hangs(self) -> None:
         from plugins.parse_ext.command import ExtParser

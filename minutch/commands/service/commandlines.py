@@ -100,8 +100,9 @@ def command_for(kind: str | None, class_name: str | None) -> str:
     else:
         name = TYPES.get(asked, "")
     if name not in COMMANDS:
+        wanted = " ".join(word[:80] for word in (kind, class_name) if word)
         raise Refused(
-            f"no job of this kind: {(class_name or kind or '')[:80]}; expected one of"
+            f"no job of this kind: {wanted}; expected one of"
             f" {', '.join(TYPES)}, or CLASS and the class of one of these"
         )
     if flow.find(name) is None:

@@ -296,7 +296,7 @@ def test_a_job_that_fails_says_why(server: Server) -> None:
             "body: Expected `object | null`, got `array` - at `$.args`",
         ),
         ({"type": "GENERATE", "args": {"topN": "all"}}, "args: Expected `str` matching regex"),
-        ({"type": "../x", "jobClassName": "inject", "args": {}}, "no job of this kind"),
+        ({"type": "../x", "jobClassName": "inject", "args": {}}, "no job of this kind: ../x"),
         ({"type": "CLASS", "args": {}}, "no job of this kind: CLASS"),
         ({"type": "READDB", "args": {}}, "no job of this kind: READDB"),
         (
