@@ -202,14 +202,14 @@ def remove_dot_segments(path: str) -> str:
     if "/." not in path and not path.startswith("./"):
         return path
     path = re.sub(r"/(?:\./)+", "/", path)
-    at = path.find("/../")
-    while at >= 0:
-        parent = path.rfind("/", 0, at)
-        if at > 0 and parent >= 0 and not (parent == 0 and path.startswith("/../")):
-            path = path[:parent] + path[at + 3 :]
-            at = path.find("/../")
+    *segments, last = path.split("/")
+    kept: list[str] = []  # no path is cut at each `..`: that copied 94 KB 30,000 times
+    for segment in segments:
+        if segment == ".." and len(kept) >= 2 and kept != ["", ".."]:
+            kept.pop()
         else:
-            at = path.find("/../", at + 3)
+            kept.append(segment)
+    path = "/".join([*kept, last])
     while path.endswith("/.."):
         parent = path.rfind("/", 0, path.find("/.."))
         if parent < 0:

@@ -2,8 +2,8 @@
 
 The longest rule that matches decides, `Allow` wins a tie, and what no rule mentions is allowed. `*`
 stands for anything, `$` at the end for the end. Rules and URLs are compared after the same
-percent-encoding. How rules are kept and looked up is `robotstable`'s; it takes time linear in the
-path whatever a file says.
+percent-encoding. How rules are kept and looked up is `robotstable`'s; it takes bounded time
+whatever a file says.
 
 Source: RFC 9309; Nutch's RobotRulesParser (agent names) over SimpleRobotRules of crawler-commons
 1.6, whose additions are kept: an Allow of …/index.html also allows the folder's page.

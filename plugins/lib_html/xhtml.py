@@ -27,9 +27,11 @@ _FOREIGN: Final = (b"svg", b"math")
 _TOKEN: Final = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[(?P<text>.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)"
     rb"|<(?P<close>/?)(?P<prefix>(?:[^\s/<>:]++:)?)(?P<name>[A-Za-z_][^\s/<>:]*+)"
-    rb"(?P<rest>(?:[^>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>)|[\"'])*+)(?P<empty>/?)>",
+    rb"(?P<rest>(?:[^>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>)|[\"'])*+)(?P<empty>/?)>"
+    rb"|<(?:/?(?:[^\s/<>:]++:)?)[A-Za-z_].*",
     re.DOTALL,
 )
+"""The last alternative is a tag without an end, which holds all that follows, for HTML, too."""
 _PREFIX: Final = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/1999/xhtml[\"']")
 
 
@@ -48,7 +50,7 @@ def as_html(data: bytes) -> bytes:
             return escape(token["text"].decode("utf-8", "replace")).encode()
         name = token["name"]
         if name is None:
-            return token[0] if token[0].startswith(b"<!--") else b""
+            return b"" if token[0].startswith(b"<?") else token[0]
         prefix = b"" if token["prefix"] in prefixes else token["prefix"]
         tag = b"<" + token["close"] + prefix + name + token["rest"]
         lower = name.lower()

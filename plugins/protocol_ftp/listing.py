@@ -22,6 +22,8 @@ from ..lib_http.dates import format_date
 _SAFE_IN_LINKS: Final = "/ !$()*+,-.:;=@[]^_`{|}~\\"
 _NO_NAME: Final = re.compile(r"[/\x00-\x1f\x7f]")
 _TIME: Final = re.compile(r"(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})")
+_FIELDS: Final = 4
+"""Of a line in a list at least; a parser's refusal costs 5 µs."""
 _LATEST: Final = 253_402_300_799
 """The last second that four digits of a year can tell."""
 
@@ -72,6 +74,8 @@ def listed(lines: Iterable[str]) -> Iterator[FtpEntry]:
 
     parsers = [UnixParser(), MSParser()]
     for line in lines:
+        if len(line.split(None, _FIELDS)) < _FIELDS:
+            continue
         for parser in parsers:
             try:
                 found = parser.parse_line(line)

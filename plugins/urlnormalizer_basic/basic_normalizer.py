@@ -38,6 +38,7 @@ _HIERARCHICAL = frozenset({"http", "https", "ftp"})
 _CROWDED_PATH = re.compile(r"/[./]|\./")
 _DOTTED_PATH = re.compile(r"/\.|\./")
 _SLASHES = re.compile("/{2,}")
+_CLIMB = re.compile(r"\A(?:/\.\.(?=/))+")
 
 # A URL that is normal already, but for a fragment: a plain host, no port that a scheme stands for
 # (80, 443), and only escapes that have to be there. A backslash may be none of its characters: with
@@ -82,9 +83,7 @@ class BasicURLNormalizer(URLNormalizer):
         shape = None if "%" in url or (self.to_unicode and "xn--" in url) else _SHAPE.fullmatch(url)
         if shape is None:
             return None
-        path = shape[1]
-        while path.startswith("/../"):
-            path = path[3:]
+        path = _CLIMB.sub("", shape[1])
         if _DOTTED_PATH.search(path) is not None:
             return None
         return f"{url[: shape.start(1)]}{_SLASHES.sub('/', path)}{url[shape.end(1) :]}"

@@ -294,6 +294,18 @@ def test_only_longer_wildcards_are_tried(monkeypatch: pytest.MonkeyPatch) -> Non
     assert tried == ["cde*fgh"]
 
 
+def test_a_path_is_compared_with_so_many_wildcards_and_refused_if_there_are_more() -> None:
+    lines = "".join(f"Disallow: /*{number:x}\n" for number in range(30_000))
+    rules = parse_robots(f"User-agent: *\n{lines}Allow: /z*\n".encode(), "", ["a"])
+    assert rules.is_allowed("http://a/zzz")
+    assert not rules.is_allowed("http://a/zzz/1f40")
+    assert rules.is_allowed("http://a/" + "z" * 100)
+    assert not rules.is_allowed("http://a/" + "z" * 1000)
+    assert rules.deciding("/" + "z" * 1000) == PathRule(robotstable.TOO_MANY, allow=False)
+    ordinary = parse_robots(b"User-agent: *\n" + b"Disallow: /*q\n" * 900, "", ["a"])
+    assert ordinary.is_allowed("http://a/" + "z" * 4000)
+
+
 @pytest.mark.parametrize(
     ("count", "line", "most"),
     [(20, "Disallow: /folder-%d/", 1_600), (30_000, "Disallow: /%x", 600_000)],

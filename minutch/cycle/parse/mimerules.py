@@ -81,6 +81,8 @@ class TypeRegistry:
     """Namespace and local name of a root element (either may be empty) → type."""
     interpreted: set[str] = field(default_factory=set)
     magics: list[Magic] = field(default_factory=list)
+    _longest_suffix: int = 0
+    """Characters: the tails of a name at all of 64,000 dots were 2 GB to hash."""
     _by_first: list[_ByBeginning] = field(default_factory=list)
     _by_later: list[tuple[int, list[list[int]]]] = field(default_factory=list)
     """Numbers of magic rules: by the first two bytes, those that need them or no byte at all; by a
@@ -100,6 +102,7 @@ class TypeRegistry:
                 numbers[value].append(number)
         self._by_first = [self._by_second(numbers) for numbers in bound.pop(0)]
         self._by_later = list(bound.items())
+        self._longest_suffix = max(map(len, self.suffixes), default=0)
         return self
 
     def _by_second(self, numbers: Sequence[int]) -> _ByBeginning:
@@ -162,7 +165,7 @@ class TypeRegistry:
         return OCTET_STREAM
 
     def _by_suffix(self, name: str) -> str | None:
-        dot = name.find(".")
+        dot = name.find(".", max(0, len(name) - self._longest_suffix))
         while dot >= 0:
             found = self.suffixes.get(name[dot:])
             if found:

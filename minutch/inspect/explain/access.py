@@ -125,7 +125,7 @@ class Access:
             known.fetched,
             known.expires,
             0 if rule is None else rule.line,
-            "" if rule is None else line_of(known.content, rule.line),
+            "" if rule is None else line_of(known.content, rule.line) or rule.path,
             rules.crawl_delay,
             self._plugins.agents,
         )

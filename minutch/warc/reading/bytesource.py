@@ -23,6 +23,11 @@ WHOLE: Final = 1 << 20
 _READ: Final = 1 << 20
 _LEAST: Final = 1 << 16
 _OVERLAP: Final = 64
+_MOST_TRIED: Final = 256
+"""Places of a file where a member may be sought among damage, and one more for each _TRIED_EACH
+bytes: 1 MB of nothing but beginnings took 12 s.
+"""
+_TRIED_EACH: Final = 4096
 
 
 class RecordPosition(NamedTuple):
@@ -182,6 +187,7 @@ class MemberSource(ABC):
         """
         self.gap: RecordPosition | None = None
         self._ended = False
+        self._tried = 0
         self._member = start
         self._begin(start)
 
@@ -322,19 +328,23 @@ class MemberSource(ABC):
         return piece
 
     def _find(self, start: int) -> int | None:
-        """Returns the offset of the next member that holds a record, from `start` on."""
-        at = start
+        """Returns the offset of the next member that holds a record, from `start` on; of very many
+        beginnings not all are tried.
+        """
+        at, size = start, _LEAST
         while at < self._end:
             self._file.seek(at)
-            data = self._file.read(min(_READ + _OVERLAP, self._end - at))
+            data = self._file.read(min(size + _OVERLAP, self._end - at))
             if not data:
                 return None
             found = data.find(self.magic)
-            while 0 <= found < _READ:
-                if self._holds_record(at + found):
-                    return at + found
+            while 0 <= found < size:
+                if self._tried <= _MOST_TRIED + (at + found) // _TRIED_EACH:
+                    self._tried += 1
+                    if self._holds_record(at + found):
+                        return at + found
                 found = data.find(self.magic, found + 1)
-            at += _READ
+            at, size = at + size, min(2 * size, _READ)
         return None
 
     def _holds_record(self, offset: int) -> bool:

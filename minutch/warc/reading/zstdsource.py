@@ -7,8 +7,10 @@
 Numbers are little-endian.
 
 A decoder of zstd says where data is wrong only by failing, and what it had of the same piece is
-lost then: so a frame that turns out to be damaged is decompressed once more, the piece with the
-damage byte by byte. Source: RFC 8878; the IIPC's Zstandard Compression for WARC Files, version 1.0.
+lost then: so a frame that turns out to be damaged is decompressed twice more, the piece with the
+damage in smaller ones, of which the last in bytes.
+
+Source: RFC 8878; the IIPC's Zstandard Compression for WARC Files, version 1.0.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ _LARGEST_WINDOW: Final = 27
 _LARGEST_DICTIONARY: Final = 1 << 27
 _FIRST_BYTES: Final = 1 << 14
 _NO_OFFSET: Final = 1 << 62
+_SMALLER: Final = {PIECE: 256, 256: 1}
+"""Pieces in which a piece with damage is decompressed again."""
 
 
 class ZstdSource(MemberSource):
@@ -44,7 +48,7 @@ class ZstdSource(MemberSource):
         self._decoder: Any = None
         self._dictionary: Any = None
         self._fed = self._made = 0
-        self._doubtful = _NO_OFFSET
+        self._doubtful, self._step = _NO_OFFSET, PIECE
         super().__init__(file, is_record, start, end)
         bad = self._read_dictionary() if bytes(self._peek(len(DICTIONARY))) == DICTIONARY else ""
         if bad:
@@ -86,21 +90,22 @@ class ZstdSource(MemberSource):
 
     def _open_member(self) -> None:
         self._decoder = zstd.decompressor(_LARGEST_WINDOW, self._dictionary)
-        self._fed, self._made, self._doubtful = self._offset, 0, _NO_OFFSET
+        self._fed, self._made = self._offset, 0
+        self._doubtful, self._step = _NO_OFFSET, PIECE
 
     def _inflate(self) -> bytes:
         piece: bytes | memoryview = b""
         if self._decoder.needs_input:
             self._fed = self._offset
             left = self._doubtful - self._fed
-            piece = self._piece(min(PIECE, left) if left > 0 else 1)
+            piece = self._piece(min(PIECE, left) if left > 0 else self._step)
             if not piece:
                 self._ended, self.damage = True, "cut off"
                 return b""
         try:
             data: bytes = self._decoder.decompress(piece, _OUT)
         except zstd.ZstdError as exc:
-            if self._doubtful == _NO_OFFSET:
+            if self._step in _SMALLER:
                 return self._again()
             self._ended, self.damage = True, f"bad zstd data ({_reason(exc)})"
             return b""
@@ -111,13 +116,13 @@ class ZstdSource(MemberSource):
         return data
 
     def _again(self) -> bytes:
-        """Decompresses this frame once more, as far as it came; then what comes of its next bytes,
-        one by one.
+        """Decompresses this frame once more, as far as it came; its next bytes will be in smaller
+        pieces.
         """
-        doubtful, left = self._fed, self._made
+        doubtful, left, step = self._fed, self._made, _SMALLER[self._step]
         self._seek(self._member)
         self._open_member()
-        self._doubtful = doubtful
+        self._doubtful, self._step = doubtful, step
         while left > 0:
             left -= len(self._inflate())
         return b""
