@@ -74,7 +74,7 @@ class Snapshot:
     hosts: int = 0
     """Those that the list had at first."""
     resting: int = 0
-    """Of `queues`, those that rest since they have failed, or have asked for it."""
+    """Of `queues`, those that fail, or have asked for a rest."""
     paused: bool = False
     details: Details | None = None
 

@@ -302,14 +302,15 @@ class FetchQueue:
                 self.crawl_delay = self.min_delay = delay.value
 
     def bad_hosts(self, now: int) -> list[HostItems]:
-        """Returns the hosts with items that rest, or all, as the last answer was a failure."""
-        if self.failures or self.is_resting(now):
+        """Returns the hosts with items that rest or fail."""
+        if self.is_resting(now):
             return self.hosts
         return [items for until, _, items in self.asleep if until - now > RESTS]
 
     def is_resting(self, now: int) -> bool:
-        """Something waits, and for RESTS."""
-        return self.waiting > 0 and self.yields_at - now > self.delay + RESTS
+        """Something waits, and for RESTS; or for a host whose last answer was a failure."""
+        rests = self.failures > 0 or self.yields_at - now > self.delay + RESTS
+        return self.waiting > 0 and rests
 
     @property
     def rests_on_request(self) -> bool:
