@@ -220,13 +220,15 @@ class Compaction:
             )
             if self.context.clock.now() - (checked or 0) >= self.settings.retention:
                 return every
-        newer = sum(sizes[1:])
-        if len(run) > 1 and newer >= LEAST_NEW * sizes[0]:
+        records = [Replaces.of(segment.path) for segment in run[1:]]
+        first = 1 + next((n for n, each in enumerate(records) if each != Replaces()), len(records))
+        oldest, newer = sum(sizes[:first]), sum(sizes[first:])  # with the layers that are above it
+        if newer >= LEAST_NEW * oldest:
             if self.options.pages is not None and record.pages:
-                stored = record.pages * sum(sizes) / max(1, sizes[0])
+                stored = record.pages * sum(sizes) / max(1, oldest)
                 is_due = stored >= (1 + DEAD_SHARE) * self.options.pages
             else:
-                is_due = newer >= DEAD_SHARE * sizes[0]
+                is_due = newer >= DEAD_SHARE * oldest
             if is_due and len(run) >= FAN:
                 return every
         return next_merge(sizes)

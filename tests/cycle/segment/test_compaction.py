@@ -271,6 +271,38 @@ def test_policy_keeps_few_segments_and_copies_little() -> None:
     assert copied <= total * math.log(total, 1.5)
 
 
+@pytest.mark.parametrize("above", [0.1, 0.7])
+@pytest.mark.parametrize("pages", [300, 20_000])
+def test_pages_are_copied_a_few_times_in_hundreds_of_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int, above: float
+) -> None:
+    """Where all pages are fetched again and again, and what lies above the merged segment is small,
+    or nearly as large as that: also in a small crawl, whose segments are hardly more than headers.
+    """
+    of_round, headers = max(1, pages // 60), 3
+    sizes: dict[str, int] = {}
+    records: dict[str, Replaces] = {}
+    monkeypatch.setattr(compaction, "size_of", lambda segment: headers + sizes[segment.name])
+    monkeypatch.setattr(Replaces, "of", lambda path: records.get(path.name))
+    work = compaction.Compaction(tmp_path, None, CompactOptions(pages=pages), job())
+    run: list[Segment] = []
+    asked = copied = 0
+    for number in range(600):
+        run.append(Segment(tmp_path / f"round{number}"))
+        sizes[run[-1].name] = of_round
+        asked += of_round
+        while (chosen := work._next(run, None)) is not None:
+            members = run[chosen.start : chosen.stop]
+            held = min(pages, sum(sizes[one.name] for one in members))
+            copied += held
+            made = [Segment(tmp_path / f"{members[-1].name}-{layer}") for layer in range(2)]
+            sizes |= {made[0].name: held, made[1].name: int(above * held)}
+            records |= {made[0].name: Replaces(pages=held), made[1].name: Replaces()}
+            run[chosen.start : chosen.stop] = made
+        assert len(run) <= 3 * math.log2(asked + 1) + 3, number
+    assert copied <= asked * math.log(60, 1.5)
+
+
 @pytest.fixture
 def refetched(tmp_path: Path) -> History:
     """Six rounds, in which one page vanishes, one is purged, one is not modified for long."""
