@@ -72,9 +72,13 @@ class SpellCheckedMetadata(Metadata):
             self[spelled] = self.pop(known)
         return spelled
 
-    def first(self, name: str, default: str | None = None) -> str | None:
-        values = self.get(self._known(name))
-        return values[0] if values else default
+    def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        return super().get(self._known(name), default)
+
+    first = get
+
+    def get_values(self, name: str) -> list[str]:
+        return super().get_values(self._known(name))
 
     def add(self, name: str, value: str) -> None:
         self.setdefault(self._own(name), []).append(value)

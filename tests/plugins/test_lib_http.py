@@ -123,6 +123,15 @@ def test_continued_lines_are_joined() -> None:
     assert list(unfold([])) == []
 
 
+def test_the_first_value_is_found_by_each_way_of_asking() -> None:
+    metadata = SpellCheckedMetadata()
+    metadata.put_lines([b"Vary: one\r\n", b"vary: two\r\n", b"content-typ: text/html\r\n"])
+    assert metadata.get("VARY") == metadata.first("vary") == "one"
+    assert metadata.get_values("VARY") == ["one", "two"]
+    assert metadata.get("Content-Type") == "text/html"
+    assert metadata.get("Server", "none") == "none" and metadata.get_values("Server") == []
+
+
 # -- dates -----------------------------------------------------------------------------------------
 
 
