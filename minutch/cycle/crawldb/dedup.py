@@ -37,7 +37,7 @@ from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import Patched, take
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 
 log = logging.getLogger(__name__)
 MARKED: Final = "documents marked as duplicates"
@@ -110,7 +110,7 @@ def _found(
     compared.
     """
 
-    def pages(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+    def pages(task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
         for table in pages_in(piece, group, where):
             yield table.select(
                 key=pl.col("signature") + pl.col("group"),

@@ -38,7 +38,7 @@ from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.matching import matching
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.shuffle import partition_of
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent, text_part
 
@@ -199,7 +199,7 @@ def readdb_top(
     require_absent(output)
     db.require_parts()
 
-    def highest_in(task: Task, piece: FileOrSplit) -> pl.DataFrame:
+    def highest_in(task: Task, piece: InputSplit) -> pl.DataFrame:
         def wanted() -> Iterator[pl.DataFrame]:
             for frame in scan(piece):
                 task.advance(len(frame))
@@ -226,7 +226,7 @@ def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
     """
     held: list[pl.DataFrame] = []
     for table in tables:
-        best = _highest(table, count)
+        best = _highest(sort_by_key(table), count)
         whole = len(best) == len(table)  # what they lie in stays mapped anyway
         held.append(best if whole else best.with_columns(own_column(best["key"])))
         if sum(map(len, held)) > 2 * count + _MORE:

@@ -25,7 +25,7 @@ from minutch.work.tables.compression import text_codec
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.packed import scan_packed
 from minutch.work.tables.shuffle import split
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.textparts import output_folder, text_part
 
 FETCHED: Final = "FETCHED"
@@ -106,11 +106,11 @@ def _count_groups(
     *,
     engine: Engine,
     progress: Progress,
-    read: Callable[[FileOrSplit], Iterator[pl.DataFrame]],
+    read: Callable[[InputSplit], Iterator[pl.DataFrame]],
 ) -> Counts:
     """Counts each name; returns a table of `key` and `count`, sorted by key."""
 
-    def count_in(task: Task, piece: FileOrSplit) -> Counts:
+    def count_in(task: Task, piece: InputSplit) -> Counts:
         return _summed(_counted(read(piece), count, task))
 
     pieces = engine.splits(path for db in dbs for path in db.parts())

@@ -17,7 +17,7 @@ from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 
 FETCHED: Final = (
     pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED])
@@ -43,7 +43,7 @@ def pages_with_signature(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl
         yield from pages_in(part, group, where)
 
 
-def pages_in(piece: FileOrSplit, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+def pages_in(piece: InputSplit, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
     """Yields the signed pages of a part, or of a stretch of one."""
     group_of = GROUPS[group]
 

@@ -38,7 +38,7 @@ from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.merge import aligned
 from minutch.work.tables.packed import Patched, scan_packed
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.writer import TableWriter
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class EntryFilter:
         return frame.with_columns(key=keys).filter(urls.is_not_null())
 
 
-Scan = Callable[[FileOrSplit], Iterator[pl.DataFrame]]
+Scan = Callable[[InputSplit], Iterator[pl.DataFrame]]
 
 
 class EntrySources:
@@ -190,7 +190,7 @@ class EntrySources:
     def _shuffled(self) -> AbstractContextManager[Source]:
         scan_entries, entry_filter, engine = self._scan, self._filter, self._engine
 
-        def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+        def read(task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
             return _entries(scan_entries, entry_filter, piece, task.counters)
 
         pieces = engine.splits(path for db in self._dbs for path in db.parts())
@@ -198,7 +198,7 @@ class EntrySources:
 
 
 def _entries(
-    scan: Scan, entry_filter: EntryFilter, piece: FileOrSplit, counters: Counters
+    scan: Scan, entry_filter: EntryFilter, piece: InputSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
     """Yields the entries of a part file that pass, in its order."""
     return (entry_filter.apply(frame, counters) for frame in scan(piece))

@@ -19,7 +19,7 @@ from minutch.urls.hostcolumns import lack_host
 from minutch.work.engine import Engine, Task
 from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.packed import scan_packed
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 
 
 def merge_files(
@@ -40,7 +40,7 @@ def merge_files(
     CrawlDb is then as before.
     """
 
-    def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+    def read(task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
         for frame in scan_packed(piece):
             yield entry_filter.apply(_with_hosts(frame), task.counters)
             task.advance(len(frame))

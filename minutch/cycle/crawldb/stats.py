@@ -37,7 +37,7 @@ from minutch.urls.hostcolumns import hosts_of
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 
 Floats = NDArray[np.float32]
 
@@ -67,7 +67,7 @@ def readdb_stats(
     db, engine, hosts = CrawlDb(crawldb), engine_of(context.conf), options.hosts
     total = Statistics(hosts=hosts, quantiles=_wanted_quantiles(context.conf))
 
-    def count(task: Task, piece: FileOrSplit) -> Statistics:
+    def count(task: Task, piece: InputSplit) -> Statistics:
         found = Statistics(hosts=hosts)
         for frame in scan(piece):
             found.add(frame)

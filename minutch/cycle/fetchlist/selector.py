@@ -37,7 +37,7 @@ from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.rankwindow import Ranks
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 
 if TYPE_CHECKING:
     from minutch.expressions import Expression
@@ -213,14 +213,14 @@ class Selector:
             self.hosts = self._limits(self.hostdb, some)
         return SelectedEntries(chain(some, tables), None)
 
-    def _find(self, task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+    def _find(self, task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
         for frame in scan(piece):
             found = self.due_in(frame)
             task.counters.merge(found.counters)
             task.advance(len(frame))
             yield found.entries
 
-    def _later(self, task: Task, piece: FileOrSplit) -> due.Later:
+    def _later(self, task: Task, piece: InputSplit) -> due.Later:
         """Returns when entries of a place will be due that are not due yet."""
         found = (self.due_in(frame).later for frame in scan(piece))
         return due.Later.together(found, self.options.least)

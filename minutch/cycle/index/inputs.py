@@ -31,7 +31,6 @@ from minutch.cycle.segment.store import (
     PARSE_TEXT,
     Segment,
 )
-from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.work.tables.keyranges import KeyRange, SortedPart
 
@@ -94,21 +93,22 @@ class Inputs:
 
     def batches(
         self, kind: str, index_range: IndexRange, only: pl.Series | None = None
-    ) -> Iterator[tuple[Batch, Path | None, int]]:
-        """Reads the records of a kind in a range, limited to the keys `only`, each batch with its
-        file (None: misplaced) and the number of its source among those of the kind: of its segment.
+    ) -> Iterator[tuple[int, Path | None, Batch]]:
+        """Reads the records of a kind in a range, limited to the keys `only`, each batch with the
+        number of its source among those of the kind (of its segment) and its file (None:
+        misplaced).
         """
         keys, misplaced = index_range
         for segment, number in enumerate(self.of(kind)):
             for part in self.sources[number].parts:
                 batch = part.batch(keys, only)
                 if batch.size:
-                    yield batch, part.path, segment
+                    yield segment, part.path, batch
             mine = misplaced.filter(pl.col("source") == number) if len(misplaced) else misplaced
             if only is not None:
                 mine = mine.filter(pl.col("key").is_in(only.implode()))
             if len(mine):
-                yield Batch.of(mine["key"].to_list(), mine["value"].to_list()), None, segment
+                yield segment, None, Batch.of(mine["key"].to_list(), mine["value"].to_list())
 
 
 def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Source]:
@@ -119,8 +119,3 @@ def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Sourc
             if kind != CONTENTS or content:
                 found.append(Source(kind, segment.parts(folder), LAYOUTS[folder].value_class))
     return found
-
-
-def within(error: FormatError, path: Path | None) -> FormatError:
-    """Returns the error with the file that it was found in."""
-    return error if path is None else error.within(path)

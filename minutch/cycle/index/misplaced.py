@@ -29,7 +29,7 @@ from minutch.work.tables.frame import concat, decode_keys, empty, encode_keys
 from minutch.work.tables.keyranges import KeyRange
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spannedfile import SpannedFile, data_file
-from minutch.work.tables.spans import scan
+from minutch.work.tables.spans import Numbers, scan_numbered
 
 _FETCHES = (
     *range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1),
@@ -93,26 +93,28 @@ def _of_crawl_parse(
     same segment.
     """
     ordered = sorted(segments, key=lambda segment: segment.name)
-    for number, segment in zip(inputs.of(FETCH), ordered, strict=True):
-        for path in segment.parts(CRAWL_PARSE):
-            for frame in scan(path, CRAWL_DATUM, _decode_fetches):
-                found = frame.filter(pl.col("status").is_in(_FETCHES))
-                if len(found):
-                    if normalizers is not None:
-                        found = found.with_columns(_normalized(found["key"], normalizers)).filter(
-                            pl.col("key").is_not_null()
-                        )
-                    yield _rows(found["key"], number, found["value"])
+    parts = [
+        (number, path)
+        for number, segment in zip(inputs.of(FETCH), ordered, strict=True)
+        for path in segment.parts(CRAWL_PARSE)
+    ]
+    sources = np.array([number for number, _ in parts], np.uint16)
 
+    def fetches(batch: Batch, files: Numbers) -> pl.DataFrame:
+        if (batch.value_len > 1).all() and (
+            batch.values[batch.value_at] == status.CUR_VERSION
+        ).all():
+            are_fetches = np.isin(batch.values[batch.value_at + 1], _FETCHES)  # behind the version
+            batch, files = batch.filter(are_fetches), files[are_fetches]
+        table = decode_packed(batch).with_columns(source=pl.Series(sources[files]))
+        return table.filter(pl.col("status").is_in(_FETCHES)).select(MISPLACED.names())
 
-def _decode_fetches(batch: Batch) -> pl.DataFrame:
-    """Decodes a batch to a table of PACKED_SCHEMA, after most records that are no fetches have been
-    dropped.
-    """
-    if (batch.value_len > 1).all() and (batch.values[batch.value_at] == status.CUR_VERSION).all():
-        codes = batch.values[batch.value_at + 1]  # behind the version
-        batch = batch.filter(np.isin(codes, _FETCHES))
-    return decode_packed(batch)
+    for found in scan_numbered([path for _, path in parts], CRAWL_DATUM, fetches):
+        if normalizers is None:
+            yield found
+        else:
+            keys = _normalized(found["key"], normalizers)
+            yield found.with_columns(keys).filter(pl.col("key").is_not_null())
 
 
 def _renamed(inputs: Inputs, normalizers: URLNormalizers) -> Iterator[pl.DataFrame]:

@@ -10,7 +10,6 @@ was fetched. Where a segment lacks the parse, that of the last segment that has 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,9 +24,7 @@ from minutch.cycle.index.inputs import (
     TEXT,
     IndexRange,
     Inputs,
-    within,
 )
-from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.plugin.documents import Links, Pages
 from minutch.records import crawldatum as status
@@ -40,9 +37,11 @@ from minutch.records.metadata import ROBOTS_KEY
 from minutch.records.parsedata.columns import ParseTable, decode, decode_texts
 from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.frame import concat, decode_keys
+from minutch.work.tables.spans import DecodeNumbered, Numbers, decoded
 
 ROW: Final = "row"
 SEGMENT: Final = "segment"
+_ROWS: Final = pl.Schema({"key": pl.Binary(), SEGMENT: pl.UInt32()})
 _OUTCOME: Final = ("status", "fetch_time")
 _HELD: Final = (
     status.STATUS_DB_FETCHED,
@@ -64,9 +63,9 @@ class RangeRecords:
         self.parse = self._parse()
         self.texts = self._texts()
         self.links = self._links()
-        self._rows[CRAWLDB] = _last(_numbered(self.db["key"], 0))
+        self._rows[CRAWLDB] = _last(self.db.select("key").with_row_index(ROW))
         if inputs.of(CONTENTS):
-            self._rows[CONTENTS] = self._content_rows()
+            self._rows[CONTENTS] = self._fetched(CONTENTS, self._contents.append)
 
     def urls(self) -> pl.Series:
         """Returns the URLs of the segments, sorted."""
@@ -128,72 +127,47 @@ class RangeRecords:
     # -- reading -----------------------------------------------------------------------------------
 
     def _tables(
-        self,
-        kind: str,
-        read: Callable[[Batch], pl.DataFrame],
-        only: pl.Series | None = None,
-        *,
-        named: bool = False,
+        self, kind: str, read: DecodeNumbered, only: pl.Series | None = None
     ) -> list[pl.DataFrame]:
-        """Reads the tables of all batches of a kind, limited to the keys `only`; where `named` with
-        the number of their segment.
+        """Reads the records of a kind, limited to the keys `only`; `read` also gets the number of
+        each one's segment.
         """
-        tables = []
-        for batch, path, segment in self._inputs.batches(kind, self._range, only):
-            try:
-                table = read(batch)
-            except FormatError as error:
-                raise within(error, path) from error
-            if named:
-                table = table.with_columns(pl.lit(segment, pl.UInt16).alias(SEGMENT))
-            tables.append(table)
-        return tables
+        return [*decoded(self._inputs.batches(kind, self._range, only), read)]
 
     def _data(self, kind: str) -> pl.DataFrame:
-        return concat(self._tables(kind, crawldatum_columns.decode), CRAWLDB_SCHEMA)
+        tables = self._tables(kind, lambda batch, _: crawldatum_columns.decode(batch))
+        return concat(tables, CRAWLDB_SCHEMA)
 
     def _fetches(self) -> pl.DataFrame:
-        schema = pl.Schema({**CRAWLDB_SCHEMA, SEGMENT: pl.UInt16()})
-        fetches = concat(self._tables(FETCH, crawldatum_columns.decode, named=True), schema)
+        def read(batch: Batch, segments: Numbers) -> pl.DataFrame:
+            return crawldatum_columns.decode(batch).with_columns(_of(segments))
+
+        schema = pl.Schema({**CRAWLDB_SCHEMA, SEGMENT: pl.UInt32()})
+        fetches = concat(self._tables(FETCH, read), schema)
         newest = _newest(fetches)
         self._rows[FETCH], self._segments = newest.drop(SEGMENT), newest.drop(ROW)
         return fetches.drop(SEGMENT)
 
     def _parse(self) -> ParseTable:
         parsed: list[ParseTable] = []
-
-        def read(batch: Batch) -> pl.DataFrame:
-            table = decode(batch)
-            base = sum(map(len, parsed))
-            parsed.append(table)
-            return _numbered(keys_of(batch), base)
-
-        self._rows[PARSE] = self._fetched(PARSE, read)
+        self._rows[PARSE] = self._fetched(PARSE, lambda batch: parsed.append(decode(batch)))
         return ParseTable.concat(parsed)
 
     def _texts(self) -> pl.Series:
-        texts: list[pl.Series] = []
+        texts = [pl.Series("text", [], dtype=pl.Binary)]
+        self._rows[TEXT] = self._fetched(TEXT, lambda batch: texts.append(decode_texts(batch)))
+        return pl.concat(texts)
 
-        def read(batch: Batch) -> pl.DataFrame:
-            base = sum(map(len, texts))
-            texts.append(decode_texts(batch))
-            return _numbered(keys_of(batch), base)
+    def _fetched(self, kind: str, take: Callable[[Batch], None]) -> pl.DataFrame:
+        """Calls `take` with the records of a kind, batch by batch. Returns the number of the row
+        that belongs to the newest fetch of each key.
+        """
 
-        self._rows[TEXT] = self._fetched(TEXT, read)
-        return pl.concat(texts) if texts else pl.Series("text", [], dtype=pl.Binary)
+        def read(batch: Batch, segments: Numbers) -> pl.DataFrame:
+            take(batch)
+            return pl.DataFrame([keys_of(batch), _of(segments)])
 
-    def _content_rows(self) -> pl.DataFrame:
-        def read(batch: Batch) -> pl.DataFrame:
-            base = sum(known.size for known in self._contents)
-            self._contents.append(batch)
-            return _numbered(keys_of(batch), base)
-
-        return self._fetched(CONTENTS, read)
-
-    def _fetched(self, kind: str, read: Callable[[Batch], pl.DataFrame]) -> pl.DataFrame:
-        """Returns the number of the row that belongs to the newest fetch of each key."""
-        schema = pl.Schema({"key": pl.Binary(), ROW: pl.UInt32(), SEGMENT: pl.UInt16()})
-        rows = concat(self._tables(kind, read, named=True), schema)
+        rows = concat(self._tables(kind, read), _ROWS).with_row_index(ROW)
         if rows["key"].is_duplicated().any():
             own = self._segments.rename({SEGMENT: "own"})
             rows = rows.join(own, on="key", how="left", maintain_order="left").sort(
@@ -203,7 +177,10 @@ class RangeRecords:
 
     def _links(self) -> pl.DataFrame:
         """Reads the links to the URLs of the segments."""
-        read = partial(decode_inlinks, layout=self._inputs.layout)
+
+        def read(batch: Batch, _: Numbers) -> pl.DataFrame:
+            return decode_inlinks(batch, layout=self._inputs.layout)
+
         return concat(self._tables(LINKS, read, only=self.urls()), INLINKS_SCHEMA)
 
     def _links_of(self, keys: pl.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -262,10 +239,8 @@ def _newest(fetches: pl.DataFrame) -> pl.DataFrame:
     return newest.select("key", ROW, SEGMENT)
 
 
-def _numbered(keys: pl.Series, base: int) -> pl.DataFrame:
-    """Adds the numbers of their rows to keys."""
-    rows = pl.Series(ROW, range(base, base + len(keys)), dtype=pl.UInt32)
-    return pl.DataFrame([keys.alias("key"), rows])
+def _of(segments: Numbers) -> pl.Series:
+    return pl.Series(SEGMENT, segments)
 
 
 def _last(rows: pl.DataFrame) -> pl.DataFrame:

@@ -38,7 +38,7 @@ from minutch.work.tables.compression import DEFLATED, Compression, output_compre
 from minutch.work.tables.database import is_partitioned, record_estimate
 from minutch.work.tables.linkfiles import scan_inlinks
 from minutch.work.tables.merge import aligned, key_order
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 
 MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
 PAGES: Final = "pages with inlinks"
@@ -52,14 +52,14 @@ class NewLinks:
     LINKS_SCHEMA.
     """
 
-    read: ReadRows[FileOrSplit]
-    pieces: Sequence[FileOrSplit]
+    read: ReadRows[InputSplit]
+    pieces: Sequence[InputSplit]
 
 
 class _Stored(NamedTuple):
     """A part of a LinkDb, or a stretch of one, and the layout of its records."""
 
-    source: FileOrSplit
+    source: InputSplit
     layout: str
 
 
@@ -132,7 +132,7 @@ def _sources(
     """Yields stored links, LinkDb by LinkDb where they lie, then new ones; or all in one."""
     paths = [path for db in stored for path in db.require_parts()]
     sources: list[Source] = []
-    pieces: list[_Stored | FileOrSplit] = [] if new is None else [*new.pieces]
+    pieces: list[_Stored | InputSplit] = [] if new is None else [*new.pieces]
     if chain.normalizes or not all(is_partitioned(db, engine.parts) for db in stored):
         pieces[:0] = [
             _Stored(source, db.layout) for db in stored for source in engine.splits(db.parts())
@@ -147,7 +147,7 @@ def _sources(
         yield sources
         return
 
-    def read(task: Task, piece: _Stored | FileOrSplit) -> Iterator[pl.DataFrame]:
+    def read(task: Task, piece: _Stored | InputSplit) -> Iterator[pl.DataFrame]:
         if not isinstance(piece, _Stored):
             assert new is not None
             yield from new.read(task, piece)
@@ -162,7 +162,7 @@ def _sources(
 
 
 def _links(
-    layout: str, chain: UrlChain, source: FileOrSplit, counters: Counters
+    layout: str, chain: UrlChain, source: InputSplit, counters: Counters
 ) -> Iterator[pl.DataFrame]:
     """Yields the links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
     for table in scan_inlinks(source, layout):

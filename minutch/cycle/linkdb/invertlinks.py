@@ -24,7 +24,7 @@ from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.success import mark_success
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ def invertlinks(
         return Counters()
     paths = [part for segment in given for part in segment.parts(PARSE_DATA)]
 
-    def read(task: Task, piece: FileOrSplit) -> Iterator[pl.DataFrame]:
+    def read(task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
         for found in scan_links(piece, rules):
             task.counters.merge(found.counters)
             yield found.links

@@ -9,8 +9,9 @@ if there is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from mmap import mmap
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ import polars as pl
 from minutch.cycle.linkdb.rules import Hosts, LinkRules
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, keys_of
-from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.job import Counters
 from minutch.kernels import inlinks as kernels
 from minutch.kernels.arrow import from_series, to_series
@@ -30,8 +30,7 @@ from minutch.records.links.columns import decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.linkfiles import LINKS_SPAN
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spannedfile import Span, SpannedFile
-from minutch.work.tables.spans import FileOrSplit, opened_at
+from minutch.work.tables.spans import FileSpan, InputSplit, places_of, spans_together
 from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME
 
 _RECORD_ROOM: Final = 1 << 20
@@ -63,33 +62,37 @@ class Links(NamedTuple):
     left_out: int
 
 
-def scan_links(piece: FileOrSplit, rules: LinkRules) -> Iterator[Found]:
-    """Yields the links of a parse_data part that count, in its order, by all cores. Raises
+def scan_links(split: InputSplit, rules: LinkRules) -> Iterator[Found]:
+    """Yields the links of parse_data parts that count, in their order, by all cores. Raises
     FormatError.
     """
-    plain, spans = opened_at(piece, ParseData.class_name, span_size=LINKS_SPAN)
-    streams = (
-        SpannedFile(plain.path, span_size=LINKS_SPAN, stored=True)
-        if plain.compression == RECORD
-        else None
-    )
 
-    def read(span: Span) -> list[Found]:
-        batch = None if streams is None else streams.batch(span)
-        links = None if batch is None else inflated_links(batch, rules.unwanted)
-        if batch is not None and links is not None:
-            counters = Counters()
-            return [Found(rules.choose(*links, counters), batch.size, counters)]
-        return [_found(batch) for batch in plain.batches(span)]
+    def read(group: Sequence[FileSpan]) -> list[Found]:
+        full = [(file, span) for _, file, span in group if span and span.start < span.end]
+        streams = (file.streams(span) for file, span in full)
+        known = [batch for batch in streams if batch is not None]
+        if known and len(known) == len(full):
+            batch = Batch.joined(known)
+            links = inflated_links(batch, rules.unwanted)
+            if links is not None:
+                counters = Counters()
+                return [Found(rules.choose(*links, counters), batch.size, counters)]
+        return [
+            found(file.path, batch)
+            for _, file, span in group
+            if span is not None
+            for batch in file.batches(span)
+        ]
 
-    def _found(batch: Batch) -> Found:
+    def found(path: Path, batch: Batch) -> Found:
         counters = Counters()
         try:
             return Found(rules.apply(decode_outlinks(batch), counters), batch.size, counters)
         except FormatError as exc:
-            raise exc.within(plain.path) from exc
+            raise exc.within(path) from exc
 
-    for several in ordered(read, spans, leave=True):
+    groups = spans_together(places_of(split), ParseData.class_name, span_size=LINKS_SPAN)
+    for several in ordered(read, groups, leave=True):
         yield from several
 
 

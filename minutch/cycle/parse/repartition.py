@@ -17,13 +17,13 @@ from minutch.cycle.segment.store import CONTENT, LAYOUTS
 from minutch.cycle.segment.storedrecords import RawRecord
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.work.engine import Partition, Task
-from minutch.work.tables.spans import FileOrSplit, scan
+from minutch.work.tables.spans import InputSplit, scan
 
 PAGES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "value": pl.Binary()})
 """URLs, and serialized Contents as zlib streams."""
 
 
-def stored_pages(task: Task, place: FileOrSplit) -> Iterator[pl.DataFrame]:
+def stored_pages(task: Task, place: InputSplit) -> Iterator[pl.DataFrame]:
     """Yields the pages of a place, in tables of PAGES_SCHEMA. Raises FormatError."""
     return scan(place, LAYOUTS[CONTENT].value_class, _decode, stored=True)
 

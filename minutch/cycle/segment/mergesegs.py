@@ -56,6 +56,7 @@ from minutch.cycle.segment.store import (
 )
 from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
+from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.hadoop.formats.writables import Writable, lookup
@@ -70,7 +71,7 @@ from minutch.terminal import counted
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spans import scan_all
+from minutch.work.tables.spans import Numbers, scan_numbered
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
@@ -268,12 +269,22 @@ def fetch_times(segments: Sequence[Segment]) -> dict[str, int]:
     """Returns when each segment was fetched, by its path: the time of its last fetch (ms); 0
     without one.
     """
-    found = {}
-    for segment in segments:
-        parts = segment.parts(CRAWL_FETCH) if segment.has(CRAWL_FETCH) else []
-        tables = scan_all(parts, CrawlDatum.class_name, decode_packed)
-        times = [pl.Series([0]), *(table.filter(is_fetch())["fetch_time"] for table in tables)]
-        found[str(segment.path)] = int(pl.concat(times).to_numpy().max())
+    found = {str(segment.path): 0 for segment in segments}
+    parts = [
+        (str(segment.path), part)
+        for segment in segments
+        if segment.has(CRAWL_FETCH)
+        for part in segment.parts(CRAWL_FETCH)
+    ]
+
+    def times(batch: Batch, numbers: Numbers) -> pl.DataFrame:
+        table = decode_packed(batch).with_columns(of=pl.Series(numbers))
+        return table.filter(is_fetch()).group_by("of").agg(pl.col("fetch_time").max())
+
+    for table in scan_numbered([part for _, part in parts], CrawlDatum.class_name, times):
+        for number, time in table.iter_rows():
+            path, _ = parts[number]
+            found[path] = max(found[path], time)
     return found
 
 

@@ -18,7 +18,7 @@ from typing import Final, Self
 import numpy as np
 import polars as pl
 
-from minutch.cycle.segment.mergerules import MERGE_SCHEMA
+from minutch.cycle.segment.mergerules import MERGE_SCHEMA, together
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, places, string_column
 from minutch.hadoop.formats.sequencefile import RECORD
@@ -40,6 +40,8 @@ READ: Final = "records read"
 ENTRIES: Final = "crawldb"
 """What `Streams.ranges` has the entries of a CrawlDb under."""
 LEAST_SPAN: Final = 1 << 18
+RankedFile = tuple[int, Path]
+"""The rank of a segment, and a part of it."""
 
 
 class Streams:
@@ -118,21 +120,33 @@ class Streams:
     def _streams(self, folder: str) -> list[Iterator[pl.DataFrame]]:
         if folder in self._sorted:
             return [self._sorted[folder].sorted(0)]
-        found = [
-            self._read(part, folder, rank)
-            for rank, segment in self._segments
-            for part in self._files(segment, folder)
-        ]
+        found = [self._side_by_side(files, folder) for files in self._ranked_files(folder)]
         return found or [iter([empty(MERGE_SCHEMA)])]
+
+    def _side_by_side(self, files: Sequence[RankedFile], folder: str) -> Iterator[pl.DataFrame]:
+        """Returns sorted files as one stream: small ones together are one table."""
+        frames = self._read(files, folder)
+        return frames if len(files) == 1 else iter([together([*frames])])
 
     def _shuffled(self, folder: str, stack: ExitStack) -> Shuffle:
         budget = self._budget // len(self._compressions)
         shuffle = stack.enter_context(Shuffle(1, MERGE_SCHEMA, budget=budget, spill=self._spill))
-        for rank, segment in self._segments:
-            for part in self._files(segment, folder):
-                for frame in self._read(part, folder, rank):
-                    shuffle.add(frame)
+        for files in self._ranked_files(folder):
+            for frame in self._read(files, folder):
+                shuffle.add(frame)
         return shuffle
+
+    def _ranked_files(self, folder: str) -> Iterator[list[RankedFile]]:
+        """Yields the parts of a folder, newest first, small ones together: as many as are in memory
+        at a time of a large one.
+        """
+        found = (
+            ((rank, part), data_file(part).stat().st_size)
+            for rank, segment in self._segments
+            for part in self._files(segment, folder)
+        )
+        for group in spans.combined(found, self._span):
+            yield [file for file, _ in group]
 
     def _files(self, segment: Segment, folder: str) -> list[Path]:
         """Returns the parts of a folder that have wanted records."""
@@ -142,25 +156,33 @@ class Streams:
         is_ours = are_partitions([data_file(path) for path in found], self._of)
         return found[self._parts.start : self._parts.stop] if is_ours else found
 
-    def _read(self, path: Path, folder: str, rank: int) -> Iterator[pl.DataFrame]:
+    def _read(self, files: Sequence[RankedFile], folder: str) -> Iterator[pl.DataFrame]:
         value_class = LAYOUTS[folder].value_class
-        if value_class == CrawlDatum.class_name:
-            frames = spans.scan(
-                path, value_class, crawldatum_columns.decode_packed, span_size=self._span
-            )
-        else:
-            stored = self._compressions[folder] == RECORD
-            frames = spans.scan(path, value_class, _decode, span_size=self._span, stored=stored)
+        is_datum = value_class == CrawlDatum.class_name
+        decode_values = crawldatum_columns.decode_packed if is_datum else _decode
+        ranks = np.array([rank for rank, _ in files], np.uint32)
+
+        def decode(batch: Batch, numbers: spans.Numbers) -> pl.DataFrame:
+            return _ranked(decode_values(batch), ranks[numbers])
+
+        frames = spans.scan_numbered(
+            [path for _, path in files],
+            value_class,
+            decode,
+            span_size=self._span,
+            stored=not is_datum and self._compressions[folder] == RECORD,
+        )
         for frame in frames:
             counters = Counters({READ: 0})
-            yield self._ruled(_ranked(frame, rank), counters)
+            yield self._ruled(frame, counters)
             with self._lock:
                 self.counters.merge(counters)
 
     def _read_entries(self, path: Path) -> Iterator[pl.DataFrame]:
         decode = crawldatum_columns.decode_packed
         for frame in spans.scan(path, CrawlDatum.class_name, decode, span_size=self._span):
-            yield _ranked(frame.filter(self._are_wanted(frame["key"])), 0)
+            mine = frame.filter(self._are_wanted(frame["key"]))
+            yield _ranked(mine, np.zeros(len(mine), np.uint32))
 
     def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         """Returns the wanted records of a table, under their URLs. They are counted under their old
@@ -188,10 +210,8 @@ class Streams:
         return frame.with_columns(key=keys).filter(urls.is_not_null())
 
 
-def _ranked(frame: pl.DataFrame, rank: int) -> pl.DataFrame:
-    return frame.select(
-        "key", pl.lit(rank, pl.UInt32).alias("rank"), "status", time="fetch_time", value="value"
-    )
+def _ranked(frame: pl.DataFrame, ranks: spans.Numbers) -> pl.DataFrame:
+    return frame.select("key", pl.Series("rank", ranks), "status", time="fetch_time", value="value")
 
 
 def _decode(batch: Batch) -> pl.DataFrame:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from minutch.work.tables.merge import Rows
     from minutch.work.tables.rankwindow import Ranks
     from minutch.work.tables.shuffle import Shuffle
-    from minutch.work.tables.spans import FileOrSplit
+    from minutch.work.tables.spans import InputSplit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -232,8 +232,10 @@ class Engine(Protocol):
         handler may call it.
         """
 
-    def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
-        """Part files as pieces for `map` and `shuffle`, in their order."""
+    def splits(self, paths: Iterable[Path]) -> list[InputSplit]:
+        """Part files as pieces for `map` and `shuffle`, in their order; small ones together in
+        one.
+        """
 
     def map(
         self,

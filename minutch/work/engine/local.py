@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from minutch.hadoop.stores import is_local
 from minutch.job import Counters, Progress
 from minutch.work.engine.interface import (
     Partition,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from minutch.work.tables.shuffle import Shuffle
-    from minutch.work.tables.spans import FileOrSplit
+    from minutch.work.tables.spans import InputSplit
 
 _SHARE: Final = 4
 """Share of the memory (1/4) for the rows of a selection."""
@@ -74,9 +75,21 @@ class LocalEngine:
     def cancel(self) -> None:
         """Does nothing: all runs in this process."""
 
-    def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
-        """Returns whole files: each is read by all cores."""
-        return list(paths)
+    def splits(self, paths: Iterable[Path]) -> list[InputSplit]:
+        """Returns whole files: each is read by all cores. Those that are far away are not asked for
+        their sizes.
+        """
+        from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
+        from minutch.work.tables.spans import CombineFileSplit, combined
+
+        sized = (
+            (path, data_file(path).stat().st_size if is_local(path) else SPAN_SIZE)
+            for path in paths
+        )
+        return [
+            CombineFileSplit.of(files) if len(files) > 1 else files[0][0]
+            for files in combined(sized, SPAN_SIZE)
+        ]
 
     def map(
         self,

@@ -73,7 +73,7 @@ from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
 from minutch.work.tables.rankwindow import LAST as LAST_RANK
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
-from minutch.work.tables.spans import FileOrSplit, FileSplit
+from minutch.work.tables.spans import CombineFileSplit, FileSplit, InputSplit, combined
 from minutch.work.tables.workfolders import remove
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
@@ -154,16 +154,20 @@ class SparkEngine:
         """All jobs of this process."""
         self._context.cancelAllJobs()
 
-    def splits(self, paths: Iterable[Path]) -> list[FileOrSplit]:
-        """Returns stretches of the files, several for each core."""
+    def splits(self, paths: Iterable[Path]) -> list[InputSplit]:
+        """Returns stretches of the files, several for each core, or several small files."""
         sizes = [(path, data_file(path).stat().st_size) for path in paths]
         fair = sum(size for _, size in sizes) // (2 * self.tasks)
         size = max(1, min(self._split_size, max(SPAN_SIZE, fair)))
-        return [
-            FileSplit(path, start, start + size)
-            for path, end in sizes
-            for start in range(0, max(end, 1), size)
-        ]
+        found: list[InputSplit] = []
+        for files in combined(sizes, size):
+            [(path, end), *more] = files
+            if more:
+                found.append(CombineFileSplit.of(files))
+            else:
+                starts = range(0, max(end, 1), size)
+                found += [FileSplit(path, start, start + size) for start in starts]
+        return found
 
     def map(
         self,

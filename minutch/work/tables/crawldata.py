@@ -18,7 +18,7 @@ from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.frame import concat
 from minutch.work.tables.spannedfile import SPAN_SIZE, SpannedFile, data_file
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.writer import TableWriter
 
 CRAWL_DATUM = CrawlDatum.class_name
@@ -27,7 +27,7 @@ _STRETCH = 1 << 20
 
 
 def scan(
-    path: FileOrSplit, *, threads: int = 0, span_size: int = SPAN_SIZE
+    path: InputSplit, *, threads: int = 0, span_size: int = SPAN_SIZE
 ) -> Iterator[pl.DataFrame]:
     """Returns the records of the file or MapFile at `path`, in its order, in tables of
     CRAWLDB_SCHEMA; see `spans.scan`.

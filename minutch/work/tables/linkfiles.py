@@ -20,14 +20,14 @@ from minutch.records.links.linksets import LinkSets
 from minutch.records.parsedata import ParseData
 from minutch.work.tables import spans
 from minutch.work.tables.spannedfile import SPAN_SIZE
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.writer import TableWriter
 
 LINKS_SPAN = SPAN_SIZE // 4
 """Bytes of a compressed file that are read at a time: they grow by inflating."""
 
 
-def scan_inlinks(path: FileOrSplit, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_inlinks(path: InputSplit, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """Returns the links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is
     spread over two tables.
 
@@ -38,14 +38,14 @@ def scan_inlinks(path: FileOrSplit, layout: str, *, threads: int = 0) -> Iterato
     return spans.scan(path, Inlinks.class_name, decode, threads=threads, span_size=LINKS_SPAN)
 
 
-def scan_outlinks(path: FileOrSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_outlinks(path: InputSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """Returns the outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
     return spans.scan(
         path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN
     )
 
 
-def scan_all_outlinks(paths: Iterable[FileOrSplit]) -> Iterator[pl.DataFrame]:
+def scan_all_outlinks(paths: Iterable[Path]) -> Iterator[pl.DataFrame]:
     """Returns the outlinks of several parse_data parts as `scan_outlinks` does, with the numbers of
     the parts as `of`.
     """

@@ -28,14 +28,14 @@ from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.work.tables import spans
 from minutch.work.tables.crawldata import CRAWL_DATUM
-from minutch.work.tables.spans import FileOrSplit
+from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.writer import TableWriter
 
 _KEPT = [name for name in PACKED_SCHEMA if name != "value"]
 _FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"}
 
 
-def scan_packed(path: FileOrSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_packed(path: InputSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
     """Scans like `crawldata.scan`, in tables of PACKED_SCHEMA."""
     return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode_packed, threads=threads)
 

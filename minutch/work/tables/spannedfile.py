@@ -221,6 +221,13 @@ class SpannedFile:
         found = self._find(span, wanted=wanted)
         return chosen(self._read(span), wanted) if found is None else found
 
+    def streams(self, span: Span) -> Batch | None:
+        """Returns the records of a span, each value as the zlib stream that it is in the file; None
+        if it is none there, or something looks wrong.
+        """
+        stretch = self.stretch(span) if self.has_streams else None
+        return None if stretch is None else find_plain(stretch)
+
     def _key(self, key: bytes) -> bytes:
         try:
             return DataInput(key).read_text_bytes()

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.ma  # Polars asks for it; imported by two threads at a time it calls itself (NumPy 2.4)
 import numpy.typing as npt
 
 from minutch.errors import FormatError
@@ -38,7 +39,8 @@ T = TypeVar("T")
 
 Decode = Callable[[Batch], "pl.DataFrame"]
 Numbers = npt.NDArray[np.uint32]
-
+DecodeNumbered = Callable[[Batch, Numbers], "pl.DataFrame"]
+"""Decodes a batch; it also gets the number of each record's file."""
 
 ReadSpan = Callable[["SpannedFile", Span], Iterable[T]]
 """Reads a stretch of a file, in one piece or in several."""
@@ -56,12 +58,40 @@ class FileSplit(NamedTuple):
     end: int
 
 
-FileOrSplit = Path | FileSplit
-"""A file or MapFile, or a piece of one."""
+class CombineFileSplit(NamedTuple):
+    """Small files, one after the other, which one task reads, and tables of which are made
+    together.
+
+    Source: org.apache.hadoop.mapreduce.lib.input.CombineFileSplit.
+    """
+
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, files: Iterable[tuple[Path, int]]) -> CombineFileSplit:
+        """Returns the split of these files, whose sizes nobody needs to know any more."""
+        return cls(tuple(path for path, _ in files))
+
+
+InputSplit = Path | FileSplit | CombineFileSplit
+"""A file or MapFile, a piece of one, or several small ones."""
+
+
+def places_of(split: InputSplit) -> Sequence[Path | FileSplit]:
+    """Returns the files of a split, or the piece of one that it is."""
+    return split.paths if isinstance(split, CombineFileSplit) else [split]
+
+
+class FileSpan(NamedTuple):
+    """A span of a file, by its number among those that are read; None if it has none."""
+
+    number: int
+    file: SpannedFile
+    span: Span | None
 
 
 def scan(
-    path: FileOrSplit,
+    split: InputSplit,
     value_class: str,
     decode: Decode,
     *,
@@ -69,20 +99,21 @@ def scan(
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """Returns the records of the file or MapFile at `path`, in its order, in tables (at least one).
+    """Returns the records of a split, in its order, in tables (at least one).
 
-    A table holds the records of about `span_size` bytes of the file. `threads` decode ahead (0 =
-    one per core). `stored` leaves each value as the zlib stream that it is in the file, or makes
-    one of it. Raises FormatError: damage, or other classes than <Text, value_class>.
+    A table holds the records of about `span_size` bytes of a file, or of several small files.
+    `threads` decode ahead (0 = one per core). `stored` leaves each value as the zlib stream that it
+    is in the file, or makes one of it. Raises FormatError: damage, or other classes than <Text,
+    value_class>.
     """
-    pieces = [
-        *_spans_of(path, value_class, span_size, stored)
+    groups = [
+        *spans_together(places_of(split), value_class, span_size=span_size, stored=stored)
     ]  # opened at once, not when the first table is taken
-    return read_all(pieces, batchwise(decode), threads)
+    return _read_groups(groups, lambda batch, _: decode(batch), threads)
 
 
 def scan_all(
-    paths: Iterable[FileOrSplit],
+    paths: Iterable[Path],
     value_class: str,
     decode: Decode,
     *,
@@ -90,101 +121,120 @@ def scan_all(
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """Returns the records of several files, one after the other, as `scan` reads them, those of
-    small files in one table.
+    """Returns the records of any number of files, one after the other, as `scan` reads them. They
+    are opened as it comes to them.
     """
-    return scan_numbered(
-        paths,
-        value_class,
-        lambda batch, _: decode(batch),
-        threads=threads,
-        span_size=span_size,
-        stored=stored,
-    )
+    groups = spans_together(paths, value_class, span_size=span_size, stored=stored)
+    return _read_groups(groups, lambda batch, _: decode(batch), threads)
 
 
 def scan_numbered(
-    paths: Iterable[FileOrSplit],
+    paths: Iterable[Path],
     value_class: str,
-    decode: Callable[[Batch, Numbers], pl.DataFrame],
+    decode: DecodeNumbered,
     *,
     threads: int = 0,
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """Like `scan_all`; `decode` also gets the number of each record's file among `paths`."""
-
-    def read(group: Sequence[tuple[int, SpannedFile, Span | None]]) -> Iterator[pl.DataFrame]:
-        waiting: list[tuple[int, SpannedFile, Batch]] = []
-        room = _TOGETHER
-        for number, file, span in group:
-            for batch in [Batch.of([], [])] if span is None else file.batches(span):
-                size = len(batch.keys) + len(batch.values)  # little may unpack to much
-                if waiting and size > room:
-                    yield _decoded(waiting, decode)
-                    waiting, room = [], _TOGETHER
-                waiting.append((number, file, batch))
-                room -= size
-        if waiting:
-            yield _decoded(waiting, decode)
-
-    pieces = (
-        (number, *piece)
-        for number, path in enumerate(paths)
-        for piece in _spans_of(path, value_class, span_size, stored)
-    )
-    return read_all(((group,) for group in _together(pieces)), read, threads)
+    groups = spans_together(paths, value_class, span_size=span_size, stored=stored)
+    return _read_groups(groups, decode, threads)
 
 
-def _together(
-    pieces: Iterable[tuple[int, SpannedFile, Span | None]],
-) -> Iterator[list[tuple[int, SpannedFile, Span | None]]]:
-    """Yields the pieces in groups of about _TOGETHER bytes, or of one larger piece: what a table
-    costs, small files have together.
+def _read_groups(
+    groups: Iterable[Sequence[FileSpan]], decode: DecodeNumbered, threads: int
+) -> Iterator[pl.DataFrame]:
+    def read(*group: FileSpan) -> Iterator[pl.DataFrame]:
+        return decoded(
+            (
+                (number, file.path, batch)
+                for number, file, span in group
+                for batch in ([Batch.of([], [])] if span is None else file.batches(span))
+            ),
+            decode,
+        )
+
+    return read_all(map(tuple, groups), read, threads)
+
+
+def decoded(
+    found: Iterable[tuple[int, Path | None, Batch]], decode: DecodeNumbered
+) -> Iterator[pl.DataFrame]:
+    """Decodes batches, each with the number and the path of its file, small ones together. Raises
+    FormatError with the path.
     """
-    group: list[tuple[int, SpannedFile, Span | None]] = []
-    room = _TOGETHER
-    for piece in pieces:
-        span = piece[2]
-        size = 0 if span is None else span.end - span.start
+    for group in _grouped(
+        found,
+        lambda one: len(one[2].keys) + len(one[2].values),  # little may unpack to much
+    ):
+        yield _decoded(group, decode)
+
+
+def spans_together(
+    places: Iterable[Path | FileSplit],
+    value_class: str,
+    *,
+    span_size: int = SPAN_SIZE,
+    stored: bool = False,
+) -> Iterator[list[FileSpan]]:
+    """Yields the spans of files, one after the other, in groups of about _TOGETHER bytes, or of one
+    larger span: what a table costs, small files have together. Raises FormatError.
+    """
+    found = (
+        FileSpan(number, file, span)
+        for number, place in enumerate(places)
+        for file, spans in [opened_at(place, value_class, span_size=span_size, stored=stored)]
+        for span in [*spans, *([] if spans else [None])]
+    )
+    return _grouped(
+        found,
+        lambda one: 0 if one.span is None else one.span.end - one.span.start,
+        min(_TOGETHER, span_size),
+    )
+
+
+def combined(files: Iterable[tuple[T, int]], room: int) -> Iterator[list[tuple[T, int]]]:
+    """Yields files (or whatever stands for them), with their sizes, in groups of at most `room`
+    bytes, or of one larger file.
+    """
+    return _grouped(files, lambda file: file[1], room)
+
+
+def _grouped(
+    items: Iterable[T], size_of: Callable[[T], int], most: int = _TOGETHER
+) -> Iterator[list[T]]:
+    group: list[T] = []
+    room = most
+    for item in items:
+        size = size_of(item)
         if group and size > room:
             yield group
-            group, room = [], _TOGETHER
-        group.append(piece)
+            group, room = [], most
+        group.append(item)
         room -= size
     if group:
         yield group
 
 
 def _decoded(
-    found: Sequence[tuple[int, SpannedFile, Batch]],
-    decode: Callable[[Batch, Numbers], pl.DataFrame],
+    found: Sequence[tuple[int, Path | None, Batch]], decode: DecodeNumbered
 ) -> pl.DataFrame:
-    """Decodes batches of some files together. Raises FormatError with the name of the file."""
     numbers = np.array([number for number, _, _ in found], np.uint32)
     batches = [batch for _, _, batch in found]
     try:
         return decode(Batch.joined(batches), numbers.repeat([batch.size for batch in batches]))
     except FormatError:
-        for number, file, batch in found:
+        for number, path, batch in found:
             try:
                 decode(batch, np.full(batch.size, number, np.uint32))
             except FormatError as exc:
-                raise exc.within(file.path) from exc
+                raise (exc if path is None else exc.within(path)) from exc
         raise
 
 
-def _spans_of(
-    place: FileOrSplit, value_class: str, span_size: int, stored: bool
-) -> Iterator[tuple[SpannedFile, Span | None]]:
-    """Yields the spans of a place; None if there are none."""
-    file, spans = opened_at(place, value_class, span_size=span_size, stored=stored)
-    found: list[Span | None] = [*spans] or [None]
-    yield from ((file, span) for span in found)
-
-
 def opened_at(
-    place: FileOrSplit, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
+    place: Path | FileSplit, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
 ) -> tuple[SpannedFile, list[Span]]:
     """Opens a place like `opened`, with its spans."""
     if not isinstance(place, FileSplit):

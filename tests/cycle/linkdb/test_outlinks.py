@@ -25,6 +25,7 @@ from minutch.job import Counters
 from minutch.records.links import Outlink
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.linkfiles import scan_outlinks
+from minutch.work.tables.spans import CombineFileSplit
 
 URLS = (
     *(
@@ -114,6 +115,23 @@ def test_links_are_those_of_the_plain_way(
     expected, counters = both_ways(path, rules_for(**properties))[1]
     assert pl.concat(tables).equals(expected)
     assert counted == counters
+
+
+def test_links_of_small_parts_come_together(tmp_path: Path) -> None:
+    """In the order of the parts, however each of them is compressed."""
+    random, paths = Random(3), []
+    for number, compression in enumerate(("RECORD", "RECORD", "BLOCK", "NONE", "RECORD")):
+        pages = [page(random, 4, usual=number != 4) for _ in range(9 * (number != 1))]
+        paths.append(written(tmp_path / str(number), pages, compression))
+    rules = rules_for()
+    for some in (paths, paths[:2]):
+        found = [*outlinks.scan_links(CombineFileSplit(tuple(some)), rules)]
+        expected = [each for path in some for each in outlinks.scan_links(path, rules)]
+        assert pl.concat(one.links for one in found).equals(
+            pl.concat(one.links for one in expected)
+        )
+        assert sum(one.pages for one in found) == sum(one.pages for one in expected)
+    assert len(found) == 1
 
 
 def test_room_grows_with_the_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
