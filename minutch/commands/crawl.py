@@ -22,25 +22,30 @@ from tempfile import TemporaryDirectory
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.conf import NEW_CRAWLS, Configuration
+from minutch.conf.crawlfolder import is_a_crawl
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.screen import Screen
+from minutch.cycle.crawl.seedhosts import failed_seeds, with_schemes
 from minutch.cycle.crawl.wishes import Wishes
 from minutch.cycle.crawldb.nearduplicates import MOST_BITS
 from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.watch import Watch
-from minutch.errors import UrlError
+from minutch.errors import MinutchError, UrlError
 from minutch.hadoop.stores import as_path
 from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext, set_up_process
+from minutch.processwide import command_line
+from minutch.urls.domains import suffix_of
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
        crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
        crawl [options] <url>... | <seed_file> [<crawl_dir>] [<num_rounds>]
 
   <url>           crawl these sites, until nothing is due, in a folder with the name of the first;
-                  links to other domains are left out (db.ignore.external.links); the folder's
-                  conf/nutch-site.xml keeps what is set here, for all commands on it
+                  without a scheme by https, or else by http; links to other domains are left out
+                  (db.ignore.external.links); the folder's conf/nutch-site.xml keeps what is set
+                  here, for all commands on it
   <seed_dir>      file or folder with URLs, one per line; may be left out once the crawl has begun
   <crawl_dir>     where crawldb, linkdb and segments are (made if missing)
   <num_rounds>    rounds of generate, fetch, parse, updatedb, invertlinks and dedup; \
@@ -82,6 +87,11 @@ so many bits
                                     take the sitemaps of the HostDb's hosts: in no, every, the \
 first round (never)"""
 
+_WITHOUT_SCHEME = re.compile(
+    r"((?P<name>(?:[\w-]+\.)+(?:xn--[\w-]+|[^\W\d_]{2,})|localhost)|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\])"
+    r"(?P<port>:\d{1,5})?(?:[/?].*)?"
+)
+"""A URL without its scheme: a host, perhaps a port, a path, a query."""
 _OF_A_SITE = ("--depth", "--include", "--exclude", "--delay", "--agent")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -131,6 +141,7 @@ def run(args: list[str], context: JobContext) -> int:
             conf, told = _wished(wishes, crawl_dir, context)
             set_up_process(conf)
             context, options = replace(context, conf=conf), replace(options, remembered=told)
+            wishes = replace(wishes, urls=with_schemes(crawl_dir, wishes.urls, context))
             if options.seeds is None:
                 options = replace(options, seeds=stack.enter_context(_seed_file(wishes.urls)))
         serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
@@ -141,7 +152,23 @@ def run(args: list[str], context: JobContext) -> int:
             crawling = replace(context, watch=watch)
         crawled = crawl(crawl_dir, options, context=crawling, serving=serving)
     context.reports.update(crawled.by_step)
+    if wishes is not None:
+        _say_failures(crawl_dir, wishes.urls, context)
     return 0
+
+
+def _say_failures(crawl_dir: Path, urls: Sequence[str], context: JobContext) -> None:
+    """Says which seeds could not be had, and why. Raises MinutchError if that is all of them."""
+    failed = failed_seeds(crawl_dir, urls, context.conf)
+    said = [f"{url}: {why}" for url, why in failed.items()]
+    if len(failed) < len(set(urls)):
+        for line in said:
+            context.print(f"  seed not fetched: {line}")
+        return
+    asked = f"{shlex.quote(next(iter(failed)))} {shlex.quote(str(crawl_dir))}"
+    raise MinutchError(
+        f"no seed was fetched: {'; '.join(said)}", hint=command_line(f"explain {asked}")
+    )
 
 
 def _wished(
@@ -230,7 +257,7 @@ def parse_options(args: Sequence[str]) -> tuple[Path, CrawlOptions, Wishes | Non
 def _wishes(arguments: Arguments) -> Wishes | None:
     """Returns what is wished of a site: where the first word is a URL, or a file of URLs."""
     words = arguments.positional
-    urls = list(takewhile(_is_url, words))
+    urls = [] if arguments["-s"] else list(takewhile(_is_url, words))
     if not (urls or _is_number(words[-1])) and len(words) < 3 and as_path(words[0]).is_file():
         urls = [url for frame in read_seeds(as_path(words[0])) for url in frame["url"]]
         if not urls:
@@ -266,8 +293,16 @@ def _places(arguments: Arguments, wishes: Wishes) -> tuple[list[str], str, str]:
 
 
 def _is_url(word: str) -> bool:
-    """Tells a page from a folder of another file system."""
-    return re.match(r"(https?|ftp)://", word, re.IGNORECASE) is not None
+    """Tells a page from a folder, also of another file system: by its scheme, or by its host if no
+    file has that name but the folder of a crawl, which the host may have given it.
+    """
+    if re.match(r"(https?|ftp)://", word, re.IGNORECASE):
+        return True
+    match = _WITHOUT_SCHEME.fullmatch(word)
+    if match is None or (Path(word).exists() and not is_a_crawl(Path(word))):
+        return False
+    is_named = match["port"] or not match["name"] or match["name"].lower() == "localhost"
+    return bool(is_named) or suffix_of(match["name"].lower()) is not None
 
 
 def _is_number(text: str) -> bool:

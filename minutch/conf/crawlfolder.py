@@ -49,11 +49,14 @@ def conf_of(words: Iterable[str]) -> Path | None:
 def is_remembering(folder: Path) -> bool:
     """Tells whether a folder is a crawl's that has a configuration of its own."""
     try:
-        return (folder / CONF / SITE).is_file() and any(
-            (folder / name).exists() for name in _OF_A_CRAWL
-        )
+        return (folder / CONF / SITE).is_file() and is_a_crawl(folder)
     except OSError:  # such as a name that is too long: the word is no path
         return False
+
+
+def is_a_crawl(folder: Path) -> bool:
+    """Tells whether a folder is a crawl's."""
+    return any((folder / name).exists() for name in _OF_A_CRAWL)
 
 
 def names_code(name: str) -> bool:

@@ -120,6 +120,7 @@ KINDS: Final[dict[str, Kind]] = {
     "minutch.browser.memory.max": SIZE,
     "minutch.engine": one_of("local", "spark"),
     "minutch.memory": SIZE,
+    "parse.js.strings": one_of("all", "urls"),
     "parser.caching.forbidden.policy": one_of("content", "none", "all"),
     "parser.html.impl": one_of("neko", "tagsoup", ignore_case=True),
     "parser.sandbox.allow": some_of("network", "files", "processes"),

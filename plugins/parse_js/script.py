@@ -2,7 +2,9 @@
 
 A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts,
 event attributes and `javascript:` links are searched, and what is found stands before the page's
-other links. Source: org.apache.nutch.parse.js.JSParseFilter.
+other links. With parse.js.strings=urls a string has to begin as a URL or a path does, and URLs in
+comments count, too: `text/html` and `lodash.debounce` are no pages. Source:
+org.apache.nutch.parse.js.JSParseFilter.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
 from minutch.records.content import Content
@@ -20,16 +23,22 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS, ParseStatus
 from minutch.urls.resolve import Resolver
 
+from ..lib_html.linkvalues import in_text, is_likely
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
 MAX_TITLE = 80
 _STRING = re.compile(r"(\\{0,8}[\"'])([^\s\"']+?)\1")
 _SEPARATOR = re.compile(r"[/.]")
+_TEMPLATE = re.compile(r"[][{}|^`$\\*]")
+"""What stands in patterns, and in strings that scripts make URLs of, and not in URLs."""
 
 
-def script_links(script: str, base: str) -> list[Outlink]:
-    """Returns the links in a script; `base` is the URL that relative ones belong to."""
+def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Outlink]:
+    """Returns the links in a script; `base` is the URL that relative ones belong to. `only_urls`:
+    strings count that are URLs or paths, and URLs wherever they stand.
+    """
     try:
         resolver = Resolver(base)
     except UrlError:
@@ -37,14 +46,26 @@ def script_links(script: str, base: str) -> list[Outlink]:
     links = []
     for match in _STRING.finditer(script):
         target = match[2]
-        if not _SEPARATOR.search(target, 1, len(target) - 1):
+        counts = (
+            is_likely(target) and not _TEMPLATE.search(target)
+            if only_urls
+            else _SEPARATOR.search(target, 1, len(target) - 1)
+        )
+        if not counts:
             continue
         try:
             url = f"http://{target}" if target.startswith("www.") else resolver.resolve(target)
         except UrlError:
             continue
         links.append(Outlink(url.replace("&amp;", "&")))
+    if only_urls:
+        had = {link.to_url for link in links}
+        links += [Outlink(url) for url in dict.fromkeys(in_text(script)) if url not in had]
     return links
+
+
+def _only_urls(conf: Configuration) -> bool:
+    return conf.get_word("parse.js.strings", "all") == "urls"
 
 
 class JSParser(Parser):
@@ -53,7 +74,7 @@ class JSParser(Parser):
     def get_parse(self, content: Content) -> ParseResult:
         script = content.content.decode("utf-8", "replace")
         title = script.split("\n", 1)[0][:MAX_TITLE]
-        links = script_links(script, content.url)
+        links = script_links(script, content.url, only_urls=_only_urls(self.conf))
         data = ParseData(ParseStatus(SUCCESS), title, links, content.metadata, Metadata())
         return ParseResult.of(content.url, Parse(script, data))
 
@@ -68,8 +89,11 @@ class JSParseFilter(HtmlParseFilter):
         metatags: HTMLMetaTags,
         document: LexborHTMLParser,
     ) -> ParseResult:
+        only = _only_urls(self.conf)
         found = [
-            link for script in _scripts(document) for link in script_links(script, content.base)
+            link
+            for script in _scripts(document)
+            for link in script_links(script, content.base, only_urls=only)
         ]
         data = result[content.url].data
         data.outlinks = [*found, *data.outlinks]

@@ -307,6 +307,19 @@ class TestScripts:
             "http://www.w.org/z",
         ]
 
+    def test_only_strings_that_are_urls(self) -> None:
+        script = """a('/x'); b('../y.html'); c('http://o.org/z'); d('//o.org/w');
+            // http://o.org/in-words.
+            e('text/html'); f('lodash.js'); g('/[a-z]*/b'); h('/${id}/c'); i('/u/{id}'); j('/')"""
+        conf = configuration("parse-js|parse-html", parse_js_strings="urls")
+        assert [url for url, _ in links(parse(script, conf, "text/javascript"))] == [
+            "http://example.org/x",
+            "http://example.org/y.html",
+            "http://o.org/z",
+            "http://o.org/w",
+            "http://o.org/in-words",
+        ]
+
     def test_within_a_page(self) -> None:
         page = """<body onload="go('on/load')"><script>x('in/script')</script>
         <a href="javascript:open('in/href')">j</a><a href="plain.html">p</a>"""

@@ -8,6 +8,7 @@ crawler is the loop; read it first, then rounds, which decides what is left of a
     `outside`                what others do beside a crawl that runs
     `options`, `wishes`      what a crawl is asked for; of a site, in other tools' words
     `remembered`             what its folder keeps of that, for all later commands
+    `seedhosts`              the scheme of seeds that lack it, and seeds that failed
     `preflight`, `rounds`    checks before the first job; what is left to do of a round
     `screen`, `summaries`    what a person sees of it
 """

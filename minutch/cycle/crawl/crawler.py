@@ -19,25 +19,26 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar, cast
 
 from minutch import log
 from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.options import CrawlOptions
-from minutch.cycle.crawl.outside import Outside
+from minutch.cycle.crawl.outside import Outside, fetch_state_folder
 from minutch.cycle.crawl.policy import OneByOne, Policy
 from minutch.cycle.crawl.remembered import remember
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import Screen, Totals
 from minutch.cycle.crawl.steps import TITLES, Steps, steps_of
 from minutch.cycle.crawl.summaries import next_commands
-from minutch.cycle.fetch.frontier.hoststate import CLOCK_FILE, FetchState, state_folder
+from minutch.cycle.fetch.frontier.hoststate import CLOCK_FILE
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.fetchlist.due import FEW
 from minutch.cycle.fetchlist.generate import Generated
-from minutch.cycle.index.writers import keep_documents, reach_writers
+from minutch.cycle.index.writers import keep_documents, reach_writers, writes_beside
 from minutch.cycle.segment.compaction import FAN, MADE, MERGED, CompactOptions
 from minutch.cycle.segment.store import Segment
 from minutch.errors import FormatError, MinutchError, StoreError
@@ -45,10 +46,12 @@ from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
 from minutch.terminal import counted
+from minutch.work.tables.install import CURRENT
 from minutch.work.tables.lock import lock
 
 COMPACT = "crawl.compact"
 LOG = "crawl.log"
+INDEX = "index"
 
 INTERRUPTED = "interrupted"
 """The fetcher's counter that a signal ended it before its time."""
@@ -161,6 +164,8 @@ class Crawler:
                 reach_writers(self.context.conf, self.directory)
             self._begin()
             rounds.clear_left_overs(self.directory)
+            if self.options.index:
+                self._index_what_is_there()
             with self.policy:
                 self._rounds()
             if not self._is_stopped:
@@ -244,7 +249,9 @@ class Crawler:
             return Generated()
         few = left is not None and left < self.options.size
         call = self.calls.generate(
-            self._busy_hosts(), left if few else None, None if carried is None else carried.path
+            self._outside.busy_hosts(),
+            left if few else None,
+            None if carried is None else carried.path,
         )
         found = self._step("generate", call, {"mapreduce.job.reduces": "1"} if few else {})
         self._last = found
@@ -308,11 +315,20 @@ class Crawler:
         if self.options.sitemaps is not None:
             self._step("sitemap", self.calls.sitemap(urls=self.options.sitemaps))
 
+    def _index_what_is_there(self) -> None:
+        """Indexes the segments of earlier rounds, if the crawl has begun without an index."""
+        if (self.directory / INDEX / CURRENT).exists() or not writes_beside(self.context.conf):
+            return
+        done = [self.calls.segments / name for name in rounds.segments(self.directory)]
+        done = [path for path in done if Segment(path).is_complete()]
+        if done and self.calls.crawldb.is_dir():
+            self._step("index", self.calls.index(*done))
+
     def _inject(self, seeds: Path) -> None:
         self._outside.injecting()
         counts = self._step("inject", self.calls.inject(seeds))
         if self.totals.rounds == 0:
-            self._check_seeds(counts)
+            preflight.check_rejected(self.context.conf, counts)
 
     def _read_sitemaps(self) -> None:
         """Reads sitemaps before a round: an endless crawl at an interval, others those of the
@@ -326,34 +342,23 @@ class Crawler:
             self._one(Round(""), "updatehostdb")
         of_hosts = of_hosts and self.calls.hostdb.is_dir()
         of_list = is_time and options.sitemaps is not None
-        with self.policy.held() if of_hosts or of_list else nullcontext():
+        new = self._outside.hosts_without_sitemaps(anew=is_time)
+        with self.policy.held() if of_hosts or of_list or new else nullcontext():
             if of_list:
                 self._step("sitemap", self.calls.sitemap(urls=options.sitemaps))
+            if new:
+                with TemporaryDirectory(prefix="minutch-") as folder:
+                    listed = Path(folder) / "hosts.txt"
+                    listed.write_text("".join(f"{host}\n" for host in new), "utf-8")
+                    self._step("sitemap", self.calls.sitemap(urls=listed))
+                self._outside.have_sitemaps(new)
             if of_hosts:
                 self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
 
     def _clock(self) -> OnwardClock:
         """Returns the clock of this crawl; on this machine it goes on from run to run."""
-        folder = self._state_folder
+        folder = fetch_state_folder(self.directory, self.context.conf)
         return OnwardClock(self.context.clock, folder / CLOCK_FILE if folder else None)
-
-    def _busy_hosts(self) -> dict[str, int]:
-        """Returns the hosts that asked not to be called yet, and until when (ms)."""
-        folder = self._state_folder
-        if folder is None:
-            return {}
-        with FetchState(folder, read_only=True) as state:
-            return state.busy_hosts(self.context.clock.now())
-
-    @property
-    def _state_folder(self) -> Path | None:
-        """What a fetch remembers; None where the crawl is on another machine."""
-        from minutch.cycle.fetch.components import STATE_PROPERTY
-
-        if not is_local(self.directory):
-            return None
-        named = self.context.conf.get(STATE_PROPERTY)
-        return Path(named) if named else state_folder(self.calls.segments / "any")
 
     def _finish(self, current: Round, left: Sequence[str]) -> None:
         begun = self._logged()
@@ -470,15 +475,6 @@ class Crawler:
         mine = self.counters.setdefault(title, Counters())
         for name, count in counters.items():
             mine[name] = count if name.startswith("db_") else mine.get(name, 0) + count
-
-    def _check_seeds(self, counts: Counters) -> None:
-        """Raises MinutchError where no seed is left: a crawl without seeds is none."""
-        if counts.get("seeds") and counts.get("seeds") == counts.get("seeds rejected"):
-            where = self.context.conf.file_to_edit("regex-urlfilter.txt")
-            raise MinutchError(
-                "all seeds were rejected",
-                hint=f"the lines above say why; {where} has the rules of urlfilter-regex",
-            )
 
     def _wait(self) -> bool:
         """Waits until a list can be made; False if the crawl is to end instead."""

@@ -8,18 +8,29 @@ Nothing is told: files are looked at, and nothing but their state is remembered.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from minutch.conf import Configuration
 from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.hadoop.stores import is_local
 from minutch.job import JobContext
+from minutch.work.tables.crawldata import scan
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.install import CURRENT
+from minutch.work.tables.wholefile import WholeFile
 
 STOP: Final = ".STOP"
 SITEMAPS_PROPERTY: Final = "crawl.sitemaps.interval"
+HOSTS_PROPERTY: Final = "crawl.sitemaps"
+ASKED: Final = ".sitemaps"
+"""The hosts whose sitemaps were looked for, one a line; may be removed, to have it done again."""
+_HOST: Final = r"^(https?://[^/?#]+)"
 
 
 @dataclass
@@ -33,6 +44,8 @@ class Outside:
     """The state of the seeds that are injected."""
     _crawldb: object = field(init=False, default=None)
     """The state of the CrawlDb that generate has seen."""
+    _seen: object = field(init=False, default=None)
+    """The state of the CrawlDb whose hosts were looked at."""
     _sitemaps: float | None = field(init=False, default=None)
     """When sitemaps were read last (monotonic)."""
 
@@ -61,6 +74,16 @@ class Outside:
     @property
     def _is_asked_to_stop(self) -> bool:
         return self.context.watch is not None and self.context.watch.stopping
+
+    # -- hosts -------------------------------------------------------------------------------------
+
+    def busy_hosts(self) -> dict[str, int]:
+        """Returns the hosts that asked not to be called yet, and until when (ms)."""
+        folder = fetch_state_folder(self.directory, self.context.conf)
+        if folder is None:
+            return {}
+        with FetchState(folder, read_only=True) as state:
+            return state.busy_hosts(self.context.clock.now())
 
     # -- news --------------------------------------------------------------------------------------
 
@@ -94,17 +117,61 @@ class Outside:
             self._sitemaps = self.context.clock.monotonic()
         return is_first, is_time
 
+    def hosts_without_sitemaps(self, *, anew: bool) -> list[str]:
+        """Returns the hosts of the CrawlDb, as `https://host`, whose sitemaps were not looked for
+        yet (crawl.sitemaps); all of them `anew`. Raises FormatError.
+        """
+        db = CrawlDb(self.directory / "crawldb")
+        wished = self.context.conf.get_boolean(HOSTS_PROPERTY, False)
+        if not wished or not is_local(self.directory) or not db.exists():
+            return []
+        now = self._crawldb_now()
+        if now == self._seen and not anew:
+            return []
+        self._seen = now
+        hosts = set[str]()
+        for part in db.require_parts():
+            for table in scan(part):
+                hosts.update(decode_keys(table["key"]).str.extract(_HOST).drop_nulls().unique())
+        with suppress(FileNotFoundError):
+            if not anew:
+                hosts -= set(self._asked.read_text("utf-8").split())
+        return sorted(hosts)
+
+    def have_sitemaps(self, hosts: Sequence[str]) -> None:
+        """Notes that the sitemaps of hosts were looked for; nobody else writes the file."""
+        known = self._asked.read_text("utf-8") if self._asked.exists() else ""
+        all_ = dict.fromkeys([*known.split(), *hosts])
+        with WholeFile(self._asked, sums=False) as stream:
+            stream.write("".join(f"{host}\n" for host in all_).encode())
+        self._seen = self._crawldb_now()
+
+    @property
+    def _asked(self) -> Path:
+        return self.directory / ASKED
+
     @property
     def _is_time_for_sitemaps(self) -> bool:
         every = self.context.conf.get_int(SITEMAPS_PROPERTY, 0)
         options = self.options
         again = options.sitemaps is not None or options.sitemaps_from_hostdb == "always"
+        again = again or self.context.conf.get_boolean(HOSTS_PROPERTY, False)
         if not (options.forever and again and every > 0 and self._sitemaps is not None):
             return False
         return self.context.clock.monotonic() >= self._sitemaps + every
 
     def _crawldb_now(self) -> object:
         return _state_of(self.directory / "crawldb" / CURRENT)
+
+
+def fetch_state_folder(directory: Path, conf: Configuration) -> Path | None:
+    """Returns the folder of what a fetch remembers; None where the crawl is on another machine."""
+    from minutch.cycle.fetch.components import STATE_PROPERTY
+
+    if not is_local(directory):
+        return None
+    named = conf.get(STATE_PROPERTY)
+    return Path(named) if named else state_folder(directory / "segments" / "any")
 
 
 def _state_of(path: Path) -> object:

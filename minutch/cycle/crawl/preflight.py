@@ -8,7 +8,7 @@ a protocol plugin takes the seeds · there is a parser
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -77,6 +77,16 @@ def check(conf: Configuration, seeds: Path | None) -> None:
     URLFilters(conf)
     URLNormalizers(conf, SCOPE_INJECT)
     ScoringFilters(conf)
+
+
+def check_rejected(conf: Configuration, counts: Mapping[str, int]) -> None:
+    """Raises MinutchError where inject has left no seed: a crawl without seeds is none."""
+    if counts.get("seeds") and counts.get("seeds") == counts.get("seeds rejected"):
+        where = conf.file_to_edit("regex-urlfilter.txt")
+        raise MinutchError(
+            "all seeds were rejected",
+            hint=f"the lines above say why; {where} has the rules of urlfilter-regex",
+        )
 
 
 def _urls(seeds: Path) -> Iterator[str]:

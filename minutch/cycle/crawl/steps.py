@@ -202,12 +202,12 @@ class Steps:
         options = DedupOptions(group=self.options.dedup_group, near=self.options.dedup_near)
         return partial(dedup, self.crawldb, options)
 
-    def index(self, segment: Path) -> Call:
-        """Sends a segment's pages to the index, and deletions of what is gone."""
+    def index(self, *segments: Path) -> Call:
+        """Sends the pages of segments to the index, and deletions of what is gone."""
         from minutch.cycle.index.indexing import IndexOptions, index
 
         options = IndexOptions(linkdb=self.linkdb, delete_gone=True)
-        return partial(index, self.crawldb, [segment], options)
+        return partial(index, self.crawldb, list(segments), options)
 
     def compact(self, options: CompactOptions, conf: Configuration) -> Call:
         """Merges the segments of rounds that are over."""

@@ -24,6 +24,7 @@ class Wishes:
     """What is wished of a crawl of `urls`."""
 
     urls: Sequence[str]
+    """They may lack their schemes until it is known which one is answered."""
     depth: int | None = None
     """Links from a seed to a page, at most."""
     include: Sequence[str] = ()
@@ -38,7 +39,8 @@ class Wishes:
     @property
     def folder(self) -> str:
         """The name of the crawl's folder: the first host. Raises UrlError."""
-        host = parse(self.urls[0]).host
+        first = self.urls[0]
+        host = parse(first if "://" in first else f"https://{first}").host
         if not host:
             raise UrlError(f"{self.urls[0]}: no host")
         return canonical_host(host).strip("[]").replace(":", "-")
@@ -52,6 +54,7 @@ class Wishes:
             found["http.agent.name"] = self.agent
         if self.depth is not None:
             found["scoring.depth.max"] = str(self.depth + 1)  # a seed's is 1
+            found["crawl.sitemaps"] = "false"  # what they list is at no depth
             found["plugin.includes"] = f"{conf.get('plugin.includes') or ''}|scoring-depth"
         if self.include or self.exclude:
             found["urlfilter.regex.rules"] = "\n".join(self._rules(conf))

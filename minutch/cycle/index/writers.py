@@ -95,6 +95,13 @@ def keep_documents(conf: Configuration) -> bool:
     return not any(item.make().overwrites for item in configured_writers(conf).values())
 
 
+def writes_beside(conf: Configuration) -> bool:
+    """Returns True if an index stands in the crawl's folder. Raises ConfigError."""
+    return any(
+        item.extension.plugin.id == "indexer-local" for item in configured_writers(conf).values()
+    )
+
+
 def reach_writers(conf: Configuration, crawl: Path) -> None:
     """Asks all writers whether they can be written to, before a crawl fetches anything for them.
     Raises ConfigError, PluginError, IndexWriterError.

@@ -72,6 +72,7 @@ def test_wishes_are_properties(tmp_path: Path) -> None:
     assert found["plugin.includes"] == f"{conf.get('plugin.includes')}|scoring-depth"
     assert {name: found[name] for name in found.keys() - {"plugin.includes"}} == {
         "scoring.depth.max": "3",
+        "crawl.sitemaps": "false",
         "fetcher.server.delay": "0.5",
         "http.agent.name": "me",
         "urlfilter.regex.rules": found["urlfilter.regex.rules"],
