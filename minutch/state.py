@@ -28,6 +28,9 @@ _APPLICATION: Final = 0x6D6E7463
 """By which a file says that it is ours (PRAGMA application_id)."""
 _DAMAGE: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR})
 
+_ERRORS: Final = (sqlite3.Error, OSError, UnicodeError)
+"""The last for a message of SQLite's that quotes what a damaged file says."""
+
 T = TypeVar("T")
 
 
@@ -56,7 +59,7 @@ class StateFile:
                 return self._connect(str(self.path))
             except _NotOursError as error:
                 self._put_aside(error)
-            except (sqlite3.Error, OSError) as error:
+            except _ERRORS as error:
                 if not _is_damage(error):
                     log.warning("%s: can't be used, nothing is remembered: %s", self.path, error)
                     break
@@ -80,7 +83,7 @@ class StateFile:
             db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", timeout=WAIT, uri=True)
             if self._version_of(db) == self._version:
                 return db
-        except (sqlite3.Error, OSError) as error:
+        except _ERRORS as error:
             log.warning("%s: can't be read: %s", self.path, error)
         if db is not None:
             db.close()
@@ -156,7 +159,7 @@ class StateFile:
                 return None
             try:
                 return work(self._db)
-            except sqlite3.Error as error:
+            except _ERRORS as error:
                 if not _is_damage(error):
                     log.debug("%s: %s", self.path, error)
                     return None
@@ -193,4 +196,5 @@ class _NotOursError(Exception):
 
 def _is_damage(error: Exception) -> bool:
     """Returns whether the file itself is at fault, rather than a lock, the disk or the folder."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in _DAMAGE or isinstance(error, UnicodeError)

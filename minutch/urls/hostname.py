@@ -47,7 +47,7 @@ def _canonical(host: str) -> str:
         return host
     try:
         return socket.inet_ntoa(socket.inet_aton(host))
-    except OSError:
+    except (OSError, ValueError):  # ValueError: NUL in it
         return host
 
 

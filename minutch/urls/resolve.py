@@ -192,7 +192,8 @@ class WhatwgResolver:
             target = _with_encoded_query(target, self._charset)
         try:
             return str(URL(target, self.base).href if self.base else URL(target).href)
-        except (RuntimeError, ValueError) as exc:  # upa-url reports every failure as RuntimeError
+        except (RuntimeError, ValueError, TypeError) as exc:
+            # upa-url reports every failure as RuntimeError, and half a surrogate pair as TypeError
             raise UrlError(f"can't resolve {target!r} against {self.base!r}: {exc}") from exc
 
 

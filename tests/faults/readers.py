@@ -9,6 +9,7 @@ A new reader joins with an entry of `WEB` (what servers send) or `FILES` (what l
 from __future__ import annotations
 
 import gzip
+import re
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -60,6 +61,7 @@ from plugins.lib_http.lenient import Incoming
 from plugins.parse_js.script import script_links
 from plugins.protocol_ftp.listing import facts, listed
 from tests.plugins.test_parse_others import ATOM, RSS, SITEMAP, archive
+from tests.support.golden import PROJECT
 from tests.support.officefiles import samples as office_files
 from tests.support.pages import configuration, content
 from tests.support.pdffiles import link, pdf
@@ -132,9 +134,15 @@ def _parse(media_type: str) -> Callable[[bytes], object]:
         result = _parsers().parse(content(data, media_type))
         for _, found in result.items():
             found.data.to_bytes()
+            said = (found.data.status.args or [""])[0] or ""
+            assert found.data.status.major in (1, 2) and not _FOREIGN.match(said), said
         return result
 
     return read
+
+
+_FOREIGN: Final = re.compile(r"[A-Z]\w*(?:Error|Exception): ")
+"""What a status says of an exception that is not ours."""
 
 
 @cache
@@ -253,6 +261,11 @@ def _archive(path: Path) -> object:
     return found
 
 
+def _pages() -> list[bytes]:
+    site = PROJECT / "tests" / "support" / "site"
+    return [_page("/x"), *(path.read_bytes() for path in sorted(site.rglob("*.html"))[:12])]
+
+
 def _page(text: str) -> bytes:
     return (
         f"<html><head><title>t</title><meta name=robots content=noindex><base href='/b/'></head>"
@@ -326,7 +339,7 @@ _CODED: Final = {
 }
 
 WEB: Final[Mapping[str, Reader]] = {
-    "html": Reader(_parse("text/html"), lambda: [_page("/x"), _page("//y.z/")], HTML),
+    "html": Reader(_parse("text/html"), _pages, HTML),
     "xhtml": Reader(_parse("application/xhtml+xml"), lambda: [_page("/x")], f"{HTML} {XML}"),
     "xml": Reader(_parse("application/xml"), lambda: [SITEMAP.encode()], XML),
     "rss": Reader(

@@ -29,7 +29,8 @@ from plugins.lib_html import extract, tree_layout
 from plugins.lib_html.extract import Extractor
 from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import ParsedMarkup
-from tests.cycle.parse.test_fuzz import ROUNDS, SITE, damaged
+from tests.faults.fuzz import damaged
+from tests.faults.readers import WEB
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import configuration, content
@@ -256,11 +257,11 @@ def test_any_bytes(data: bytes) -> None:
 
 
 def test_damaged_pages() -> None:
-    seeds = [path.read_bytes() for path in sorted(SITE.rglob("*.html"))]
+    seeds, words = [*WEB["html"].samples()], WEB["html"].words
     assert seeds
-    for number in range(ROUNDS):
+    for number in range(150):
         rng = random.Random(number)
-        compare(damaged(rng.choice(seeds), rng))
+        compare(damaged(rng.choice(seeds), words, rng))
 
 
 def golden_pages() -> Iterator[bytes]:

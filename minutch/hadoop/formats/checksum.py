@@ -22,7 +22,7 @@ from typing import IO, Self
 
 import numpy as np
 
-from minutch.errors import ChecksumError, naming
+from minutch.errors import ChecksumError, FormatError, naming
 from minutch.hadoop.stores import as_path, is_local
 from minutch.kernels.libdeflate import libdeflate
 from minutch.kernels.sums import make_sums
@@ -209,6 +209,9 @@ class ChecksumReader:
         return self._pos
 
     def seek(self, position: int) -> None:
+        """Goes to a position, which may come from a file. Raises FormatError for none."""
+        if position < 0:
+            raise FormatError("a position before the beginning", path=self.path, found=position)
         self._pos = position
 
     def read(self, size: int) -> bytes:
