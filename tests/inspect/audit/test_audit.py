@@ -319,7 +319,8 @@ def test_a_site_without_any_description_is_told_so(
     """And one without h1, if the configuration keeps them; else that it cannot be told."""
     seeds = tmp_path / "seeds.txt"
     seeds.write_text(f"{root}nodescription\n{root}bare\n")
-    jobs.run("crawl", "-s", seeds, tmp_path / "crawl", 1, conf=conf)
+    alone = conf.with_values({"crawl.sitemaps": "false"})
+    jobs.run("crawl", "-s", seeds, tmp_path / "crawl", 1, conf=alone)
     asked_for = ("--only", "no-description,no-h1,several-h1,canonical-broken", "--json")
     _, text = asked(tmp_path / "crawl", conf, *asked_for)
     assert {said["id"]: said["count"] for said in json.loads(text)} == {
