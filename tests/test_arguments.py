@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Flag, database, fail, parse
 from minutch.errors import UsageError
 
 FLAGS = (
@@ -110,3 +112,10 @@ def test_fail_carries_the_usage() -> None:
     with pytest.raises(UsageError) as caught:
         fail("no", USAGE)
     assert (caught.value.message, caught.value.usage) == ("no", USAGE)
+
+
+def test_a_crawls_folder_stands_for_its_database(tmp_path: Path) -> None:
+    (tmp_path / "crawl/crawldb/current").mkdir(parents=True)
+    assert database(str(tmp_path / "crawl"), "crawldb") == tmp_path / "crawl/crawldb"
+    assert database(str(tmp_path / "crawl/crawldb"), "crawldb") == tmp_path / "crawl/crawldb"
+    assert database(str(tmp_path / "gone"), "crawldb") == tmp_path / "gone"

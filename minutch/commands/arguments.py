@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from minutch.errors import UsageError
@@ -79,6 +80,17 @@ class Arguments:
         """Returns the value of an option, `default` if it is missing."""
         value = self.values[name]
         return default if value is None else value
+
+
+def database(word: str, name: str) -> Path:
+    """Returns the path of a database: of the one called `name` in it where `word` is a crawl's
+    folder.
+    """
+    from minutch.hadoop.stores import as_path
+
+    path = as_path(word)
+    inner = path / name
+    return inner if not (path / "current").exists() and inner.is_dir() else path
 
 
 def fail(message: str, usage: str) -> NoReturn:

@@ -1,7 +1,7 @@
 """completion: prints scripts by which a shell completes commands, options, pages of the docs, and
 files.
 
-The options are those that the commands' usages name.
+The options are those that the commands' usages name; behind `-D` come the properties.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 
 from minutch.commands import flow, pages
 from minutch.commands.arguments import fail, parse
+from minutch.commands.formats import FORMATS
 from minutch.commands.help import usage_of
 from minutch.job import JobContext
 
@@ -24,9 +25,14 @@ _HELP = "explain a command, or show a page of the docs"
 _OPTION = re.compile(r"(?<![\w<-])--?[A-Za-z][\w-]*")
 
 _BASH = """_minutch() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} options=
+    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options=
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W "{commands}" -- "$word"))
+        return
+    fi
+    if [ "$before" = -D ]; then
+        compopt -o nospace 2>/dev/null
+        COMPREPLY=($(compgen -S = -W "{properties}" -- "$word"))
         return
     fi
     case ${{COMP_WORDS[1]}} in
@@ -47,6 +53,10 @@ _minutch() {{
         _describe command commands
         return
     fi
+    if [[ $words[CURRENT-1] == -D ]]; then
+        compadd -S = -- {properties}
+        return
+    fi
     case $words[2] in
 {cases}
     esac
@@ -60,7 +70,7 @@ def run(args: list[str], context: JobContext) -> int:
     shell = "".join(parse(args, (), usage=USAGE, least=1, most=1).positional)
     if shell not in SHELLS:
         fail(f"no completion for {shell!r}, only for {', '.join(SHELLS)}", USAGE)
-    context.print(SHELLS[shell]())
+    context.print(SHELLS[shell](" ".join(sorted(context.conf.defaults))))
     return 0
 
 
@@ -75,21 +85,29 @@ def _subjects() -> list[str]:
     return [*flow.commands(), *pages.names()]
 
 
-def _bash() -> str:
+def _bash(properties: str) -> str:
     words = {command.name: " ".join(options_of(command)) for command in flow.commands().values()}
     subjects = " ".join(_subjects())
     topics = (
         f'        help) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{subjects}" --'
         ' "$word")); return ;;'
     )
+    formats = (
+        f'        {name}) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{" ".join(known)}"'
+        f" -- \"$word\")) && return; options='{words[name]}' ;;"
+        for name, known in FORMATS.items()
+    )
     cases = [
         topics,
+        *formats,
         *(f"        {name}) options='{options}' ;;" for name, options in words.items()),
     ]
-    return _BASH.format(commands=" ".join([*words, "help"]), cases="\n".join(cases))
+    return _BASH.format(
+        commands=" ".join([*words, "help"]), cases="\n".join(cases), properties=properties
+    )
 
 
-def _zsh() -> str:
+def _zsh(properties: str) -> str:
     commands = flow.commands().values()
     described = [
         _quoted(f"{command.name}:{command.help.replace(':', ' -')}") for command in commands
@@ -98,13 +116,17 @@ def _zsh() -> str:
         f"        {command.name}) options=({' '.join(options_of(command))}) ;;"
         for command in commands
     ]
+    for name, known in FORMATS.items():
+        cases.insert(0, f"        {name}) (( CURRENT == 3 )) && compadd -- {' '.join(known)} ;|")
     cases.append(f"        help) compadd -- {' '.join(_subjects())}; return ;;")
     return _ZSH.format(
-        commands=" ".join([*described, _quoted(f"help:{_HELP}")]), cases="\n".join(cases)
+        commands=" ".join([*described, _quoted(f"help:{_HELP}")]),
+        cases="\n".join(cases),
+        properties=properties,
     )
 
 
-def _fish() -> str:
+def _fish(properties: str) -> str:
     lines = [
         f"complete -c minutch -n __fish_use_subcommand -f -a help -d {_quoted(_HELP)}",
         (
@@ -112,6 +134,10 @@ def _fish() -> str:
             f" {_quoted(' '.join(_subjects()))}"
         ),
     ]
+    lines.append(f"complete -c minutch -s D -x -a {_quoted(properties)}")
+    for name, known in FORMATS.items():
+        seen = f"'__fish_seen_subcommand_from {name}; and test (count (commandline -opc)) -eq 2'"
+        lines.append(f"complete -c minutch -n {seen} -f -a {_quoted(' '.join(known))}")
     for command in flow.commands().values():
         lines.append(
             f"complete -c minutch -n __fish_use_subcommand -f -a {command.name} -d"

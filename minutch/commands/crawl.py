@@ -31,12 +31,13 @@ from minutch.cycle.crawl.wishes import Wishes
 from minutch.cycle.crawldb.nearduplicates import MOST_BITS
 from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.watch import Watch
-from minutch.errors import MinutchError, UrlError
+from minutch.errors import ConfigError, MinutchError, UrlError
 from minutch.hadoop.stores import as_path
 from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext, set_up_process
 from minutch.processwide import command_line
 from minutch.urls.domains import suffix_of
+from minutch.urls.javaregex import JavaRegex
 
 USAGE = """crawl [options] <seed_dir> <crawl_dir> <num_rounds>
        crawl [options] [-s <seed_dir>] <crawl_dir> <num_rounds>
@@ -262,6 +263,12 @@ def _wishes(arguments: Arguments) -> Wishes | None:
         urls = [url for frame in read_seeds(as_path(words[0])) for url in frame["url"]]
         if not urls:
             fail(f"{words[0]} has no URL", USAGE)
+    for name in ("--include", "--exclude"):
+        for pattern in arguments[name] or ():
+            try:
+                JavaRegex(pattern)
+            except ConfigError as exc:
+                fail(f"{name}: {exc}", USAGE)
     given = [name for name in _OF_A_SITE if arguments[name]]
     if not urls and given:
         fail(f"{given[0]} is for a crawl of URLs: crawl <url>", USAGE)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any, Final, TextIO
 
 from minutch.commands.arguments import Arguments, Flag
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
+from minutch.cycle.fetch.reasons import reason
 from minutch.cycle.parse.pagecheck import CheckFailed, PageChecker
 from minutch.errors import MinutchError
 from minutch.job import JobContext
 
 FAILED: Final = 255
+_NAMES_A_PROPERTY: Final = re.compile(r"\([a-z]+(\.[a-z]+)+\)$")
 PAGE_FLAGS: Final = (
     Flag("-normalize"),
     Flag("-followRedirects"),
@@ -42,6 +45,9 @@ def show_pages(checker: PageChecker, arguments: Arguments, context: JobContext) 
             context.print(checker.check(arguments.positional[0]))
         except CheckFailed as error:
             context.err.write(f"{error}\n")
+            why = "" if error.status is None else reason(error.status)
+            if _NAMES_A_PROPERTY.search(why):
+                context.err.write(f"hint: {why}\n")
             context.print("")
             return FAILED
         return 0

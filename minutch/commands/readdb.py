@@ -21,7 +21,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minutch.commands.arguments import Arguments, Flag, fail, parse
+from minutch.commands.arguments import Arguments, Flag, database, fail, parse
 from minutch.commands.dedupargs import criteria, near_bits
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
 from minutch.hadoop.stores import as_path
@@ -82,7 +82,7 @@ def run(args: list[str], context: JobContext) -> int:
     from minutch.cycle.crawldb.store import CrawlDb
 
     for command, arguments in zip(commands, parsed, strict=True):
-        command.run(CrawlDb(as_path(path)), arguments, context)
+        command.run(CrawlDb(database(path, "crawldb")), arguments, context)
     return 0
 
 

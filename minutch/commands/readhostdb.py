@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Flag, database, fail, parse
 from minutch.cycle.hostdb.dump import ReadHostDbOptions, readhostdb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import UrlError, UsageError
@@ -32,7 +32,7 @@ FLAGS: Final = (
 def run(args: list[str], context: JobContext) -> int:
     """Prints a record, nothing for an unknown host; or runs the job and reports its counters."""
     arguments = parse(args, FLAGS, usage=USAGE, least=1, most=2)
-    hostdb, rest = Path(arguments.positional[0]), arguments.positional[1:]
+    hostdb, rest = database(arguments.positional[0], "hostdb"), arguments.positional[1:]
     if arguments["-get"] is not None:
         datum = HostDb(hostdb).get(_host(arguments["-get"]))
         if datum is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Flag, database, fail, parse
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
 from minutch.cycle.linkdb.dump import LinkDumpOptions, readlinkdb_dump
 from minutch.cycle.linkdb.store import LinkDb
@@ -34,7 +34,7 @@ FLAGS: Final = (
 def run(args: list[str], context: JobContext) -> int:
     """The command: exit code 0, or 255 and an error."""
     arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    db = LinkDb(as_path(arguments.positional[0]))
+    db = LinkDb(database(arguments.positional[0], "linkdb"))
     if arguments["-url"] is not None:
         context.print(answer(db, arguments["-url"]))
     elif arguments["-dump"] is not None:

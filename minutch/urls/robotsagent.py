@@ -44,7 +44,11 @@ def agent_names(conf: Configuration) -> list[str]:
     """
     name = (conf.get("http.agent.name") or "").strip()
     if not name:
-        raise ConfigError("http.agent.name is not set: a crawler has to say who it is")
+        raise ConfigError(
+            "http.agent.name is not set: a crawler has to say who it is",
+            hint=f"give it a name in {conf.file_to_edit('nutch-site.xml')}, or by"
+            " -D http.agent.name=my-crawler",
+        )
     names = [
         name.lower(),
         *(other.lower() for other in conf.get_trimmed_strings("http.robots.agents")),

@@ -17,7 +17,7 @@ from minutch.job import JobContext
 
 def script(shell: str) -> str:
     out = io.StringIO()
-    assert run([shell], JobContext(Configuration(), out=out)) == 0
+    assert run([shell], JobContext(Configuration.load([]), out=out)) == 0
     return out.getvalue()
 
 
@@ -44,6 +44,9 @@ def test_options_are_those_of_the_usage() -> None:
         (["minutch", "inject", "/etc/host"], None),
         (["minutch", "help", "cl"], ["clean", "cluster"]),
         (["minutch", "help", "docs/r"], ["docs/report"]),
+        (["minutch", "export", "w"], ["wacz", "warc", "wat", "wet"]),
+        (["minutch", "import", "wac"], ["wacz"]),
+        (["minutch", "crawl", "-D", "fetcher.server."], None),
     ],
 )
 def test_bash(line: list[str], expected: list[str] | None) -> None:
@@ -60,7 +63,10 @@ def test_bash(line: list[str], expected: list[str] | None) -> None:
     )
     found = done.stdout.split()
     if expected is None:
-        assert "/etc/hosts" in found
+        assert "/etc/hosts" in found or found == [
+            "fetcher.server.delay=",
+            "fetcher.server.min.delay=",
+        ]
     else:
         assert sorted(found) == sorted(expected)
 

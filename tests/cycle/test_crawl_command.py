@@ -132,6 +132,13 @@ def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: 
             "nothing can be fetched: no active plugin takes URLs such as gopher://example.org/",
             None,
         ),
+        (
+            "ftp://example.org/\n",
+            [],
+            "nothing can be fetched: no active plugin takes URLs such as ftp://example.org/",
+            f"plugin.includes ({PROJECT}/conf/profiles/web.xml) needs protocol-ftp, and"
+            " regex-urlfilter.txt has to let ftp: pass",
+        ),
         ("http://example.org/?a=b\n", [], "all seeds were rejected", None),
         ("http://example.org/\n", ["-D", "fetcher.parse=yes"], None, "did you mean true?"),
     ],

@@ -8,6 +8,7 @@ a protocol plugin takes the seeds · there is a parser
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -54,16 +55,17 @@ def check(conf: Configuration, seeds: Path | None) -> None:
         )
     factory, point = ProtocolFactory(conf), Protocol.point_id
     untaken = [url for url in sample if not _is_taken(factory, url)]
-    problem = ""
+    problem, needed = "", "protocol-http"
     if not PluginRepository.of(conf).extensions(point):
         problem = "no protocol plugin is active"
     elif sample and len(untaken) == len(sample):
         problem = f"no active plugin takes URLs such as {untaken[0]}"
+        needed = _plugin_for(untaken[0].partition(":")[0].lower(), conf)
     if problem:
         includes = conf.source("plugin.includes")
         raise ConfigError(
             f"nothing can be fetched: {problem}",
-            hint=f"plugin.includes ({includes}) needs protocol-http",
+            hint=f"plugin.includes ({includes}) needs {needed}",
         )
     if not PluginRepository.of(conf).extensions(Parser.point_id):
         raise ConfigError(
@@ -87,6 +89,20 @@ def check_rejected(conf: Configuration, counts: Mapping[str, int]) -> None:
             "all seeds were rejected",
             hint=f"the lines above say why; {where} has the rules of urlfilter-regex",
         )
+
+
+def _plugin_for(scheme: str, conf: Configuration) -> str:
+    """Returns the id of a plugin for a scheme, and what else it needs."""
+    if scheme in ("http", "https"):
+        return "protocol-http"
+    for manifest in PluginRepository.of(conf).available.values():
+        if any(
+            scheme in re.split("[, ]", one.parameters.get("protocolName", ""))
+            for one in manifest.implementations
+        ):
+            rules = conf.get("urlfilter.regex.file") or "regex-urlfilter.txt"
+            return f"{manifest.id}, and {rules} has to let {scheme}: pass"
+    return f"a plugin for {scheme}:, and none is installed"
 
 
 def _urls(seeds: Path) -> Iterator[str]:

@@ -122,7 +122,8 @@ class Screen:
             counted(found.errors, "errors"),
         ]
         parts += [f"{size(found.bytes)} stored"]
-        self._say(f"  {', '.join(parts)}")
+        for line in textwrap.wrap(", ".join(parts), WIDTH - 2, subsequent_indent="  "):
+            self._say(f"  {line}")
         if known:
             left = totals.statuses.get("db_unfetched", 0)
             self._say(

@@ -237,7 +237,7 @@ class ChainRunner:
         is in the CrawlDb stays. What a redirect or link led to does not come into it.
         """
         item, now = chain.item, self.clock.now()
-        log.info("%s is not asked for: %s", item.url, why.message or why.name)
+        log.info("%s is not asked for: %s", item.url, reason(why))
         chain.in_progress = False
         self.queues.finish(item, now, asked=False)
         if item.listed is not None:

@@ -32,6 +32,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.parsedata import ParseData
+from minutch.records.protocolstatus import ProtocolStatus
 from minutch.records.truncation import is_truncated
 
 log = logging.getLogger(__name__)
@@ -194,12 +195,16 @@ class PageChecker(ABC):
                 followed += 1
         except MinutchError as error:
             raise (
-                error if isinstance(error, CheckFailed) else CheckError(f"Fetch failed: {error}")
+                error
+                if isinstance(error, CheckFailed)
+                else CheckError(f"Fetch failed: {error}", hint=error.hint)
             ) from error
         finally:
             await self._protocols.close()
         if not output.status.is_success:
-            raise CheckFailed(self._failure(output, followed))
+            failure = CheckFailed(self._failure(output, followed))
+            failure.status = output.status
+            raise failure
         if output.content is not None:
             self._settle_type(output.content, datum)
         return output.content, datum
@@ -245,7 +250,9 @@ class PageChecker(ABC):
 
 
 class CheckFailed(MinutchError):
-    """The page could not be fetched or processed."""
+    """The page could not be fetched or processed; `status` says how its fetch ended, if it did."""
+
+    status: ProtocolStatus | None = None
 
 
 class CheckError(MinutchError):

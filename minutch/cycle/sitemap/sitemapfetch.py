@@ -31,7 +31,7 @@ from minutch.cycle.fetch.settings import RobotsSettings, millis
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
 from minutch.cycle.sitemap.sitemapurls import SCHEMES, ListedUrls, Sitemap, SitemapIndex
-from minutch.errors import MinutchError, ParseError
+from minutch.errors import ConfigError, MinutchError, ParseError
 from minutch.job import Counters
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
@@ -144,6 +144,8 @@ class SitemapFetcher:
             for number, start in numbered:
                 try:
                     await _Start(self, number, found).follow(start)
+                except ConfigError:
+                    raise  # none of the others could be read either
                 except MinutchError as exc:
                     self.counters.add(FAILED)
                     log.warning("%s: %s", start, exc)
@@ -325,6 +327,8 @@ class _Start:
         self._seen.add(url)
         try:
             sitemap = await self._fetcher.read(url)
+        except ConfigError:
+            raise
         except MinutchError as exc:
             self._counters.add(FAILED)
             log.warning("%s: %s", url, exc)

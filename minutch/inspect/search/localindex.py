@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -69,12 +70,15 @@ class LocalIndex(Database):
         if not self.path.is_dir():
             raise StoreError(
                 f"Input path does not exist: {self.path}",
-                hint=f"`{command_line('index')}` makes an index of a crawl",
+                hint="an index, or the folder of a crawl that has one",
             )
         if not self.exists():
+            crawl, words = shlex.quote(str(self.path)), "index"
+            if (self.path / "crawldb").is_dir():
+                words += f" {crawl}/crawldb -linkdb {crawl}/linkdb -dir {crawl}/segments"
             raise StoreError(
                 f"{self.path} has no index",
-                hint=f"`{command_line('index')}` makes an index of a crawl",
+                hint=f"`{command_line(words)}` makes one",
             )
         made = self._stamp()
         compatible = made.get("format") == FORMAT

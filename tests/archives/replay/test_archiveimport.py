@@ -114,9 +114,9 @@ def test_every_visit_is_counted_once(replayed: tuple[list[Segment], Counters]) -
         "visits": 13, "fetched": 6, "redirected": 1, "gone": 1, "retry": 1, "not modified": 1,
         "robots.txt": 1,
         "responses to other requests than GET": 1, "revisits of missing visits": 1,
-        "records that belong to no visit": 3, "segments": 3,
+        "records that are no pages (warcinfo, metadata)": 3, "segments": 3,
     }  # fmt: skip
-    others = ("visits", "records that belong to no visit", "segments")
+    others = ("visits", "records that are no pages (warcinfo, metadata)", "segments")
     assert counters["visits"] == sum(
         count for name, count in counters.items() if name not in others
     )

@@ -18,9 +18,9 @@ from minutch.cycle.segment.storedrecords import text_key
 from minutch.cycle.sitemap import processor as sitemap
 from minutch.cycle.sitemap import sitemapfetch
 from minutch.cycle.sitemap.sitemapentries import KNOWN, NEW, REPEATED
-from minutch.errors import FormatError, LockedError, StoreError, UsageError
+from minutch.errors import ConfigError, FormatError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter
-from minutch.job import Counters
+from minutch.job import Counters, JobContext
 from minutch.plugin.urlrules import FILTERED, MALFORMED
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.hostdatum import HostDatum
@@ -537,3 +537,16 @@ def test_a_crawldb_that_is_locked(site: SitemapSite, tmp_path: Path) -> None:
             run(tmp_path, url)
         assert site.asked == []
         assert run(tmp_path, url, force=True)[NEW] == 1
+
+
+def test_without_an_agent_nothing_is_asked_for(tmp_path: Path, site: SitemapSite) -> None:
+    """It was counted as a failed fetch of each sitemap, and the exit code was 0."""
+    (tmp_path / "urls").write_text(site.url("/sitemap.xml"))
+    with pytest.raises(ConfigError, match=r"http\.agent\.name is not set") as caught:
+        sitemap.sitemap(
+            tmp_path / "crawldb",
+            sitemap.SitemapOptions(urls=tmp_path / "urls"),
+            context=JobContext(Configuration.load([]).freeze()),
+        )
+    assert "-D http.agent.name=my-crawler" in caught.value.hint
+    assert not (tmp_path / "crawldb").exists()

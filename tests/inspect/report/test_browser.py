@@ -149,6 +149,23 @@ def test_everybody_can_read_it(
             )
 
 
+@pytest.mark.parametrize("width", [400, 1280])
+def test_lists_of_long_addresses_are_not_cut_off(
+    browser: Chromium, reports: dict[str, str], width: int
+) -> None:
+    """Broken links with long addresses and long anchors were wider than their section."""
+    browser.screen(width)
+    browser.go(reports["harbours"])
+    script = """
+    const cell = document.querySelector('#broken-title ~ .wide tbody tr');
+    const long = 'https://www.example.org/' + 'reference-manual/'.repeat(9);
+    cell.querySelectorAll('a bdi').forEach(e => { e.textContent = long; });
+    cell.querySelectorAll('li > bdi').forEach(e => { e.textContent = 'an anchor '.repeat(20); });
+    [...document.querySelectorAll('.wide:has(.stacked)')].map(e => e.scrollWidth - e.clientWidth)"""
+    found = browser.run(script)
+    assert len(found) > 1 and set(found) == {0}
+
+
 def test_the_first_column_stays_in_a_narrow_window(
     browser: Chromium, reports: dict[str, str]
 ) -> None:
