@@ -38,6 +38,7 @@ OWN = {
     "parse.js.strings",
     "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.in.row",
+    "generate.max.per.pattern",
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",
     "fetcher.tail.share",

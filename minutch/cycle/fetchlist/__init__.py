@@ -5,6 +5,7 @@ Read `generate` first, then the two decisions, `due` and `select`.
     `generate`       makes segments of the pages that are due
     `selector`       joins both decisions; explain asks it, too
     `due`            decides which pages may be fetched now
+    `patterns`       bounds URLs that differ in the values of a query alone
     `select`         decides which of them get into a list: topN, limits of hosts
     `hostlimits`     evaluates the limits and pauses that the HostDb gives
     `partition`      decides which part of a list a URL goes to

@@ -21,6 +21,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
+from minutch.cycle.fetchlist.patterns import PatternLimits
 from minutch.errors import PluginError
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable
@@ -48,6 +49,7 @@ LOW_SCORE: Final = "score_too_low_total"
 INTERVAL: Final = "interval_rejected_total"
 BUSY: Final = "host_busy_total"
 FEW: Final = "list_too_short_total"
+PATTERN: Final = "urls_skipped_per_pattern_total"
 
 REASONS: Final = {
     FILTERED: "rejected by the URL filters",
@@ -58,6 +60,7 @@ REASONS: Final = {
     LOW_SCORE: "with a score below generate.min.score",
     INTERVAL: "with a fetch interval above generate.min.interval",
     BUSY: "of hosts that asked not to be called yet (Retry-After)",
+    PATTERN: "beyond the limit of URLs that differ in a query's values (generate.max.per.pattern)",
     FEW: "due, and too few to be worth a list (crawl.list.min)",
 }
 """Counter of entries that were left out -> its meaning."""
@@ -84,6 +87,8 @@ class Conditions:
     """Hosts that asked not to be called, as queues name them, and until when."""
     taken: pl.Series | None = None
     """Keys of pages that a segment has which is being fetched."""
+    patterns: PatternLimits | None = None
+    """The patterns of queries that have more URLs than places."""
     least: int = 0
     """Entries that are worth a list; fewer wait for more (`until`)."""
     late: float = 0.0
@@ -192,8 +197,6 @@ def due(
     later = frame.filter(~is_due).select(at="fetch_time", until=until(conditions.late))
     frame = keep(frame, is_due, NOT_DUE)
     frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
-    if conditions.taken is not None and len(conditions.taken):
-        frame = keep(frame, ~frame["key"].is_in(conditions.taken.implode()), WAITING)
     frame = frame.with_columns(sort=_sort_values(frame, scoring))
     if conditions.expression is not None:
         from minutch.work.tables.matching import matching
@@ -205,6 +208,8 @@ def due(
         frame = keep(frame, ~(frame["sort"] < conditions.min_score).fill_null(False), LOW_SCORE)
     if conditions.min_interval != -1:
         frame = keep(frame, frame["fetch_interval"] <= conditions.min_interval, INTERVAL)
+    if conditions.patterns is not None:
+        frame = keep(frame, conditions.patterns.have_place(frame), PATTERN)
     if conditions.busy_hosts:
         free = _busy_until(frame, conditions.busy_hosts)
         frame = keep(frame, free <= conditions.now, BUSY)
@@ -238,11 +243,15 @@ def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
 
 
 def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
-    """Returns the mask of entries in an earlier fetch list whose result may still come."""
+    """Returns the mask of entries in an earlier fetch list whose result may still come, or in one
+    that is being fetched.
+    """
     waiting = np.zeros(len(frame), dtype=bool)
     for row, value in values_of(frame["metadata"], GENERATE_TIME).items():
         if isinstance(value, LongWritable):
             waiting[row] = awaited_until(value.value, conditions) > conditions.now
+    if conditions.taken is not None and len(conditions.taken):
+        waiting |= frame["key"].is_in(conditions.taken.implode()).to_numpy()
     return pl.Series(waiting)
 
 

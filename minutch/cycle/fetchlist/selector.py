@@ -23,10 +23,11 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.results.resume import followed, logs_in
-from minutch.cycle.fetchlist import due, select
+from minutch.cycle.fetchlist import due, patterns, select
 from minutch.cycle.fetchlist.generatemarks import keys_in
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.cycle.fetchlist.lists import address_of
+from minutch.cycle.fetchlist.patterns import PatternLimits
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, Progress
@@ -124,6 +125,8 @@ class Selector:
     hostdb: HostDb | None
     expressions: Expressions
     limits: select.SelectionSettings
+    per_pattern: int = -1
+    """URLs that differ in the values of a query alone, at most; -1: any number."""
     hosts: HostLimits | None = None
     """Limits of the hosts that have pages due; known once there is a `selection`."""
 
@@ -161,7 +164,17 @@ class Selector:
                 resolve=address_of,
                 listed=open_list.listed,
             ),
+            per_pattern=conf.get_int(patterns.PROPERTY, -1),
         )
+
+    def count_patterns(self, db: CrawlDb) -> None:
+        """Counts the URLs of each pattern, before anything is selected, if there is a limit. Raises
+        StoreError, FormatError.
+        """
+        if self.per_pattern >= 0 and self.conditions.patterns is None:
+            tables = (table for part in db.require_parts() for table in scan(part))
+            limits = PatternLimits.of(tables, self.per_pattern, self.conditions.taken)
+            self.conditions = replace(self.conditions, patterns=limits)
 
     def due_in(self, frame: pl.DataFrame, *, with_others: bool = False) -> due.Due:
         """Returns the entries of `frame` that may be fetched."""
@@ -181,6 +194,7 @@ class Selector:
         of `due_in`. Raises StoreError, FormatError.
         """
         find = look or self.due_in
+        self.count_patterns(db)
 
         def look_into(part: Path) -> list[due.Due]:
             return [find(frame) for frame in scan(part)]
@@ -194,6 +208,7 @@ class Selector:
 
         Raises StoreError, FormatError.
         """
+        self.count_patterns(db)
         pieces = engine.splits(db.require_parts())
         selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
         counters.add(select.NOT_IN_TOP, selected.left)

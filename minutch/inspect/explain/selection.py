@@ -77,6 +77,7 @@ def generate_verdict(
     url: str, datum: CrawlDatum, selector: Selector, db: CrawlDb, filters: Sequence[FilterAnswer]
 ) -> GenerateVerdict:
     """Decides what generate would do with a URL's entry. `filters` are the filters' answers."""
+    selector.count_patterns(db)
     found = classify(rows.to_frame([(url, datum)]), selector, db if selector.is_limited else None)
     if found.left:
         ((reason, left),) = found.left.items()
@@ -186,6 +187,15 @@ def _interval(case: _Case) -> GenerateVerdict:
     )
 
 
+def _pattern(case: _Case) -> GenerateVerdict:
+    most = case.selector.per_pattern
+    text = (
+        f"{most:,} URLs that differ from it in the values of their query alone have been asked for,"
+        " or are to be (generate.max.per.pattern)"
+    )
+    return GenerateVerdict(False, due.PATTERN, text, "a higher generate.max.per.pattern, or -1")
+
+
 _WORDS: Final[dict[str, Callable[[_Case], GenerateVerdict]]] = {
     due.FILTERED: _filtered,
     due.NOT_DUE: _not_due,
@@ -194,6 +204,7 @@ _WORDS: Final[dict[str, Callable[[_Case], GenerateVerdict]]] = {
     due.STATUS: _status,
     due.LOW_SCORE: _low_score,
     due.INTERVAL: _interval,
+    due.PATTERN: _pattern,
 }
 
 
