@@ -6,24 +6,27 @@ methods.
     crawl.run(rounds=3)
     crawl.crawldb.scan().group_by("status").len().collect()
 
+In an asynchronous program `await crawl.arun(rounds=3)`, whose event loop goes on meanwhile.
+
 What a job shows goes to sys.stdout, as on the command line; the live line goes to the terminal, or
 in a notebook into the output of its cell.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from io import StringIO, TextIOBase
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
-from minutch import jobs, log, processwide
+from minutch import eventloops, jobs, log, processwide
 from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.conf.check import check
 from minutch.conf.crawlfolder import CONF, SITE
@@ -33,12 +36,16 @@ from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.remembered import remember
 from minutch.cycle.crawldb.inject import InjectOptions, inject
+from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError
 from minutch.inspect.query import crawl as query
 from minutch.job import CLEAR, Counters, JobContext, set_up_process
 
 if TYPE_CHECKING:
     import polars as pl
+
+_EACH: Final = 1.0
+"""Seconds between two looks at how far a run is."""
 
 
 class Crawl(query.Crawl):
@@ -93,12 +100,27 @@ class Crawl(query.Crawl):
         round that was broken off is finished first. `crawl.log` in the folder has what was logged.
         Returns the counters of all steps.
         """
+        return self._run(rounds, options, self.context)
+
+    def arun(
+        self,
+        rounds: int = 1,
+        options: CrawlOptions = CrawlOptions(),  # noqa: B008 - it is frozen
+    ) -> Run:
+        """Begins what `run` does in a thread of its own: `await` it for the counters, or go over it
+        with `async for`, to see how far it is. To be called where an event loop runs.
+        """
+        context = self.context
+        context.watch = watch = Watch(str(self.path), context.clock, can_stop=True)
+        return Run(watch, lambda: self._run(rounds, options, context))
+
+    def _run(self, rounds: int, options: CrawlOptions, context: JobContext) -> Counters:
         chosen = replace(options, rounds=rounds)
         logs: AbstractContextManager[None] = nullcontext()
         if processwide.settings().log is None:
             logs = log.also_to(self.path / LOG)
         with logs:
-            return crawl(self.path, chosen, context=self.context).counters
+            return crawl(self.path, chosen, context=context).counters
 
     def sql(self, statement: str) -> pl.DataFrame:
         """Returns the rows that a statement asks for, as `minutch sql` does; times are in UTC.
@@ -114,6 +136,88 @@ class Crawl(query.Crawl):
         """
         context = self.context
         return jobs.run(name, *arguments, conf=context.conf, out=context.out, err=context.err)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a crawl is."""
+
+    step: str
+    """The step that runs, such as `fetch`; empty between two."""
+    place: str
+    """Where that is, such as `round 1 of 3`."""
+    done: int
+    """Records of the step that are done; of a fetch, URLs of its list."""
+    total: int | None
+    """All of them, as far as it is known."""
+    rounds: int
+    """Rounds that have ended."""
+    pages: int
+    errors: int
+    bytes: int
+    """What all fetches of this run have brought."""
+    seconds: float
+    """Since the run began."""
+
+
+class Run:
+    """A crawl under way in a thread of its own (`Crawl.arun`).
+
+    `await` gives its counters, or raises what `Crawl.run` raises. Who is cancelled while he waits
+    ends it as Ctrl-C does: what is in flight is finished; at once if he is cancelled again. The
+    next run goes on from there.
+    """
+
+    def __init__(self, watch: Watch, call: Callable[[], Counters]) -> None:
+        self._watch = watch
+        self._task = asyncio.ensure_future(eventloops.beside(call))
+
+    def __await__(self) -> Generator[Any, None, Counters]:
+        return self._task.__await__()
+
+    async def __aiter__(self) -> AsyncIterator[Standing]:
+        """Yields how far it is, each second, and once more at its end; raises as `await`."""
+        while not self._task.done():
+            yield self.standing
+            try:
+                await asyncio.wait([self._task], timeout=_EACH)
+            except asyncio.CancelledError:
+                self.cancel()
+                await asyncio.wait([self._task])
+                raise
+        yield self.standing
+        self._task.result()
+
+    def stop(self) -> None:
+        """Lets it end after this round, with its counters."""
+        self._watch.stop(True)
+
+    def cancel(self) -> None:
+        """Ends it as Ctrl-C does; `await` raises CancelledError then."""
+        self._task.cancel()
+
+    @property
+    def standing(self) -> Standing:
+        """How far it is."""
+        watch, totals = self._watch, self._watch.totals
+        fetch, progress = watch.fetch, watch.progress
+        if watch.step == "fetch" and fetch is not None:
+            done, total = fetch.done, fetch.total
+        else:
+            done = 0 if progress is None else progress.done
+            total = None if progress is None else progress.known_total
+        seconds = (watch.clock.now() - watch.started) / 1000
+        return Standing(
+            watch.step,
+            watch.place,
+            done,
+            total,
+            watch.round_count,
+            totals.pages,
+            totals.errors,
+            totals.bytes,
+            seconds,
+        )
 
 
 def open_crawl(

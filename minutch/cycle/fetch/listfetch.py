@@ -295,8 +295,9 @@ def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[N
         else:
             second()
 
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are somebody else's
+    if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
+        with eventloops.interruptible(lambda: on_signal(0, None)):
+            yield
         return
     before = [signal.signal(number, on_signal) for number in SIGNALS]
     try:
@@ -349,7 +350,8 @@ def _signalled(running: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> 
         except (ValueError, RuntimeError):
             break  # not in the main thread: signals are somebody else's
     try:
-        yield
+        with eventloops.interruptible(stop):
+            yield
     finally:
         for number in caught:
             running.remove_signal_handler(number)
