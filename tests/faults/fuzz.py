@@ -34,8 +34,7 @@ from typing import Final
 
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
-from tests.faults.readers import WEB, Reader
-from tests.faults.readers import _memory as memory
+from tests.faults.readers import WEB, Reader, memory
 from tests.faults.storedreaders import FILES, FOLDERS, Folder
 
 READERS: Final[Mapping[str, Reader | Folder]] = {**WEB, **FILES, **FOLDERS}

@@ -51,7 +51,7 @@ def families(reader: Reader) -> list[Family]:
     """All of a reader, what once failed first."""
     words = reader.words
     samples = [sample for sample in reader.samples() if sample]
-    found = [Family("once", b"", once) for once in reader.once]
+    found = [Family("once", b"", (once,)) for once in reader.once if once]
     for word in words:
         found.append(Family(f"{word!r}*", b"", (word,)))
         for number, sample in enumerate(samples[:2]):

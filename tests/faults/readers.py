@@ -230,11 +230,11 @@ def _outcome(call: Callable[[str], object], url: str) -> object:
         return error
 
 
-def _from_file(read: Callable[[Path], object], name: str) -> Callable[[bytes], object]:
+def from_file(read: Callable[[Path], object], name: str) -> Callable[[bytes], object]:
     """A reader of files, which gets what it reads as one."""
 
     def wrapped(data: bytes) -> object:
-        with tempfile.TemporaryDirectory(prefix="reader-", dir=_memory()) as folder:
+        with tempfile.TemporaryDirectory(prefix="reader-", dir=memory()) as folder:
             path = Path(folder) / name
             path.write_bytes(data)
             return read(path)
@@ -243,7 +243,7 @@ def _from_file(read: Callable[[Path], object], name: str) -> Callable[[bytes], o
 
 
 @cache
-def _memory() -> str | None:
+def memory() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -296,6 +296,8 @@ _URLS: Final = (
     b"../x?y",
     "http://bücher.example/ü".encode(),
 )
+_LONG_PORT: Final = b"http://a:" + b"1" * 5000
+"""Beyond the digits that Python makes a number of."""
 _BODY: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>x</title>"
 
 
@@ -339,7 +341,7 @@ _CODED: Final = {
 }
 
 WEB: Final[Mapping[str, Reader]] = {
-    "html": Reader(_parse("text/html"), _pages, HTML),
+    "html": Reader(_parse("text/html"), _pages, HTML, once=(b"<a href='%b/'>x</a>" % _LONG_PORT,)),
     "xhtml": Reader(_parse("application/xhtml+xml"), lambda: [_page("/x")], f"{HTML} {XML}"),
     "xml": Reader(_parse("application/xml"), lambda: [SITEMAP.encode()], XML),
     "rss": Reader(
@@ -392,12 +394,14 @@ WEB: Final[Mapping[str, Reader]] = {
         " Disallow:/*a$\\n Disallow:/*a*a*\\n Allow:\\x20/\\n Crawl-delay:1\\n Sitemap:\\x20/s\\n"
         " * $ % < > # : \\n \\r \\x20 a <html> 9",
         most=512_000,
+        once=(b"User-agent: *\n" + b"Disallow: /*a*b\n" * 30_000,),
     ),
     "sitemap": Reader(
         _sitemap,
         lambda: [SITEMAP.encode(), RSS.encode(), ATOM.encode(), b"http://a/b\nhttp://a/c\n"],
         f"{XML} <urlset> <url> </url> <loc> </loc> <lastmod> <sitemapindex> <sitemap> http://a/\\n"
         " \\x1f\\x8b\\x08\\0\\0\\0\\0\\0\\0\\xff\\x03\\0\\0\\0\\0\\0\\0\\0\\0\\0",
+        once=(b"<urlset><url><loc>%b/</loc></url></urlset>" % _LONG_PORT,),
     ),
     "answer": Reader(
         _incoming,
@@ -421,6 +425,7 @@ WEB: Final[Mapping[str, Reader]] = {
         " unavailable_after: GMT"
         " Sun, - + \\xc3\\xa9",
         most=100_000,
+        once=(b'Digest realm="a", algorithm=x, qop=auth-int', b"Basic", b"Basic realm", b""),
     ),
     **{
         f"coding {coding}": Reader(
@@ -455,7 +460,13 @@ WEB: Final[Mapping[str, Reader]] = {
         lambda: [_page("x"), b"%PDF-1.4", b"<?xml version='1.0'?><a xmlns='b'/>"],
         f"{XML} %PDF- PK\\x03\\x04 . / # <html",
     ),
-    "url": Reader(_url, lambda: _URLS, URL, most=65_536),
+    "url": Reader(
+        _url,
+        lambda: _URLS,
+        URL,
+        most=65_536,
+        once=(_LONG_PORT, b"http://a\0b/", b"http://a/" + b"../x/" * 13_000),
+    ),
     "normalizers": Reader(
         lambda data: _normalizers().normalize(text(data)), lambda: _URLS, URL, most=65_536
     ),
@@ -480,14 +491,14 @@ WEB: Final[Mapping[str, Reader]] = {
         " X-Crawler-Content-Encoding:a\\r\\n \\x20",
     ),
     "warc": Reader(
-        _from_file(_archive, "a.warc"),
+        from_file(_archive, "a.warc"),
         lambda: [_warc(_BODY, _ANSWER)],
         "WARC/1.0\\r\\n WARC/1.0 Content-Length:1\\r\\n Content-Length:\\x2099\\r\\n\\r\\n"
         " \\r\\n \\n a:b\\r\\n"
         " \\x20a\\r\\n \\x1f\\x8b \\x1f\\x8b\\x08 \\0 a",
     ),
     "warc.gz": Reader(
-        _from_file(_archive, "a.warc.gz"),
+        from_file(_archive, "a.warc.gz"),
         lambda: [gzip.compress(_warc(_BODY)) + gzip.compress(_warc(_ANSWER))],
         "\\x1f\\x8b \\x1f\\x8b\\x08 \\x1f\\x8b\\x08\\0 \\x1f\\x8b\\x08\\0\\0\\0\\0\\0\\0\\xff"
         " \\x1f\\x8b\\x08\\0\\0\\0\\0\\0\\0\\xff\\x03\\0\\0\\0\\0\\0\\0\\0\\0\\0 \\0 \\xff"
@@ -498,7 +509,7 @@ WEB: Final[Mapping[str, Reader]] = {
         " \\x1f\\x8b\\x08\\0\\0\\0\\0\\0\\0\\xff\\0\\xff\\x7f\\0\\x80WARC/1.0\\r\\n",
     ),
     "warc.zst": Reader(
-        _from_file(_archive, "a.warc.zst"),
+        from_file(_archive, "a.warc.zst"),
         lambda: [zstd.compress(_warc(_BODY)) + zstd.compress(_warc(_ANSWER))],
         "\\x28\\xb5\\x2f\\xfd \\x28\\xb5\\x2f\\xfd\\0\\0\\x01\\0\\0"
         " \\x50\\x2a\\x4d\\x18\\0\\0\\0\\0"
@@ -508,13 +519,13 @@ WEB: Final[Mapping[str, Reader]] = {
         " \\x28\\xb5\\x2f\\xfd\\0\\x58\\0\\x35\\x0cWARC/1.0\\r\\n",
     ),
     "arc": Reader(
-        _from_file(_archive, "a.arc"),
+        from_file(_archive, "a.arc"),
         lambda: [_arc()],
         "http://a/\\x201.2.3.4\\x2020200101000000\\x20text/html\\x201\\na\\n \\n a \\x20"
         " filedesc:// 9",
     ),
     "cdxj": Reader(
-        _from_file(_archive, "a.cdxj"),
+        from_file(_archive, "a.cdxj"),
         lambda: [b'com,a)/ 20200101000000 {"url":"http://a/","filename":"f.warc","offset":"0"}\n'],
         'com,a)/\\x20 20200101000000\\x20 { } [ " : , \\n \\\\ 9 a',
     ),

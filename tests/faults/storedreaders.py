@@ -35,9 +35,7 @@ from minutch.records.links import columns as link_columns
 from minutch.records.links.columns import layout_of
 from minutch.work.tables.lock import Owner, holder
 from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
-from tests.faults.readers import Reader, text
-from tests.faults.readers import _from_file as from_file
-from tests.faults.readers import _memory as memory
+from tests.faults.readers import Reader, from_file, memory, text
 from tests.records.samples import DATA, DATUM, SAMPLES
 from tests.support.golden import GOLDEN
 from tests.support.indexedcrawl import IndexedCrawl, Page

@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
+from minutch.errors import MinutchError
 from tests.faults.fuzz import READERS
+from tests.faults.readers import Reader
 from tests.support.golden import PROJECT
 
 SEED = os.environ.get("FAULTS_SEED", "1")
@@ -28,6 +31,15 @@ def fuzz(seconds: float) -> None:
 
 def test_damaged_input_ends_in_our_errors() -> None:
     fuzz(6)
+
+
+@pytest.mark.parametrize("name", [n for n, one in READERS.items() if getattr(one, "once", ())])
+def test_what_once_failed_does_not_again(name: str) -> None:
+    reader = READERS[name]
+    assert isinstance(reader, Reader)
+    for data in reader.once:
+        with suppress(MinutchError, *reader.errors):
+            reader.read(data)
 
 
 @pytest.mark.faults
