@@ -4,6 +4,7 @@
                    `_rs_`, Content-Type
     content        size
     parse_data     digest (nutch.content.digest)
+    parse_text     text
 
 The metadata of a fetch begins as that of the page's entry in the CrawlDb, which may keep the code
 and media type of an earlier round. So they count only where the protocol status says that the
@@ -25,7 +26,7 @@ import polars as pl
 
 from minutch.cycle.fetch.reasons import ANSWER, ANSWERED
 from minutch.cycle.segment.replaced import began_with
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, Segment
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import DataInput
@@ -139,6 +140,11 @@ class FetchRows:
         """The page's signature, in hexadecimal."""
         return self._beside(self._stretch.read(PARSE_DATA, _digests), pl.String())
 
+    @property
+    def text(self) -> pl.Series:
+        """The text of the page, as its parser found it."""
+        return self._beside(self._stretch.read(PARSE_TEXT, texts), pl.String())
+
     def _beside(self, table: pl.DataFrame | None, dtype: pl.DataType) -> pl.Series:
         """Returns the column `value` of another folder; the n-th answer of a URL has the n-th value
         there.
@@ -207,6 +213,11 @@ def _size(value: bytes) -> int:
     return data.read_int()
 
 
+def texts(batch: Batch) -> pl.DataFrame:
+    """Returns the texts of a batch of ParseTexts."""
+    return pl.DataFrame({"value": decode_keys(parsedata_columns.decode_texts(batch))})
+
+
 def _digests(batch: Batch) -> pl.DataFrame:
     found = parsedata_columns.decode(batch).first_values(SIGNATURE_KEY, "content")
     return pl.DataFrame({"value": decode_keys(found)})
@@ -236,8 +247,9 @@ class PagesTable(Table):
         "redirect_to": Column(pl.String(), lambda rows: rows.message(of_redirects=True)),
         "digest": Column(pl.String(), lambda rows: rows.digest),
         "score": Column(pl.Float32(), lambda rows: rows.frame["score"]),
+        "text": Column(pl.String(), lambda rows: rows.text),
     }
-    folders: Final = {"size": CONTENT, "digest": PARSE_DATA}
+    folders: Final = {"size": CONTENT, "digest": PARSE_DATA, "text": PARSE_TEXT}
     """Column -> the folder that it needs beside crawl_fetch."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:

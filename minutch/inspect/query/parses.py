@@ -5,7 +5,7 @@
                    language, number of links, and of those left out (parser.outlinks.count); where a
                    refresh leads that was taken for a redirect; description (parse-metatags), h1 and
                    how many (headings), canonical (parse-canonical), robots
-    parse_text     text_length, in characters, words, and garbled characters
+    parse_text     text; text_length, in characters, words, and garbled characters
     content        which of these the page has so itself
     crawl_parse    parse_time: the time of the entry with the page's signature
 
@@ -29,6 +29,7 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.javaio import DataInput, java_string
 from minutch.inspect.query.columns import TIME, enum_of, times
+from minutch.inspect.query.pages import texts
 from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
 from minutch.records.content import Content
@@ -110,19 +111,19 @@ class ParseRows:
     @property
     def text_length(self) -> pl.Series:
         """Characters of each text; null if it is not stored."""
-        return self._texts.str.len_chars()
+        return self.text.str.len_chars()
 
     @property
     def words(self) -> pl.Series:
         """Words of each text, between blanks; null if it is not stored."""
-        return self._texts.str.count_matches(r"\S+")
+        return self.text.str.count_matches(r"\S+")
 
     @property
     def garbled(self) -> pl.Series:
         """How often U+FFFD is in each text, where bytes are not of the charset: less than that if
         the stored page has fewer such bytes, as where U+FFFD is written there.
         """
-        counts = self._texts.str.count_matches("\ufffd", literal=True)
+        counts = self.text.str.count_matches("\ufffd", literal=True)
         rows = (counts > 0).arg_true()
         charsets = self.field("charset")
         labels = dict(zip(self._frame["key"].gather(rows), charsets.gather(rows), strict=True))
@@ -142,11 +143,9 @@ class ParseRows:
         return mine.select(pl.min_horizontal("counts", "value")).to_series()
 
     @once
-    def _texts(self) -> pl.Series:
-        def decode(batch: Batch) -> pl.DataFrame:
-            return pl.DataFrame({"value": decode_keys(parsedata_columns.decode_texts(batch))})
-
-        table = self._stretch.read(PARSE_TEXT, decode)
+    def text(self) -> pl.Series:
+        """The texts; null if they are not stored."""
+        table = self._stretch.read(PARSE_TEXT, texts)
         if table is None:
             return pl.Series([None], dtype=pl.String).new_from_index(0, len(self))
         mine = self._frame.select("of", "key", "nth")
@@ -326,6 +325,7 @@ class ParsesTable(Table):
         "words": Column(pl.UInt32(), lambda rows: rows.words),
         "garbled": Column(pl.UInt32(), lambda rows: rows.garbled),
         "parse_time": Column(TIME, lambda rows: rows.parse_time),
+        "text": Column(pl.String(), lambda rows: rows.text),
     }
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -335,7 +335,7 @@ class ParsesTable(Table):
         return {segment.name: ParsesTable([segment]) for segment in self._segments}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        of_text = {"text_length", "words", "garbled"} & request.needed
+        of_text = {"text", "text_length", "words", "garbled"} & request.needed
         folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
         folders += [CONTENT] if "garbled" in request.needed else []
         found = stretches(self._segments, folders, request.pruning)

@@ -8,12 +8,23 @@ import polars as pl
 import pytest
 
 import minutch
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
-from minutch.errors import StoreError
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    PARSE_DATA,
+    PARSE_TEXT,
+    Segment,
+    part_writer,
+)
+from minutch.errors import MinutchError, StoreError
 from minutch.hadoop.formats.writables import Text
+from minutch.inspect.query.parquetexport import export_parquet
 from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.parsedata import ParseData
+from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsetext import ParseText
 from minutch.records.protocolstatus import ProtocolStatus
 from tests.support.crawldbs import DAY, NOW, metadata, write_db
 from tests.support.golden import GOLDEN, needs_golden
@@ -143,6 +154,37 @@ def test_every_table_of_a_crawl_by_nutch() -> None:
     pages = crawl.tables["pages"].scan().collect()
     assert pages.filter(pl.col("code") == 200)["digest"].is_not_null().sum() == 62
     assert pages.filter(pl.col("status") == "fetch_success")["size"].null_count() == 0
+
+
+def test_a_text_is_read_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    segment = Segment(tmp_path / "segments/20260101000000")
+    answers = {"a": "one page", "b": None, "c": "an other"}
+    with part_writer(segment.path, CRAWL_FETCH, 0) as append:
+        for name in answers:
+            append(f"http://a.org/{name}", _fetched(33, protocolstatus.SUCCESS, None, "200"))
+    with (
+        part_writer(segment.path, PARSE_DATA, 0) as data,
+        part_writer(segment.path, PARSE_TEXT, 0) as texts,
+    ):
+        for name, text in answers.items():
+            if text is not None:
+                data(f"http://a.org/{name}", ParseData(ParseStatus(SUCCESS), name))
+                texts(f"http://a.org/{name}", ParseText(text))
+    crawl = minutch.open(tmp_path)
+    assert crawl.sql("select text from pages order by url")["text"].to_list() == [*answers.values()]
+    found = crawl.sql("select p.url, text from parses p where text like '%other%'")
+    assert found.rows() == [("http://a.org/c", "an other")]
+    export_parquet(tmp_path, tmp_path / "out", context=crawl.context)
+    for table, texts_of in (("pages", [*answers.values()]), ("parses", ["one page", "an other"])):
+        assert pl.read_parquet(tmp_path / f"out/{table}")["text"].to_list() == texts_of
+    for path in (segment.path / PARSE_TEXT).rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"")  # whoever reads it fails
+    assert crawl.sql("select url, code, digest from pages").height == 3
+    assert crawl.sql("select url, title from parses").height == 2
+    for table in ("pages", "parses"):
+        with pytest.raises(MinutchError):
+            crawl.sql(f"select text from {table}")
 
 
 def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path) -> None:
