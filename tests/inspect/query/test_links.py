@@ -76,7 +76,8 @@ def test_the_query_for_broken_links_finds_them(page: str, tmp_path: Path) -> Non
     """As the docs have it, on a crawl of one site with Nutch's own defaults."""
     link = next(one for one in statements(page) if "join links" in one and "code >= 400" in one)
     with SiteServer() as server:
-        crawl = minutch.open(tmp_path / "crawl", create=True, conf=PROPERTIES)
+        nutchs = PROPERTIES | {"minutch.profile": "nutch"}
+        crawl = minutch.open(tmp_path / "crawl", create=True, conf=nutchs)
         crawl.inject([server.site.url("one")])
         crawl.run(rounds=3)
         found = crawl.sql(link)
