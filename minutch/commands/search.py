@@ -9,11 +9,12 @@ from minutch.commands.arguments import Flag, fail, parse
 from minutch.inspect.search.results import (
     DEEPEST,
     Hit,
-    Piece,
     Results,
     SearchOptions,
-    search,
+    searcher_of,
 )
+from minutch.inspect.search.snippets import Piece
+from minutch.inspect.search.suggestions import suggestions
 from minutch.job import JobContext
 from minutch.terminal import BOLD, PLAIN, counted, raw, visible_line
 
@@ -38,12 +39,17 @@ def run(args: list[str], context: JobContext) -> int:
     count, first = arguments.get("-n", 10), arguments.get("-from", 1)
     if not 0 < count <= DEEPEST or first < 1:
         fail(f"-n and -from: expected 1 to {DEEPEST}", USAGE)
-    results = search(Path(index), " ".join(words), SearchOptions(count, first - 1))
+    searcher, query = searcher_of(Path(index)), " ".join(words)
+    results = searcher.search(query, SearchOptions(count, first - 1))
+    for note in results.notes:
+        context.err.write(f"{visible_line(note)}\n")
     if arguments["-json"]:
         for hit in results.hits:
             context.print(hit.as_json())
     else:
         _show(results, first, context)
+        for other, hits in () if results.count else suggestions(searcher, query):
+            context.print(f"  instead: {visible_line(other)}  ({counted(hits, 'documents')})")
     return 0 if results.hits else 1
 
 

@@ -13,11 +13,11 @@ from minutch.inspect.search.fields import (
     BINARY,
     DATES,
     EXACT,
+    HAS,
     HAS_CJK,
     HAS_MARK,
     KEY,
     OTHER,
-    STEMMED,
     TEXTS,
     paired,
     stemmer_of,
@@ -42,10 +42,8 @@ def encoded(documents: Documents) -> pl.Series:
         values = documents.column(name)
         if values is None:
             continue
-        if name in STEMMED:
+        if name in TEXTS:
             own |= _by_language(name, _words(values), languages)
-        elif name in TEXTS:
-            own[name] = _words(values)
         elif name == "id" or name in EXACT:
             own[name] = texts_of(values)
         elif name == BINARY:
@@ -149,6 +147,14 @@ def _json(own: dict[str, pl.Series], others: dict[str, pl.Series]) -> pl.Series:
         below = [pl.col(column).alias(names[column]) for column in there if column not in mine]
         parts = [pl.col(column).alias(names[column]) for column in there if column in mine]
         parts += [pl.struct(below).alias(OTHER)] if below else []
+        has = sorted(
+            {
+                names[column].partition("_")[0] if column in mine else names[column]
+                for column in there
+            }
+            - {KEY}
+        )
+        parts.append(pl.lit(pl.Series([has])).alias(HAS))
         texts = frame[rows].select(pl.struct(parts).struct.json_encode()).to_series()
         result = result.scatter(rows, texts)
     return result.cast(pl.Binary).alias("payload")

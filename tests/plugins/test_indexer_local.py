@@ -199,18 +199,21 @@ def test_documents_with_other_fields_stand_beside_each_other(tmp_path: Path) -> 
             "lang": "en",
             "content_en": "running",
             "other": {"tags": ["p", "s"]},
+            "has": ["content", "lang", "tags", "title"],
         },
-        {"key": "b", "lang": "en", "content_en": "dogs"},
+        {"key": "b", "lang": "en", "content_en": "dogs", "has": ["content", "lang"]},
         {
             "key": "c",
             "title": "z",
             "content": "搜索\u2060索引\u2060引擎",
             "other": {"tags": ["q", "r"]},
+            "has": ["content", "tags", "title"],
         },
     ]
     for row, found in zip(documents.rows(), columns, strict=True):
         row.add("id", found["key"])
-        assert json.loads(writer.encode(row)) == found | {"id": found["key"]}
+        with_id = found | {"id": found["key"], "has": sorted([*found["has"], "id"])}
+        assert json.loads(writer.encode(row)) == with_id
 
 
 def test_the_last_of_several_documents_with_a_url_stays(tmp_path: Path) -> None:
@@ -347,5 +350,5 @@ def test_parameters_that_make_no_sense(tmp_path: Path, name: str, value: str) ->
 def test_the_stamp_names_the_library(tmp_path: Path) -> None:
     written(writer_of(tmp_path), document(id="a"))
     stamp = json.loads((LocalIndex(tmp_path).current / "minutch.json").read_text())
-    assert stamp["format"] == 1
+    assert stamp["format"] == 2
     assert stamp["tantivy"].count(".") == 2

@@ -5,6 +5,7 @@ Begin with query and results; app serves them.
     `localindex`, `fields`    the index on disk, and how texts become words
     `indexfiles`              whether its files are whole
     `query`, `results`        what people type; hits, snippets, counts
+    `snippets`                the passage of a page that is shown
     `suggestions`             what a query without hits may have meant
     `crawlfiles`              what a crawl's files hold of a hit
     `stillpage`               a stored page that makes no browser connect anywhere

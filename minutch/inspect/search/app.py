@@ -131,7 +131,7 @@ class Site:
         if results.hits:
             return HTMLResponse(pages.found(query, host, number, results, took))
         others = suggestions(searcher, query)
-        return HTMLResponse(pages.nothing(query, host, results.documents, others))
+        return HTMLResponse(pages.nothing(query, host, results, others))
 
     def _home(self, searcher: Searcher) -> pages.Home:
         return pages.Home(

@@ -1,9 +1,9 @@
 """Defines the fields of the local index, and how their texts become words.
 
-    key                 the URL that a document is stored and deleted under
-    id host site domain lang type tld digest segment     found as they are, in lower case (id: as it
-                                                         is)
-    tstamp date lastModified                             points in time
+    key                                  the URL that a document is stored and deleted under
+    id host site domain lang type tld digest segment
+                                         found as they are, in lower case (id: as it is)
+    tstamp date lastModified             points in time
     url anchor title content                             words, in lower case, without accents
     title_en content_en …                                the same of documents whose `lang` has a
                                                          stemmer, in its place
@@ -19,6 +19,7 @@ every language; `unpaired` takes it back.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import tantivy
@@ -28,9 +29,9 @@ OTHER: Final = "other"
 BINARY: Final = "binaryContent"
 EXACT: Final = ("host", "site", "domain", "lang", "type", "tld", "digest", "segment")
 DATES: Final = ("tstamp", "date", "lastModified")
-STEMMED: Final = ("title", "content")
-"""Fields that have a twin for each language with a stemmer."""
-TEXTS: Final = ("url", "anchor", *STEMMED)
+TEXTS: Final = ("url", "anchor", "title", "content")
+"""Fields of words. Each has a twin for each language with a stemmer."""
+HAS: Final = "has"
 STEMMERS: Final = {
     "ar": "arabic",
     "da": "danish",
@@ -52,7 +53,7 @@ STEMMERS: Final = {
     "tr": "turkish",
 }
 """Language (ISO 639-1) → Snowball's stemmer."""
-KNOWN: Final = frozenset((KEY, "id", BINARY, *EXACT, *DATES, *TEXTS))
+KNOWN: Final = frozenset((KEY, "id", BINARY, HAS, *EXACT, *DATES, *TEXTS))
 """Names that have a field of their own."""
 
 LONGEST_WORD: Final = 100
@@ -94,6 +95,11 @@ def stemmer_of(lang: str | None) -> str | None:
     return code if code in STEMMERS else None
 
 
+def twins(names: Iterable[str], languages: Collection[str]) -> list[str]:
+    """Returns fields of words, and their twins of these languages."""
+    return [one for name in names for one in (name, *(f"{name}_{code}" for code in languages))]
+
+
 def schema() -> tantivy.Schema:
     """Returns the fields as tantivy's schema."""
     builder = tantivy.SchemaBuilder()
@@ -105,11 +111,9 @@ def schema() -> tantivy.Schema:
         )
     for name in DATES:
         builder.add_date_field(name, stored=True, indexed=True, fast=True)
-    for name in TEXTS:
-        builder.add_text_field(name, stored=True, tokenizer_name="words")
-    for code in STEMMERS:
-        for name in STEMMED:
-            builder.add_text_field(f"{name}_{code}", stored=True, tokenizer_name=f"words_{code}")
+    for name in twins(TEXTS, STEMMERS):
+        builder.add_text_field(name, stored=True, tokenizer_name=_tokenizer(name))
+    builder.add_text_field(HAS, tokenizer_name="exact", index_option="basic")
     builder.add_bytes_field(BINARY, stored=True)
     builder.add_json_field(OTHER, stored=True, tokenizer_name="words", expand_dots_enabled=True)
     return builder.build()
@@ -120,17 +124,22 @@ def register(index: tantivy.Index) -> None:
     exact = _analyzer(tantivy.Tokenizer.raw(), LONGEST_EXACT).build()
     index.register_tokenizer("exact", exact)
     index.register_fast_field_tokenizer("exact", exact)
-    index.register_tokenizer("words", _folded().build())
-    for code, name in STEMMERS.items():
-        lowered = _analyzer(tantivy.Tokenizer.simple(), LONGEST_WORD)
-        stemmed = lowered.filter(tantivy.Filter.stemmer(name)).filter(tantivy.Filter.ascii_fold())
-        index.register_tokenizer(f"words_{code}", stemmed.build())
+    for name in twins(("",), STEMMERS):
+        index.register_tokenizer(_tokenizer(name), words_of(name))
+
+
+def words_of(field: str) -> tantivy.TextAnalyzer:
+    """Returns what makes words of a field's text."""
+    lowered = _analyzer(tantivy.Tokenizer.simple(), LONGEST_WORD)
+    stemmer = STEMMERS.get(field.partition("_")[2])
+    stemmed = lowered.filter(tantivy.Filter.stemmer(stemmer)) if stemmer else lowered
+    return stemmed.filter(tantivy.Filter.ascii_fold()).build()
+
+
+def _tokenizer(field: str) -> str:
+    return f"words{field[field.find('_') :]}" if "_" in field else "words"
 
 
 def _analyzer(tokenizer: tantivy.Tokenizer, longest: int) -> tantivy.TextAnalyzerBuilder:
     shortened = tantivy.TextAnalyzerBuilder(tokenizer).filter(tantivy.Filter.remove_long(longest))
     return shortened.filter(tantivy.Filter.lowercase())
-
-
-def _folded() -> tantivy.TextAnalyzerBuilder:
-    return _analyzer(tantivy.Tokenizer.simple(), LONGEST_WORD).filter(tantivy.Filter.ascii_fold())

@@ -30,7 +30,7 @@ from minutch.processwide import command_line
 from minutch.work.tables.database import Database
 
 STAMP: Final = "minutch.json"
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Counts the changes of `fields` that older indexes can't be read with."""
 REBUILD_PROPERTY: Final = "minutch.index.local.rebuild"
 _TRIES: Final = 5
@@ -67,6 +67,21 @@ class LocalIndex(Database):
         """Raises StoreError if there is no index, or one that this version can't use; FormatError
         (damage).
         """
+        made = self._found()
+        compatible = made.get("format") == FORMAT
+        if compatible:
+            self.check(made.get("files"))
+            with self.reading():
+                compatible = tantivy.Index.is_compatible(str(self.current))
+        if not compatible:
+            raise StoreError(
+                f"{self.path} was written by another version ({self._made_by()}; this one has"
+                f" format {FORMAT}, tantivy {version('tantivy')})",
+                hint=f"make it again from the segments: {self.rebuild_command()}",
+            )
+
+    def _found(self) -> dict[str, object]:
+        """Returns the stamp. Raises StoreError if there is no index, FormatError."""
         if not self.path.is_dir():
             raise StoreError(
                 f"Input path does not exist: {self.path}",
@@ -80,18 +95,7 @@ class LocalIndex(Database):
                 f"{self.path} has no index",
                 hint=f"`{command_line(words)}` makes one",
             )
-        made = self._stamp()
-        compatible = made.get("format") == FORMAT
-        if compatible:
-            self.check(made.get("files"))
-            with self.reading():
-                compatible = tantivy.Index.is_compatible(str(self.current))
-        if not compatible:
-            raise StoreError(
-                f"{self.path} was written by another version ({self._made_by()}; this one has"
-                f" format {FORMAT}, tantivy {version('tantivy')})",
-                hint=f"make it again from the segments: {self.rebuild_command()}",
-            )
+        return self._stamp()
 
     def rebuild_command(self) -> str:
         """The command that makes the index again."""
@@ -146,7 +150,7 @@ class LocalIndex(Database):
         try:
             found = (self.current / META).stat()
         except OSError:
-            self.require()
+            self._found()
             raise StoreError(f"{self.path} has no index: {META} is not there") from None
         return found.st_ino, found.st_mtime_ns, found.st_size
 

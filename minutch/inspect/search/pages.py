@@ -15,7 +15,8 @@ from urllib.parse import urlencode
 
 from minutch.inspect.report import statuswords
 from minutch.inspect.search.crawlfiles import Event, Stored
-from minutch.inspect.search.results import NEWEST, Hit, Piece, Results
+from minutch.inspect.search.results import NEWEST, Hit, Results
+from minutch.inspect.search.snippets import Piece
 from minutch.records.links import Inlink
 from minutch.terminal import counted
 from minutch.web import cells, frame
@@ -124,6 +125,7 @@ def found(query: str, host: str, number: int, results: Results, milliseconds: fl
     content = e(
         "section",
         e("p", said, class_="quiet count"),
+        _notes(results),
         hits,
         _paging(query, host, number, results.count),
         aria_label="Results",
@@ -133,9 +135,13 @@ def found(query: str, host: str, number: int, results: Results, milliseconds: fl
     return page(title, e("div", content, hosts, class_="columns"), query=query, host=host)
 
 
-def nothing(query: str, host: str, documents: int, suggestions: Sequence[tuple[str, int]]) -> str:
+def _notes(results: Results) -> Markup:
+    return joined(*(e("p", e("bdi", note)) for note in results.notes))
+
+
+def nothing(query: str, host: str, results: Results, suggestions: Sequence[tuple[str, int]]) -> str:
     """Returns the page of a query that finds nothing."""
-    there = f"None of the {counted(documents, 'documents')} has all of this"
+    there = f"None of the {counted(results.documents, 'documents')} has all of this"
     where = joined(" on the host ", e("bdi", host)) if host else None
     tried = [
         e("li", e("a", e("bdi", other), counted(count, "pages"), href=_search(other)))
@@ -146,7 +152,12 @@ def nothing(query: str, host: str, documents: int, suggestions: Sequence[tuple[s
     tried.append(e("li", e("a", "All pages, the home page", href="./")))
     return page(
         f"Nothing found for {query}",
-        e("section", e("p", there, where, ": ", e("bdi", query)), aria_label="Results"),
+        e(
+            "section",
+            e("p", there, where, ": ", e("bdi", query)),
+            _notes(results),
+            aria_label="Results",
+        ),
         frame.section("instead", "Instead", e("ul", *tried, class_="plain")),
         query=query,
         host=host,

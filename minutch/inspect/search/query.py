@@ -10,47 +10,56 @@ meaning is searched as words.
                                  date:2023..2024-03-15, date:[2023 TO 2024-03-15], date:>=2023
     https://example.org/page     the page with this URL
 
-`title` and `content` stand for the same field of every language that has a stemmer and occurs in
-the index.
+`title`, `content`, `anchor` and `url` stand for the same field of every language that has a stemmer
+and occurs in the index. A word without a field is looked for in all of them, each with its weight;
+words that stand near each other count more (`nearby`). Where no document has a field of a name,
+`x:y` is words, as in `std::vector`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
 from minutch.inspect.search.fields import (
     DATES,
-    EXACT,
     HAS_CJK,
     KNOWN,
     OTHER,
-    STEMMED,
     TEXTS,
     paired,
+    twins,
 )
 
 LONGEST: Final = 1000
 """Characters of a query; the rest is cut off."""
 MOST_WORDS: Final = 60
 """Words of a query; more are left out."""
-BOOSTS: Final = {"title": 3.0, "anchor": 1.5, "url": 0.5}
-"""Weights of the fields that words without a field are looked for in; 1 is that of content."""
-_K1, _B = 1.2, 0.75
-"""tantivy's parameters of BM25."""
-_LEAST_SHARE: Final = 0.001
+Weigh = Callable[[str, str], float]
+"""Field, text → weight; 0 if no document has the text there."""
 
 _PIECE: Final = re.compile(
     r"""(?P<sign>[+-]?)
-        (?: (?P<close>\)) | (?:(?P<field>[^\W\d][\w.\-]*):)?
+        (?: (?P<close>\)) | (?:(?P<field>[^\W\d][\w.\-]*):(?!:))?
         (?: (?P<open>\()
           | (?P<phrase>"[^"]*"(?:~\d+|\*)?)
           | (?P<range>[\[{][^\]}]*\s+TO\s+[^\]}]*[\]}])
           | (?P<word>[^\s()"]+) ))""",
     re.VERBOSE,
 )
+_WORD: Final = re.compile(
+    r"""(?P<sign>[+-]?)(?P<word>[^\s()"]+)(?P<field>)(?P<open>)(?P<close>)(?P<phrase>)(?P<range>)"""
+)
+"""A piece whose name is that of no field."""
+_SCHEMES: Final = frozenset(("http", "https", "ftp", "file"))
+_ALWAYS: Final = frozenset((*_SCHEMES, *TEXTS, "id", "key", "has"))
+"""Names that may stand before a colon whatever documents have."""
+_NEAR: Final = 3
+"""Words that may stand between two that are near each other."""
 AND, OR, NOT = "AND", "OR", "NOT"
 ALL: Final = "*"
 _OPERATORS: Final = frozenset((AND, OR, NOT))
@@ -61,19 +70,36 @@ _BEGINNING: Final = re.compile(r"\w{2,}\*")
 _SPECIAL: Final = re.compile(r'["\\]')
 
 
-def rewritten(text: str, languages: Collection[str] = ()) -> str:
-    """Rewrites what somebody has typed; `languages` are those with a stemmer in the index."""
+@dataclass(frozen=True)
+class Vocabulary:
+    """What an index has, by which queries are rewritten."""
+
+    languages: Collection[str] = ()
+    """Those with a stemmer."""
+    names: Collection[str] = ()
+    """Fields that documents have."""
+    weigh: Weigh = lambda _field, _text: 1.0
+
+    def has(self, name: str) -> bool:
+        """Returns True if `name:` asks for a field."""
+        return name in KNOWN or name in _SCHEMES or name in self.names
+
+
+_PLAIN: Final = Vocabulary()
+
+
+def rewritten(text: str, vocabulary: Vocabulary = _PLAIN) -> str:
+    """Rewrites what somebody has typed."""
     pieces: list[str] = []
     groups: list[str | None] = [None]
-    text = text[:LONGEST].encode("utf-8", "replace").decode()
-    for found in list(_PIECE.finditer(text))[:MOST_WORDS]:
+    for found in _found(text, vocabulary):
         name = found["field"] or groups[-1]
         if found["open"]:
             groups.append(name)
         elif found["close"] and len(groups) > 1:
             groups.pop()
         piece = found["close"] or (
-            f"{found['sign']}(" if found["open"] else _piece(found, name, languages)
+            f"{found['sign']}(" if found["open"] else _piece(found, name, vocabulary)
         )
         if piece and pieces and pieces[-1] == NOT and piece not in _OPERATORS and piece != ")":
             pieces[-1] = f"-{piece.lstrip('+-')}"
@@ -83,6 +109,34 @@ def rewritten(text: str, languages: Collection[str] = ()) -> str:
     if kept and all(piece.startswith("-") for piece in _outermost(kept)):
         kept.insert(0, ALL)  # what is not wanted, of all documents
     return " ".join(kept)
+
+
+def nearby(text: str, vocabulary: Vocabulary = _PLAIN) -> str:
+    """Returns a query that documents need not match, and are better hits if they do: neighbouring
+    words of a query near each other. Empty if it has none.
+    """
+    runs: list[list[str]] = [[]]
+    for found in _found(text, vocabulary):
+        plain = found["word"] and not found["sign"] and not found["field"]
+        if plain and found["word"] not in _OPERATORS and re.search(r"\w", found["word"]):
+            runs[-1].append(paired(found["word"]))
+        else:
+            runs.append([])
+    wanted = [f"{one} {two}" for run in runs for one, two in pairwise(run)]
+    wanted += [" ".join(run) for run in runs if len(run) > 2]
+    return " OR ".join(
+        _any(TEXTS, words, vocabulary, f"~{_NEAR}") for words in dict.fromkeys(wanted)
+    )
+
+
+def strange_fields(text: str, vocabulary: Vocabulary) -> list[str]:
+    """Returns the names before a colon that no document has as a field."""
+    named = [found["field"] for found in _PIECE.finditer(text[:LONGEST]) if found["field"]]
+    return [
+        name
+        for name in dict.fromkeys(named)
+        if name not in vocabulary.names and name not in _ALWAYS
+    ]
 
 
 def words_of(text: str) -> list[str]:
@@ -95,93 +149,76 @@ def words_of(text: str) -> list[str]:
     return [one[0] for one in found]
 
 
-def default_fields(languages: Collection[str]) -> list[str]:
-    """Returns the fields in which words without a field are searched."""
-    return [*TEXTS, *(f"{name}_{code}" for name in STEMMED for code in languages)]
+def _found(text: str, vocabulary: Vocabulary) -> Iterator[re.Match[str]]:
+    """Yields the pieces of a query."""
+    text = text[:LONGEST].encode("utf-8", "replace").decode()
+    at = 0
+    for _ in range(MOST_WORDS):
+        found = _PIECE.search(text, at)
+        if found is None:
+            return
+        if found["field"] and not vocabulary.has(found["field"]):
+            found = _WORD.match(text, found.start()) or found
+        yield found
+        at = found.end()
 
 
-def boosts(languages: Mapping[str, float]) -> dict[str, float]:
-    """Returns the weights of these fields; `languages` has the share of all documents of each.
-
-    BM25 takes the mean length of a field over all documents, so that a field which few have looks
-    long wherever it is found. The weights of fields by language make up for that, for texts of the
-    usual length.
-    """
-    shares = {"": max(1 - sum(languages.values()), _LEAST_SHARE), **languages}
-    found = dict(BOOSTS)
-    for name in STEMMED:
-        for code, share in shares.items():
-            weight = BOOSTS.get(name, 1.0) * (1 + _K1 * (1 - _B + _B / share)) / (1 + _K1)
-            found[f"{name}_{code}" if code else name] = weight
-    return found
-
-
-def _piece(found: re.Match[str], name: str | None, languages: Collection[str]) -> str:
+def _piece(found: re.Match[str], name: str | None, vocabulary: Vocabulary) -> str:
     """Rewrites one word, phrase or range in its field."""
     sign, word = found["sign"], found["word"] or ""
     if found["field"] is None and word.strip("+-!^~*:[]{}<>\\/") in _OPERATORS:
         return word if word in _OPERATORS else ""
-    if name in ("http", "https", "ftp", "file"):
+    if name in _SCHEMES:
         return f"{sign}key:{_quoted(f'{name}:{word}')}"
     if name in DATES:
         return _dates(sign, name, found["phrase"] or found["range"] or word)
     if found["range"]:
-        return _plain(sign, name, found["range"][1:-1], languages)
+        return _plain(sign, name, found["range"][1:-1], vocabulary)
     if found["phrase"]:
         inner, _, suffix = found["phrase"][1:].rpartition('"')
-        return (
-            _in_field(sign, name, f"{_quoted(paired(inner))}{suffix}", languages)
-            if inner.strip()
-            else ""
-        )
-    return _plain(sign, name, word, languages)
+        return _in_field(sign, name, paired(inner), vocabulary, suffix) if inner.strip() else ""
+    return _plain(sign, name, word, vocabulary)
 
 
-def _plain(sign: str, name: str | None, word: str, languages: Collection[str]) -> str:
+def _plain(sign: str, name: str | None, word: str, vocabulary: Vocabulary) -> str:
     """Rewrites a word; if punctuation splits it, its parts have to stand in a row."""
     if word == ALL and name is None:
         return ALL
     by_pattern = name is None or name in KNOWN
     if by_pattern and _ALONE.fullmatch(word):
-        return sign + _matching(name, f"{word}.?|.{word}", languages)
+        return sign + _matching(name, f"{word}.?|.{word}", vocabulary)
     if by_pattern and _BEGINNING.fullmatch(word):
-        return sign + _matching(name, f"{word[:-1].lower()}.*", languages)
-    return _in_field(sign, name, _quoted(paired(word)), languages) if re.search(r"\w", word) else ""
+        return sign + _matching(name, f"{word[:-1].lower()}.*", vocabulary)
+    return _in_field(sign, name, paired(word), vocabulary) if re.search(r"\w", word) else ""
 
 
 def _quoted(word: str) -> str:
     return '"' + _SPECIAL.sub(" ", word) + '"'
 
 
-def _matching(name: str | None, pattern: str, languages: Collection[str]) -> str:
+def _matching(name: str | None, pattern: str, vocabulary: Vocabulary) -> str:
     """Matches words of the index by a pattern. A character of a language without blanks is in the
     pairs on both its sides.
     """
-    names = [name] if name else default_fields(languages)
-    every = [one for field in names for one in _twins(field, languages)]
-    return "(" + " OR ".join(f"{field}:/{pattern}/" for field in dict.fromkeys(every)) + ")"
+    every = twins([name] if name else TEXTS, vocabulary.languages if name in (None, *TEXTS) else ())
+    return "(" + " OR ".join(f"{field}:/{pattern}/" for field in every) + ")"
 
 
-def _twins(name: str, languages: Collection[str]) -> list[str]:
-    """Returns the fields of the index that a field's name stands for."""
-    if name in STEMMED:
-        return [name, *(f"{name}_{code}" for code in languages)]
-    if name in KNOWN or name.startswith(tuple(f"{field}_" for field in STEMMED)):
-        return [name]
-    return [f"{OTHER}.{name}"]
+def _in_field(
+    sign: str, name: str | None, words: str, vocabulary: Vocabulary, suffix: str = ""
+) -> str:
+    if name is None or name in TEXTS:
+        return sign + _any([name] if name else TEXTS, words, vocabulary, suffix)
+    return f"{sign}{name if name in KNOWN else f'{OTHER}.{name}'}:{_quoted(words)}{suffix}"
 
 
-def _in_field(sign: str, name: str | None, value: str, languages: Collection[str]) -> str:
-    if name is None:
-        return sign + value
-    if name in EXACT or name in ("id", "key"):
-        value = value if value.startswith('"') else _quoted(value)
-    fields = _twins(name, languages)
-    return sign + (f"{fields[0]}:{value}" if len(fields) == 1 else _any(fields, value))
-
-
-def _any(fields: Sequence[str], value: str) -> str:
-    return "(" + " OR ".join(f"{field}:{value}" for field in fields) + ")"
+def _any(names: Collection[str], words: str, vocabulary: Vocabulary, suffix: str) -> str:
+    """Matches words in a row in any of these fields, each with its weight."""
+    whole = words if suffix != "*" else " ".join(words.split()[:-1])
+    every = {field: vocabulary.weigh(field, whole) for field in twins(names, vocabulary.languages)}
+    there = {field: weight for field, weight in every.items() if weight} or {TEXTS[-1]: 1.0}
+    value = f"{_quoted(words)}{suffix}"
+    return "(" + " OR ".join(f"{name}:{value}^{there[name]:.4f}" for name in there) + ")"
 
 
 def _dates(sign: str, name: str, text: str) -> str:

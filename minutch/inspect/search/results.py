@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import log
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,25 +14,43 @@ import tantivy
 
 from minutch import strictjson
 from minutch.inspect.search import query as queries
-from minutch.inspect.search.fields import KEY, OTHER, STEMMED, STEMMERS, stemmer_of, unpaired
+from minutch.inspect.search.fields import (
+    HAS,
+    KEY,
+    OTHER,
+    STEMMERS,
+    TEXTS,
+    stemmer_of,
+    twins,
+    unpaired,
+    words_of,
+)
 from minutch.inspect.search.localindex import LocalIndex
+from minutch.inspect.search.snippets import Marker, Piece, frame_of
 
-SNIPPET: Final = 240
-"""Characters of a snippet."""
+COMPARED: Final = 10
+"""Hits whose texts tell what is their hosts' frame."""
+BOOSTS: Final = {"title": 3.0, "anchor": 1.5, "url": 0.5, "content": 1.0}
+"""Weights of the fields that words without a field are looked for in."""
+NEAR: Final = 1.0
+"""Weight of words that are near each other."""
+_K1, _B = 1.2, 0.75
+"""tantivy's parameters of BM25."""
+_LEAST_SHARE: Final = 0.001
+_USUAL: Final = {"title": 1, "anchor": 2, "url": 1, "content": 10}
+"""How often a field of a good hit has a word. With 1 for the text, pages in the language of a
+hundredth of all were first on questions in the language of most.
+"""
 LONGEST_TITLE: Final = 200
 MOST_HOSTS: Final = 12
 NEWEST: Final = "tstamp"
 """The time of a page's fetch."""
-_CUT: Final = "…"
 _LIKE: Final = 20
 """Pages that are looked through for a word much like another."""
 _LONG: Final = 5
 """Characters of a word from which on two of them may differ."""
 DEEPEST: Final = 10_000
 """Hits beyond this one can't be reached."""
-
-Piece = tuple[str, bool]
-"""A piece of text, and whether it is what was searched for."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +124,19 @@ class Results:
     hosts: list[tuple[str, int]]
     """Hosts with their numbers of hits, most first."""
     notes: list[str]
-    """Errors in the query."""
+    """What in the query is not as it looks, such as fields that no document has."""
 
 
 def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Results:
     """Searches an index, or that of the crawl in a folder. Raises StoreError, FormatError."""
+    return searcher_of(index).search(query, options)
+
+
+def searcher_of(index: Path) -> Searcher:
+    """Opens an index, or that of the crawl in a folder. Raises StoreError, FormatError."""
     inside = index / "index"
     is_crawl = inside.is_dir() and not (index / "current").exists()
-    return Searcher(inside if is_crawl else index).search(query, options)
+    return Searcher(inside if is_crawl else index)
 
 
 class Searcher:
@@ -127,9 +150,15 @@ class Searcher:
         self._index = self.place.open()
         with self.place.reading():
             self._searcher = self._index.searcher()
-            self.languages = self._shares()
+            self.languages = self._by_language()
+            self.names = {name for name, _ in self._searcher.terms_with_prefix(HAS, "")}
+        other = max(1 - sum(self.languages.values()), _LEAST_SHARE)
+        self._shares = {"": other, **self.languages}
+        self._contents = twins(("content",), self.languages)
+        self._analyzers: dict[str, tantivy.TextAnalyzer] = {}
+        self._vocabulary = queries.Vocabulary(self.languages, self.names, self._weigh)
 
-    def _shares(self) -> dict[str, float]:
+    def _by_language(self) -> dict[str, float]:
         """Returns the languages with a stemmer, and the share of all documents of each."""
         shares: dict[str, float] = {}
         for lang, count in self._searcher.terms_with_prefix("lang", ""):
@@ -150,9 +179,9 @@ class Searcher:
     def search(self, text: str, options: SearchOptions = _DEFAULTS) -> Results:
         """Returns the hits of a query, best first."""
         with self.place.reading():
-            wanted, errors = self._parsed(queries.rewritten(text, self.languages))
+            wanted, notes = self._parsed(text), self._notes(text)
             if wanted is None:
-                return Results([], 0, self.count, [], errors)
+                return Results([], 0, self.count, [], notes)
             chosen = wanted
             if options.host:
                 only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
@@ -160,20 +189,20 @@ class Searcher:
                     [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
                 )
             offset = min(max(options.offset, 0), DEEPEST)
-            found = self._searcher.search(chosen, max(options.limit, 1), offset=offset)
-            marker = _Marker(self._searcher, wanted, self._index.schema)
-            hits = [self._hit(score, address, marker) for score, address in found.hits]
+            found = self._searcher.search(chosen, max(options.limit, COMPARED), offset=offset)
+            marker = Marker(self._searcher, wanted, self._index.schema)
+            hits = self._hits(found, marker)
             count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
             hosts = self._hosts(wanted) if options.count_hosts else []
-            return Results(hits[: options.limit], count, self.count, hosts, errors)
+            return Results(hits[: options.limit], count, self.count, hosts, notes)
 
     def newest_hits(self, limit: int) -> list[Hit]:
         """Returns the pages that were fetched last."""
         every = tantivy.Query.all_query()
         with self.place.reading():
             found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
-            marker = _Marker(self._searcher, every, self._index.schema)
-            return [self._hit(0, address, marker) for _, address in found.hits]
+            marker = Marker(self._searcher, every, self._index.schema)
+            return self._hits(found, marker)
 
     def hosts(self) -> list[tuple[str, int]]:
         """Returns the hosts with the most documents, and their numbers."""
@@ -197,7 +226,7 @@ class Searcher:
                     self._index.schema, name, word.lower(), distance, True, False
                 ),
             )
-            for name in queries.default_fields(self.languages)
+            for name in twins(TEXTS, self.languages)
         ]
         with self.place.reading():
             for _, address in self._searcher.search(tantivy.Query.boolean_query(like), _LIKE).hits:
@@ -205,20 +234,67 @@ class Searcher:
                 for name in (*_those_of("title", stored), *_those_of("content", stored)):
                     yield unpaired(str(stored[name][0]))
 
-    def _parsed(self, text: str) -> tuple[tantivy.Query | None, list[str]]:
+    def _notes(self, text: str) -> list[str]:
+        return [
+            f"no document has a field {name}; they have {', '.join(sorted(self.names))}"
+            if self._vocabulary.has(name)
+            else f"{name} is no field of these documents: {name}: was read as words"
+            for name in queries.strange_fields(text, self._vocabulary)
+        ]
+
+    def _parsed(self, text: str) -> tantivy.Query | None:
+        wanted = self._query(queries.rewritten(text, self._vocabulary))
+        near = self._query(queries.nearby(text, self._vocabulary))
+        if wanted is None or near is None:
+            return wanted
+        near = tantivy.Query.boost_query(near, NEAR)
+        must, should = tantivy.Occur.Must, tantivy.Occur.Should
+        return tantivy.Query.boolean_query([(must, wanted), (should, near)])
+
+    def _query(self, text: str) -> tantivy.Query | None:
         if not text.strip():
-            return None, []
+            return None
         try:
-            parsed, errors = self._index.parse_query_lenient(
-                text,
-                queries.default_fields(self.languages),
-                field_boosts=queries.boosts(self.languages),
-                conjunction_by_default=True,
-                allow_regexes=True,
-            )
-        except ValueError as exc:
-            return None, [str(exc)]
-        return parsed, [str(error) for error in errors]
+            return self._index.parse_query_lenient(
+                text, list(TEXTS), conjunction_by_default=True, allow_regexes=True
+            )[0]
+        except ValueError:
+            return None
+
+    def _weigh(self, field: str, text: str) -> float:
+        """Returns the weight of words in a field; 0 if no document has them there.
+
+        A word is as rare as it is in the texts of all languages: BM25 takes for rare what is so in
+        one field, be it for want of documents in its language. It also takes the mean length of a
+        field over all documents, so that a field which few have looks long wherever it is found;
+        `_USUAL` words on a page of usual length make up for that.
+        """
+        base, _, code = field.partition("_")
+        own = self._counts(field, text)
+        if not all(own):
+            return 0.0
+        if not own:
+            return BOOSTS[base]
+        texts = zip(*(self._counts(name, text) for name in self._contents), strict=False)
+        rare = sum(
+            self._idf(max(sum(counts), count)) for counts, count in zip(texts, own, strict=False)
+        )
+        share = self._shares[code]
+        long = (_USUAL[base] + _K1 * (1 - _B + _B / share)) / (_USUAL[base] + _K1)
+        return BOOSTS[base] * long * rare / sum(map(self._idf, own))
+
+    def _idf(self, count: int) -> float:
+        """Returns BM25's weight of words; deleted documents are in `count`, until a merge."""
+        count = min(count, self.count)
+        return log(1 + (self.count - count + 0.5) / (count + 0.5))
+
+    def _counts(self, field: str, text: str) -> list[int]:
+        """Returns how many documents have each word of a text in a field."""
+        if field not in self._analyzers:
+            self._analyzers[field] = words_of(field)
+        return [
+            self._searcher.doc_freq(field, word) for word in self._analyzers[field].analyze(text)
+        ]
 
     def _hosts(self, wanted: tantivy.Query) -> list[tuple[str, int]]:
         found = self._searcher.aggregate(
@@ -228,16 +304,32 @@ class Searcher:
             (str(bucket["key"]), int(bucket["doc_count"])) for bucket in found["hosts"]["buckets"]
         ]
 
-    def _hit(self, score: float, address: tantivy.DocAddress, marker: _Marker) -> Hit:
-        document = self._searcher.doc(address)
-        stored = document.to_dict()
-        url = str(stored[KEY][0])
-        titles = [unpaired(stored[name][0]) for name in _those_of("title", stored)]
-        title = " ".join(" ".join(titles).split())[:LONGEST_TITLE]
-        snippet = next(
-            (marker.snippet(name, document) for name in _those_of("content", stored)), []
-        )
-        return Hit(url, float(score), title, snippet, stored)
+    def _hits(self, found: tantivy.SearchResult, marker: Marker) -> list[Hit]:
+        documents = [
+            (score, self._searcher.doc(address).to_dict()) for score, address in found.hits
+        ]
+        texts: dict[str, list[str]] = {}
+        for _, stored in documents:
+            texts.setdefault(_host(stored), []).append(_text(stored)[1])
+        frames = {host: frame_of(pages) for host, pages in texts.items()}
+        hits = []
+        for score, stored in documents:
+            titles = [unpaired(stored[name][0]) for name in _those_of("title", stored)]
+            title = " ".join(" ".join(titles).split())[:LONGEST_TITLE]
+            snippet = marker.snippet(*_text(stored), frames[_host(stored)])
+            hits.append(Hit(str(stored[KEY][0]), float(score or 0), title, snippet, stored))
+        return hits
+
+
+def _host(stored: dict[str, list[Any]]) -> str:
+    return str(stored.get("host", [""])[0])
+
+
+def _text(stored: dict[str, list[Any]]) -> tuple[str, str]:
+    """Returns the field that has a document's text, and the text."""
+    return next(
+        ((name, str(stored[name][0])) for name in _those_of("content", stored)), ("content", "")
+    )
 
 
 def _unscored(query: tantivy.Query) -> tantivy.Query:
@@ -260,7 +352,7 @@ def _fields(stored: dict[str, list[Any]]) -> Iterator[tuple[str, list[Any]]]:
             )
         elif name != KEY:
             yield (
-                (base if base in STEMMED and code in STEMMERS else name),
+                (base if base in TEXTS and code in STEMMERS else name),
                 [_plain(value) for value in values],
             )
 
@@ -272,78 +364,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return unpaired(value) if isinstance(value, str) else value
-
-
-class _Marker:
-    """A maker of the snippets of one search."""
-
-    def __init__(
-        self, searcher: tantivy.Searcher, query: tantivy.Query, schema: tantivy.Schema
-    ) -> None:
-        self._searcher, self._query, self._schema = searcher, query, schema
-        self._generators: dict[str, tantivy.SnippetGenerator] = {}
-
-    def snippet(self, name: str, document: tantivy.Document) -> list[Piece]:
-        """Returns the best passage of a field, in pieces; its beginning if nothing in it
-        matches. What is left out is marked.
-        """
-        if name not in self._generators:
-            made = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, name)
-            made.set_max_num_chars(SNIPPET)
-            self._generators[name] = made
-        text = str(document.get_first(name))
-        found = self._generators[name].snippet_from_doc(document)
-        fragment = found.fragment()
-        if not fragment:
-            start = unpaired(text[: 3 * SNIPPET])
-            shown = " ".join(start[:SNIPPET].split())
-            is_cut = len(text) > 3 * SNIPPET or len(start) > SNIPPET
-            return [(shown + _CUT * is_cut, False)] if shown else []
-        pieces = marked(fragment, [(part.start, part.end) for part in found.highlighted()])
-        before, _, after = text.partition(fragment)
-        return [
-            *([(_CUT, False)] if before.strip() else []),
-            *pieces,
-            *([(_CUT, False)] if after.strip() else []),
-        ]
-
-
-def marked(fragment: str, ranges: Sequence[tuple[int, int]]) -> list[Piece]:
-    """Returns a stored text as it was, in pieces; `ranges` count bytes. Of a character stored
-    twice, one mark is enough.
-    """
-    data = fragment.encode()
-    marks: list[bool] = []
-    for number, piece in enumerate(_cut(data, ranges)):
-        marks += [number % 2 == 1] * len(piece.decode(errors="replace"))
-    characters: list[Piece] = []
-    skip = 0
-    for position, character in enumerate(fragment):
-        if skip or character in "\u2060\u200b":
-            if skip and marks[position] and characters:
-                characters[-1] = (characters[-1][0], True)
-            skip = 0 if skip else int(character == "\u2060")
-            continue
-        characters.append((character, marks[position]))
-    return _joined(characters)
-
-
-def _cut(data: bytes, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    """Yields what lies between the ranges, and in them, by turns."""
-    at = 0
-    for start, end in sorted(ranges):
-        yield data[at : max(start, at)]
-        yield data[max(start, at) : max(end, at)]
-        at = max(end, at)
-    yield data[at:]
-
-
-def _joined(characters: Sequence[Piece]) -> list[Piece]:
-    """Joins characters into pieces of equal kind, white space into single blanks."""
-    pieces: list[Piece] = []
-    for character, found in characters:
-        if pieces and pieces[-1][1] == found:
-            pieces[-1] = (pieces[-1][0] + character, found)
-        else:
-            pieces.append((character, found))
-    return [(re.sub(r"\s+", " ", text), found) for text, found in pieces]

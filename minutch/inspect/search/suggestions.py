@@ -27,7 +27,12 @@ def suggestions(searcher: Searcher, text: str) -> list[tuple[str, int]]:
         return []
     spelled = [_nearest(searcher, word) for word in words]
     tried = [spelled] if spelled != words else []
-    tried += [words[:at] + words[at + 1 :] for at in range(len(words)) if len(words) > 1]
+    tried += [
+        some[:at] + some[at + 1 :]
+        for some in (words, spelled)
+        for at in range(len(words))
+        if len(words) > 1
+    ]
     found = {query: searcher.search(query, _ONE).count for query in map(" ".join, tried)}
     first, *others = found.items() if found else [("", 0)]
     if spelled == words:

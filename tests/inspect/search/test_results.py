@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.inspect.search.results import Hit, Searcher, SearchOptions, marked
+from minutch.inspect.search.results import Hit, Searcher, SearchOptions
+from minutch.inspect.search.snippets import marked
 from tests.support.indexedcrawl import IndexedCrawl, Page
 
 
@@ -51,7 +52,12 @@ def found(searcher: Searcher, query: str) -> list[str]:
         ("type:application/pdf", ["b.example.org/pdf"]),
         ("pap* host:b.example.org", ["b.example.org/pdf"]),
         ("title:nosuch OR dogs", ["b.example.org/en"]),
-        ("nosuchfield:dogs", []),
+        ("nosuchfield:dogs", []),  # words in a row
+        ("running:dogs", ["b.example.org/en"]),
+        ("Running::dogs", ["b.example.org/en"]),
+        ('"running do"*', ["b.example.org/en"]),
+        ('"dogs running"~3', ["b.example.org/en"]),
+        ("has:host -has:title", ["b.example.org/pic"]),
         ("segment:20240101000000", []),  # the newer one has all of its pages
         ("url:ko date:2023", ["b.example.org/ko"]),
         ("url:ko date:2023-11-14..", ["b.example.org/ko"]),

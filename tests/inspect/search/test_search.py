@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import signal
 import socket
@@ -32,10 +33,11 @@ def run(*words: str) -> tuple[int, str]:
 
 
 def test_hits_with_their_words_marked(harbours: IndexedCrawl) -> None:
-    assert run(str(harbours.index_folder), "dogs") == (
-        0,
-        "1. Running dogs\n   http://b.example.org/en  12.60\n   The *dogs* were running quickly\n\n"
-        "1 to 1 of 1 found in 34 documents\n",
+    code, out = run(str(harbours.index_folder), "dogs")
+    assert code == 0
+    assert re.sub(r"  \d+\.\d\d$", "", out, flags=re.MULTILINE) == (
+        "1. Running dogs\n   http://b.example.org/en\n   The *dogs* were running quickly\n\n"
+        "1 to 1 of 1 found in 34 documents\n"
     )
 
 
@@ -64,6 +66,25 @@ def test_json_snippets_are_safe_html(harbours: IndexedCrawl) -> None:
 def test_nothing_found_is_exit_code_1(harbours: IndexedCrawl) -> None:
     assert run(str(harbours.index_folder), "nosuchword") == (1, "nothing found in 34 documents\n")
     assert run(str(harbours.index_folder), "((", "-json") == (1, "")
+
+
+def test_what_was_meant_is_suggested(harbours: IndexedCrawl) -> None:
+    code, out = run(str(harbours.index_folder), "harbuor nosuchword")
+    assert (code, out) == (
+        1,
+        "nothing found in 34 documents\n  instead: harbour  (26 documents)\n",
+    )
+
+
+def test_fields_that_the_index_lacks_are_said(harbours: IndexedCrawl) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    context = JobContext(Configuration.load([]).freeze(), FakeClock(0), out, err)
+    assert (
+        search.run([str(harbours.index_folder), "site:a.example.org topic:harbour"], context) == 1
+    )
+    lacking, unknown = err.getvalue().splitlines()
+    assert lacking.startswith("no document has a field site; they have anchor, boost, ")
+    assert unknown == "topic is no field of these documents: topic: was read as words"
 
 
 def test_controls_of_pages_do_not_reach_the_output(harbours: IndexedCrawl) -> None:
