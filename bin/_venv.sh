@@ -30,10 +30,19 @@ say() {
     echo "minutch: $*" >&2
 }
 
-# Reports the steps of pip by the lines that it prints; all of them go to the log.
+# Reports the steps of pip by the lines that it prints, and every eight seconds that it is still at one; all lines go to
+# the log.
 follow() {
-    local log=$1 line
-    while IFS= read -r line; do
+    local log=$1 line part= status
+    while :; do
+        IFS= read -r -t 8 line && status=0 || status=$?
+        line=$part$line part=
+        if [ "$status" -gt 128 ]; then # what has come of a line is kept
+            part=$line
+            say "  still at it (${SECONDS} s)"
+            continue
+        fi
+        [ "$status" = 0 ] || [ -n "$line" ] || break
         printf '%s\n' "$line" >>"$log"
         case $line in
             *"Installing build dependencies: started"*) say "  fetching the build backend" ;;
@@ -42,6 +51,7 @@ follow() {
             *"Installing collected packages:"*) say "  installing packages" ;;
             "Collecting "*) line=${line#Collecting } && say "  fetching ${line%%[ <>=!~;(]*}" ;;
         esac
+        [ "$status" = 0 ] || break
     done
 }
 
@@ -50,11 +60,11 @@ install() {
     if ! "$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
         base=$(find_python) || exit 1
         say "making .venv with $base"
-        "$base" -P -m venv --clear "$venv" || exit 1
+        "$base" -P -m venv --clear "$venv" 2>&1 | follow /dev/stderr || exit 1
     fi
     say "installing what it needs into .venv (once; takes a minute or so)"
     : >"$log"
-    if ! (cd "$home" && "$python" -P -m pip install --disable-pip-version-check --no-input --progress-bar off \
+    if ! (cd "$home" && "$python" -P -m pip install --disable-pip-version-check --no-input --no-compile --progress-bar off \
         -e ".${extra:+[$extra]}" 2>&1 | follow "$log"; exit "${PIPESTATUS[0]}"); then
         tail -n 20 "$log" >&2
         say "the installation failed, $log has it all"

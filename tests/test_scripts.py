@@ -40,7 +40,10 @@ case "$*" in
     "-I -c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
 esac
 """
-PIP = "python -P -m pip install --disable-pip-version-check --no-input --progress-bar off -e ."
+PIP = (
+    "python -P -m pip install --disable-pip-version-check --no-input --no-compile"
+    " --progress-bar off -e ."
+)
 BUILD = "python -P -m minutch.kernels.build"
 TOOLS = ("basename", "bash", "cat", "cksum", "cp", "dirname", "flock", "mkdir", "readlink", "tail")
 

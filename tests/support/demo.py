@@ -1,5 +1,5 @@
-"""bin/demo: serves the demo site on loopback, crawls it for three rounds with bin/crawl, shows what
-was found.
+"""bin/demo: serves the demo site on loopback, crawls it, and asks the crawl what people ask: a
+search, an audit, why a page is missing, SQL.
 
 python -m tests.support.demo [folder]     the crawl is left in `folder`, by default a new temporary
 one
@@ -7,6 +7,7 @@ one
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -26,6 +27,11 @@ PROPERTIES = {
 }
 
 
+RULES = "broken-links,links-to-redirects,no-description"
+PROGRAM = os.path.relpath(Path(__file__).resolve().parents[2] / "bin" / "minutch")
+"""minutch in this checkout, from where the demo is called."""
+
+
 def write_seeds(folder: Path, site: Site) -> Path:
     """A seed list with the site's first page."""
     seeds = folder / "seeds"
@@ -39,12 +45,19 @@ def definitions() -> list[str]:
     return [word for name, value in PROPERTIES.items() for word in ("-D", f"{name}={value}")]
 
 
-def run(title: str, command: list[str]) -> None:
-    """Show a command and run it; ends the demo if it fails."""
-    print(f"\n── {title}\n$ bin/minutch {shlex.join(command[4:])}", flush=True)
-    code = subprocess.run(command, check=False).returncode
+def run(title: str, words: list[str]) -> None:
+    """Shows a command as it is typed, and runs it; ends the demo if it fails."""
+    print(f"\n── {title}\n$ {typed(words)}", flush=True)
+    program = [sys.executable, "-P", "-m", "minutch"]
+    environment = os.environ | {"MINUTCH_PROGRAM": PROGRAM}
+    code = subprocess.run([*program, *words], check=False, env=environment).returncode
     if code:
         sys.exit(code)
+
+
+def typed(words: list[str]) -> str:
+    """A command line of minutch, as it is typed here."""
+    return f"{shlex.quote(PROGRAM)} {shlex.join(words)}"
 
 
 def main() -> None:
@@ -52,23 +65,25 @@ def main() -> None:
     folder = (
         Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="minutch-demo-"))
     )
-    folder.mkdir(parents=True, exist_ok=True)
     crawl = folder / "crawl"
     shutil.rmtree(crawl, ignore_errors=True)
-    minutch = [sys.executable, "-P", "-m", "minutch"]
+    place = str(crawl)
     with SiteServer() as server:
-        seeds = write_seeds(folder, server.site)
         first = server.site.url("one")
-        print(f"A small site is served at {first} and {server.site.url('two')}")
-        command = [*minutch, "crawl", *definitions(), str(seeds), str(crawl), "3"]
-        run("Three rounds", command)
-        run("What the crawldb knows", [*minutch, "readdb", str(crawl / "crawldb"), "-stats"])
-        run(
-            "Who links to the first page",
-            [*minutch, "readlinkdb", str(crawl / "linkdb"), "-url", first],
+        print(f"A small site is served at {first}, by this machine alone.")
+        options = ["--agent", "minutch-demo", "--delay", "0.1", "--depth", "3", "--index"]
+        options += ["-D", "http.filter.ipaddress.include=loopback"]
+        run("Crawl it, and make an index", ["crawl", first, place, *options])
+        run("Search", ["search", place, "tides", "-n", "3"])
+        run("What is wrong with the site? Three of the rules", ["audit", place, "--only", RULES])
+        run("Why is a page missing?", ["explain", f"{first}private/members.html", place])
+        statement = (
+            "select title, words, substr(text, 1, 40) as text from parses"
+            " order by words desc limit 3"
         )
-        run("The segments", [*minutch, "readseg", "-list", "-dir", str(crawl / "segments")])
-    print(f"\nEverything lies in {crawl}; Apache Nutch reads it, too.")
+        run("Any other question is SQL", ["sql", place, statement])
+    print(f"\n{crawl} has it all, in files that Apache Nutch reads, too. See it in a browser:")
+    print(typed(["report", place, "-o", str(folder / "report.html")]))
 
 
 if __name__ == "__main__":
