@@ -170,7 +170,7 @@ class HttpBase(Protocol):
         """Returns the page's answer; what a plugin with a browser does more. Raises
         httpx.TransportError.
         """
-        return await self.fetch(url, datum)
+        return await self.fetch(url, datum, method="HEAD" if self.settings.head else "GET")
 
     async def get_robot_rules(
         self, url: str, datum: CrawlDatum, robots_content: list[Content] | None
@@ -259,20 +259,24 @@ class HttpBase(Protocol):
             not self.settings.store_etag or copy.confirmed_by(answer.metadata)
         )
 
-    async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
+    async def fetch(
+        self, url: Url, datum: CrawlDatum, content_limit: int | None = None, method: str = "GET"
+    ) -> Answer:
         """Sends one request; a host is asked for by its one form, however it is spelled (with a
         dot behind it a server may not know its own certificate, or name). Raises
         httpx.TransportError if there is no usable answer.
         """
         host = canonical_host(url.host)
         if host == url.host:
-            return await self._fetch(url, datum, content_limit)
+            return await self._fetch(url, datum, content_limit, method)
         try:
-            return await self._fetch(url._replace(host=host), datum, content_limit)
+            return await self._fetch(url._replace(host=host), datum, content_limit, method)
         except UnknownHost:
             raise UnknownHost(url.host) from None
 
-    async def _fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None) -> Answer:
+    async def _fetch(
+        self, url: Url, datum: CrawlDatum, content_limit: int | None, method: str
+    ) -> Answer:
         if not _HOST.fullmatch(url.host) or len(url.host) > _LONGEST_HOST:
             raise UnknownHost(url.host)
         if self.credentials.forms:
@@ -282,18 +286,20 @@ class HttpBase(Protocol):
         headers = self.request_headers(url, datum)
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(self.clock.now()))
-        reply = await self._exchange(self._request(url, target, headers, limit), url)
+        reply = await self._exchange(self._request(url, target, headers, limit, method), url)
         if (coding := _coding_of(reply)) is not None:
             reply.decode(await decode_between(reply.body, coding, _and_one(limit), self._offered))
         if self.settings.store_request:
-            metadata.add(REQUEST_KEY, self._request_text(target, headers, reply.version))
+            metadata.add(REQUEST_KEY, self._request_text(method, target, headers, reply.version))
         return self.read_reply(reply, metadata, limit)
 
     async def _exchange(self, request: httpx.Request, url: Url) -> Reply:
         """Returns the reply to a request, with credentials if the server asks for known ones."""
         return await reply_of(await self._send(request, url), request.extensions["content_limit"])
 
-    def _request(self, url: Url, target: str, headers: Headers, limit: int) -> CurlRequest:
+    def _request(
+        self, url: Url, target: str, headers: Headers, limit: int, method: str = "GET"
+    ) -> CurlRequest:
         settings = self.settings
         return CurlRequest(
             origin(url) if self._sends_targets else whole_url(url, target),
@@ -304,6 +310,7 @@ class HttpBase(Protocol):
                 "proxy": settings.proxy.proxy_for(url.host),
                 "timeout": self._timeouts,
             },
+            method,
         )
 
     async def _send(self, request: httpx.Request, url: Url) -> httpx.Response:
@@ -359,12 +366,12 @@ class HttpBase(Protocol):
             )
         )
 
-    def _request_text(self, target: str, headers: Headers, answered: bytes) -> str:
+    def _request_text(self, method: str, target: str, headers: Headers, answered: bytes) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"
         if answered == b"HTTP/2":
             version = "2"
         lines = [f"{name.decode()}: {value.decode()}\r\n" for name, value in headers]
-        return shown_request(f"GET {target} HTTP/{version}\r\n{''.join(lines)}\r\n")
+        return shown_request(f"{method} {target} HTTP/{version}\r\n{''.join(lines)}\r\n")
 
     # -- response ----------------------------------------------------------------------------------
 

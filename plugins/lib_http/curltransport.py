@@ -81,11 +81,15 @@ class CurlRequest(httpx.Request):
     """
 
     def __init__(
-        self, url: httpx.URL, raw: Sequence[tuple[bytes, bytes]], extensions: dict[str, Any]
+        self,
+        url: httpx.URL,
+        raw: Sequence[tuple[bytes, bytes]],
+        extensions: dict[str, Any],
+        method: str = "GET",
     ) -> None:
         self._raw = raw
         self._parsed: httpx.Headers | None = None
-        self.method, self.url, self.extensions, self.stream = "GET", url, extensions, _NOTHING
+        self.method, self.url, self.extensions, self.stream = method, url, extensions, _NOTHING
 
     @property
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -378,7 +382,7 @@ def _order(request: httpx.Request, limit: int) -> Order:
         extensions.get("content_limit", limit),
         extensions.get("proxy", ""),
         request.method,
-        b"" if request.method == "GET" else request.content,
+        b"" if request.method in ("GET", "HEAD") else request.content,
     )
 
 
@@ -427,6 +431,11 @@ def _set_method(slot: CurlSlot, order: Order) -> None:
             slot.handle.unsetopt(pycurl.CUSTOMREQUEST)  # which outlasts the method
         return
     slot.options[pycurl.POSTFIELDS] = True
+    if order.method == "HEAD":
+        slot.handle.setopt(pycurl.NOBODY, 1)  # until HTTPGET, or a POST's fields
+        slot.handle.setopt(pycurl.CUSTOMREQUEST, order.method)
+        return
+    slot.handle.setopt(pycurl.NOBODY, 0)  # which outlasts the method
     slot.handle.setopt(pycurl.POSTFIELDS, order.content)
     slot.handle.setopt(pycurl.CUSTOMREQUEST, order.method)
 

@@ -116,6 +116,7 @@ class HttpSettings:
     time_limit: int = LONGEST_PAGE * 1000
     partial_as_truncated: bool = False
     http_version: str = "1.1"
+    head: bool = False
     check_certificates: bool = True
     store_response_time: bool = True
     store_address: bool = False
@@ -161,6 +162,7 @@ class HttpSettings:
             time_limit=(LONGEST_PAGE if seconds < 0 else seconds) * 1000,
             partial_as_truncated=conf.get_boolean("http.partial.truncated", False),
             http_version="2" if conf.get_boolean("http.useHttp2", False) else version,
+            head=conf.get_boolean("http.head", False),
             check_certificates=conf.get_boolean("http.tls.certificates.check", True),
             store_response_time=conf.get_boolean("http.store.responsetime", True),
             store_address=conf.get_boolean("store.ip.address", False),

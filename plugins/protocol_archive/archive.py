@@ -72,7 +72,9 @@ class Archive(HttpBase):
         self._index: ArchiveIndex | None = None
         self._lock = Lock()
 
-    async def fetch(self, url: Url, datum: CrawlDatum, content_limit: int | None = None) -> Answer:
+    async def fetch(
+        self, url: Url, datum: CrawlDatum, content_limit: int | None = None, method: str = "GET"
+    ) -> Answer:
         """Returns the newest visit's answer; 404 where there is none. StoreError, FormatError if
         archives can't be read.
         """

@@ -49,6 +49,7 @@ OWN = {
     "http.dns.negative.seconds",
     "http.dns.resolver",
     "http.dns.servers",
+    "http.head",
     "http.retry.after.max.seconds",
     "http.robots.503.defer.visits.wait",
     "http.robots.cache.memory",
