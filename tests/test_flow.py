@@ -85,7 +85,7 @@ OWN = {
     "serve",
     "completion",
 }
-OWN |= {"export", "import", "simulate", "audit"}
+OWN |= {"export", "import", "simulate", "audit", "check"}
 OWN |= {"arc2segment"}
 """Commands that Nutch does not have (crawl is a script there)."""
 

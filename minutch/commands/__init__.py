@@ -16,7 +16,7 @@ then read cli and one command, such as inject.
     `readseg`, `mergesegs`, `text`                 segments and files
     `dump`, `commoncrawldump`, `warc`, `arc2segment`
     `export`, `exports`, `import_`, `imports`, `formats`
-    `explain`, `audit`, `report`, `simulate`, `sql`, `fsck`, `unlock`
+    `explain`, `audit`, `check`, `report`, `simulate`, `sql`, `fsck`, `unlock`
     `parsechecker`, `indexchecker`, `pageflags`, `filterchecker`, `normalizerchecker`
     `robotsparser`, `lineserver`, `showproperties`, `plugin`, `init_plugin`
     `startserver`, `service`, `classes`            the REST service; commands by class name

@@ -4,4 +4,5 @@
 
     `rules`       reads them, and those of the user
     `findings`    asks them of a crawl
+    `checks`      asks for what pages name and the crawl has not
 """

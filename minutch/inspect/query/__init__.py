@@ -7,6 +7,7 @@ Begin with crawl, which opens one, then table.
     `segments`, `pages`, `parses`, `ranges`         tables of segments
     `ids`                                           URLs as numbers
     `site`, `outcomes`, `linkreach`, `sitemaps`     a row per URL, of all of them; sitemaps
+    `checks`                                        links that are no pages of the crawl
     `graph`, `graphexport`, `parquetexport`         links as a graph; exports
     `predicates`, `skipping`                        reads only where rows may be
     `session`, `statements`, `integers`, `prompt`   SQL, and a prompt for it

@@ -12,6 +12,7 @@ from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.sitemap.listing import LISTINGS, Listing
 from minutch.errors import StoreError
+from minutch.inspect.query.checks import CHECKS, Checks, ChecksTable
 from minutch.inspect.query.crawldb import CrawlDbTable
 from minutch.inspect.query.duplicates import DuplicatesTable
 from minutch.inspect.query.hosts import CountedHostsTable, HostDbTable
@@ -67,6 +68,7 @@ class Crawl:
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
             DuplicatesTable(self.crawldb),
             SitemapsTable(Listing(self.path / LISTINGS)),
+            ChecksTable(Checks(self.path / CHECKS)),
         ]
         found = {table.name: table for table in tables}
         site = SiteTable(found, has_entries=CrawlDb(self.path / CRAWLDB).exists())

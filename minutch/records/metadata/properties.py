@@ -58,6 +58,8 @@ db.max.outlinks.per.page says.
 """
 CANONICAL_KEY: Final = "minutch.canonical"
 """The page's own word for its address: RFC 6596."""
+IDS_KEY: Final = "minutch.ids"
+"""Parse metadata: what a fragment may point to in a page, with blanks between."""
 LINKS_EXTERNAL_KEY: Final = "minutch.outlinks.external"
 """Parse metadata: the number of links that db.ignore.external.links left out."""
 TRUNCATED_KEY: Final = "http.content.truncated"

@@ -84,7 +84,11 @@ def answers(root: str) -> dict[str, Answer]:
         "twin1": page("twin1", title="<title>Twins</title>"),
         "twin2": page("twin2", title="<title>Twins</title>"),
         "long": page("long", title=f"<title>{LONG_TITLE}</title>"),
-        "plain": page("plain", "/"),
+        "plain": page(
+            "plain",
+            *("/", "#nowhere", "http://127.0.0.2:1/lost"),
+            body="<img src=/lost.png><b id=here><a href=#here>here</a></b>",
+        ),
         "nodescription": page("nodescription", head="<meta name=author content='description'>"),
         "described1": page("described1", head="<meta name=description content='Same'>"),
         "described2": page("described2", head="<meta name=description content='Same'>"),
@@ -213,6 +217,7 @@ def crawl(root: str, conf: Configuration, tmp_path_factory: pytest.TempPathFacto
     jobs.run("crawl", "-s", folder / "seeds.txt", crawl, 1, conf=conf)
     jobs.run("sitemap", crawl / "crawldb", "-sitemapUrls", folder / "sitemaps.txt", conf=conf)
     jobs.run("crawl", crawl, 7, conf=conf)
+    jobs.run("check", crawl, "--external", conf=conf)
     return crawl
 
 
@@ -226,6 +231,9 @@ def asked(crawl: Path, conf: Configuration, *words: str) -> tuple[int, str]:
 
 FOUND: dict[str, set[str]] = {
     "broken-links": {"gone", "error"},
+    "broken-resources": {"lost.png"},
+    "broken-external": {"http://127.0.0.2:1/lost"},
+    "missing-fragment": {"plain"},
     "server-errors": {"error"},
     "no-answer": set(),
     "redirect-circles": {"circle", "circle2"},
