@@ -191,10 +191,10 @@ class Searcher:
             offset = min(max(options.offset, 0), DEEPEST)
             found = self._searcher.search(chosen, max(options.limit, COMPARED), offset=offset)
             marker = Marker(self._searcher, wanted, self._index.schema)
-            hits = self._hits(found, marker)
+            hits = self._hits(found, marker, options.limit)
             count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
             hosts = self._hosts(wanted) if options.count_hosts else []
-            return Results(hits[: options.limit], count, self.count, hosts, notes)
+            return Results(hits, count, self.count, hosts, notes)
 
     def newest_hits(self, limit: int) -> list[Hit]:
         """Returns the pages that were fetched last."""
@@ -202,7 +202,7 @@ class Searcher:
         with self.place.reading():
             found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
             marker = Marker(self._searcher, every, self._index.schema)
-            return self._hits(found, marker)
+            return self._hits(found, marker, limit)
 
     def hosts(self) -> list[tuple[str, int]]:
         """Returns the hosts with the most documents, and their numbers."""
@@ -304,7 +304,7 @@ class Searcher:
             (str(bucket["key"]), int(bucket["doc_count"])) for bucket in found["hosts"]["buckets"]
         ]
 
-    def _hits(self, found: tantivy.SearchResult, marker: Marker) -> list[Hit]:
+    def _hits(self, found: tantivy.SearchResult, marker: Marker, limit: int) -> list[Hit]:
         documents = [
             (score, self._searcher.doc(address).to_dict()) for score, address in found.hits
         ]
@@ -313,7 +313,7 @@ class Searcher:
             texts.setdefault(_host(stored), []).append(_text(stored)[1])
         frames = {host: frame_of(pages) for host, pages in texts.items()}
         hits = []
-        for score, stored in documents:
+        for score, stored in documents[:limit]:
             titles = [unpaired(stored[name][0]) for name in _those_of("title", stored)]
             title = " ".join(" ".join(titles).split())[:LONGEST_TITLE]
             snippet = marker.snippet(*_text(stored), frames[_host(stored)])

@@ -61,6 +61,13 @@ def test_the_start_page_has_a_search_box(client: TestClient) -> None:
     assert 'type="search"' in client.get("/").text
 
 
+def test_fields_that_the_index_lacks_are_said(client: TestClient) -> None:
+    assert "no document has a field site; they have anchor, " in client.get("/?q=site:x").text
+    found = client.get("/?q=running:dogs").text
+    assert "<mark>dogs</mark>" in found
+    assert "running is no field of these documents: running: was read as words" in found
+
+
 def test_the_home_page_says_what_the_crawl_is(client: TestClient) -> None:
     """Its name as heading and title; how many documents, hosts, segments; its newest pages."""
     text = client.get("/").text
