@@ -5,6 +5,8 @@ has none elsewhere.
 from __future__ import annotations
 
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +14,7 @@ import httpx
 import pytest
 
 from minutch.records.crawldatum import CrawlDatum
-from minutch.urls.parts import Url
+from minutch.urls.parts import Url, parse
 from plugins.lib_http.exchange import Answer
 from plugins.lib_http.headers import SpellCheckedMetadata
 from plugins.lib_http.robotstxt import RobotsStore
@@ -147,6 +149,41 @@ async def test_what_is_accepted_may_be_said(name: str) -> None:
         await protocol.get_protocol_output("http://a.example/", CrawlDatum())
     assert "gzip" in asked[0]
     assert asked[1] == "br;q=0.5"
+
+
+@pytest.mark.parametrize(("value", "method"), [("true", "HEAD"), ("false", "GET")])
+async def test_http_head(value: str, method: str) -> None:
+    """On one connection, also between requests that need content, as robots.txt does."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked.append(self.command)
+            self.send_response(200)
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"" if self.command == "HEAD" else b"words")
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        protocol = Http(conf_for(http__head=value), {})
+        for _ in range(2):
+            assert (await protocol.fetch(parse(url), CrawlDatum())).body == b"words"
+            output = await protocol.get_protocol_output(url, CrawlDatum())
+            assert output.status.is_success
+            assert output.content is not None
+            assert output.content.content == (b"" if method == "HEAD" else b"words")
+        await protocol.close()
+        server.shutdown()
+    assert asked == ["GET", method] * 2
 
 
 def test_fetcher_record_skipped(tmp_path: Path) -> None:
