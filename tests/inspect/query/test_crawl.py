@@ -145,6 +145,7 @@ def test_every_table_of_a_crawl_by_nutch() -> None:
         "hosts": 6,
         "duplicates": 4,
         "sitemaps": 0,
+        "checks": 0,
         "site": 109,
     }
     for table in crawl.tables.values():
