@@ -28,7 +28,7 @@ from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, C
 from minutch.records.crawldatum.rows import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.work.engine import engine_of, selection
-from minutch.work.tables import parallel
+from minutch.work.tables import parallel, spans
 from minutch.work.tables.crawldata import read, scan
 from tests.cycle.fetchlist.test_select import java_hash
 from tests.support.crawldbs import write_db
@@ -284,6 +284,7 @@ def test_without_limits_entries_are_taken_as_they_are_read(tmp_path: Path) -> No
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selector, "scan", watched)
+        patch.setattr(spans, "_TOGETHER", 1)  # small parts would be one table
         chooser = selector.Selector.from_conf(job.conf, selector.GenerateOptions(), NOW)
         counters, progress = Counters(), job.progress("generate")
         found = iter(chooser.choose(db, engine_of(job.conf), counters, progress).tables)
