@@ -70,6 +70,11 @@ def on_screen(text: str) -> list[str]:
     return [ESCAPE.sub("", line.rpartition("\x1b[2K")[2]).rstrip("\r") for line in text.split("\n")]
 
 
+def too_wide(lines: list[str]) -> list[str]:
+    """Lines of several words that do not fit; one word, as of -D, is left whole to be copied."""
+    return [line for line in lines if len(line) > 80 and " " in line.strip().removesuffix(" \\")]
+
+
 def crawl(folder: Path, server: SiteServer, **environment: str) -> str:
     write_seeds(folder, server.site)
     words = [*definitions(), "-D", "fetcher.server.delay=0.15", "seeds", "crawl", "2"]
@@ -86,7 +91,7 @@ def test_a_crawl(tmp_path: Path) -> None:
     )
     assert "\x1b[1mRound 1 of 2\x1b[0m" in text
     lines = on_screen(text)
-    assert [line for line in lines if len(line) > 80] == []
+    assert too_wide(lines) == []
     assert not any("fetch:" in line or line.endswith("…") for line in lines)
     assert any(line.startswith("  fetch ") for line in lines)
     assert "2 rounds in 0:" in "\n".join(lines)
@@ -144,7 +149,7 @@ def test_screens_have_80_columns(
     definitions_ = definitions() if words[0] in ("explain", "crawl") else ()
     filled = [word.format(url) for word in words[1:]]
     lines = on_screen(in_terminal(folder, words[0], *definitions_, *filled))
-    assert [line for line in lines if len(line) > 80] == []
+    assert too_wide(lines) == []
     assert has in "\n".join(lines)
 
 
@@ -167,9 +172,10 @@ def test_the_prompt_of_sql(crawled: tuple[Path, SiteServer]) -> None:
     typed = "help\nselect nothing from parses;\ntables\ncolumns pages\nquit\n"
     text = in_terminal(crawled[0], "sql", "crawl", typed=typed)
     lines = on_screen(text)
-    assert [line for line in lines if len(line) > 80] == []
+    assert too_wide(lines) == []
     tables = (
-        "The tables are crawldb, linkdb, links, pages, parses, hosts, duplicates, sitemaps, site."
+        "The tables are crawldb, linkdb, links, pages, parses, hosts, duplicates, sitemaps,"
+        " checks, site."
     )
     assert tables in " ".join(" ".join(lines).split())
     assert "quit               ends, as Ctrl-D does" in lines
