@@ -78,7 +78,8 @@ def start_worker(
     if not forks:
         context.set_forkserver_preload([_LOADED_FIRST])
         # whose start lets these signals in again: a Ctrl-C ended the fork server that came next
-        resource_tracker.ensure_running()
+        with _apart():
+            resource_tracker.ensure_running()
     ours, theirs = context.Pipe()
     _parents_ends.add(ours)
     process = context.Process(

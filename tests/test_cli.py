@@ -208,7 +208,7 @@ def test_wrong_usage_ends_as_nutch_does(name: str, capsys: pytest.CaptureFixture
     """After their usage dedup, clean and crawl exit with 1, the statistics with 0, all others with
     -1.
     """
-    codes = dict.fromkeys(("crawl", "dedup", "clean", "completion"), 1)
+    codes = dict.fromkeys(("crawl", "dedup", "clean", "completion", "init-plugin"), 1)
     codes |= dict.fromkeys(("domainstats", "protocolstats", "crawlcomplete"), 0)
     assert cli.main([name]) == codes.get(name, 255)
     assert capsys.readouterr().err.startswith("Usage: ")

@@ -154,5 +154,6 @@ def test_a_signal_at_any_moment_leaves_no_process_behind(command: str, tmp_path:
             timer.start()
             said, _ = process.communicate(timeout=60)
             timer.join()
-            assert process.returncode in (0, 130, -signal.SIGTERM), said  # late: all is fetched
+            # late: all is fetched, or the interpreter has left its handlers
+            assert process.returncode in (0, 130, -signal.SIGTERM, -signal.SIGINT), said
             wait_until(lambda: not running(process.pid), said)  # noqa: B023 - called at once

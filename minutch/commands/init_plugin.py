@@ -18,7 +18,8 @@ POINTS = ("url-filter", "index-filter", "parser", "scoring", "protocol", "schedu
 
 USAGE = f"""init-plugin <name> --point {"|".join(POINTS)}
   <name>   its id: small letters, digits, dashes; the package has underscores for dashes,
-           its folder is made in the working folder"""
+           its folder is made in the working folder
+  --point  what it extends"""
 FLAGS = (Flag("--point", "point", choices=POINTS),)
 
 TEMPLATES = "plugin-templates"

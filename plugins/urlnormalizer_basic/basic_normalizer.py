@@ -159,8 +159,6 @@ class BasicURLNormalizer(URLNormalizer):
     def _host(self, host: str) -> str:
         if "%" in host:
             host = form_decode(host)
-            if "%" in host:  # which would be decoded once more in the next step, or be malformed
-                raise UrlError(f"host {host!r} has an escaped %")
         host = host.lower()
         if self.to_ascii and not host.isascii():
             host = idn.to_ascii_2008(host) if self.idna2008 else idn.to_ascii_2003(host)

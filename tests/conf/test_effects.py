@@ -114,9 +114,9 @@ PUBLISHERS = """<plugin id="publish-two" name="two">
 MODULE = """
 from minutch.plugin.points import NutchPublisher
 class One(NutchPublisher):
-    pass
+    def publish(self, event): pass
 class Two(NutchPublisher):
-    pass
+    def publish(self, event): pass
 """
 
 

@@ -62,6 +62,7 @@ OWN = {
     "http.store.etag",
     "http.tls.ca.file",
     "index.geoip.insights.host",
+    "indexer.delete.robots.none",
     "linkdb.inlink.layout",
     "minutch.browser.bytes.max",
     "minutch.browser.memory.max",

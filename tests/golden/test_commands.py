@@ -159,7 +159,7 @@ def test_showproperties_prints_nutchs_lines(tmp_path: Path) -> None:
     nutch = NutchRun("showproperties/rich")
     ours = _by_name(
         [
-            line.partition(showproperties.MARK)[0].rstrip()
+            re.split(f"  {showproperties.SOURCE}|  {showproperties.MARK}", line)[0].rstrip()
             for line in execute(showproperties, nutch, tmp_path)
         ]
     )

@@ -69,6 +69,7 @@ class IndexRules:
     delete_failed_parse: bool = False
     delete_filtered: bool = False
     skip_not_modified: bool = False
+    none_is_noindex: bool = False
     agents: frozenset[str] = frozenset()
     """The names by which robots directives may call this crawler."""
 
@@ -81,6 +82,7 @@ class IndexRules:
             conf.get_boolean("parser.delete.failed.parse", False),
             conf.get_boolean("indexer.delete.skipped.by.indexingfilter", False),
             conf.get_boolean("indexer.skip.notmodified", False),
+            conf.get_boolean("indexer.delete.robots.none", False),
             agents_of(conf),
         )
 

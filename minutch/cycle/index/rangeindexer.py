@@ -100,7 +100,12 @@ class RangeIndexer:
         self._inputs, self._settings, self._rules = inputs, settings, rules
         self._plugins, self._encoders = plugins, encoders
         self._forbids = (
-            partial(forbids_index, agents=rules.agents, now=settings.now)
+            partial(
+                forbids_index,
+                agents=rules.agents,
+                now=settings.now,
+                none=rules.none_is_noindex,
+            )
             if rules.delete_noindex
             else None
         )

@@ -130,9 +130,12 @@ def _end(word: str) -> int | None:
         return None
 
 
-def forbids_index(value: str, agents: frozenset[str], now: int) -> bool:
-    """Returns whether a value keeps its page out of the index at the time `now`."""
-    return Directives.of(words_for(value, agents), now).no_index
+def forbids_index(value: str, agents: frozenset[str], now: int, *, none: bool = True) -> bool:
+    """Returns whether a value keeps its page out of the index at the time `now`. Nutch's index job
+    overlooks the word `none`, which counts if `none` is True.
+    """
+    words = (word for word in words_for(value, agents) if none or word != "none")
+    return Directives.of(words, now).no_index
 
 
 class RobotsHeader:

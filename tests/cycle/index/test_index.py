@@ -260,6 +260,7 @@ def test_a_noindex_that_has_been_taken_back(crawl: Crawl) -> None:
     ]
 
 
+@pytest.mark.parametrize("none", [False, True])
 @pytest.mark.parametrize(
     ("robots", "is_deleted"),
     [
@@ -276,16 +277,19 @@ def test_a_noindex_that_has_been_taken_back(crawl: Crawl) -> None:
     ],
 )
 def test_directives_of_all_elements_count_at_the_time_of_the_job(
-    robots: list[str], is_deleted: bool, crawl: Crawl
+    robots: list[str], is_deleted: bool, none: bool, crawl: Crawl
 ) -> None:
-    """developers.google.com, "Robots meta tag … specifications": combined directives add up."""
+    """`none` counts where indexer.delete.robots.none says so, as an element's word;
+    developers.google.com, "Robots meta tag … specifications": combined directives add up."""
     segment = crawl.segment("20260101000000", [("http://a.org/", OK, "old")], robots=robots)
     lines, _ = crawl.index(
         "-nocrawldb",
         str(segment),
         indexer__delete__robots__noindex="true",
+        indexer__delete__robots__none=str(none).lower(),
         http__agent__name="MyBot",
     )
+    is_deleted &= none or "none" not in str(robots).lower()
     assert lines == [f"{'delete' if is_deleted else 'add'}\thttp://a.org/", "commit"]
 
 
