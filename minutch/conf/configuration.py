@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
@@ -77,7 +76,7 @@ class Configuration:
         "_files",
         "_final",
         "_frozen",
-        "_load",
+        "_loaded_by",
         "_shipped",
         "_sources",
         "_system",
@@ -95,7 +94,7 @@ class Configuration:
         self._files: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
         self._dirs: tuple[Path, ...] = ()
         self._shipped: frozenset[str] = frozenset()
-        self._load: partial[Configuration] | None = None
+        self._loaded_by: dict[str, Any] | None = None
         self._environment: Mapping[str, str] = {}
         self._system: Mapping[str, str] = {}
         self._frozen = False
@@ -135,15 +134,14 @@ class Configuration:
         conf = cls()
         conf.home = home
         conf._environment, conf._system = dict(environment), dict(system)
-        conf._load = partial(
-            cls.load,
-            tuple(conf_dirs),
-            extra=tuple(extra),
-            overrides=dict(overrides),
-            environment=conf._environment,
-            system=conf._system,
-            home=home,
-        )
+        conf._loaded_by = {
+            "conf_dirs": tuple(conf_dirs),
+            "extra": tuple(extra),
+            "overrides": dict(overrides),
+            "environment": conf._environment,
+            "system": conf._system,
+            "home": home,
+        }
         found = sources(conf_dirs, extra, overrides, home / "conf", crawl, profile)
         conf._dirs, conf._shipped = found.folders, found.shipped
         for path, items in found.files:
@@ -160,9 +158,10 @@ class Configuration:
         profile where nothing names one. What a program or the command line has set stays. Raises
         ConfigError.
         """
-        if self._load is None:
+        if self._loaded_by is None:
             return self.with_values({})
-        copy = self._load(crawl=conf_of([str(folder)]), profile=profile)
+        found = conf_of([str(folder)])
+        copy = Configuration.load(**self._loaded_by, crawl=found, profile=profile)
         copy.clock = self.clock
         for name, source in self._sources.items():
             if source in (COMMAND_LINE, PROGRAM):
@@ -219,7 +218,7 @@ class Configuration:
         copy._final = set(self._final)
         copy._defaults, copy._dirs, copy._files = self._defaults, self._dirs, self._files
         copy._environment, copy._system = self._environment, self._system
-        copy._shipped, copy._load = self._shipped, self._load
+        copy._shipped, copy._loaded_by = self._shipped, self._loaded_by
         copy.clock = self.clock
         copy.home = self.home
         return copy
