@@ -115,13 +115,15 @@ def check(crawl: Crawl, options: CheckOptions = CheckOptions(), *, context: JobC
     checks = Checks(place)
     with checks.lock(), scratch("check", place) as work:
         parsed = _parsed(crawl.segments, place / PARSES, conf, context)
-        links = _links(parsed, crawl, context.conf, work)
+        named = ("url", "outcome", "redirect_to")
+        site = pl.concat(crawl.tables["site"].frames(Request(named)))
+        links = _links(parsed, site, context.conf, work)
         wanted = _wanted(links, options, context.conf, counters)
         for segment in Segments(place / SEGMENTS):
             if segment.waits_for() == "fetch":
                 fetch(segment.path, context=inner)
         _ask(wanted, place, options, inner, counters)
-        rows = _rows(links, parsed, crawl, _answers(place))
+        rows = _rows(links, parsed, site, _answers(place))
         bad = rows.filter(pl.col("outcome").is_in(["gone", "failed"]))
         counters.add(BROKEN, bad.select("url").n_unique())
         missing = rows.filter(~pl.col("has_fragment"))
@@ -175,14 +177,12 @@ def _parsed(
 
 
 def _links(
-    parsed: Sequence[Segment], crawl: Crawl, conf: Configuration, work: Path
+    parsed: Sequence[Segment], site: pl.DataFrame, conf: Configuration, work: Path
 ) -> pl.LazyFrame:
     """Returns the links that are to be checked: to what is no page of the crawl, or with a
     fragment.
     """
-    site = crawl.tables["site"]
-    pages = pl.concat(site.frames(Request(("url", "outcome"))))
-    good = pages.filter(pl.col("outcome").is_in(["fetched", "unchanged"]))["url"]
+    good = site.filter(pl.col("outcome").is_in(["fetched", "unchanged"]))["url"]
     rules = UrlRules(conf, normalize=True, filtering=False, scope=SCOPE_OUTLINK, keep_on_error=True)
     by_domain = (conf.get("db.ignore.external.links.mode") or "byHost").lower() == "bydomain"
 
@@ -206,7 +206,7 @@ def _links(
             fragment=rows["to"].str.extract(r"#(.*)").str.replace(r":~:.*", ""),
             external=site_of(plain).ne_missing(site_of(rows["from_url"])),
         ).drop_nulls("url")
-        rows = rows.with_columns(known=pl.col("url").is_in(pages["url"].implode()))
+        rows = rows.with_columns(known=pl.col("url").is_in(site["url"].implode()))
         names_one = pl.col("fragment").str.contains(_ROUTES).not_().fill_null(False)
         rows = rows.with_columns(fragment=pl.when(names_one).then("fragment"))
         path = work / f"{number}.parquet"
@@ -265,33 +265,23 @@ def _answers(place: Path) -> pl.DataFrame:
     `reason`, `asked`, `size`.
     """
     pages = Segments(place / SEGMENTS).pages.scan().filter(is_fetch())
-    named = ("code", "reason", "redirect_to", "size")
-    rows = pages.select("url", outcome(), *named, asked="fetch_time").collect(engine="streaming")
+    rows = pages.select(
+        "url", outcome(), "code", "reason", "redirect_to", "size", asked="fetch_time"
+    ).collect(engine="streaming")
     rows = rows.unique("url", keep="last", maintain_order=True)
-    ends = rows.rename({name: f"end_{name}" for name in rows.columns if name != "url"})
-    for _ in range(_HOPS):
-        rows = rows.join(ends, left_on="redirect_to", right_on="url", how="left")
-        led = pl.col("end_outcome").is_not_null()
-        rows = rows.select(
-            "url",
-            "asked",
-            *(
-                pl.when(led).then(f"end_{name}").otherwise(name).alias(name)
-                for name in ("outcome", *named)
-            ),
-        )
-    return rows.drop("redirect_to")
+    answered = rows.filter(pl.col("redirect_to").is_in(rows["url"].implode()))
+    found = rows.select("url", "asked", end=_ends(rows["url"], answered))
+    at_end = rows.select("outcome", "code", "reason", "size", end="url")
+    return found.join(at_end, on="end").drop("end")
 
 
 def _rows(
-    links: pl.LazyFrame, parsed: Sequence[Segment], crawl: Crawl, answers: pl.DataFrame
+    links: pl.LazyFrame, parsed: Sequence[Segment], site: pl.DataFrame, answers: pl.DataFrame
 ) -> pl.DataFrame:
     """Returns the rows of the table `checks`."""
     named = links.filter(pl.col("fragment").is_not_null(), pl.col("known"))
     fragments = named.select("url", "fragment").unique().collect(engine="streaming")
-    moved = crawl.tables["site"].scan().select("url", "redirect_to").drop_nulls().collect()
-    way = dict(moved.iter_rows())
-    fragments = fragments.with_columns(page=_ends(fragments["url"], way))
+    fragments = fragments.with_columns(page=_ends(fragments["url"], site))
     ids = _ids(parsed, fragments["page"])
     fragments = fragments.join(ids, left_on="page", right_on="url", how="left")
     decoded = fragments["fragment"].map_elements(unquote, return_dtype=pl.String)
@@ -308,10 +298,11 @@ def _rows(
     return rows.unique(maintain_order=False).sort("url", "fragment", "from_url", "anchor")
 
 
-def _ends(urls: pl.Series, way: dict[str, str]) -> pl.Series:
-    """Returns where redirects lead in the end."""
-    for _ in range(_HOPS):
-        urls = urls.replace(way) if way else urls
+def _ends(urls: pl.Series, pages: pl.DataFrame) -> pl.Series:
+    """Returns where the redirects of `pages` (`url`, `redirect_to`) lead in the end."""
+    way = dict(pages.select("url", "redirect_to").drop_nulls().iter_rows())
+    for _ in range(_HOPS if way else 0):
+        urls = urls.replace(way)
     return urls
 
 
