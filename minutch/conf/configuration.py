@@ -24,7 +24,7 @@ from typing import Any, overload
 from minutch.clock import Clock, SystemClock
 from minutch.conf.crawlfolder import conf_of
 from minutch.conf.kinds import KINDS
-from minutch.conf.sources import NUTCH, sources
+from minutch.conf.sources import NUTCH, first_file, sources
 from minutch.conf.values import BOOLEANS, float32, read_double, read_integer, read_size
 from minutch.conf.xml import Property, read_properties
 from minutch.errors import ConfigError
@@ -457,7 +457,7 @@ class Configuration:
         """Returns the rule file of that name in the configuration folders (an absolute path is
         taken as it is).
         """
-        return _first(self._dirs or (HOME / "conf",), name)
+        return first_file(self._dirs or (HOME / "conf",), name)
 
     def file_to_edit(self, name: str) -> str:
         """Returns the path of the user's own file of that name, existing or to be made, for
@@ -465,7 +465,7 @@ class Configuration:
         """
         shipped = self.home / "conf"
         own = [path for path in self._dirs if path.is_dir() and not path.is_relative_to(shipped)]
-        found = _first(own, name)
+        found = first_file(own, name)
         if found is None and not own and self.home.name == "_home":
             return f"conf/{name} (`{command_line('init')}` makes it)"
         return str(found or (own[0] if own else self.home / "conf") / name)
@@ -487,7 +487,3 @@ class Configuration:
 def _key(name: str) -> str:
     name = name.strip(_JAVA_BLANKS)
     return _RENAMED.get(name, name)
-
-
-def _first(folders: Sequence[Path], name: str) -> Path | None:
-    return next((path for folder in folders if (path := folder / name).is_file()), None)

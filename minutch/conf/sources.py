@@ -60,7 +60,7 @@ def sources(
         crawl = None  # somebody has named it
     if crawl is not None:
         refuse_anybodys(crawl, "the configuration of a crawl's folder is used unasked")
-    site = [_first((*conf_dirs, shipped), SITE), None if crawl is None else crawl / SITE]
+    site = [first_file((*conf_dirs, shipped), SITE), None if crawl is None else crawl / SITE]
     later = [(path, read_properties(path)) for path in (*site, *extra) if path]
     if crawl is not None:
         for item in (item for path, items in later if path == crawl / SITE for item in items):
@@ -68,7 +68,7 @@ def sources(
     named = [item.value for _, items in later for item in items if item.name == PROFILE]
     chosen = overrides.get(PROFILE) or next(filter(None, reversed(named)), profile)
     settings = _profile(chosen, (*conf_dirs, shipped))
-    first = [path for path in (shipped / DEFAULTS, _first(conf_dirs, DEFAULTS)) if path]
+    first = [path for path in (shipped / DEFAULTS, first_file(conf_dirs, DEFAULTS)) if path]
     files = [(path, read_properties(path)) for path in first]
     if settings is not None:
         chosen_here = Property(PROFILE, chosen, final=False)
@@ -86,7 +86,7 @@ def _profile(name: str, folders: Sequence[Path]) -> Path | None:
     """Returns the file of a profile, None for Nutch's. Raises ConfigError if there is none."""
     if name == NUTCH:
         return None
-    path = _first(folders, f"{PROFILES}/{name}.xml")
+    path = first_file(folders, f"{PROFILES}/{name}.xml")
     if path is None or Path(name).name != name:
         known = {file.stem for folder in folders for file in (folder / PROFILES).glob("*.xml")}
         raise ConfigError(
@@ -95,5 +95,6 @@ def _profile(name: str, folders: Sequence[Path]) -> Path | None:
     return path
 
 
-def _first(folders: Sequence[Path], name: str) -> Path | None:
+def first_file(folders: Sequence[Path], name: str) -> Path | None:
+    """Returns the file of that name in the first folder that has one; None if none has."""
     return next((path for folder in folders if (path := folder / name).is_file()), None)

@@ -51,7 +51,7 @@ def _is_answered(url: str, conf: Configuration) -> bool:
         datum = CrawlDatum()
         protocol = ProtocolFactory(conf).get_protocol(robots)
         output = eventloops.run(output_of(protocol, robots, datum, 1.0))
-    except (MinutchError, UrlError):
+    except MinutchError:
         return False
     return bool(http_code(datum)) or output.status.is_success
 

@@ -28,7 +28,7 @@ from typing import Final
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.outlinks import KeptLinks, OutlinkRules
-from minutch.errors import MinutchError, UrlError
+from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import SCOPE_FETCHER, ScoringFilters
 from minutch.plugin.points import Parse
@@ -226,7 +226,7 @@ class PageRecordsMaker:
             return self._scoring.distribute_score_to_outlinks(
                 url, data, targets, None, len(data.outlinks)
             )
-        except (MinutchError, UrlError) as error:
+        except MinutchError as error:
             log.warning("%s: score not distributed: %s", url, error)
             return None
 
