@@ -44,6 +44,7 @@ WIDTH = 80
 _DOCUMENTED = {
     "arc2segment": "archives",
     "export": "archives",
+    "export warc": "archives",
     "fsck": "operating",
     "indexchecker": "indexing",
     "text": "archives",
