@@ -426,7 +426,8 @@ def test_messages_repeat_what_was_typed(typed: dict[str, str], said: str, tmp_pa
 
     assert f"hint: {said} help inject" in answer("inject", "-x", "a", "b")
     assert f"hint: `{said}` alone lists the commands" in answer("xyzzy")
-    assert f"hint: `{said} index` makes an index" in answer("search", "crawl", "word")
+    (tmp_path / "empty").mkdir()
+    assert f"hint: `{said} index` makes one" in answer("search", "empty", "word")
     assert f"Example: {said} inject crawl/crawldb seeds/" in answer("help", "inject")
     there = said.replace("../", "../../")  # the commands are typed in the new folder
     assert f"  cd crawl\n  {there} crawl seeds/" in answer("init", "crawl")
