@@ -162,8 +162,9 @@ class HttpBase(Protocol):
             answer.header("Content-Type") or "",
             answer.metadata,
         )
+        resolver = partial(self._resolver, text)
         return ProtocolOutput(
-            content, status_of(answer, partial(self._resolver, text), parsed, url)
+            content, status_of(answer, resolver, parsed, url, self.settings.page_codes)
         )
 
     async def answer(self, url: Url, datum: CrawlDatum) -> Answer:

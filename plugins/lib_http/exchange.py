@@ -17,7 +17,6 @@ from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
 
 from .dates import parse_date
 
-_OK: Final = 200
 _REDIRECTED: Final = range(300, 400)
 _MOST_DIGITS: Final = 18
 _UNSAFE: Final = re.compile(
@@ -140,13 +139,19 @@ def _octets(found: re.Match[str]) -> str:
 
 
 def status_of(
-    answer: Answer, resolver: Callable[[], Resolver | WhatwgResolver], url: Url, text: str
+    answer: Answer,
+    resolver: Callable[[], Resolver | WhatwgResolver],
+    url: Url,
+    text: str,
+    page_codes: frozenset[int],
 ) -> ProtocolStatus:
-    """Returns the ProtocolStatus of an answer. Raises UrlError for a redirect to what is no URL."""
+    """Returns the ProtocolStatus of an answer; those with one of `page_codes` are pages. Raises
+    UrlError for a redirect to what is no URL.
+    """
     code = answer.code
     if answer.moved is not None:
         return ProtocolStatus(codes.TEMP_MOVED, [resolved_page(resolver(), answer.moved)])
-    if code == _OK:
+    if code in page_codes:
         modified = answer.header("Last-Modified")
         return ProtocolStatus(
             codes.SUCCESS, last_modified=(parse_date(modified) if modified else None) or 0

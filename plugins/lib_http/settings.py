@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -117,6 +118,8 @@ class HttpSettings:
     partial_as_truncated: bool = False
     http_version: str = "1.1"
     head: bool = False
+    page_codes: frozenset[int] = frozenset({200})
+    """Status codes of answers that are pages."""
     check_certificates: bool = True
     store_response_time: bool = True
     store_address: bool = False
@@ -163,6 +166,7 @@ class HttpSettings:
             partial_as_truncated=conf.get_boolean("http.partial.truncated", False),
             http_version="2" if conf.get_boolean("http.useHttp2", False) else version,
             head=conf.get_boolean("http.head", False),
+            page_codes=_page_codes(conf),
             check_certificates=conf.get_boolean("http.tls.certificates.check", True),
             store_response_time=conf.get_boolean("http.store.responsetime", True),
             store_address=conf.get_boolean("store.ip.address", False),
@@ -228,6 +232,15 @@ def _pool(conf: Configuration) -> tuple[int, int] | None:
         return None
     pools, size, seconds = map(int, values)
     return pools * size, seconds
+
+
+def _page_codes(conf: Configuration) -> frozenset[int]:
+    """Raises ConfigError for what is no code of success."""
+    names = conf.get_trimmed_strings("http.page.codes") or ["200"]
+    wrong = [name for name in names if re.fullmatch("2[0-9][0-9]", name) is None]
+    if wrong:
+        raise conf.wrong("http.page.codes", "codes from 200 to 299", wrong[0])
+    return frozenset(map(int, names))
 
 
 def _bundled_authorities() -> str:

@@ -3,8 +3,9 @@
 A string counts if it has no blanks and, not at its ends, a slash or a dot. In HTML pages scripts,
 event attributes and `javascript:` links are searched, and what is found stands before the page's
 other links. With parse.js.strings=urls a string has to begin as a URL or a path does, and URLs in
-comments count, too: `text/html` and `lodash.debounce` are no pages. Source:
-org.apache.nutch.parse.js.JSParseFilter.
+comments count, too: `text/html` and `lodash.debounce` are no pages. A string that the script joins
+with others is no link, but their sum is, if all are known: `"/blog/" + "new"`, or names that are
+given a string once. Source: org.apache.nutch.parse.js.JSParseFilter.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from minutch.records.parsedata import ParseData
 from minutch.records.parsestatus import SUCCESS, ParseStatus
 from minutch.urls.resolve import Resolver
 
-from ..lib_html.linkvalues import in_text, is_likely
+from ..lib_html.linkvalues import LONGEST, in_text, is_likely
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -33,6 +34,18 @@ _STRING = re.compile(r"(\\{0,8}[\"'])([^\s\"']+?)\1")
 _SEPARATOR = re.compile(r"[/.]")
 _TEMPLATE = re.compile(r"[][{}|^`$\\*]")
 """What stands in patterns, and in strings that scripts make URLs of, and not in URLs."""
+_QUOTED = r"\"[^\s\"'\\]*+\"|'[^\s\"'\\]*+'"
+_PIECE = rf"(?:{_QUOTED}|(?<![\w$.)\]])[A-Za-z_$][\w$]{{2,}}+(?![\w$.(\[]))"
+"""A string or a name. Names of one or two letters stand for many things in a minified script."""
+_PIECES = re.compile(_PIECE)
+_SUM = re.compile(rf"{_PIECE}(?:\s*+\+\s*+{_PIECE})++")
+_ASSIGNMENT = re.compile(
+    rf"(?<![\w$.])([A-Za-z_$][\w$]*+)\s*+([-+*/%|&?^]{{0,3}}+)=(?![=>])"
+    rf"(?:\s*+({_QUOTED})[ \t]*+(?=[;,}}\r\n]|\Z))?"
+)
+_JOINS_NEXT = re.compile(r"\s*+(?:\+(?!\+)|\.concat\()")
+_BLANKS_BEFORE = 64
+"""Characters in which the sign before a string is looked for."""
 
 
 def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Outlink]:
@@ -43,16 +56,15 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
         resolver = Resolver(base)
     except UrlError:
         return []
+    if only_urls:
+        alone = _STRING.sub(lambda match: " " if _is_joined(match) else match[0], script)
+        named = [match[2] for match in _STRING.finditer(alone)] + [*_sums(script)]
+        strings = [text for text in named if is_likely(text) and not _TEMPLATE.search(text)]
+    else:
+        found = (match[2] for match in _STRING.finditer(script))
+        strings = [text for text in found if _SEPARATOR.search(text, 1, len(text) - 1)]
     links = []
-    for match in _STRING.finditer(script):
-        target = match[2]
-        counts = (
-            is_likely(target) and not _TEMPLATE.search(target)
-            if only_urls
-            else _SEPARATOR.search(target, 1, len(target) - 1)
-        )
-        if not counts:
-            continue
+    for target in strings:
         try:
             url = f"http://{target}" if target.startswith("www.") else resolver.resolve(target)
         except UrlError:
@@ -60,8 +72,32 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
         links.append(Outlink(url.replace("&amp;", "&")))
     if only_urls:
         had = {link.to_url for link in links}
-        links += [Outlink(url) for url in dict.fromkeys(in_text(script)) if url not in had]
+        links += [Outlink(url) for url in dict.fromkeys(in_text(alone)) if url not in had]
     return links
+
+
+def _sums(script: str) -> Iterator[str]:
+    """Yields the sums of strings that are all known."""
+    values: dict[str, str | None] = {}
+    for name, operator, value in _ASSIGNMENT.findall(script):
+        is_known = value and not operator and name not in values
+        values[name] = value[1:-1] if is_known else None
+    for match in _SUM.finditer(script):
+        pieces = [
+            piece[1:-1] if piece[0] in "\"'" else values.get(piece)
+            for piece in _PIECES.findall(match[0])
+        ]
+        known = [piece for piece in pieces if piece is not None]
+        if len(known) == len(pieces) and sum(map(len, known)) <= LONGEST and not _is_joined(match):
+            yield "".join(known)
+
+
+def _is_joined(match: re.Match[str]) -> bool:
+    """Tells whether a script adds something before or behind a piece of it."""
+    before = match.string[max(0, match.start() - _BLANKS_BEFORE) : match.start()].rstrip()
+    return (before.endswith("+") and not before.endswith("++")) or _JOINS_NEXT.match(
+        match.string, match.end()
+    ) is not None
 
 
 def _only_urls(conf: Configuration) -> bool:

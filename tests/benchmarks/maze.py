@@ -5,7 +5,9 @@
 
 The maze is served on loopback by this module, as its blueprints do it: files of test-cases/ under
 their folders, folders as lists of links, the headers and scripts that its Python makes. 91 URLs are
-to be found; 7 of them need a framework's build and a browser.
+to be found; 7 of them need a framework's build and a browser. 5 of the others are not to be had by
+the rules: one is forbidden by robots.txt, one is where a form posts to, and three are paths in the
+text that lead elsewhere by RFC 3986.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ OWN = {
     "http.dns.resolver",
     "http.dns.servers",
     "http.head",
+    "http.page.codes",
     "http.retry.after.max.seconds",
     "http.robots.503.defer.visits.wait",
     "http.robots.cache.memory",

@@ -320,6 +320,36 @@ class TestScripts:
             "http://o.org/in-words",
         ]
 
+    @pytest.mark.parametrize(
+        ("script", "urls"),
+        [
+            ("go('/blog/' + \"new\")", "/blog/new"),
+            (
+                "const ROOT = '/api';\nget(ROOT + '/users'); get(ROOT+'/tags')",
+                "/api /api/users /api/tags",
+            ),
+            ("var b='/q',base='/o',page='p';x(base + '/' + page);x(b + page)", "/q /o /o/p"),
+            ("go('/blog/' + id); go(id + '/edit'); go('/at/'.concat(id)); i++; x('/n')", "/n"),
+            ("let name = '/x'; name = '/y'; go(name + '/z')", "/x /y"),
+            ("let name = '/x'; name += id; go(name + '/z')", "/x"),
+            ("let bas = ''; go(bas + '/z'); go(bas.x + '/no'); go(bas[1] + '/no')", "/z"),
+            ("go('/a' + '/b' + id()); go(id() + '/a' + '/b'); go(f + 'http://o.org/q')", ""),
+            ("let it = '/x'; function f(it) { go(it + '/z') }", "/x"),
+        ],
+    )
+    def test_sums(self, script: str, urls: str) -> None:
+        """Strings that a script joins with others are links together, if all are known."""
+        conf = configuration("parse-js|parse-html", parse_js_strings="urls")
+        found = [url for url, _ in links(parse(script, conf, "text/javascript"))]
+        assert [url.removeprefix("http://example.org") for url in found] == urls.split()
+
+    @pytest.mark.parametrize("text", ["aaa+", "aaa ", "'/a'+", "aaa=", "'", "+ ", "aaa='/x'\n"])
+    def test_sums_of_many(self, text: str) -> None:
+        """Neither time nor memory grows with the square of a script."""
+        script = f"aaa = '{'/x' * 4000}'\n{text * 50_000}"
+        conf = configuration("parse-js|parse-html", parse_js_strings="urls")
+        assert len(links(parse(script, conf, "text/javascript"))) <= 50_001
+
     def test_within_a_page(self) -> None:
         page = """<body onload="go('on/load')"><script>x('in/script')</script>
         <a href="javascript:open('in/href')">j</a><a href="plain.html">p</a>"""

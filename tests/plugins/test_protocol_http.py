@@ -98,6 +98,15 @@ async def test_codes(code: int, headers: dict[str, str], text: str) -> None:
     assert await status(answer(code, headers)) == text
 
 
+async def test_codes_of_pages() -> None:
+    """http.page.codes: RFC 9110, 15.3."""
+    for code, is_page in ((200, True), (201, True), (203, True), (202, False), (206, False)):
+        text = await status(answer(code), **{"http.page.codes": "200, 201,203"})
+        assert text.startswith("success" if is_page else "exception"), code
+    with pytest.raises(ConfigError, match=r"http\.page\.codes .*from 200 to 299, found '302'"):
+        await status(answer(302), **{"http.page.codes": "200,302"})
+
+
 @pytest.mark.parametrize(
     ("target", "whatwg", "url"),
     [
