@@ -1,5 +1,6 @@
-"""Settings of all tests: Hypothesis gives the same examples at every run, a slow machine is no
-failure, and no variable of the environment brings in somebody's own configuration.
+"""Settings of all tests: what is slow runs with `--all`, Hypothesis gives the same examples at
+every run, a slow machine is no failure, and no variable of the environment brings in somebody's own
+configuration.
 
 Tests that need more golden files than the subset in tests/golden/data are skipped where only that
 is there.
@@ -11,7 +12,7 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 gc.disable()  # until all tests are collected: nothing of them goes away before the end
 
 settings.register_profile(
-    "minutch", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "all", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("minutch")
+settings.register_profile("fast", settings.get_profile("all"), max_examples=25)
 
 for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
     os.environ.pop(variable, None)
@@ -83,8 +84,17 @@ are left out.
 """
 
 
+LEFT_OUT = pytest.StashKey[int]()
+"""How many slow tests this process, or a worker of it, left out."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """An option for each mark of APART; several may be given."""
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="slow tests too (without it only those named with ::), and all examples of properties",
+    )
     for name, what in APART.items():
         parser.addoption(f"--{name}", action="store_true", help=f"run these alone: {what}")
     parser.addoption(
@@ -93,7 +103,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Jobs on Spark, if they are asked for."""
+    """Load Hypothesis's profile, before tests are imported, and Spark, if it is asked for."""
+    config.stash[LEFT_OUT] = 0
+    settings.load_profile("all" if _wants_all(config) else "fast")
     if config.getoption("--on-spark"):
         from tests.support import onspark
 
@@ -103,11 +115,25 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say whether Spark had anything to do."""
+    """Say what was left out, and whether Spark had anything to do."""
+    if left := config.stash[LEFT_OUT]:
+        terminalreporter.line(f"slow tests left out: {left}; bin/test --all runs them")
     if config.getoption("--on-spark"):
         from tests.support import onspark
 
         terminalreporter.line(f"{onspark.STAGES}{onspark.stages()}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended: each had the same tests to choose from."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In a worker of xdist, say to the process with the terminal what was left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -121,18 +147,39 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return cores + (0 if config.option.markexpr == "smoke" else 2)
 
 
+def _asked(config: pytest.Config) -> set[str]:
+    """The marks of APART whose tests are to run."""
+    return {name for name in APART if config.getoption(f"--{name}")}
+
+
+def _wants_all(config: pytest.Config) -> bool:
+    """Returns whether slow tests run: with --all, in a run apart, or where tests are named."""
+    return bool(
+        config.getoption("--all")
+        or config.getoption("--on-spark")
+        or _asked(config)
+        or "slow" in config.option.markexpr
+        or any("::" in argument for argument in config.args)
+    )
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """`-m smoke` is the first test of every module, but for those that are slow."""
-    asked = {name for name in APART if config.getoption(f"--{name}")}
-    for name in APART:
-        items[:] = [item for item in items if any(item.iter_markers(name)) <= (name in asked)]
-    if asked:
-        items[:] = [
-            item for item in items if any(mark.name in asked for mark in item.iter_markers())
-        ]
-    seen = set()
+    """Leaves out what is not asked for; `-m smoke` is the first test of every module that is not
+    slow.
+    """
+    asked, wants_all, chosen, seen = _asked(config), _wants_all(config), [], set()
     for item in items:
-        if item.path not in seen and not any(item.iter_markers("slow")):
+        marks = {mark.name for mark in item.iter_markers()}
+        apart = marks & APART.keys()
+        if apart - asked or (asked and not apart):
+            continue
+        if "slow" in marks:
+            if not wants_all:
+                config.stash[LEFT_OUT] += 1
+                continue
+        elif item.path not in seen:
             seen.add(item.path)
             item.add_marker("smoke")
+        chosen.append(item)
+    items[:] = chosen

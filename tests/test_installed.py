@@ -27,7 +27,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 CHOSEN = f"3.{sys.version_info.minor}"
 SHARE = (
     ["-m", "smoke", "tests", "--ignore=tests/benchmarks", "--ignore=tests/faults"],
-    ["tests/docs/test_commands.py", "tests/cycle/test_crawl_command.py"],
+    ["--all", "tests/docs/test_commands.py", "tests/cycle/test_crawl_command.py"],
 )
 """The first test of each module; then what reaches every command and most plugins. One Python runs
 them.

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
+from tests.support.examples import examples
 
 WHOLE = b"""<?xml version="1.0"?><!DOCTYPE configuration [<!ENTITY a "b">]>
 <configuration><property><name>a.b</name><value>${c}&#x41;&lt;</value><final>true</final></property>
@@ -46,7 +47,7 @@ def load(tmp_path: Path, data: bytes) -> Configuration | None:
     return conf
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.binary(max_size=300))
 def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     load(tmp_path_factory.mktemp("conf"), data)

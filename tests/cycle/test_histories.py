@@ -23,6 +23,7 @@ from minutch import FakeClock, JobContext, Segment
 from minutch.commands import dedup, generate, index, inject, parse, sitemap, updatedb
 from minutch.conf import Configuration
 from plugins.lib_http.dates import format_date
+from tests.support.examples import examples
 from tests.support.misbehaving import MisbehavingServer, head
 from tests.support.segments import conf_for, fetch_segment
 
@@ -301,7 +302,7 @@ def test_any_history(rounds: list[Round], titles: list[str]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(
     st.lists(ROUNDS, min_size=2, max_size=4),
     st.lists(st.sampled_from("xyz"), min_size=5),

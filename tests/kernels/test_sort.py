@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from minutch.kernels.arrow import from_series
 from minutch.work.tables.merge import sort_by_key
+from tests.support.examples import examples
 from tests.support.tables import a_key
 
 
@@ -26,7 +27,7 @@ def expected(keys: list[bytes]) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.lists(
         st.text(alphabet="\0\x01ab\xff", max_size=30).map(lambda text: text.encode("latin-1")),

@@ -26,6 +26,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum.rows import to_frame
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import host_of, parse
+from tests.support.examples import examples
 from tests.support.golden import PROJECT
 from tests.urls.strategies import urls
 
@@ -38,7 +39,7 @@ def raw_host(url: str) -> str | None:
 
 
 @given(st.lists(urls, max_size=10))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_columns_are_rows(some: list[str]) -> None:
     column = pl.Series([*some, None], dtype=pl.String)
     hosts = [host_of(url) for url in some]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from minutch.plugin.documents import Documents, as_lists, cut_texts, float_texts, texts_of
 from minutch.records.document import Date, FieldValue, Long, NutchDocument, value_text
+from tests.support.examples import examples
 
 VALUES = st.one_of(
     st.text(max_size=5),
@@ -52,7 +53,7 @@ def kinds(found: Documents) -> list[dict[str, list[type]]]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(FIELDS, max_size=4))
 def test_records_through_columns_and_back(rows: list[dict[str, list[FieldValue]]]) -> None:
     found = documents(rows)
@@ -63,7 +64,7 @@ def test_records_through_columns_and_back(rows: list[dict[str, list[FieldValue]]
     assert kinds(found) == types
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=4))
 def test_values_are_added_after_those_that_are_there(
     pairs: list[tuple[dict[str, list[FieldValue]], ...]],
@@ -85,7 +86,7 @@ def test_values_are_added_after_those_that_are_there(
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(FIELDS, min_size=1, max_size=4))
 def test_texts(rows: list[dict[str, list[FieldValue]]]) -> None:
     found = documents(rows)
@@ -99,7 +100,7 @@ def test_texts(rows: list[dict[str, list[FieldValue]]]) -> None:
         assert as_lists(texts_of(column)).to_list() == [row.get(name) for row in expected]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(FIELDS, min_size=2, max_size=4), st.booleans())
 def test_filtering_keeps_rows_together(
     rows: list[dict[str, list[FieldValue]]], as_rows: bool

@@ -31,6 +31,7 @@ from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import ParsedMarkup
 from tests.faults.fuzz import damaged
 from tests.faults.readers import WEB
+from tests.support.examples import examples
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import configuration, content
@@ -203,7 +204,7 @@ openings = st.builds(
 closings = st.sampled_from([f"</{tag}>" for tag in TAGS.split()])
 
 
-@settings(max_examples=int(os.environ.get("MINUTCH_FUZZ", "400")), deadline=None)
+@settings(max_examples=examples(400))
 @given(st.lists(openings | closings | st.sampled_from(TEXTS), max_size=40))
 def test_any_soup(tokens: list[str]) -> None:
     compare("".join(tokens).encode())
@@ -237,7 +238,7 @@ PLACES += [
 cuts = st.lists(st.sampled_from(CUT), max_size=3).map(b"".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     st.lists(
         st.tuples(
@@ -250,7 +251,7 @@ def test_what_is_not_utf8(parts: list[tuple[bytes, bytes]]) -> None:
     compare(b"".join(place.replace(b"%s", cut) for place, cut in parts))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     compare(data)

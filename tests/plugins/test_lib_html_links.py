@@ -23,6 +23,7 @@ from plugins.lib_html.linkkinds import KINDS, LINK_ATTRIBUTES, kinds_of
 from plugins.lib_html.linkvalues import in_css, in_link_header, in_srcset, in_text
 from plugins.lib_html.occurrences import Candidates
 from plugins.lib_html.tree import plain_tree
+from tests.support.examples import examples
 from tests.support.golden import PROJECT
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
@@ -309,7 +310,7 @@ def test_text() -> None:
 
 
 @pytest.mark.parametrize("read", [in_css, in_srcset, in_text, in_link_header])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.text(alphabet="url(@import'\"/*\\<>;, .:h)", max_size=60))
 def test_any_value_is_read(read: Read, text: str) -> None:
     for found in read(text):
@@ -372,7 +373,7 @@ _MARKUP = st.lists(
 
 
 @given(_MARKUP)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_selectors_that_are_left_out_would_find_nothing(parts: list[str]) -> None:
     """The elements are those that all selectors find, in the same order."""
     document = plain_tree("".join(parts).encode())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from minutch.records.metadata import CACHING_FORBIDDEN_KEY, CHAR_ENCODING_FOR_CONVERSION_KEY
 from minutch.records.parsestatus import FAILED, SUCCESS, SUCCESS_REDIRECT
+from tests.support.examples import examples
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
 
 CONF = configuration()
@@ -423,7 +424,7 @@ SOUP = """<a href=x> </a> <p> </p> <div> </div> <table> <td> t <b> </b> <img alt
 <option> é"""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.lists(st.sampled_from([*SOUP.split(), " ", "\n", "\x00", "\ufdd1"]), max_size=60))
 def test_no_soup_breaks_the_walk(tokens: list[str]) -> None:
     found = parse("".join(tokens), CONF)

@@ -10,6 +10,7 @@ from minutch.errors import ConfigError
 from minutch.urls.javaregex.derivative import Automaton
 from plugins.urlfilter_automaton.syntax import parse_pattern
 from tests.plugins.urlplugins import passed, url_filter
+from tests.support.examples import examples
 
 MATCHES = [
     ("a", "a", True),
@@ -119,7 +120,7 @@ def test_states_are_forgotten_when_there_are_too_many(monkeypatch: pytest.Monkey
     st.text(st.sampled_from('ab|&~?*+{}[]().#@"<>1-2\\^'), max_size=10),
     st.text(st.sampled_from("ab1-"), max_size=6),
 )
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_pattern_is_read_or_refused(pattern: str, text: str) -> None:
     try:
         parsed = parse_pattern(pattern)

@@ -17,6 +17,7 @@ from minutch.errors import ConfigError
 from minutch.plugin.chains import URLExemptionFilters
 from tests.plugins.urlplugins import passed, url_filter
 from tests.plugins.urlplugins import settings as configuration
+from tests.support.examples import examples
 from tests.support.golden import PROJECT
 from tests.urls.strategies import urls
 
@@ -88,7 +89,7 @@ def test_regex_rules() -> None:
 
 
 @given(st.lists(urls, max_size=8))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize(
     "plugin",
     COMPARED,

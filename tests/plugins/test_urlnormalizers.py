@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from minutch.errors import ConfigError, UrlError
 from tests.plugins.urlplugins import normalized, url_normalizer
+from tests.support.examples import examples
 from tests.urls.strategies import odd_text, plain_urls, urls
 
 
@@ -79,7 +80,7 @@ SOME = [*["basic", "regex", "pass", "querystring", "ajax"]]
 
 
 @given(st.lists(urls, max_size=8))
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("plugin", SOME)
 def test_columns_are_rows(plugin: str, some: list[str]) -> None:
     for scope in ("default", "indexer"):
@@ -94,7 +95,7 @@ RULED = {
 
 
 @given(st.lists(urls, max_size=8))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("plugin", RULED)
 def test_columns_are_rows_with_rules(plugin: str, some: list[str]) -> None:
     named = {f"urlnormalizer__{name}": value for name, value in RULED[plugin].items()}
@@ -110,7 +111,7 @@ CROWDED = st.lists(st.sampled_from(["/", "..", ".", "a", "b.c", "?", "#", "x/y"]
 
 
 @given(urls | st.tuples(plain_urls, odd_text).map("#".join) | CROWDED.map("http://a.org/".__add__))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_short_cuts_give_what_the_long_way_gives(url: str) -> None:
     basic = made("urlnormalizer-basic")
     try:

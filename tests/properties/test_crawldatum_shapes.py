@@ -25,6 +25,7 @@ from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
 from minutch.work.tables.spannedfile import TEXT
+from tests.support.examples import examples
 from tests.support.tables import Records, read_records, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")
@@ -66,7 +67,7 @@ def check(records: Records, directory: Path, compression: str) -> None:
         ).read_bytes()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(st.dictionaries(st.binary(max_size=200), data, max_size=30), st.sampled_from(COMPRESSIONS))
 def test_any_record(entries: dict[bytes, CrawlDatum], compression: str) -> None:
     with TemporaryDirectory() as directory:
@@ -98,7 +99,7 @@ def test_compressed_output_holds_the_same_records(tmp_path: Path, compression: s
     assert read_records(tmp_path / "out") == records
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.binary(max_size=80))
 def test_damaged_records_raise_only_our_error(garbage: bytes) -> None:
     for record in (garbage, b"\x07" + garbage, CrawlDatum(1).to_bytes()[:-1] + b"\1" + garbage):

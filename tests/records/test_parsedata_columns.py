@@ -26,6 +26,7 @@ from minutch.records.parsedata.columns import ParseTable, decode, decode_texts
 from minutch.records.parsestatus import ParseStatus
 from minutch.records.parsetext import ParseText
 from minutch.work.tables.frame import decode_keys
+from tests.support.examples import examples
 
 NAMES = st.sampled_from(
     ["a", "Content-Type", "content-type", "CONTENT-TYPE", "robots", "é", "É", "\u212a", "k"]
@@ -106,7 +107,7 @@ def test_links_with_unusual_metadata() -> None:
     assert found.outlinks().rows() == [(0, b"http://b.org/")]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(RECORDS, st.data())
 def test_a_record_that_is_cut_off(record: ParseData, data: st.DataObject) -> None:
     whole = record.to_bytes()

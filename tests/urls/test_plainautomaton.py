@@ -16,6 +16,7 @@ from minutch.records.links.outlinkrun import OutlinkRun
 from minutch.urls.javaregex import JavaRegex
 from minutch.urls.javaregex.derivative import Automaton
 from minutch.urls.javaregex.marked import END, START
+from tests.support.examples import examples
 from tests.urls.strategies import plain_urls, urls
 
 RULES = [
@@ -68,7 +69,7 @@ def pairs() -> list[OutlinkRules]:
 
 @pytest.mark.slow
 @given(st.lists(NEARLY_NORMAL | CLIMBING | urls, max_size=25))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 def test_links_at_once_are_kept_as_one_by_one(pairs: list[OutlinkRules], found: list[str]) -> None:
     links = [Outlink(url, "") for url in found]
     run = OutlinkRun.of(links)
@@ -101,7 +102,7 @@ def test_ordinary_links_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> 
     [r"^a|b$", r"(?i)x(y|$)", r"(?<!:)/{2,}", r"\ba", r"a*+b", r"(?>ab|a)b", r"[^#]{2,3}$"],
 )
 @given(text=st.text("abxyXY:/# ", max_size=8))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_strict_patterns_miss_nothing(pattern: str, text: str) -> None:
     regex = JavaRegex(pattern)
     found = regex.found_in

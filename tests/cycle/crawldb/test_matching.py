@@ -16,6 +16,7 @@ from minutch.cycle.crawldb.matching import (
     put_rows,
 )
 from minutch.work.tables.merge import has_repeats
+from tests.support.examples import examples
 
 keys = st.binary(max_size=20) | st.sampled_from([b"http://a/", b"http://a/b", b"http://a/bc", b""])
 
@@ -24,7 +25,7 @@ def column(values: list[bytes]) -> pl.Series:
     return pl.Series("key", values, dtype=pl.Binary)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(keys, max_size=12), st.sets(keys, max_size=12))
 def test_match(some: list[bytes], known: set[bytes]) -> None:
     table = sorted(known)
@@ -40,7 +41,7 @@ def test_repeats(some: list[bytes]) -> None:
     assert has_repeats(column(sorted(some))) == (len(set(some)) < len(some))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=90), st.integers(0, 5))
 def test_lowest_scores_highest_first(links: list[tuple[int, int]], limit: int) -> None:
     links.sort(key=lambda link: link[0])

@@ -26,6 +26,7 @@ from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import pack
 from tests.support.crawldbs import metadata
+from tests.support.examples import examples
 from tests.support.tables import patched_frame
 
 NOW = 1_800_000_000_000
@@ -214,7 +215,7 @@ MANY_LINKS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS, NEEDS_PARSE]))
 @example([], MANY_LINKS, FEW_LINKS)
 def test_as_one_url_at_a_time(

@@ -20,6 +20,7 @@ from minutch.errors import FormatError, StoreError, UrlError
 from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.examples import examples
 from tests.support.fetchlists import index_of, write_list
 from tests.support.segments import make_segment
 
@@ -163,7 +164,9 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=60), st.integers(0, 40))
 @hypothesis_settings(
-    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(30),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_no_url_is_lost(tmp_path: Path, pages: list[tuple[int, int]], done: int) -> None:
     """Whatever is listed, once or more often, and whatever was settled before."""

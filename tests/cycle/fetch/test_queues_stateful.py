@@ -17,6 +17,7 @@ from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import NEVER, QueueSettings
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.examples import examples
 
 HOSTS = [f"h{number}" for number in range(6)]
 LAST = 1 << 50
@@ -309,5 +310,8 @@ class Queues(RuleBasedStateMachine):
 
 TestQueues = Queues.TestCase
 TestQueues.settings = hypothesis_settings(
-    max_examples=100, stateful_step_count=50, deadline=None, phases=[Phase.explicit, Phase.generate]
+    max_examples=examples(100),
+    stateful_step_count=50,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
 )

@@ -27,6 +27,7 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.links.outlinkrun import OutlinkRun
+from tests.support.examples import examples
 from tests.support.pages import configuration
 from tests.urls.strategies import urls
 
@@ -165,7 +166,7 @@ class TestRules:
         st.integers(0, 4),
         st.integers(0, 60),
     )
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     def test_any_links_at_once(
         self, pages: list[tuple[str, list[Outlink]]], most: int, longest: int
     ) -> None:
@@ -209,7 +210,7 @@ class TestRules:
         ),
         st.integers(0, 4),
     )
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     def test_any_links_within_a_domain_at_once(
         self, pages: list[tuple[str, list[Outlink]]], most: int
     ) -> None:

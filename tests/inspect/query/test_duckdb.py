@@ -20,6 +20,7 @@ from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.query.session import Session
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
 from tests.support.crawldbs import DAY, NOW, write_db
+from tests.support.examples import examples
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -234,7 +235,7 @@ def _comparable(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(plain, key=repr)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(statement=statements())
 def test_a_statement_gives_what_duckdb_gives(session: Session, duck: Any, statement: Sql) -> None:
     try:

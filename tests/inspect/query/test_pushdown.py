@@ -23,6 +23,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum.fields import Fields
 from minutch.work.tables.keyranges import KeyRange
 from tests.support.crawldbs import NOW, metadata, write_db
+from tests.support.examples import examples
 from tests.support.golden import GOLDEN, needs_golden
 
 HOSTS = ("a.org", "b.org:8080", "user@c.org", "d-é.org", "A.ORG")
@@ -112,7 +113,7 @@ def conditions() -> st.SearchStrategy[pl.Expr]:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     data=st.data(),
     columns=st.lists(st.sampled_from(crawl_columns), min_size=1, unique=True),

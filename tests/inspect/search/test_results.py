@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from minutch.inspect.search.results import Hit, Searcher, SearchOptions
 from minutch.inspect.search.snippets import marked
+from tests.support.examples import examples
 from tests.support.indexedcrawl import IndexedCrawl, Page
 
 
@@ -163,7 +164,7 @@ WORDS += [
 ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.one_of(st.lists(st.sampled_from(WORDS), max_size=12).map("".join), st.text(max_size=40)))
 def test_no_query_is_an_error(searcher: Searcher, query: str) -> None:
     results = searcher.search(query, SearchOptions(count_hosts=True))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.inspect.search.stillpage import ATTRIBUTES, KEPT, still
+from tests.support.examples import examples
 
 CONNECTING = """<link rel=preconnect href=//x.example><link rel="dns-prefetch" href="//x.example">
 <LINK REL=preload as=image href=http://x.example/p><link rel=manifest href=http://x.example/m>
@@ -67,7 +68,7 @@ PIECES = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(PIECES)
 def test_any_page_is_still_in_any_reading(pieces: list[str]) -> None:
     """Also read from any tag on, as if what stands before were something else."""

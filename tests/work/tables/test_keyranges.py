@@ -19,6 +19,7 @@ from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.mapfile import INDEX, MapFileWriter
 from minutch.records.parsetext import ParseText
 from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
+from tests.support.examples import examples
 
 CLASS = ParseText.class_name
 SIZE = 1500
@@ -49,7 +50,7 @@ def part(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return write(path, KEYS, compression="RECORD" if codec else request.param, **codec)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.one_of(st.sampled_from(KEYS), st.binary(max_size=14)), max_size=2, unique=True))
 def test_any_range(part: SortedPart, bounds: list[bytes]) -> None:
     ends = [None, *sorted(bounds), None]
