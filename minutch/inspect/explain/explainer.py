@@ -66,6 +66,7 @@ def overview(crawl: Path, options: ExplainOptions = _DEFAULTS, *, context: JobCo
         generate_arguments(options.generate),
         QueueSettings.from_conf(context.conf, now).crawl_delay,
         proxy_of(context.conf),
+        context.conf,
     )
     selector = _selector(options.generate, context.conf, now)
     found = OverviewBuilder(CrawlStores(crawl), selector, settings, now).overview()

@@ -306,6 +306,7 @@ class Overview:
     left: tuple[OverviewLine, ...]
     next: tuple[OverviewLine, ...]
     last: tuple[OverviewLine, ...]
+    cut: tuple[OverviewLine, ...]
     slow: tuple[OverviewLine, ...]
     growing: tuple[OverviewLine, ...]
     settings: tuple[Setting, ...] = ()

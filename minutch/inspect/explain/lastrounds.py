@@ -1,5 +1,5 @@
-"""Reports on a crawl's rounds by its segments: unfinished ones, why the last one was short, slow
-hosts."""
+"""Reports on a crawl's rounds by its segments: unfinished ones, why the last one was short, what
+was cut off of pages, slow hosts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.cycle.crawl.rounds import at_work
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.segment.replaced import Replaces
-from minutch.cycle.segment.store import CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE, Segment
+from minutch.cycle.segment.store import (
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    Segment,
+)
 from minutch.inspect.explain.commandlines import CommandLines
 from minutch.inspect.explain.facts import OverviewLine
 from minutch.inspect.explain.stores import CrawlStores
 from minutch.inspect.explain.timewords import interval
 from minutch.inspect.query.pages import PagesTable
+from minutch.inspect.query.parses import ParsesTable
 from minutch.records.crawldatum import STATUS_LINKED, status_name
-from minutch.terminal import agreeing
+from minutch.terminal import agreeing, counted
 from minutch.work.tables.crawldata import scan
 
 MOST: Final = 10
@@ -28,6 +36,17 @@ MOST: Final = 10
 MOST_REASONS: Final = 20
 ROUNDS: Final = 5
 """Number of last rounds that statistics are made of."""
+
+_LINKS: Final = "db.max.outlinks.per.page"
+_OUTSIDE: Final = "db.ignore.external.links"
+_CUT_BY: Final = {
+    "length": ("cut off", "http.content.limit"),
+    "time": ("cut off in time", "http.time.limit"),
+    "disconnect": ("that ended early", "http.partial.truncated"),
+}
+"""Reasons for which pages are cut off."""
+_MOST_BYTES: Final = 1 << 30
+"""Bytes of parse data that are looked through for what was cut, newest segments first."""
 
 
 def fetched_in(segments: Sequence[Segment]) -> list[Segment]:
@@ -105,6 +124,66 @@ def last_round(
         yield OverviewLine(count, fate, f"did not come ({fate}): {why}", commands.explain(example))
 
 
+def cut(
+    segments: Sequence[Segment], conf: Configuration, commands: CommandLines
+) -> Iterator[OverviewLine]:
+    """Yields what limits cut off of the pages of the newest segments, each with its property."""
+    parsed = [segment for segment in segments if segment.has(PARSE_DATA)]
+    newest = _newest(parsed)
+    if not newest:
+        return
+    within = "" if len(newest) == len(parsed) else f", in the last {len(newest)} segments"
+
+    def line(count: int, name: str, text: str, condition: str) -> OverviewLine:
+        said = f"{text}: {name}={conf.get(name)}" if name else text
+        more = commands.sql(f"select segment, url from parses where {condition}")
+        return OverviewLine(count, name or "in part", f"{said}{within}", more)
+
+    table = ParsesTable(newest).scan()
+    links, outside = pl.col("outlinks_cut"), pl.col("outlinks_external")
+    most = conf.get_int(_LINKS, 100)
+    counts_all = most < 0 or conf.get_boolean("parser.outlinks.count", False)
+    is_full = pl.lit(False) if counts_all else pl.col("outlinks") >= most
+    counts = table.select(
+        links=links.sum(),
+        cut=links.count(),
+        full=is_full.sum(),
+        outside=outside.sum(),
+        left=outside.count(),
+    )
+    found = counts.collect(engine="streaming").row(0, named=True)
+    if count := found["links"]:
+        text = f"{agreeing(count, 'links')} of {counted(found['cut'], 'pages')} not kept"
+        yield line(count, _LINKS, text, "outlinks_cut is not null")
+    if count := found["full"]:
+        text = f"{agreeing(count, 'pages')} with as many links as are kept, or more"
+        yield line(count, _LINKS, text, f"outlinks >= {most}")
+    if count := found["outside"]:
+        text = f"{agreeing(count, 'links')} to other sites, of {counted(found['left'], 'pages')}"
+        yield line(count, _OUTSIDE, text, "outlinks_external is not null")
+    truncated = table.select(value="truncated").drop_nulls().group_by("value").len()
+    for reason, count in _most(truncated, "len", "value"):
+        text, name = _CUT_BY.get(reason, _CUT_BY["length"])
+        yield line(count, name, f"{agreeing(count, 'pages')} {text}", f"truncated = '{reason}'")
+    is_part = (pl.col("status") == "success") & pl.col("reason").is_not_null()
+    parts = table.filter(is_part).select(value="reason").group_by("value").len()
+    for reason, count in _most(parts, "len", "value"):
+        text = f"{agreeing(count, 'pages')}: {reason}"
+        yield line(count, "", text, "status = 'success' and reason is not null")
+
+
+def _newest(parsed: Sequence[Segment]) -> list[Segment]:
+    """Returns the newest segments, oldest first, up to `_MOST_BYTES`; one at least."""
+    found: list[Segment] = []
+    size = 0
+    for segment in reversed(parsed):
+        size += sum(file.stat().st_size for file in segment.data_files(PARSE_DATA))
+        if found and size > _MOST_BYTES:
+            break
+        found.insert(0, segment)
+    return found
+
+
 def slow_hosts(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[OverviewLine]:
     """Yields hosts with the slowest answers in the last rounds, and those with most failures."""
     pages = PagesTable(fetched[-ROUNDS:]).scan()
@@ -132,8 +211,8 @@ def slow_hosts(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[O
         )
 
 
-def _most(hosts: pl.LazyFrame, by: str) -> Iterator[tuple[Any, ...]]:
-    return hosts.sort(by, "host", descending=[True, False]).head(MOST).collect().iter_rows()
+def _most(rows: pl.LazyFrame, by: str, name: str = "host") -> Iterator[tuple[Any, ...]]:
+    return rows.sort(by, name, descending=[True, False]).head(MOST).collect().iter_rows()
 
 
 def rounds(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[OverviewLine]:

@@ -13,12 +13,14 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.cycle.fetchlist import due, select
 from minutch.cycle.fetchlist.selector import Selector
 from minutch.inspect.explain.commandlines import CommandLines
 from minutch.inspect.explain.entrywords import MEANINGS
 from minutch.inspect.explain.facts import Overview, OverviewLine
 from minutch.inspect.explain.lastrounds import (
+    cut,
     fetched_in,
     last_round,
     rounds,
@@ -85,6 +87,8 @@ class OverviewSettings:
     crawl_delay: int
     """ms."""
     proxy: str
+    conf: Configuration
+    """For the limits that cut pages off."""
 
 
 class OverviewBuilder:
@@ -120,6 +124,7 @@ class OverviewBuilder:
             ),
             next=tuple(self._next(found, min(dates, default=None))),
             last=tuple(last_round(fetched, self._settings.proxy, self._commands)),
+            cut=tuple(cut(self.crawl.segments, self._settings.conf, self._commands)),
             slow=tuple(slow_hosts(fetched, self._commands)),
             growing=(
                 *rounds(fetched, self._commands),

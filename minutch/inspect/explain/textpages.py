@@ -300,6 +300,7 @@ def overview_lines(found: Overview, width: int | None = None) -> Lines:
         "What is left": found.left,
         "What the next round would fetch": found.next,
         "What came of the last round": found.last,
+        "What is cut or left out": found.cut,
         "What is slow": found.slow,
         "What is growing": found.growing,
     }

@@ -43,6 +43,8 @@ from minutch.records.metadata import (
     LINKS_EXTERNAL_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
     ROBOTS_KEY,
+    TRUNCATED_KEY,
+    TRUNCATED_REASON_KEY,
 )
 from minutch.records.parsedata import columns as parsedata_columns
 from minutch.records.parsedata.columns import ParseTable
@@ -190,6 +192,13 @@ def _media_types(table: ParseTable, *places: str) -> pl.Series:
     return types.replace("", None)
 
 
+def _truncations(table: ParseTable) -> pl.Series:
+    """Returns why content was cut off (length, time, disconnect); null where it was not."""
+    is_cut = _first(table, ("content", TRUNCATED_KEY)).eq_missing(pl.Series(["true"]))
+    reasons = _first(table, ("content", TRUNCATED_REASON_KEY)).fill_null("")
+    return reasons.zip_with(is_cut, pl.Series([None], dtype=pl.String))
+
+
 def _outlink_counts(table: ParseTable) -> pl.Series:
     at = table.places["links_at"].to_numpy()
     if not len(at):
@@ -267,6 +276,7 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "canonical": lambda table: _first(table, ("parse", CANONICAL_KEY)),
     "robots": lambda table: _all(table, ROBOTS_KEY),
     "refresh_to": _refreshes,
+    "truncated": _truncations,
     "outlinks": _outlink_counts,
     "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
     "outlinks_external": lambda table: _number(table, LINKS_EXTERNAL_KEY),
@@ -318,6 +328,7 @@ class ParsesTable(Table):
         "canonical": Column(pl.String(), lambda rows: rows.field("canonical")),
         "robots": Column(pl.String(), lambda rows: rows.field("robots")),
         "refresh_to": Column(pl.String(), lambda rows: rows.field("refresh_to")),
+        "truncated": Column(pl.String(), lambda rows: rows.field("truncated")),
         "outlinks": Column(pl.Int32(), lambda rows: rows.field("outlinks")),
         "outlinks_cut": Column(pl.Int32(), lambda rows: rows.field("outlinks_cut")),
         "outlinks_external": Column(pl.Int32(), lambda rows: rows.field("outlinks_external")),

@@ -108,6 +108,9 @@ def test_what_is_written_in_which_order(tmp_path: Path) -> None:
     } == {NOW}
 
 
+LONG = {"http.content.truncated": "true", "http.content.truncated.reason": "length"}
+
+
 @pytest.mark.parametrize("counted", [True, False])
 def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None:
     """Of the pages whose links were cut, or leave their site: by the job, SQL and explain."""
@@ -117,6 +120,8 @@ def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None
             "db.max.outlinks.per.page": "3",
             "db.ignore.external.links": "true",
             "parser.outlinks.count": str(counted).lower(),
+            "parser.skip.truncated": "false",
+            "http.content.limit": "77",
         }
     )
     away = "<a href=http://away.example/>x</a>" * 2
@@ -128,6 +133,8 @@ def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None
         page("both", away + three),
         page("self", "<a href=/self>x</a>" + three),
         page("filtered", "<a href=/a.gif>x</a>" + three),
+        page("long", "x", **LONG),
+        page("slow", "x", **LONG | {"http.content.truncated.reason": "time"}),
     )
     _, counts = parsed(tmp_path / "crawl" / "segments", *pages, conf=conf)
     assert counts["documents_with_links_cut"] == 1
@@ -141,6 +148,8 @@ def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None
         "both": (None, 2 if counted else None),
         "self": (None, None),
         "filtered": (None, None),
+        "long": (None, None),
+        "slow": (None, None),
     }
     write_db(tmp_path / "crawl" / "crawldb", [(pages[0].url, CrawlDatum(2, 9, 1.0))])
     out = io.StringIO()
@@ -154,6 +163,19 @@ def test_links_that_are_left_out_are_told(tmp_path: Path, counted: bool) -> None
     assert explain.run(["http://away.example/", str(tmp_path / "crawl")], context) == 0
     external = "2 pages had links to other hosts, which were left out (db.ignore.external.links)"
     assert (external in " ".join(out.getvalue().split())) is counted
+    context = JobContext(conf, FakeClock(NOW), out=(out := io.StringIO()))
+    assert explain.run([str(tmp_path / "crawl")], context) == 0
+    _, _, cut = out.getvalue().partition("What is cut or left out\n")
+    assert [" ".join(line.split()) for line in cut.split("\n\n")[0].splitlines()[::2]] == [
+        *(
+            ["2 links of 1 page not kept: db.max.outlinks.per.page=3"]
+            if counted
+            else ["5 pages with as many links as are kept, or more: db.max.outlinks.per.page=3"]
+        ),
+        *(["4 links to other sites, of 2 pages: db.ignore.external.links=true"] * counted),
+        "1 page cut off: http.content.limit=77",
+        "1 page cut off in time: http.time.limit=-1",
+    ]
 
 
 def test_pages_that_are_passed_over(tmp_path: Path) -> None:
