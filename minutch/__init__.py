@@ -144,7 +144,7 @@ if TYPE_CHECKING:
     from minutch.inspect.report.reportfile import ReportOptions as ReportOptions
     from minutch.inspect.report.reportfile import report as report
     from minutch.inspect.search.results import SearchOptions as SearchOptions
-    from minutch.inspect.search.results import search as search
+    from minutch.inspect.search.searcher import search as search
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum
@@ -260,7 +260,7 @@ _WHERE = {
     "FsckOptions": "minutch.inspect.fsck.crawlcheck",
     "report": "minutch.inspect.report.reportfile",
     "ReportOptions": "minutch.inspect.report.reportfile",
-    "search": "minutch.inspect.search.results",
+    "search": "minutch.inspect.search.searcher",
     "SearchOptions": "minutch.inspect.search.results",
     "sql": "minutch.inspect.query.session",
 }

@@ -11,8 +11,8 @@ from minutch.inspect.search.results import (
     Hit,
     Results,
     SearchOptions,
-    searcher_of,
 )
+from minutch.inspect.search.searcher import searcher_of
 from minutch.inspect.search.snippets import Piece
 from minutch.inspect.search.suggestions import suggestions
 from minutch.job import JobContext

@@ -15,7 +15,7 @@ from typing import Final
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.errors import StoreError
 from minutch.inspect.search.crawlfiles import CrawlFiles
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
 from minutch.terminal import counted
 from minutch.web.access import LOCAL, Access

@@ -14,18 +14,20 @@ old one, whatever version wrote that.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Final, TypeVar
 
 import polars as pl
 
 from minutch.errors import IndexWriterError, LockedError
 from minutch.hadoop.stores import as_path, is_local
-from minutch.inspect.search.fields import KEY
-from minutch.inspect.search.localindex import REBUILD_PROPERTY, LocalIndex, created, is_panic, stamp
-from minutch.kernels.clibrary import give_back_large
+from minutch.inspect.search.apart import Apart
+from minutch.inspect.search.indexwriting import IndexWriting
+from minutch.inspect.search.localindex import REBUILD_PROPERTY, LocalIndex, create, is_panic, stamp
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
@@ -38,6 +40,10 @@ CRAWL_PROPERTY = "minutch.index.crawl"
 LEAST_MEMORY = 16
 """Megabytes that tantivy asks for, for each thread."""
 MOST_THREADS = 4
+MERGING: Final = 2 << 30
+"""Bytes that tantivy may take for merges, beside its documents, for an index that is not ours."""
+
+T = TypeVar("T")
 
 
 class LocalIndexWriter(IndexWriter):
@@ -78,18 +84,20 @@ class LocalIndexWriter(IndexWriter):
         try:
             self._held.enter_context(store.lock())
             if store.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
-                self._folder = store.current
-                index = store.open()
+                self._folder, self._is_ours = store.current, store.require()
             else:
                 self._folder = self._held.enter_context(store.replacement(keep_old=False))
-                index = created(self._folder)
-            give_back_large()  # tantivy's tables, which grew a long crawl by 5 MB a round
+                create(self._folder)
+                self._is_ours = True
+            memory = max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000
+            where = (self._folder, memory, self.threads)
             with store.reading():
-                self._before, self._last = index.searcher(), ""
-                self._writer = index.writer(
-                    max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000, self.threads
+                self._open: IndexWriting | Apart = (
+                    IndexWriting(*where)
+                    if self._is_ours
+                    else Apart(IndexWriting, where, memory=2 * memory + MERGING, seconds=math.inf)
                 )
-                self._clear()
+                self._call(bool, "is_open")
         except BaseException as exc:
             self._release(exc)
             if isinstance(exc, LockedError):
@@ -100,62 +108,44 @@ class LocalIndexWriter(IndexWriter):
                 raise IndexWriterError(f"{self.path}: can't be written: {exc.strerror}") from exc
             raise
 
-    def _clear(self) -> None:
-        """Removes the files of a job that was killed: tantivy would stop at those that it is to
-        make again.
-        """
-        self._committed(self._writer.garbage_collect_files)
-        for path in self._folder.glob(".tmp*"):
-            path.unlink(missing_ok=True)
+    def _call(self, returns: type[T], name: str, *args: object) -> T:
+        if isinstance(self._open, Apart):
+            return self._open.call(returns, name, *args)
+        found: T = getattr(self._open, name)(*args)
+        return found
 
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
-        refused = []
-        for key, payload in actions:
-            if self._may_have(key):
-                self._writer.delete_documents_by_term(KEY, key)
-            if payload is None:
-                continue
-            try:
-                self._writer.add_json(payload.decode())
-            except ValueError as exc:
-                if not str(exc).startswith(
-                    "The "
-                ):  # of the document: "The field …", "The provided string …"
-                    raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
-                refused.append(Refused(key, str(exc)))
-        return refused
-
-    def _may_have(self, key: str) -> bool:
-        """Returns False if the index has no document of this URL; a needless deletion costs as much
-        as a document.
-
-        Actions come in the order of the URLs: one that is not behind the last may have come before.
-        """
-        came, self._last = key <= self._last, max(key, self._last)
-        return came or self._before.doc_freq(KEY, key) > 0
+        kind = list[tuple[str, str]]
+        refused = self._committed(lambda: self._call(kind, "write", list(actions)))
+        return [Refused(*one) for one in refused]
 
     def commit(self) -> None:
-        self._committed(self._writer.commit)
+        self._committed(lambda: self._call(bool, "commit"))
 
     def close(self) -> None:
-        self._committed(self._writer.commit)
-        self._committed(self._writer.wait_merging_threads)
-        del self._writer
-        self._committed(lambda: stamp(self._folder))
+        self._committed(lambda: self._call(bool, "end"))
+        self._let_go()
+        self._committed(lambda: stamp(self._folder, ours=self._is_ours))
         self._held.close()
 
-    def _committed(self, step: Callable[[], object]) -> None:
+    def _let_go(self) -> None:
+        if isinstance(self._open, Apart):
+            self._open.close()
+        del self._open
+
+    def _committed(self, step: Callable[[], T]) -> T:
         try:
-            step()
+            return step()
         except BaseException as exc:
             if not isinstance(exc, ValueError | OSError) and not is_panic(exc):
                 raise
             raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
 
     def abort(self) -> None:
-        if hasattr(self, "_writer"):
-            self._writer.rollback()
-            del self._writer
+        if hasattr(self, "_open"):
+            with suppress(IndexWriterError):  # there is nothing to drop in a process that has died
+                self._committed(lambda: self._call(bool, "rollback"))
+            self._let_go()
         if hasattr(self, "_held"):
             self._release(IndexWriterError("aborted"))
 

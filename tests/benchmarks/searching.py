@@ -30,8 +30,9 @@ import polars as pl
 import tantivy
 
 from minutch.conf import Configuration
-from minutch.inspect.search.localindex import created
-from minutch.inspect.search.results import Searcher, SearchOptions
+from minutch.inspect.search.localindex import create, opened
+from minutch.inspect.search.results import SearchOptions
+from minutch.inspect.search.searcher import Searcher
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action
@@ -112,7 +113,8 @@ def by_indexer(folder: Path, count: int) -> float:
 def by_bare_loop(folder: Path, count: int) -> float:
     """CPU seconds of the library alone."""
     folder.mkdir()
-    index = created(folder)
+    create(folder)
+    index = opened(folder)
     writer = index.writer(MEMORY * 1_000_000, THREADS)
     used = 0.0
     for chunk in chunks(count):

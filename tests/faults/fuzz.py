@@ -36,6 +36,7 @@ from minutch.errors import MinutchError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from tests.faults.readers import WEB, Reader, memory
 from tests.faults.storedreaders import FILES, FOLDERS, Folder
+from tests.support.indexedcrawl import parted, with_sum
 
 READERS: Final[Mapping[str, Reader | Folder]] = {**WEB, **FILES, **FOLDERS}
 MOST_SECONDS: Final = 30
@@ -45,6 +46,8 @@ MOST_ADDRESSES: Final = 16 << 30
 _SIZES: Final = (0, 1, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF)
 _LONG_SIZES: Final = (0, 1 << 32, 1 << 53, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 _MOST_TOKENS: Final = 40
+_INDEX_END: Final = (1337).to_bytes(4, "little")
+"""Of the files of a local index."""
 
 Case = Callable[[], object]
 
@@ -110,7 +113,7 @@ def _of_folder(reader: Folder, work: Path) -> Callable[[random.Random], Case]:
 
 
 def _damage(path: Path, rng: random.Random) -> None:
-    """Damages a file, or some of its records, without its checksums."""
+    """Damages a file, or some of its records, without its checksums, or with such that fit."""
     sums = path.with_name(f".{path.name}.crc")
     data = path.read_bytes()
     if data[:3] == b"SEQ" and rng.random() < 0.7:
@@ -133,6 +136,10 @@ def _damage(path: Path, rng: random.Random) -> None:
                 for key, value in records:
                     writer.append_raw(key, value)
             return
+    if data[-4:] == _INDEX_END and rng.random() < 0.7:
+        body, footer = parted(data)
+        path.write_bytes(with_sum(damaged(body, [], rng), footer))
+        return
     path.write_bytes(damaged(data, [], rng))
     if rng.random() < 0.9:
         sums.unlink(missing_ok=True)

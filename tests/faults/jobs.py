@@ -591,9 +591,9 @@ def _is_container(file: Path) -> bool:
 def _documents(path: Path) -> Records:
     """The documents of a local index by their URLs."""
     from minutch.inspect.search.fields import KEY  # with it comes Polars
-    from minutch.inspect.search.localindex import LocalIndex
+    from minutch.inspect.search.localindex import LocalIndex, opened
 
-    searcher = LocalIndex(path).open().searcher()
+    searcher = opened(LocalIndex(path).current).searcher()
     hits = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs or 1).hits
     documents = [searcher.doc(address).to_dict() for _, address in hits]
     return sorted((str(one[KEY]).encode(), repr(sorted(one.items())).encode()) for one in documents)

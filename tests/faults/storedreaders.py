@@ -27,7 +27,8 @@ from minutch.errors import MinutchError
 from minutch.expressions import compile_expression
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.inspect.search.results import Searcher, SearchOptions
+from minutch.inspect.search.results import SearchOptions
+from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
 from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.links import Inlinks

@@ -37,7 +37,7 @@ from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.search.app import make as serve_pages
 from minutch.inspect.search.crawlfiles import CrawlFiles
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
 from minutch.records import protocolstatus

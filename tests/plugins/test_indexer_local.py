@@ -18,7 +18,8 @@ import pytest
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, IndexWriterError, LockedError, StoreError
 from minutch.inspect.search.localindex import LocalIndex
-from minutch.inspect.search.results import Searcher, SearchOptions
+from minutch.inspect.search.results import SearchOptions
+from minutch.inspect.search.searcher import Searcher
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action

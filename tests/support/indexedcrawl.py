@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import md5
@@ -140,3 +142,16 @@ def _parsed(page: Page, segment: str) -> ParseData:
     return ParseData(
         ParseStatus(1, 0, []), page.title, outlinks, Metadata.of(kept), Metadata.of(tags)
     )
+
+
+def with_sum(body: bytes, footer: bytes) -> bytes:
+    """A file of an index: the body, and the footer of another with the checksum of this body."""
+    found = json.loads(footer[:-8])
+    text = json.dumps(found | {"crc": zlib.crc32(body)}).encode()
+    return body + text + len(text).to_bytes(4, "little") + footer[-4:]
+
+
+def parted(data: bytes) -> tuple[bytes, bytes]:
+    """The body and the footer of a file of an index."""
+    at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    return data[:at], data[at:]

@@ -296,7 +296,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "parameters": (
             [{"name": name, "in": "path", "required": True, **text} for name in names]
             + [
-                {"name": name, "in": "query", "schema": schema}
+                # an empty value is none given (`requestchecks.checked`), as of a form's empty field
+                {"name": name, "in": "query", "allowEmptyValue": True, "schema": schema}
                 for name, schema in _parameters(operation).items()
             ]
         ),

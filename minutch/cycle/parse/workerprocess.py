@@ -77,7 +77,7 @@ def serve(
     """
     settings.sandbox.part()
     signal.signal(signal.SIGALRM, _alarm)
-    _limit_memory(settings.memory)
+    limit_memory(settings.memory)
     task = make_task()
     library.load()
     settings.sandbox.close([connection.fileno()])
@@ -137,7 +137,7 @@ def too_long(timeout: float) -> str:
     return f"not done within {timeout:g} s (parser.timeout)"
 
 
-def _limit_memory(memory: int) -> None:
+def limit_memory(memory: int) -> None:
     """Allows `memory` bytes more than are in use; where the system does not know such limits there
     is none.
     """

@@ -32,6 +32,7 @@ from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.inspect.fsck.repair import REPAIRS, rewrite
 from minutch.inspect.search.indexfiles import META
 from minutch.inspect.search.localindex import STAMP, LocalIndex
+from minutch.inspect.search.searcher import Searcher
 from minutch.job import Counters, JobContext
 
 log = logging.getLogger(__name__)
@@ -168,7 +169,7 @@ def _index(index: LocalIndex) -> Iterator[Problem]:
     yield from leftovers.in_database(index.path)
     try:
         index.check()
-        index.open()
+        Searcher(index.path)
     except (FormatError, StoreError) as exc:
         at = Path(exc.path) if isinstance(exc, FormatError) else index.path
         what = exc.what if isinstance(exc, FormatError) else exc

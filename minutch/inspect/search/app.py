@@ -32,7 +32,8 @@ from minutch.errors import MinutchError
 from minutch.inspect.report import page
 from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
-from minutch.inspect.search.results import Searcher, SearchOptions
+from minutch.inspect.search.results import SearchOptions
+from minutch.inspect.search.searcher import Searcher
 from minutch.inspect.search.suggestions import suggestions
 from minutch.web.access import Access
 from minutch.web.requestchecks import PRIVATE, RequestChecks

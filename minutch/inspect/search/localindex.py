@@ -1,13 +1,14 @@
 """Opens the local index on disk: a tantivy index, and a stamp with the version that has written it.
 
     crawl/index/current/              tantivy's files
-    crawl/index/current/minutch.json  {"format": …, "tantivy": "0.27.0", "files": …}
+    crawl/index/current/minutch.json  {"format": …, "tantivy": "0.27.0", "files": …, "ours": true}
     crawl/index/.locked               while somebody writes
 
 tantivy reads what it has written itself and little else. An index of another version, or of other
 fields, or a damaged one, is made again from the segments, with `minutch.index.local.rebuild` (see
 `rebuild_command`). `indexfiles` checks files before tantivy has them; `files` are those that need
-no more of it.
+no more of it. An index all of whose files were written by jobs of this user on this machine, since
+it was made, is `ours`. Any other, such as a copy, is opened in a process of its own (`apart`).
 """
 
 from __future__ import annotations
@@ -63,22 +64,25 @@ class LocalIndex(Database):
             )
         return found
 
-    def require(self) -> None:
-        """Raises StoreError if there is no index, or one that this version can't use; FormatError
-        (damage).
+    def require(self) -> bool:
+        """Returns whether the index is ours. Raises StoreError if there is none, or one that this
+        version can't use; FormatError (damage).
         """
         made = self._found()
-        compatible = made.get("format") == FORMAT
+        compatible, is_ours = made.get("format") == FORMAT, False
         if compatible:
-            self.check(made.get("files"))
+            is_ours = self.check(made.get("files")) and made.get("ours") is not False
             with self.reading():
-                compatible = tantivy.Index.is_compatible(str(self.current))
+                owners = {path.stat().st_uid for path in (self.current, self.current / STAMP)}
+                is_ours &= owners <= {os.getuid(), 0}
+                compatible = not is_ours or tantivy.Index.is_compatible(str(self.current))
         if not compatible:
             raise StoreError(
                 f"{self.path} was written by another version ({self._made_by()}; this one has"
                 f" format {FORMAT}, tantivy {version('tantivy')})",
                 hint=f"make it again from the segments: {self.rebuild_command()}",
             )
+        return is_ours
 
     def _found(self) -> dict[str, object]:
         """Returns the stamp. Raises StoreError if there is no index, FormatError."""
@@ -105,25 +109,19 @@ class LocalIndex(Database):
             f" {crawl / 'linkdb'} -dir {crawl / 'segments'} -deleteGone"
         )
 
-    def open(self) -> tantivy.Index:
-        """Opens the index as it is now. Raises StoreError, FormatError."""
-        self.require()
-        with self.reading():
-            return opened(self.current)
-
-    def check(self, known: object = None) -> None:
-        """Reads all files of the index but those that are as `known` has them. Raises FormatError,
-        with a hint.
+    def check(self, known: object = None) -> bool:
+        """Reads all files of the index but those that are as `known` has them, and returns whether
+        all are. Raises FormatError, with a hint.
         """
         with self.reading():
             for _ in range(_TRIES):
                 before = self.state()
                 try:
-                    check(self.current, known if isinstance(known, Mapping) else {})
-                    return
+                    return check(self.current, known if isinstance(known, Mapping) else {}) == known
                 except FileNotFoundError:
                     if self.state() == before:
                         raise
+        raise StoreError(f"{self.path} is written to at this moment", hint="try again")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -145,14 +143,14 @@ class LocalIndex(Database):
             exc.hint = f"make it again from the segments: {self.rebuild_command()}"
             raise
 
-    def state(self) -> tuple[int, int, int]:
-        """Returns a value that is different after every commit."""
+    def state(self) -> tuple[int, ...]:
+        """Returns a value that is different after every commit, and when that is stamped."""
         try:
-            found = (self.current / META).stat()
+            found = [(self.current / name).stat() for name in (META, STAMP)]
         except OSError:
             self._found()
             raise StoreError(f"{self.path} has no index: {META} is not there") from None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return tuple(n for one in found for n in (one.st_ino, one.st_mtime_ns, one.st_size))
 
 
 def is_panic(error: BaseException) -> bool:
@@ -161,7 +159,9 @@ def is_panic(error: BaseException) -> bool:
 
 
 def opened(folder: Path) -> tantivy.Index:
-    """Opens the tantivy index in a folder. Raises ValueError, FormatError."""
+    """Opens the tantivy index in a folder, whose files were checked. Raises ValueError,
+    FormatError.
+    """
     index = tantivy.Index.open(str(folder))
     if index.schema != fields.schema():
         raise FormatError("other fields than those of an index of pages", path=folder / META)
@@ -170,17 +170,22 @@ def opened(folder: Path) -> tantivy.Index:
     return index
 
 
-def created(folder: Path) -> tantivy.Index:
+def create(folder: Path) -> None:
     """Creates an empty index in an empty folder."""
-    index = tantivy.Index(fields.schema(), str(folder))
-    stamp(folder)
-    fields.register(index)
-    return index
+    tantivy.Index(fields.schema(), str(folder))
+    stamp(folder, ours=True)
 
 
-def stamp(folder: Path) -> None:
-    """Writes the stamp of an index that this process has just written. Raises FormatError."""
-    made = {"format": FORMAT, "tantivy": version("tantivy"), "files": check(folder, None)}
+def stamp(folder: Path, *, ours: bool) -> None:
+    """Writes the stamp of an index that a job has just written; `ours` says whether it was before.
+    Raises FormatError.
+    """
+    made = {
+        "format": FORMAT,
+        "tantivy": version("tantivy"),
+        "files": check(folder, None),
+        "ours": ours,
+    }
     new = folder / f"{STAMP}.new"
     with new.open("w", encoding="utf-8") as file:
         file.write(json.dumps(made) + "\n")

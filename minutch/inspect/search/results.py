@@ -1,4 +1,7 @@
-"""Searches the local index: hits with snippets, their number, and their hosts."""
+"""Finds hits in an open index, with snippets, their number, and their hosts.
+
+`searcher` opens an index and decides which process asks these questions.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from minutch.inspect.search.fields import (
     unpaired,
     words_of,
 )
-from minutch.inspect.search.localindex import LocalIndex
+from minutch.inspect.search.localindex import opened
 from minutch.inspect.search.snippets import Marker, Piece, frame_of
 
 COMPARED: Final = 10
@@ -72,7 +75,7 @@ class Hit:
     def time(self, name: str) -> datetime | None:
         """Returns a point in time that the document has."""
         found = self.stored.get(name, [None])[0]
-        return found.replace(tzinfo=UTC) if isinstance(found, datetime) else None
+        return found if isinstance(found, datetime) else None
 
     @property
     def fields(self) -> dict[str, list[Any]]:
@@ -110,9 +113,6 @@ class SearchOptions:
     """Counts the hits of each host."""
 
 
-_DEFAULTS: Final = SearchOptions()
-
-
 @dataclass(frozen=True)
 class Results:
     """The results of a search."""
@@ -127,36 +127,25 @@ class Results:
     """What in the query is not as it looks, such as fields that no document has."""
 
 
-def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Results:
-    """Searches an index, or that of the crawl in a folder. Raises StoreError, FormatError."""
-    return searcher_of(index).search(query, options)
-
-
-def searcher_of(index: Path) -> Searcher:
-    """Opens an index, or that of the crawl in a folder. Raises StoreError, FormatError."""
-    inside = index / "index"
-    is_crawl = inside.is_dir() and not (index / "current").exists()
-    return Searcher(inside if is_crawl else index)
-
-
-class Searcher:
-    """A searcher of an index as a commit has left it; any number of threads may use it. Raises
-    StoreError, FormatError.
+class OpenIndex:
+    """An index as a commit has left it, opened by this process. Raises what tantivy does
+    (`LocalIndex.reading`).
     """
 
-    def __init__(self, path: Path) -> None:
-        self.place = LocalIndex(path)
-        self._state = self.place.state()
-        self._index = self.place.open()
-        with self.place.reading():
-            self._searcher = self._index.searcher()
-            self.languages = self._by_language()
-            self.names = {name for name, _ in self._searcher.terms_with_prefix(HAS, "")}
+    def __init__(self, folder: Path) -> None:
+        self._index = opened(folder)
+        self._searcher = self._index.searcher()
+        self.languages = self._by_language()
+        self.names = {name for name, _ in self._searcher.terms_with_prefix(HAS, "")}
         other = max(1 - sum(self.languages.values()), _LEAST_SHARE)
         self._shares = {"": other, **self.languages}
         self._contents = twins(("content",), self.languages)
         self._analyzers: dict[str, tantivy.TextAnalyzer] = {}
         self._vocabulary = queries.Vocabulary(self.languages, self.names, self._weigh)
+
+    def count(self) -> int:
+        """Returns the number of documents."""
+        return int(self._searcher.num_docs)
 
     def _by_language(self) -> dict[str, float]:
         """Returns the languages with a stemmer, and the share of all documents of each."""
@@ -164,60 +153,46 @@ class Searcher:
         for lang, count in self._searcher.terms_with_prefix("lang", ""):
             code = stemmer_of(lang)
             if code is not None:
-                shares[code] = shares.get(code, 0.0) + count / max(self.count, 1)
+                shares[code] = shares.get(code, 0.0) + count / max(self.count(), 1)
         return shares
 
-    def newest(self) -> Searcher:
-        """Returns this one, or one for a later commit."""
-        return self if self.place.state() == self._state else Searcher(self.place.path)
-
-    @property
-    def count(self) -> int:
-        """Number of documents."""
-        return int(self._searcher.num_docs)
-
-    def search(self, text: str, options: SearchOptions = _DEFAULTS) -> Results:
+    def search(self, text: str, options: SearchOptions) -> Results:
         """Returns the hits of a query, best first."""
-        with self.place.reading():
-            wanted, notes = self._parsed(text), self._notes(text)
-            if wanted is None:
-                return Results([], 0, self.count, [], notes)
-            chosen = wanted
-            if options.host:
-                only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
-                chosen = tantivy.Query.boolean_query(
-                    [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
-                )
-            offset = min(max(options.offset, 0), DEEPEST)
-            found = self._searcher.search(chosen, max(options.limit, COMPARED), offset=offset)
-            marker = Marker(self._searcher, wanted, self._index.schema)
-            hits = self._hits(found, marker, options.limit)
-            count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
-            hosts = self._hosts(wanted) if options.count_hosts else []
-            return Results(hits, count, self.count, hosts, notes)
+        wanted, notes = self._parsed(text), self._notes(text)
+        if wanted is None:
+            return Results([], 0, self.count(), [], notes)
+        chosen = wanted
+        if options.host:
+            only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
+            chosen = tantivy.Query.boolean_query(
+                [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
+            )
+        offset = min(max(options.offset, 0), DEEPEST)
+        found = self._searcher.search(chosen, max(options.limit, COMPARED), offset=offset)
+        marker = Marker(self._searcher, wanted, self._index.schema)
+        hits = self._hits(found, marker, options.limit)
+        count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
+        hosts = self._hosts(wanted) if options.count_hosts else []
+        return Results(hits, count, self.count(), hosts, notes)
 
     def newest_hits(self, limit: int) -> list[Hit]:
         """Returns the pages that were fetched last."""
         every = tantivy.Query.all_query()
-        with self.place.reading():
-            found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
-            marker = Marker(self._searcher, every, self._index.schema)
-            return self._hits(found, marker, limit)
+        found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
+        return self._hits(found, Marker(self._searcher, every, self._index.schema), limit)
 
     def hosts(self) -> list[tuple[str, int]]:
         """Returns the hosts with the most documents, and their numbers."""
-        with self.place.reading():
-            return self._hosts(tantivy.Query.all_query())
+        return self._hosts(tantivy.Query.all_query())
 
     def host_count(self) -> int:
         """Returns the number of hosts; of very many, nearly."""
         counted = {"hosts": {"cardinality": {"field": "host"}}}
-        with self.place.reading():
-            found = self._searcher.aggregate(tantivy.Query.all_query(), counted)
-            return int(found["hosts"]["value"])
+        found = self._searcher.aggregate(tantivy.Query.all_query(), counted)
+        return int(found["hosts"]["value"])
 
-    def texts_like(self, word: str) -> Iterator[str]:
-        """Yields titles and contents of pages that have a word much like this one."""
+    def texts_like(self, word: str) -> list[str]:
+        """Returns titles and contents of pages that have a word much like this one."""
         distance = 2 if len(word) >= _LONG else 1
         like = [
             (
@@ -228,11 +203,12 @@ class Searcher:
             )
             for name in twins(TEXTS, self.languages)
         ]
-        with self.place.reading():
-            for _, address in self._searcher.search(tantivy.Query.boolean_query(like), _LIKE).hits:
-                stored = self._searcher.doc(address).to_dict()
-                for name in (*_those_of("title", stored), *_those_of("content", stored)):
-                    yield unpaired(str(stored[name][0]))
+        texts = []
+        for _, address in self._searcher.search(tantivy.Query.boolean_query(like), _LIKE).hits:
+            stored = self._searcher.doc(address).to_dict()
+            for name in (*_those_of("title", stored), *_those_of("content", stored)):
+                texts.append(unpaired(str(stored[name][0])))
+        return texts
 
     def _notes(self, text: str) -> list[str]:
         return [
@@ -285,8 +261,8 @@ class Searcher:
 
     def _idf(self, count: int) -> float:
         """Returns BM25's weight of words; deleted documents are in `count`, until a merge."""
-        count = min(count, self.count)
-        return log(1 + (self.count - count + 0.5) / (count + 0.5))
+        count = min(count, self.count())
+        return log(1 + (self.count() - count + 0.5) / (count + 0.5))
 
     def _counts(self, field: str, text: str) -> list[int]:
         """Returns how many documents have each word of a text in a field."""
@@ -306,7 +282,7 @@ class Searcher:
 
     def _hits(self, found: tantivy.SearchResult, marker: Marker, limit: int) -> list[Hit]:
         documents = [
-            (score, self._searcher.doc(address).to_dict()) for score, address in found.hits
+            (score, _in_utc(self._searcher.doc(address).to_dict())) for score, address in found.hits
         ]
         texts: dict[str, list[str]] = {}
         for _, stored in documents:
@@ -319,6 +295,16 @@ class Searcher:
             snippet = marker.snippet(*_text(stored), frames[_host(stored)])
             hits.append(Hit(str(stored[KEY][0]), float(score or 0), title, snippet, stored))
         return hits
+
+
+def _in_utc(stored: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Returns a document whose dates say that they are in UTC, as they are."""
+    return {
+        name: [
+            value.replace(tzinfo=UTC) if isinstance(value, datetime) else value for value in values
+        ]
+        for name, values in stored.items()
+    }
 
 
 def _host(stored: dict[str, list[Any]]) -> str:

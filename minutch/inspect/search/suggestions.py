@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from minutch.inspect.search.query import words_of
-from minutch.inspect.search.results import Searcher, SearchOptions
+from minutch.inspect.search.results import SearchOptions
+from minutch.inspect.search.searcher import Searcher
 
 MOST: Final = 3
 """Queries that are suggested."""

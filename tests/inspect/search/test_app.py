@@ -23,7 +23,7 @@ from minutch.inspect.search import crawlfiles
 from minutch.inspect.search.app import MOST_KEPT, MOST_WAITING, Costly, make
 from minutch.inspect.search.crawlfiles import CrawlFiles, _event
 from minutch.inspect.search.pages import About, history
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.searcher import Searcher
 from minutch.inspect.search.stillpage import still
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum

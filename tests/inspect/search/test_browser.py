@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from minutch.inspect.search.app import STORED_POLICY, make
 from minutch.inspect.search.crawlfiles import CrawlFiles
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.searcher import Searcher
 from minutch.web import listening
 from minutch.web.access import LOCAL, Access
 from minutch.web.listening import listen

@@ -14,7 +14,7 @@ from minutch.commands import fsck
 from minutch.errors import FormatError, IndexWriterError
 from minutch.inspect.search.indexfiles import KINDS, MANAGED, META, check
 from minutch.inspect.search.localindex import LocalIndex
-from minutch.inspect.search.results import Searcher
+from minutch.inspect.search.searcher import Searcher
 from minutch.records import crawldatum as status
 from tests.inspect.search.test_app import client_of
 from tests.support.indexedcrawl import IndexedCrawl, Page

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from minutch.conf import Configuration
-from minutch.inspect.search.results import Searcher, searcher_of
+from minutch.inspect.search.searcher import Searcher, searcher_of
 from minutch.inspect.search.snippets import frame_of, own_text
 from tests.support.golden import PROJECT
 from tests.support.indexedcrawl import IndexedCrawl, Page

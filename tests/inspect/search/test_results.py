@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.inspect.search.results import Hit, Searcher, SearchOptions
+from minutch.inspect.search.results import Hit, SearchOptions
+from minutch.inspect.search.searcher import Searcher
 from minutch.inspect.search.snippets import marked
 from tests.support.examples import examples
 from tests.support.indexedcrawl import IndexedCrawl, Page
