@@ -111,8 +111,7 @@ def fetch(
         )
     with ExitStack() as stack:
         job = stack.enter_context(_job(segment, conf, settings, clock, watched=watch is not None))
-        if isinstance(job, ListFetch):
-            job.is_stopping = options.is_stopping
+        job.is_stopping = options.is_stopping
         server = None if serving is None else serving()
         watcher = watch or Watch(context.label, clock)
         ledger, stats = job.run(context.err, context.label, watcher, server)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from minutch.commands.fetch import run
-from minutch.cycle.fetch.fetcher import LEFT, fetch, working
+from minutch.cycle.fetch.fetcher import LEFT, FetchOptions, fetch, working
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.segment.store import FETCHING, Segment
@@ -319,6 +319,16 @@ def test_a_busy_host_is_left_alone_in_the_next_round(
     make_segment(tmp_path / "x", pages(server, 2)).path.rename(second.path)
     assert fetch_segment(second, conf)["deferred"] == 2
     assert "/p0" not in server.requests
+
+
+def test_a_stop_waits_for_no_host_that_rests(server: MisbehavingServer, tmp_path: Path) -> None:
+    """By this process and by tasks alike (`--on-spark`)."""
+    server.pages["/p"] = page(b"", "Retry-After: 60", status="503 Busy")
+    conf = conf_for().with_values({"http.retry.after.max.seconds": "60"})
+    segment = make_segment(tmp_path, [server.url("p"), *pages(server, 2)])
+    options = FetchOptions(is_stopping=lambda: server.requests["/p"] > 0)
+    counters = fetch(segment.path, options, context=JobContext(conf, err=io.StringIO()))
+    assert (counters["generated"], counters["retry"], counters["deferred"]) == (3, 1, 2)
 
 
 def test_variable_delay_does_not_reach_the_segment(

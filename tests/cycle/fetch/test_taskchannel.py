@@ -57,6 +57,7 @@ def test_a_task_that_begins_later_is_held_and_stopped_as_well(
     fetch: Fetch, number: ChannelAddress
 ) -> None:
     fetch.board.hold(True)
+    fetch.board.leave_resting()
     fetch.board.stop()
     held, stopped = threading.Event(), threading.Event()
     with closing(TaskChannel(number, 1)) as task:
@@ -64,7 +65,7 @@ def test_a_task_that_begins_later_is_held_and_stopped_as_well(
             assert stopped.wait(PATIENCE)
         with task.obeying(lambda wanted: held.set() if wanted else None):
             assert held.is_set()  # at once: it was told while nobody obeyed
-        assert task.stopped
+        assert task.stopped and task.leaves_resting
 
 
 def test_the_states_of_all_lists_are_shown_together(fetch: Fetch, number: ChannelAddress) -> None:

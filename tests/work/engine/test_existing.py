@@ -27,6 +27,7 @@ TESTS = (
     "tests/golden/test_crawldb_jobs.py",
     "tests/golden/test_crawldb_readdb.py",
     "tests/golden/test_generate_golden.py",
+    "tests/cycle/fetch/test_fetch_job.py::test_a_stop_waits_for_no_host_that_rests",
     "tests/golden/test_linkdb_golden.py",
     "tests/golden/test_parse_golden.py",
     "tests/cycle/sitemap/test_sitemap.py::test_an_entry_that_is_known_stays_unless_told_otherwise",

@@ -124,6 +124,7 @@ class ListTask:
             state,
             number=part,
             watched=self.watched,
+            is_stopping=lambda: channel.leaves_resting,
             stops=channel.stopping,
             as_begun=True,
         )

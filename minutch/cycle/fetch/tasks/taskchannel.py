@@ -1,7 +1,7 @@
 """Connects a fetch with its tasks on other machines: they report progress and receive orders.
 
     task ── snapshot ──────────────────────> fetch        once a second
-         <─ ("stop",) or ("hold", wanted) ──
+         <─ ("stop",) ("leave resting",) or ("hold", wanted) ──
 
 Each end first proves to the other that it has the key of this fetch (multiprocessing's challenge);
 so nobody else is listened to. A task without a channel, since its machine can't reach this one,
@@ -94,6 +94,10 @@ class ChannelServer:
     def stop(self) -> None:
         """Lets all tasks finish what is in flight. A signal's handler may call it."""
         self._orders.put(("stop",))
+
+    def leave_resting(self) -> None:
+        """Lets tasks wait no longer for hosts that rest or fail."""
+        self._orders.put(("leave resting",))
 
     def hold(self, wanted: bool) -> None:
         """Lets tasks begin no request, or go on."""
@@ -203,6 +207,8 @@ class TaskChannel:
 
     def __init__(self, fetch: ChannelAddress, number: int) -> None:
         self.stopped = False
+        self.leaves_resting = False
+        """Hosts that rest or fail are not to be waited for."""
         self._held = False
         self._lock = threading.Lock()
         self._stop: Callable[[], None] | None = None
@@ -272,6 +278,8 @@ class TaskChannel:
                         self._held = order[1]
                         if self._hold is not None:
                             self._hold(self._held)
+                    elif order[0] == "leave resting":
+                        self.leaves_resting = True
                     elif not self.stopped:
                         self.stopped = True
                         if self._stop is not None:

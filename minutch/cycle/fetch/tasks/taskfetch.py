@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -65,6 +66,8 @@ class TaskFetch:
     state_folder: Path | None = None
     """The folder in which hosts are remembered; None: one of each task's machine."""
     watched: bool = False
+    is_stopping: Callable[[], bool] = bool
+    """As that of `ListFetch`."""
     interrupted: bool = False
 
     def run(
@@ -90,6 +93,8 @@ class TaskFetch:
         def show(snapshot: Snapshot) -> None:
             display.tick(snapshot)
             watcher.show(snapshot)
+            if self.is_stopping():
+                board.leave_resting()
 
         def stop() -> None:
             self.interrupted = True
