@@ -35,7 +35,7 @@ from minutch.cycle.fetch.places import places_here
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import Part
 from minutch.cycle.fetch.results.pagearchive import finish, recover
-from minutch.cycle.fetch.results.resume import Resumed, logs_in, resume
+from minutch.cycle.fetch.results.resume import Resumed, logs_after, logs_in, resume
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import FetchSettings, share_of
 from minutch.cycle.fetch.snapshot import Snapshot
@@ -128,7 +128,7 @@ class ListFetch:
     def take_up(self) -> None:
         """Reads what an earlier run has left. Raises StoreError, FormatError."""
         recover(self.segment, self.work, self.logs)
-        self.resumed = resume(self.logs)
+        self.resumed = resume(self.logs, logs_after(self.segment.path))
         if self.resumed.ledger.settled:
             log.info(
                 "Fetcher: going on with an unfinished fetch, %d URLs are done",

@@ -18,10 +18,12 @@ import pytest
 from minutch.clock import SteadyClock
 from minutch.cycle.fetch.claims import Claims
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Child, _Worker
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.neighbours import Share
-from minutch.cycle.fetch.results.resume import resume
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.results.resume import followed, logs_after, logs_in, resume
 from minutch.cycle.fetch.session import SessionFiles, open_session
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import Segment
@@ -66,7 +68,7 @@ class SharedCrawl(Crawl):
         self.processes = FetchProcesses(2, None, lambda shot: None, goes_on=True)  # type: ignore[arg-type]
         self.listed_at: dict[str, float] = {}
         """When a URL was listed at first."""
-        self.skipped = 0
+        self.skipped = self.handed = 0
 
     def begin(self, segment: Segment, path: Path) -> list[asyncio.Task[None]]:
         COMPONENTS.__dict__["protocol_factory"] = self.web
@@ -134,6 +136,7 @@ class SharedCrawl(Crawl):
         for number in count(1):
             was_settled = await self.has_ended(number - 1, self.chance.choice([0.3, 1, 3, 8, 60]))
             old, segment = segment, await self.turn(number)
+            self.check_kill(old, segment)
             await self.has_ended(number - 1)
             self.check(old, number - 1)
             await asyncio.sleep(self.chance.choice([0.0, 0.5, 4.0]))
@@ -156,6 +159,15 @@ class SharedCrawl(Crawl):
         ledgers = self.processes.ledgers[number].values()
         assert sum(ledger.settled for ledger in ledgers) == listed.total()
         self.skipped += logs.ledger.outcomes[Outcome.SKIPPED_FOLLOWED]
+
+    def check_kill(self, old: Segment, new: Segment) -> None:
+        """If all were killed now, no URL of no list would be asked for both of an old list and of
+        the one that it was turned over to.
+        """
+        logs = [logs_in(segment.path / "_fetch") for segment in (old, new)]
+        left = resume(logs[0], logs_after(old.path)).follow.keys()
+        assert not left & {key.decode() for key in followed(logs[1])}
+        self.handed += len(resume(logs[0]).follow) - len(left)
 
     def again(self) -> set[str]:
         """What was asked for more often than by Nutch: for its place in a list, and for each time
@@ -227,3 +239,23 @@ def test_parts_that_came_say_which_of_two_is_fetched(tmp_path: Path) -> None:
     claims.turn([], [after])
     listed.parts = claims.take([part])
     assert claims.fetched(listed) is not None
+
+
+def test_after_a_kill_the_later_one_of_two_lists_follows_a_url(tmp_path: Path) -> None:
+    """Of two processes one had turned, and took over what the other's page had led to."""
+    web = Web(VirtualClock(1_000_000))
+    crawl = Crawl(tmp_path, web, [])
+    item, other = (FetchItem(f"http://h/{n}", CrawlDatum(1), "h") for n in range(2))
+    for segment, found in ((crawl.segment(), [item, other]), (crawl.segment(), [item])):
+        with FetchLog(segment.path / "_fetch" / "log-0", "") as log:
+            for one in found:
+                frame = Frame(Outcome.FETCHED)
+                frame.add(Part.FOLLOW, one.url, pack_follow(one))
+                log.append(frame)
+    followed = []
+    for segment in crawl.segments:
+        work, clock = segment.path / "_fetch", SteadyClock(web.clock)
+        job = ListFetch(segment, [], work, crawl.settings, COMPONENTS, clock, tmp_path / "state")
+        job.take_up()
+        followed.append(list(job.resumed.follow))
+    assert followed == [[other.url], [item.url]]

@@ -14,6 +14,8 @@ from minutch.cycle.fetch.frontier.queuekey import QueueNames
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.neighbours import Share
 from minutch.cycle.fetch.results.fetchlog import Part, frames, log_codec, positions
+from minutch.cycle.segment.store import FETCHING
+from minutch.hadoop.formats.javaio import decode_text
 
 
 @dataclass(slots=True)
@@ -42,10 +44,22 @@ def logs_in(work: Path) -> list[Path]:
     return sorted(work.glob("log-*"))
 
 
-def resume(logs: Iterable[Path]) -> Resumed:
-    """Reads the logs of a broken fetch; nothing if there are none."""
+def logs_after(segment: Path) -> list[Path]:
+    """Returns the logs of the later segments beside one that are being fetched: a list may have
+    been turned over to theirs.
+    """
+    folders = segment.parent.glob(f"*/{FETCHING}")
+    later = (work for work in folders if work.parent.name > segment.name)
+    return [path for work in later for path in logs_in(work)]
+
+
+def resume(logs: Iterable[Path], later: Iterable[Path] = ()) -> Resumed:
+    """Reads the logs of a broken fetch; nothing if there are none. What `later` logs have is not to
+    be followed: a process that had turned to the next list took it from one that had not, whose log
+    can't say so, and after a kill both asked for it.
+    """
     result = Resumed()
-    done: set[str] = set()
+    done = {decode_text(key) for key in followed(later)}
     for path in logs:
         for frame in frames(path):
             if result.codec is None:
@@ -54,7 +68,7 @@ def resume(logs: Iterable[Path]) -> Resumed:
             if frame.listed:
                 result.ledger.settle(frame.outcome, len(frame.listed))
             for entry in frame.entries:
-                url = entry.key.decode("utf-8", "surrogateescape")
+                url = decode_text(entry.key)
                 if entry.part is Part.FOLLOW and entry.value != FOLLOWED_ELSEWHERE:
                     result.follow[url] = entry.value
                 elif entry.part is Part.FOLLOW:
