@@ -36,6 +36,7 @@ from minutch.hadoop.stores import as_path
 from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext, set_up_process
 from minutch.processwide import command_line
+from minutch.terminal import counted
 from minutch.urls.domains import suffix_of
 from minutch.urls.javaregex import JavaRegex
 
@@ -94,6 +95,8 @@ _WITHOUT_SCHEME = re.compile(
 )
 """A URL without its scheme: a host, perhaps a port, a path, a query."""
 _OF_A_SITE = ("--depth", "--include", "--exclude", "--delay", "--agent")
+_MOST_SEEDS = 20
+"""Failed seeds that are listed."""
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -143,6 +146,7 @@ def run(args: list[str], context: JobContext) -> int:
             set_up_process(conf)
             context, options = replace(context, conf=conf), replace(options, remembered=told)
             wishes = replace(wishes, urls=with_schemes(crawl_dir, wishes.urls, context))
+            are_typed = options.seeds is None
             if options.seeds is None:
                 options = replace(options, seeds=stack.enter_context(_seed_file(wishes.urls)))
         serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
@@ -154,22 +158,29 @@ def run(args: list[str], context: JobContext) -> int:
         crawled = crawl(crawl_dir, options, context=crawling, serving=serving)
     context.reports.update(crawled.by_step)
     if wishes is not None:
-        _say_failures(crawl_dir, wishes.urls, context)
+        _say_failures(crawl_dir, wishes.urls, context, are_typed=are_typed)
     return 0
 
 
-def _say_failures(crawl_dir: Path, urls: Sequence[str], context: JobContext) -> None:
-    """Says which seeds could not be had, and why. Raises MinutchError if that is all of them."""
+def _say_failures(
+    crawl_dir: Path, urls: Sequence[str], context: JobContext, *, are_typed: bool
+) -> None:
+    """Says which seeds could not be had, and why. Raises MinutchError if that is all of them, or
+    one that was typed; of a file of seeds, some fail on any day.
+    """
     failed = failed_seeds(crawl_dir, urls, context.conf)
-    said = [f"{url}: {why}" for url, why in failed.items()]
-    if len(failed) < len(set(urls)):
-        for line in said:
-            context.print(f"  seed not fetched: {line}")
+    if not failed:
         return
-    asked = f"{shlex.quote(next(iter(failed)))} {shlex.quote(str(crawl_dir))}"
-    raise MinutchError(
-        f"no seed was fetched: {'; '.join(said)}", hint=command_line(f"explain {asked}")
-    )
+    said, total = [f"{url}: {why}" for url, why in failed.items()], len(set(urls))
+    for line in said[:_MOST_SEEDS] if len(said) > 1 or not are_typed else ():
+        context.print(f"  seed not fetched: {line}")
+    if len(said) > _MOST_SEEDS:
+        context.print(f"  and {counted(len(said) - _MOST_SEEDS, 'seeds')} more")
+    if are_typed or len(said) == total:
+        count = "no seed was" if len(said) == total else f"{len(said)} of {total} seeds not"
+        text = f"{count} fetched{f': {said[0]}' if len(said) == 1 else ''}"
+        asked = f"{shlex.quote(next(iter(failed)))} {shlex.quote(str(crawl_dir))}"
+        raise MinutchError(text, hint=command_line(f"explain {asked}"))
 
 
 def _wished(

@@ -21,6 +21,7 @@ from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_INJECT, URLNormalizers
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of
+from minutch.records import protocolstatus as codes
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocolstatus import ProtocolStatus
@@ -57,22 +58,35 @@ def _is_answered(url: str, conf: Configuration) -> bool:
 
 
 def failed_seeds(crawl: Path, urls: Sequence[str], conf: Configuration) -> dict[str, str]:
-    """Returns the seeds that were asked for and could not be had, with the reason. Raises
-    FormatError, StoreError.
+    """Returns the seeds that were asked for and could not be had, or lead by redirects to what
+    could not, with the reason. Raises FormatError, StoreError.
     """
-    known, failed = _Entries(crawl, conf), {}
-    for url in urls:
-        datum = known.of(url)
-        is_retried = datum is not None and datum.status == STATUS_DB_UNFETCHED and datum.retries
-        if datum is not None and (datum.status == STATUS_DB_GONE or is_retried):
-            ended = datum.metadata.get(Text(PROTO_STATUS_KEY))
-            proxy = conf.get_trimmed("http.proxy.host") or ""
-            failed[url] = (
+    known = _Entries(crawl, conf)
+    found = {url: _failure(url, known, conf.get_trimmed("http.proxy.host") or "") for url in urls}
+    return {url: why for url, why in found.items() if why}
+
+
+def _failure(url: str, known: _Entries, proxy: str) -> str:
+    way, why = [url], ""
+    while (datum := known.of(way[-1])) is not None and not why:
+        ended = datum.metadata.get(Text(PROTO_STATUS_KEY))
+        is_retried = datum.status == STATUS_DB_UNFETCHED and datum.retries
+        if isinstance(ended, ProtocolStatus) and ended.code in (codes.MOVED, codes.TEMP_MOVED):
+            target = ended.message or ""
+            why = "redirects to itself" if target in way else ""
+            way.append(target)
+        elif datum.status == STATUS_DB_GONE or is_retried:
+            why = (
                 reason(ended, http_code(datum), proxy)
                 if isinstance(ended, ProtocolStatus)
                 else datum.status_name
             )
-    return failed
+        else:
+            return ""
+    if not why and len(way) == 1:
+        return "the URL filters leave it out"
+    why = why or "on another site, or left out by the URL filters"
+    return why if len(way) == 1 else f"redirects to {way[-1]}: {why}"
 
 
 class _Entries:

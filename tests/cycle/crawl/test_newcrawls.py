@@ -50,6 +50,8 @@ NOT = {
 }
 """What is no link that a crawler follows."""
 NEEDED = {"query": "/?q=1&r=2", "frame": "/framed", "style": "/from-style"}
+AWAY = "http://other.invalid/x"
+MOVED = {"/lost": "/missing", "/away": AWAY, "/loop": "/loop2", "/loop2": "/loop"}
 HTML = {"Content-Type": "text/html"}
 
 
@@ -87,6 +89,8 @@ class Handler(BaseHTTPRequestHandler):
             headers, text = {"Content-Type": "text/css"}, "p { background: url(/from-style) }"
         elif self.path.startswith("/missing"):
             code = 404
+        elif self.path in MOVED:
+            code, headers["Location"] = 302, MOVED[self.path]
         data = text.encode()
         self.send_response(code)
         for name, value in (headers | {"Content-Length": str(len(data))}).items():
@@ -154,8 +158,27 @@ def test_seeds_that_fail(
     assert "connection refused" in capsys.readouterr().err
     assert crawl("http://nowhere.invalid/", "unknown") == 255
     assert "nowhere.invalid" in capsys.readouterr().err
-    assert crawl("--max-pages", "2", f"http://{host}/listed", f"http://{host}/missing2", "one") == 0
+    (here / "seeds.txt").write_text(f"http://{host}/listed\nhttp://{host}/missing2\n")
+    assert crawl("--max-pages", "2", "seeds.txt", "listed") == 0  # some of many fail on any day
     assert f"seed not fetched: http://{host}/missing2: HTTP 404" in capsys.readouterr().out
+
+
+def test_seeds_that_lead_nowhere(
+    here: Path, site: tuple[str, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of those that were typed, each counts, and what it redirects to."""
+    host, _ = site
+    names = ("listed", "lost", "away", "loop", "picture.gif")
+    assert crawl("--depth", "0", *(f"http://{host}/{name}" for name in names), "one") == 255
+    captured = capsys.readouterr()
+    assert "error: 4 of 5 seeds not fetched\n" in captured.err
+    for line in (
+        f"lost: redirects to http://{host}/missing: HTTP 404",
+        f"away: redirects to {AWAY}: on another site, or left out by the URL filters",
+        f"loop: redirects to http://{host}/loop: redirects to itself",
+        "picture.gif: the URL filters leave it out",
+    ):
+        assert f"  seed not fetched: http://{host}/{line}\n" in captured.out
 
 
 @pytest.mark.parametrize(
