@@ -14,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
-
 from minutch.commands import flow
 from tests.support.golden import PROJECT
 
@@ -106,10 +104,12 @@ def imports(tree: ast.AST, package: str = "") -> frozenset[str]:
             )
             base = ".".join([*parent, *([node.module] if node.module else [])])
             found |= {_module(f"{base}.{alias.name}", base) for alias in node.names}
-        stack.extend(ast.iter_child_nodes(node))
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):  # where statements are
+            stack.extend(getattr(node, part, ()))
     return frozenset(found)
 
 
+@cache
 def _module(name: str, base: str) -> str:
     """`name` if that is a module of ours, else what it was imported from."""
     path = PROJECT / Path(*name.split("."))
@@ -137,22 +137,30 @@ WING_FOLDERS = {"minutch.cycle", "minutch.inspect", "minutch.work", "minutch.had
 """Folders that hold boxes and no module of their own but `__init__`, which imports nothing."""
 
 
-@pytest.mark.parametrize("module", sorted(files("minutch").keys() - WING_FOLDERS))
-def test_imports_point_up_the_table(module: str) -> None:
+def test_imports_point_up_the_table() -> None:
+    found = []
+    for module, tree in sources("minutch").items():
+        if module not in WING_FOLDERS:
+            found += [
+                f"{module} imports {other}{problem}"
+                for other in imports(tree)
+                if (problem := _wrong(module, other))
+            ]
+    assert found == []
+
+
+def _wrong(module: str, other: str) -> str:
+    """What is wrong with an import by a module of minutch, or ""."""
     mine = ORDER[box_of(module)]
-    for other in imports(source(files("minutch")[module])):
-        if other == "minutch" or not other.startswith("minutch."):
-            assert other.partition(".")[0] != "plugins"
-            assert other != "minutch" or mine == len(ORDER) - 1, (
-                f"{module} imports the package's root"
-            )
-            continue
-        assert ORDER[box_of(other)] <= mine, (
-            f"{module} imports {other}, which the table has further down"
-        )
-        assert other not in COMMANDS or box_of(module) != "commands", (
-            f"{module} imports the command {other}"
-        )
+    if other.partition(".")[0] == "plugins":
+        return ": nothing imports plugins"
+    if other == "minutch":
+        return "" if mine == len(ORDER) - 1 else ", the package's root"
+    if not other.startswith("minutch."):
+        return ""
+    if ORDER[box_of(other)] > mine:
+        return ", which the table has further down"
+    return ", a command" if other in COMMANDS and box_of(module) == "commands" else ""
 
 
 def test_every_box_is_there_and_every_folder_in_a_box() -> None:
@@ -183,25 +191,32 @@ def test_what_a_box_takes_from_boxes_is_no_circle() -> None:
     assert [box for box in graph if box in _reachable(graph, box)] == []
 
 
-@pytest.mark.parametrize("module", sorted(files("plugins")))
-def test_plugins_import_what_they_may(module: str) -> None:
-    folder = module.split(".")[1]
+def test_plugins_import_what_they_may() -> None:
+    found = []
+    for module, tree in sources("plugins").items():
+        folder = module.split(".")[1]
+        may = PLUGIN_MAY | {one for one, folders in PLUGIN_MAY_TOO.items() if folder in folders}
+        required = {folder, *_required(folder)}
+        if any(_is_plugin(other) for other in imports(tree)):
+            found.append(f"{module} imports a module by the name that it has in a checkout alone")
+        for other in imports(tree, _package(module)):
+            if other.startswith("minutch") and not _is_in(other, may):
+                found.append(f"{module} imports {other}")
+            if _is_plugin(other) and [*other.split("."), folder][1] not in required:
+                found.append(f"{module} imports {other}, not in plugin.xml's requires")
+    assert found == []
+
+
+@cache
+def _required(folder: str) -> set[str]:
+    """The folders of the plugins that a plugin's plugin.xml requires."""
     manifest = ElementTree.parse(PROJECT / "plugins" / folder / "plugin.xml").getroot()
-    required = {element.get("plugin", "").replace("-", "_") for element in manifest.iter("import")}
-    package = module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
-    tree = source(files("plugins")[module])
-    assert not any(_is_plugin(other) for other in imports(tree)), (
-        f"{module} imports a module by the name that it has in a checkout alone"
-    )
-    for other in imports(tree, package):
-        if other.startswith("minutch"):
-            more = {one for one, folders in PLUGIN_MAY_TOO.items() if folder in folders}
-            assert _is_in(other, PLUGIN_MAY | more), f"{module} imports {other}"
-        elif _is_plugin(other):
-            target = [*other.split("."), folder][1]
-            assert target == folder or target in required, (
-                f"{module} imports {other}, not in plugin.xml's requires"
-            )
+    return {element.get("plugin", "").replace("-", "_") for element in manifest.iter("import")}
+
+
+def _package(module: str) -> str:
+    """What relative imports of a module begin at."""
+    return module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
 
 
 def _is_plugin(module: str) -> bool:
@@ -233,10 +248,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     everything = sources("minutch") | sources("plugins")
     graph = {}
     for module, tree in everything.items():
-        package = (
-            module if (PROJECT / Path(*module.split("."))).is_dir() else module.rpartition(".")[0]
-        )
-        graph[module] = (imports(tree, package) & everything.keys()) - {module}
+        graph[module] = (imports(tree, _package(module)) & everything.keys()) - {module}
     below = {module: _reachable(graph, module) for module in graph}
     circles = [{other for other in below[module] if module in below[other]} for module in graph]
     assert [circle for circle in circles if circle] == []
@@ -254,29 +266,30 @@ def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("module", sorted(files("minutch")))
-def test_only_the_command_line_looks_outside(module: str) -> None:
+OUTSIDE = {"sys.argv", "os.environ", "os.getenv", "os.getcwd", "print", "input", "eval", "exec"}
+
+
+def test_only_the_command_line_looks_outside() -> None:
     """argv, environment and working directory are cli.py's."""
-    if module in ("minutch.commands.cli", "minutch.__main__"):
-        return
-    if module == "minutch.kernels.library":  # MINUTCH_KERNELS, before there is a configuration
-        return
-    for node in ast.walk(source(files("minutch")[module])):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            pair = (node.value.id, node.attr)
-            assert pair not in {
-                ("sys", "argv"),
-                ("os", "environ"),
-                ("os", "getenv"),
-                ("os", "getcwd"),
-            }, pair
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in {
-                "print",
-                "input",
-                "eval",
-                "exec",
-            }, f"{module} calls {node.func.id}"
+    may = {
+        "minutch.commands.cli",
+        "minutch.__main__",
+        "minutch.kernels.library",  # MINUTCH_KERNELS, before there is a configuration
+    }
+    assert [
+        f"{module}:{node.lineno} {name}"
+        for module, tree in sources("minutch").items()
+        if module not in may
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Call) and (name := _used(node)) in OUTSIDE
+    ] == []
+
+
+def _used(node: ast.Attribute | ast.Call) -> str:
+    """The name of an attribute of a module, or of the function that is called."""
+    if isinstance(node, ast.Call):
+        return node.func.id if isinstance(node.func, ast.Name) else ""
+    return f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
 
 
 def test_modules_stay_small() -> None:

@@ -29,11 +29,10 @@ def test_ticks(top: float, expected: list[float]) -> None:
     assert ticks(top) == expected
 
 
-@pytest.mark.parametrize("top", [*range(1, 400), 10**6 + 1, 123_456_789, 10**15 + 7])
-def test_ticks_are_few_and_reach_the_top(top: int) -> None:
-    found = ticks(top)
-    assert found[0] == 0 and found[-1] >= top and 2 <= len(found) <= 6
-    assert found[-2] < top
+def test_ticks_are_few_and_reach_the_top() -> None:
+    for top in [*range(1, 400), 10**6 + 1, 123_456_789, 10**15 + 7]:
+        found = ticks(top)
+        assert found[0] == 0 and found[-2] < top <= found[-1] and 2 <= len(found) <= 6, top
 
 
 def drawn_rates(markup: str) -> ET.Element:
