@@ -59,8 +59,9 @@ def within(segment: Segment, db: CrawlDb | None) -> Iterator[Problem]:
     if segment.has(CRAWL_GENERATE):
         generated, fetched = _keys(segment, CRAWL_GENERATE), _rows(segment, CRAWL_FETCH)
         lost = generated.join(fetched, on="key", how="anti", maintain_order="left")
-        if len(lost) and db is not None:
-            lost = _not_updated(lost, db, fetched.filter(_IS_FETCH)["fetch_time"].min())
+        since = fetched.filter(_IS_FETCH)["fetch_time"].min()  # None: nothing was asked for
+        if len(lost) and db is not None and since is not None:
+            lost = _not_updated(lost, db, since)
         if len(lost):
             what = (
                 f"{len(lost)} of {len(generated)} URLs were generated, and are not in {CRAWL_FETCH}"
@@ -72,7 +73,7 @@ def _not_updated(lost: pl.DataFrame, db: CrawlDb, since: Any) -> pl.DataFrame:
     """Returns the URLs whose entries are due no later than `since`, and those that have none."""
     for part in range(len(db.parts())):
         for table in db.scan_part(part):
-            later = table.filter((pl.col("fetch_time") > since).fill_null(False))
+            later = table.filter(pl.col("fetch_time") > since)
             lost = lost.join(later, on="key", how="anti", maintain_order="left")
     return lost
 
