@@ -420,7 +420,8 @@ class HttpBase(Protocol):
         self, reply: Reply, error: Exception, metadata: Metadata
     ) -> tuple[bytes, str | None]:
         """Decides about incomplete content: an error page may lack it; a page that a plain close
-        cuts off is kept, as its end may be one. HTTP/2 says where a page ends.
+        cuts off is kept, as its end may be one. HTTP/2 says where a page ends; but libcurl takes a
+        stream that is reset with NO_ERROR for whole (RFC 9113, 8.1), if there is no Content-Length.
         """
         body = reply.body
         if self.settings.partial_as_truncated and body:

@@ -145,11 +145,11 @@ def refusal_of_tunnel(code: int) -> ProxyRefusal | None:
 def refusal_of_proxy(code: int, head: Sequence[bytes], is_asked: bool) -> ProxyRefusal | None:
     """Returns the failure that an answer to a request is which comes from the proxy itself; None
     for the server's. `is_asked`: it went to a proxy, which may say that it has not reached the
-    server (RFC 9209, 2.1.1; squid by a header of its own).
+    server, or does not want to (RFC 9209, 2.1.1; squid by a header of its own).
     """
     if code in _LOGIN:
         return ProxyLogin(_LOGIN[code])
-    if not is_asked or code not in range(500, 600):
+    if not is_asked or code not in range(400, 600):
         return None
     said = _QUOTED.sub("", ",".join(field_values(head, "proxy-status")))
     is_own = _ERROR.search(said.rpartition(",")[2]) or field_values(head, "x-squid-error")

@@ -119,6 +119,11 @@ ERROR = "Proxy-Status: cdn; received-status=200, ours; error=connection_refused"
         (page(b"p", ERROR, status="502 Bad"), "ConnectException: HTTP 502 of the proxy"),
         (page(b"p", ERROR, status="504 Slow"), "ConnectException: HTTP 504 of the proxy"),
         (page(b"p", "X-Squid-Error: ERR 1", status="503 No"), "HTTP 503 of the proxy"),
+        (page(b"p", "X-Squid-Error: ERR 0", status="403 No"), "HTTP 403 of the proxy"),
+        (
+            page(b"p", "Proxy-Status: us; error=proxy_loop", status="404 No"),
+            "HTTP 404 of the proxy",
+        ),
     ],
 )
 async def test_what_the_proxy_says_itself_is_no_answer_of_the_server(
@@ -147,7 +152,9 @@ async def test_what_the_proxy_says_itself_is_no_answer_of_the_server(
         (502, "Via: 1.1 us", False),
         (502, 'Proxy-Status: cdn; error=dns_error, us; details="; error=x, y"', False),
         (502, "Proxy-Status: us;error=dns_error", True),
-        (404, "Proxy-Status: us; error=dns_error", False),
+        (403, "Proxy-Status: us; error=http_request_denied", True),
+        (404, "Proxy-Status: us; received-status=404", False),
+        (200, "Proxy-Status: us; error=http_response_incomplete", False),
     ],
 )
 def test_what_shows_that_a_proxy_has_not_reached_the_server(
