@@ -70,6 +70,8 @@ class _Reader:
             raise ConfigError(
                 f"{self.path}, line {exc.lineno}: {expat.ErrorString(exc.code)}"
             ) from exc
+        except (LookupError, ValueError) as exc:  # encodings that Python does not have for XML
+            raise ConfigError(f"{self._where()}: {exc}") from exc
         return self.items
 
     def _where(self) -> str:

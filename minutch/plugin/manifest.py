@@ -141,6 +141,8 @@ class _Reader:
             raise PluginError(
                 f"{self.path}, line {exc.lineno}: {expat.ErrorString(exc.code)}"
             ) from exc
+        except (LookupError, ValueError) as exc:  # encodings that Python does not have for XML
+            raise PluginError(f"{self.path}, line {parser.CurrentLineNumber}: {exc}") from exc
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         handler = self._handlers.get(tag)

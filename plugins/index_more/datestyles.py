@@ -94,9 +94,11 @@ class DateStyle:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._regex = re.compile(
-            "".join(map(self._part, _TOKEN.finditer(pattern))), re.IGNORECASE | re.ASCII
-        )
+        parts = "".join(map(self._part, _TOKEN.finditer(pattern)))
+        try:
+            self._regex = re.compile(parts, re.IGNORECASE | re.ASCII)
+        except re.error as exc:
+            raise ValueError(f"a field twice in the date style {pattern!r}: {exc}") from exc
 
     def _part(self, token: re.Match[str]) -> str:  # noqa: PLR0911 - one return a case
         text, letter = token[0], token[2]

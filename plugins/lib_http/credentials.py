@@ -261,7 +261,7 @@ def read_credentials(path: Path) -> tuple[list[Scope], list[LoginForm]]:
     """Reads the file. Raises ConfigError that names it."""
     try:
         root = ElementTree.parse(path).getroot()
-    except (ElementTree.ParseError, OSError) as exc:
+    except (ElementTree.ParseError, OSError, LookupError, ValueError) as exc:
         raise ConfigError(f"{path}: {exc}") from exc
     scopes: list[Scope] = []
     forms: list[LoginForm] = []

@@ -35,10 +35,11 @@ from typing import Final
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
 from tests.faults.readers import WEB, Reader, memory
+from tests.faults.rulereaders import CONFIGURATION
 from tests.faults.storedreaders import FILES, FOLDERS, Folder
 from tests.support.indexedcrawl import parted, with_sum
 
-READERS: Final[Mapping[str, Reader | Folder]] = {**WEB, **FILES, **FOLDERS}
+READERS: Final[Mapping[str, Reader | Folder]] = {**WEB, **FILES, **CONFIGURATION, **FOLDERS}
 MOST_SECONDS: Final = 30
 MOST_MEMORY: Final = 1 << 30
 """Bytes that a process may have more after a case than before the first one."""

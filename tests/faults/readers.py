@@ -113,6 +113,10 @@ XML: Final = (
 )
 
 
+ENCODINGS: Final = ("xyz", "idna", "rot13", "shift_jis", "utf-16", "undefined")
+"""That Python does not know, or not for XML."""
+
+
 @cache
 def _conf() -> Configuration:
     return configuration(
@@ -333,6 +337,17 @@ def _tar() -> bytes:
     return made.getvalue()
 
 
+def _wacz() -> bytes:
+    import io
+    import zipfile
+
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        file.writestr("archive/a.warc", _warc(_BODY, _ANSWER))
+        file.writestr("datapackage.json", '{"profile": "data-package"}')
+    return made.getvalue()
+
+
 _DECODED: Final = _page("x") * 20
 _CODED: Final = {
     "gzip": gzip.compress,
@@ -528,6 +543,19 @@ WEB: Final[Mapping[str, Reader]] = {
         from_file(_archive, "a.cdxj"),
         lambda: [b'com,a)/ 20200101000000 {"url":"http://a/","filename":"f.warc","offset":"0"}\n'],
         'com,a)/\\x20 20200101000000\\x20 { } [ " : , \\n \\\\ 9 a',
+    ),
+    "cdx": Reader(
+        from_file(_archive, "a.cdx"),
+        lambda: [
+            b" CDX N b a m s k r M S V g\n"
+            b"com,a)/ 20200101000000 http://a/ text/html 200 ABC - - 5 0 f.warc.gz\n"
+        ],
+        "\\x20CDX\\x20 N b a m s k r V g \\x20 \\n - 9 99999999999999999999 a 2020 \\x1f\\x8b\\x08",
+    ),
+    "wacz": Reader(
+        from_file(_archive, "a.wacz"),
+        lambda: [_wacz()],
+        "PK\\x03\\x04 PK\\x01\\x02 PK\\x05\\x06 \\0 \\xff \\xff\\xff\\xff\\xff archive/a.warc",
     ),
     "ftp list": Reader(
         lambda data: [*facts(text(data).splitlines()), *listed(text(data).splitlines())],

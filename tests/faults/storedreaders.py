@@ -21,12 +21,19 @@ from minutch.conf.xml import read_properties
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.frontier.hoststate import FILE_NAME, FetchState
-from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.frontier.restlog import PREFIX, read_rests
+from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
+from minutch.cycle.fetch.tasks.listtask import LEDGER
+from minutch.cycle.fetch.tasks.listtask import _done as read_done
+from minutch.cycle.fetchlist.generatemarks import _read as read_planned
+from minutch.cycle.segment.replaced import ABOVE, BEGAN, REPLACES, Replaces, began_with, visible
+from minutch.cycle.segment.segmentnames import _read as read_placed
 from minutch.errors import MinutchError
 from minutch.expressions import compile_expression
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.inspect.report.facts import Facts, from_json, to_json
 from minutch.inspect.search.results import SearchOptions
 from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
@@ -34,9 +41,10 @@ from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.links import Inlinks
 from minutch.records.links import columns as link_columns
 from minutch.records.links.columns import layout_of
+from minutch.work.tables.journal import _read as read_moves
 from minutch.work.tables.lock import Owner, holder
 from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
-from tests.faults.readers import Reader, from_file, memory, text
+from tests.faults.readers import ENCODINGS, Reader, from_file, memory, text
 from tests.records.samples import DATA, DATUM, SAMPLES
 from tests.support.golden import GOLDEN
 from tests.support.indexedcrawl import IndexedCrawl, Page
@@ -120,6 +128,8 @@ _SOME: Final = (
     '\\0 \\xff \\x7f\\xff\\xff\\xff \\x8f\\xff \\x8c\\x7f\\xff\\xff\\xff { } [ ] " < > \\n \\t a'
 )
 
+_JSON: Final = 'null true -1 1e999 NaN 9999999999999999999999 [[[[[[[[ {"a": \\\\ud800'
+
 FILES: Final[Mapping[str, Reader]] = {
     "SequenceFile": Reader(
         from_file(_sequence_file, "a.seq"),
@@ -161,6 +171,47 @@ FILES: Final[Mapping[str, Reader]] = {
         lambda: [b'{"segment": "20260101000000", "done": ["fetch"], "asked": 5}'],
         _SOME + " null 1e999 9999999999999999999999",
     ),
+    "moves": Reader(
+        from_file(read_moves, "moves"),
+        lambda: [b'{"owner": "1 x 2", "moves": [["a", "b"], ["c", ""]]}'],
+        f"{_SOME} {_JSON} .. / a/../b",
+    ),
+    "generated lists": Reader(
+        from_file(read_planned, "generating"),
+        lambda: [b'{"segments": "segments", "time": 1700000000000}'],
+        f"{_SOME} {_JSON}",
+    ),
+    "segments placed": Reader(
+        from_file(read_placed, "placing"),
+        lambda: [b'{"job": "Generator", "counters": {"a": 1}}'],
+        f"{_SOME} {_JSON}",
+    ),
+    "segments replaced": Reader(
+        _in_folder(lambda folder: (Replaces.of(folder), visible([folder])), REPLACES),
+        lambda: [b'{"segments": ["a"], "above": ["b"], "since": 1, "checked": null, "pages": 2}'],
+        f"{_SOME} {_JSON}",
+    ),
+    "segments above": Reader(
+        _in_folder(lambda folder: visible([folder]), ABOVE), lambda: [b"20260101000000\n"], _SOME
+    ),
+    "seeds of a replaced segment": Reader(
+        _in_folder(began_with, BEGAN), lambda: [b"http://a/\nhttp://b/\n"], _SOME
+    ),
+    "list of a task": Reader(
+        _in_folder(read_done, LEDGER),
+        lambda: [b'{"generated": 5, "outcomes": {"%d": 3}}' % min(OUTCOMES)],
+        f"{_SOME} {_JSON}",
+    ),
+    "rests of hosts": Reader(
+        _in_folder(lambda folder: read_rests(folder, 0), f"{PREFIX}1"),
+        lambda: [b"186a0 a.org\nff b\n"],
+        f"{_SOME} f 0 \\x20",
+    ),
+    "facts of a report": Reader(
+        lambda data: from_json(text(data)),
+        lambda: [to_json(Facts("a", 1_700_000_000_000, {})).encode()],
+        f"{_SOME} {_JSON} tables columns types",
+    ),
     "lock": Reader(
         _in_folder(_lock, ".locked"), lambda: [Owner.current().content, b""], _SOME + " 9 -1"
     ),
@@ -176,6 +227,7 @@ FILES: Final[Mapping[str, Reader]] = {
         from_file(read_properties, "nutch-site.xml"),
         lambda: [(GOLDEN / "crawl-small/conf-default/nutch-site.xml").read_bytes()],
         _SOME + " <property> <name> <value> <final> <!DOCTYPE <!ENTITY &a; <xi:include <![CDATA[",
+        once=tuple(f"<?xml version='1.0' encoding='{name}'?><a/>".encode() for name in ENCODINGS),
     ),
     "seeds": Reader(
         from_file(lambda path: [*read_seeds(path)], "seeds.txt"),

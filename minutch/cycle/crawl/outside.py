@@ -135,12 +135,12 @@ class Outside:
                 hosts.update(decode_keys(table["key"]).str.extract(_HOST).drop_nulls().unique())
         with suppress(FileNotFoundError):
             if not anew:
-                hosts -= set(self._asked.read_text("utf-8").split())
+                hosts -= set(self._asked.read_text("utf-8", "replace").split())
         return sorted(hosts)
 
     def have_sitemaps(self, hosts: Sequence[str]) -> None:
         """Notes that the sitemaps of hosts were looked for; nobody else writes the file."""
-        known = self._asked.read_text("utf-8") if self._asked.exists() else ""
+        known = self._asked.read_text("utf-8", "replace") if self._asked.exists() else ""
         all_ = dict.fromkeys([*known.split(), *hosts])
         with WholeFile(self._asked, sums=False) as stream:
             stream.write("".join(f"{host}\n" for host in all_).encode())

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from minutch import strictjson
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
@@ -63,7 +64,7 @@ class Round:
         """
         path = crawl_dir / RECORD
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = strictjson.loads(path.read_text(encoding="utf-8"))
             done = [str(step) for step in data["done"]]
             opened = [str(name) for name in data.get("open", ())]
             return cls(str(data["segment"]), done, opened, int(data.get("asked", 0)))

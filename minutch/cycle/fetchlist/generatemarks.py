@@ -20,6 +20,7 @@ from typing import Final
 
 import polars as pl
 
+from minutch import strictjson
 from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
@@ -139,7 +140,7 @@ def keys_in(lists: Iterable[Segment]) -> Iterator[pl.Series]:
 
 def _read(record: Path) -> tuple[str, int]:
     try:
-        data = json.loads(record.read_text(encoding="utf-8"))
+        data = strictjson.loads(record.read_text(encoding="utf-8"))
         return str(data["segments"]), int(data["time"])
     except (ValueError, KeyError, TypeError) as exc:
         raise StoreError(

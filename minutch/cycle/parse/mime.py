@@ -176,7 +176,7 @@ def _registry(path: Path, tika: bool) -> TypeRegistry:
         from minutch.cycle.parse.mimexml import read_tika_rules
 
         return read_tika_rules(path)
-    return read_rules(path.read_text(encoding="utf-8"), str(path))
+    return read_rules(path.read_text("utf-8", "replace").removeprefix("\ufeff"), str(path))
 
 
 def file_name(url: str) -> tuple[str, bool]:

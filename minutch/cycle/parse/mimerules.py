@@ -208,7 +208,7 @@ def read_rules(text: str, path: str) -> TypeRegistry:
             continue
         try:
             reader(registry, line.split())
-        except (ValueError, LookupError) as error:
+        except (ValueError, LookupError, re.error) as error:
             raise ConfigError(
                 f"{path}:{number}: not a rule for media types: {line!r} ({error})"
             ) from error

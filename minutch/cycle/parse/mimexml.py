@@ -64,9 +64,14 @@ def read_tika_rules(path: Path) -> TypeRegistry:
     registry = TypeRegistry()
     sized: list[tuple[int, Magic]] = []
     for element in root.iter("mime-type"):
-        _add_type(registry, element)
-        for magic in element.iterfind("magic"):
-            sized += _magics(type_name(element.get("type")), magic, path)
+        try:
+            _add_type(registry, element)
+            for magic in element.iterfind("magic"):
+                sized += _magics(type_name(element.get("type")), magic, path)
+        except (ValueError, AttributeError) as error:  # no number, no attribute
+            raise ConfigError(
+                f"{path}:{element.sourceline}: not a rule for media types: {error}"
+            ) from error
     registry.magics = [magic for _, magic in sorted(sized, key=lambda pair: -pair[0])]
     return registry.prepare()
 

@@ -35,6 +35,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from minutch import strictjson
 from minutch.work.tables.install import NEW, sync_path
 from minutch.work.tables.workfolders import own_name, remove
 
@@ -43,6 +44,7 @@ log = logging.getLogger(__name__)
 REPLACES: Final = ".replaces"
 ABOVE: Final = ".above"
 BEGAN: Final = ".began"
+_LONGEST_NAME: Final = 255
 _FLOCK: Final = struct.Struct("hhqqi4x")
 """struct flock: type, whence, start, length, pid."""
 
@@ -62,10 +64,10 @@ class Replaces:
         """Returns the record of a segment; None if it has none, or one that can't be read."""
         path = segment / REPLACES
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = strictjson.loads(path.read_text(encoding="utf-8"))
             return cls(
-                [str(name) for name in found["segments"]],
-                [str(name) for name in found["above"]],
+                [_name(str(name)) for name in found["segments"]],
+                [_name(str(name)) for name in found["above"]],
                 int(found["since"]),
                 None if found["checked"] is None else int(found["checked"]),
                 int(found["pages"]),
@@ -92,10 +94,17 @@ class Replaces:
         sync_path(segment)
 
 
+def _name(found: str) -> str:
+    """Returns the name of a folder beside others. Raises ValueError for what leads elsewhere."""
+    if not found.strip(".") or {"/", "\0"} & {*found} or len(found.encode()) > _LONGEST_NAME:
+        raise ValueError(f"no name of a segment: {found[:80]!r}")
+    return found
+
+
 def began_with(segment: Path) -> list[str] | None:
     """Returns the URLs that the crawl began with, if a segment has replaced its first one."""
     try:
-        return (segment / BEGAN).read_text(encoding="utf-8").split("\n")[:-1]
+        return (segment / BEGAN).read_text("utf-8", "replace").split("\n")[:-1]
     except (FileNotFoundError, NotADirectoryError):
         return None
 
@@ -120,7 +129,7 @@ def visible(found: Iterable[Path]) -> list[Path]:
 def _main_of(segment: Path) -> str | None:
     """Returns the name of the segment that this one is placed with; None if it is in its place."""
     try:
-        return (segment / ABOVE).read_text(encoding="utf-8").strip()
+        return (segment / ABOVE).read_text("utf-8", "replace").strip()
     except (FileNotFoundError, NotADirectoryError):
         return None
 

@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from minutch import strictjson
 from minutch.hadoop.stores import copies
 from minutch.work.tables import journal
 from minutch.work.tables.install import sync_path, sync_tree
@@ -138,7 +139,7 @@ def _read(record: Path) -> tuple[str, dict[str, int]]:
     are whole in any case.
     """
     try:
-        data = json.loads(record.read_text(encoding="utf-8"))
+        data = strictjson.loads(record.read_text(encoding="utf-8"))
         return str(data["job"]), {str(name): int(count) for name, count in data["counters"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         log.warning("%s can't be read, so the same job makes its segments again: %s", record, exc)

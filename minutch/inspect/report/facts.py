@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch import strictjson
 from minutch.errors import FormatError
 from minutch.inspect.query.outcomes import OUTCOMES
 from minutch.web.cells import MOST_ADDRESS
@@ -183,7 +184,7 @@ def from_json(text: str) -> Facts:
     Raises FormatError for anything else.
     """
     try:
-        found = json.loads(text)
+        found = strictjson.loads(text)
         tables = {
             name: _table(name, table) for name, table in found["tables"].items() if name in TABLES
         }

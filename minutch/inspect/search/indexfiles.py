@@ -18,13 +18,13 @@ Source: tantivy's directory/footer.rs, index/index_meta.rs, fastfield/alive_bits
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from minutch import strictjson
 from minutch.errors import FormatError
 
 META: Final = "meta.json"
@@ -87,8 +87,8 @@ def check(folder: Path, known: Mapping[str, object] | None) -> Known:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as exc:
+        return strictjson.loads(path.read_bytes())
+    except ValueError as exc:
         raise FormatError(f"no JSON: {exc}", path=path) from exc
 
 
@@ -118,8 +118,8 @@ def _body(file: BinaryIO, path: Path, size: int, *, reads: bool) -> int:
         return body
     file.seek(body)
     try:
-        expected = json.loads(file.read(length))["crc"]
-    except (ValueError, LookupError, TypeError, RecursionError) as exc:
+        expected = strictjson.loads(file.read(length))["crc"]
+    except (ValueError, LookupError, TypeError) as exc:
         raise FormatError(f"a footer without checksum: {exc}", path=path, offset=body) from exc
     file.seek(0)
     found, left = 0, body

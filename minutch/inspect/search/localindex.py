@@ -24,6 +24,7 @@ from typing import Final
 
 import tantivy
 
+from minutch import strictjson
 from minutch.errors import FormatError, MinutchError, StoreError
 from minutch.inspect.search import fields
 from minutch.inspect.search.indexfiles import META, check
@@ -51,7 +52,7 @@ class LocalIndex(Database):
     def _stamp(self) -> dict[str, object]:
         path = self.current / STAMP
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = strictjson.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise StoreError(
                 f"{self.path} is not an index of indexer-local: it has no {path.name}"

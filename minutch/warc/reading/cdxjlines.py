@@ -14,13 +14,14 @@ Source: the CDXJ format of pywb and OutbackCDX; the Internet Archive's CDX legen
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from minutch import strictjson
 from minutch.errors import FormatError, StoreError
 from minutch.warc.reading.visits import arc_time
 
@@ -87,8 +88,8 @@ def _cdxj(text: str) -> CdxjLine | None:
     _, _, rest = text.partition(" ")
     time, _, fields = rest.partition(" ")
     try:
-        found = json.loads(fields)
-    except (ValueError, RecursionError):
+        found = strictjson.loads(fields)
+    except ValueError:
         return None
     return _entry({**found, "time": time}) if isinstance(found, dict) else None
 
@@ -133,6 +134,7 @@ def archive_of(index: Path, filename: str, folders: tuple[Path, ...] = ()) -> Pa
     name = filename.replace("\\", "/")
     for folder in (index.parent, *folders, index.parent.parent / "archive"):
         for candidate in (folder / name, folder / name.rpartition("/")[2]):
-            if candidate.is_file() and candidate.resolve().is_relative_to(folder.resolve()):
-                return candidate
+            with suppress(OSError):  # a name that no file can have
+                if candidate.is_file() and candidate.resolve().is_relative_to(folder.resolve()):
+                    return candidate
     return None

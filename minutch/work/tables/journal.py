@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from minutch import strictjson
 from minutch.errors import StoreError
 from minutch.hadoop.stores import StorePath
 from minutch.work.tables.lock import Owner
@@ -101,7 +102,7 @@ def _name(folder: StorePath, path: StorePath | None) -> str:
 
 def _read(journal: StorePath) -> PendingMoves | None:
     try:
-        found = json.loads(journal.read_text(encoding="utf-8"))
+        found = strictjson.loads(journal.read_text(encoding="utf-8"))
         moves = [
             (_checked(str(source)), _checked(str(target)) if target else "")
             for source, target in found["moves"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from minutch import strictjson
 from minutch.clock import SteadyClock, SystemClock
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.frontier.hoststate import state_folder
@@ -160,14 +161,19 @@ class ListTask:
 def _done(place: Path) -> Fetched | None:
     """Returns the result of a list that is done; None if it is not."""
     try:
-        found = json.loads((place / LEDGER).read_text("utf-8"))
+        found = strictjson.loads((place / LEDGER).read_text("utf-8"))
+        ledger = Ledger()
+        ledger.generated = int(found["generated"])
+        for outcome, count in found["outcomes"].items():
+            ledger.settle(OUTCOMES[int(outcome)], int(count))
+        return Fetched(ledger)
     except FileNotFoundError:
         return None
-    ledger = Ledger()
-    ledger.generated = found["generated"]
-    for outcome, count in found["outcomes"].items():
-        ledger.settle(OUTCOMES[int(outcome)], count)
-    return Fetched(ledger)
+    except (ValueError, LookupError, TypeError, AttributeError) as exc:
+        raise StoreError(
+            f"{place / LEDGER}: expected JSON with generated and outcomes, found something else"
+            f" ({exc}): remove {place}, and its list is fetched again"
+        ) from exc
 
 
 @contextmanager
@@ -220,6 +226,6 @@ def _clear_own() -> None:
     """Removes what is left on this machine of lists whose segments are fetched by now."""
     for name in own_folder().glob(f"*/{_NAME}"):
         with suppress(OSError, MinutchError):
-            segment = Segment(as_path(name.read_text("utf-8")))
+            segment = Segment(as_path(name.read_text("utf-8", "replace")))
             if segment.has(CRAWL_FETCH):
                 shutil.rmtree(name.parent)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TextIO
 
+from minutch import strictjson
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.display import Display
@@ -207,7 +208,14 @@ class TaskFetch:
             fresh.replace(path)
             sync_path(self.work)
             return settings
-        begun = json.loads(path.read_text("utf-8"))
+        try:
+            begun = strictjson.loads(path.read_text("utf-8"))
+            begun = {name: bool(begun[name]) for name in ("parse", "content")}
+        except (ValueError, LookupError, TypeError) as exc:
+            raise StoreError(
+                f"{path}: expected JSON with parse and content, found something else ({exc}):"
+                f" remove {self.work} to fetch the segment from the start"
+            ) from exc
         log.info("Fetcher: going on with an unfinished fetch")
         if (begun["parse"], begun["content"]) != (settings.parse, settings.store_content):
             log.warning(
