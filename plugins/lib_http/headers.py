@@ -197,5 +197,7 @@ def _field(line: bytes) -> tuple[str, str, str] | None:
 
 
 _kept_fold = lru_cache(maxsize=4096)(_fold)
-_kept_field = lru_cache(maxsize=8192)(_field)
-"""A server's answers are much alike."""
+_kept_field = lru_cache(maxsize=1024)(_field)
+"""A server's answers are much alike, but for lines that are a page's own, such as its ETag: these
+fill it, and push out no line that recurs within a hundred answers.
+"""
