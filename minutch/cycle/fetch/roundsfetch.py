@@ -314,6 +314,7 @@ class RoundsFetch:
             processes.start()
         finally:
             self._is_waiting = False
+        job.resumed.let_go()  # each process has taken its copy
         if watch is not None:
             self._stack.enter_context(watch.obeying(processes.hold))
         self._thread = threading.Thread(target=self._pass_messages, name="fetch", daemon=True)

@@ -99,6 +99,7 @@ class FetchSession:
         await names.learn(self.resumed.follow)
         for item in self.resumed.followed(names, self.neighbours.share):
             self.loop.add(item)
+        self.resumed.let_go()
 
     def receive(self, item: FetchItem) -> None:
         """Takes an item that another process hands over, maybe from a list before; a link only if

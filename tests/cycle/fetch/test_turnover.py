@@ -5,16 +5,21 @@ follow each other, whatever waits or is in flight at that moment.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shutil import rmtree
+from types import FunctionType, ModuleType
 from typing import Any
 
 import polars as pl
+import pytest
 
 from minutch.clock import SteadyClock
 from minutch.conf import Configuration
+from minutch.cycle.fetch import stats
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.neighbours import Alone
@@ -333,3 +338,71 @@ def test_a_time_limit_counts_from_the_beginning_of_a_list(tmp_path: Path) -> Non
     late = of_host(crawl, Outcome.SKIPPED_TIMELIMIT)
     assert late[:2] == [0, 12]  # a request takes 1.2 s: 3 before the turn, 8 with the steps, 7
     assert not {url for url, fate in crawl.known.items() if fate not in DONE}
+
+
+class Endless(Crawl):
+    """A crawl of a web to which hosts come with each list: one redirects to another, one has no
+    page, one's robots.txt defers visits for a moment.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, Web(VirtualClock(1_000_000), seconds=0.05), [])
+        self.counts: list[Counter[str]] = []
+        """What the fetch holds, every fifty lists."""
+
+    def urls(self, number: int) -> list[str]:
+        web, urls = self.web, [f"http://h{number}-{host}/" for host in range(6)]
+        web.links |= {key: [] for key in [*urls[2:], f"http://t{number}/"]}
+        web.moved[urls[0]] = f"http://t{number}/"
+        web.closed[host_of(urls[2])] = web.clock.seconds + 1
+        return urls
+
+    async def turned(self, turns: int) -> None:
+        segment = self.segment()
+        session = self.open(segment, [self.part(segment, 0, self.urls(0))])
+        session.loop.expected += 1  # more lists
+        running = asyncio.create_task(session.run())
+        for number in range(1, turns):
+            await self.settled(session, 1.2)
+            old, segment = session.results, self.segment()
+            part = segment.path / "crawl_generate" / "part-r-00000"
+            await session.turn(self.files(segment, [part]), 0)
+            while old not in self.ended:
+                await asyncio.sleep(0.01)
+            self.ended.clear()
+            self.web.asked.clear()
+            rmtree(self.segments[-2].path)
+            added = self.part(segment, 1, self.urls(number))
+            await session.take(self.files(segment, [added]))
+            if number % 50 == 0:
+                apart = self, self.web, COMPONENTS, session.listener
+                self.counts.append(reached(session, but=apart))
+        session.loop.expected -= 1
+        session.loop.wakeup()
+        await running
+
+
+def reached(start: object, but: Iterable[object]) -> Counter[str]:
+    """What can be reached from an object, by type; modules, classes and functions apart."""
+    seen = {id(one) for one in but}
+    found, left = Counter[str](), [start]
+    while left:
+        one = left.pop()
+        if id(one) in seen or isinstance(one, ModuleType | FunctionType | type):
+            continue
+        seen.add(id(one))
+        found[type(one).__name__] += 1
+        left += gc.get_referents(one)
+    return found
+
+
+@pytest.mark.slow
+def test_nothing_is_kept_of_hosts_and_lists_that_are_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred lists; of the hosts that the table at the end shows, as many as it says."""
+    monkeypatch.setattr(stats, "MAX_HOSTS", 20)
+    crawl = Endless(tmp_path)
+    run(crawl.web.clock, crawl.turned(201))
+    first, last = crawl.counts[0], crawl.counts[-1]
+    assert last.total() <= 1.1 * first.total(), last - first

@@ -48,6 +48,13 @@ class QueueMemory:
             if refusal[0] is Outcome.DEFERRED and self._asked_for.until(key) > unless_after
         }
 
+    def forget_old(self, now: int) -> None:
+        """Forgets rests and failures that are over."""
+        self._rests.forget_old(now)
+        self._asked_for.forget_old(now)
+        self._special = {key: known for key, known in self._special.items() if known.until > now}
+        self._sweep_at = max(_SWEEP, 2 * len(self._special))
+
     def rest_host(self, host: str, until: int, now: int) -> None:
         """Remembers that a host asked for a rest until then (ms)."""
         self._asked_for.add(host, until, now)
@@ -79,8 +86,7 @@ class QueueMemory:
             known = _Special(until, queue.failures, queue.doublings, queue.delays)
             self._special[queue_hash(queue.id)] = known
             if len(self._special) >= self._sweep_at:
-                alive = {key: known for key, known in self._special.items() if known.until > now}
-                self._special, self._sweep_at = alive, max(_SWEEP, 2 * len(alive))
+                self.forget_old(now)
 
     def recall(self, queue: FetchQueue, now: int) -> None:
         """Gives a queue that has items again what is known of it."""
@@ -105,7 +111,7 @@ class _Special(NamedTuple):
 
 
 class Rests:
-    """Times by name; those that are over are forgotten now and then."""
+    """Times by name; where there are many, those that are over are forgotten."""
 
     def __init__(self) -> None:
         self._until: dict[int, int] = {}
@@ -117,8 +123,12 @@ class Rests:
         if until > self._until.get(key, now):
             self._until[key] = until
             if len(self._until) >= self._sweep_at:
-                self._until = {key: time for key, time in self._until.items() if time > now}
-                self._sweep_at = max(_SWEEP, 2 * len(self._until))
+                self.forget_old(now)
+
+    def forget_old(self, now: int) -> None:
+        """Forgets the times that are over."""
+        self._until = {key: time for key, time in self._until.items() if time > now}
+        self._sweep_at = max(_SWEEP, 2 * len(self._until))
 
     def of(self, name: str) -> int:
         """Returns a name's time; 0 if there is none."""

@@ -286,6 +286,7 @@ class FetchQueues:
         """Opens another list, without a time limit; `forgive` says who has another try."""
         self.settings = replace(self.settings, time_limit=NEVER)
         self._ended, self._is_turning = None, False
+        self._memory.forget_old(now)
         self._memory.forgive(now + self.settings.patience)
 
     def leave_deferred(self, now: int) -> None:

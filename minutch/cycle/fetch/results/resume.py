@@ -31,6 +31,11 @@ class Resumed:
     codec: str | None = None
     """What the values in the logs are compressed by; None: nothing is in them."""
 
+    def let_go(self) -> None:
+        """Forgets the URLs, all of which are taken up: a fetch may last as long as its crawl."""
+        self.settled.clear()
+        self.follow.clear()
+
     def followed(self, names: QueueNames, share: Share) -> Iterator[FetchItem]:
         """Yields the items still to be followed whose queues a process has."""
         for url, value in self.follow.items():
