@@ -20,7 +20,7 @@ from minutch.terminal import BOLD, PLAIN, counted, raw, visible_line
 
 USAGE: Final = """search <index> <query> [-n <hits>] [-from <hit>] [-json]
 \tindex\tan index of indexer-local, or the folder of a crawl that has one
-\tquery\twords, "phrases", title:word, date:2024, -without; all words have to be there;
+\tquery\twords, "phrases", title:word, date:2024, -without; most words have to be there;
                 quote it for the shell
 \t-n <hits>\thow many hits to show; 10 is the default
 \t-from <hit>\tthe number of the first one; 1 is the default

@@ -35,7 +35,7 @@ from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
 from minutch.cycle.sitemap.sitemapurls import ListedUrls
 from minutch.errors import MinutchError
-from minutch.inspect.search.query import Vocabulary, nearby, rewritten
+from minutch.inspect.search.query import Vocabulary, rewritten
 from minutch.inspect.search.stillpage import still
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.records.metadata import Metadata
@@ -566,7 +566,7 @@ WEB: Final[Mapping[str, Reader]] = {
         "type=file; size= ; = \\x20 \\n -rw-r--r-- 1 Jan 12:00 a 9 <DIR>",
     ),
     "search": Reader(
-        lambda data: [way(text(data), Vocabulary(["en"])) for way in (rewritten, nearby)],
+        lambda data: rewritten(text(data), Vocabulary(["en"])),
         lambda: [b'title:word "a b"~2 date:2024 -x (a OR b)^2 h*'],
         'a : " ( ) - + * ? ~ ^ [ ] { } TO OR AND NOT / \\\\ date: \\x20 2024',
         most=1000,

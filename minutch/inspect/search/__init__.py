@@ -8,6 +8,7 @@ Begin with query and results; app serves them.
     `searcher`                who asks: this process, or one of its own for somebody else's index
     `indexwriting`            documents are replaced and deleted
     `apart`                   an object in a process with limits, which may die
+    `names`                   whether a page is called as the query is
     `snippets`                the passage of a page that is shown
     `suggestions`             what a query without hits may have meant
     `crawlfiles`              what a crawl's files hold of a hit

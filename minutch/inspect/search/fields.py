@@ -19,7 +19,7 @@ every language; `unpaired` takes it back.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import tantivy
@@ -53,6 +53,18 @@ STEMMERS: Final = {
     "tr": "turkish",
 }
 """Language (ISO 639-1) → Snowball's stemmer."""
+_MORE_STOP_WORDS: Final = {
+    "en": """about after all also am any been before between can cannot could did do does doing
+        during each from get had has have having he her here him his how i its just many may me
+        might more most much must my myself need only other our ours own s same shall she should so
+        some t than them those too us using very via want was we were what when where whether which
+        while who whom whose why without would you your yours"""
+}
+"""tantivy's list for English has 33 words, and lacks those of questions; its others are Snowball's,
+with hundreds.
+"""
+_WITHOUT_STOP_WORDS: Final = frozenset(("ar", "el", "ro", "ta", "tr"))
+"""Languages for which tantivy has no list."""
 KNOWN: Final = frozenset((KEY, "id", BINARY, HAS, *EXACT, *DATES, *TEXTS))
 """Names that have a field of their own."""
 
@@ -134,6 +146,23 @@ def words_of(field: str) -> tantivy.TextAnalyzer:
     stemmer = STEMMERS.get(field.partition("_")[2])
     stemmed = lowered.filter(tantivy.Filter.stemmer(stemmer)) if stemmer else lowered
     return stemmed.filter(tantivy.Filter.ascii_fold()).build()
+
+
+def stop_words(words: Sequence[str], shares: Mapping[str, float]) -> Collection[str]:
+    """Returns those words of a query that are stop words of its language; none if all are.
+
+    The language is that of the most stop words; of several, the one with the largest share of the
+    documents.
+    """
+    found: dict[str, list[str]] = {}
+    for code in (code for code in shares if code not in _WITHOUT_STOP_WORDS):
+        listed = tantivy.Filter.stopword(STEMMERS[code])
+        own = tantivy.Filter.custom_stopword(_MORE_STOP_WORDS.get(code, "").split())
+        simple = _analyzer(tantivy.Tokenizer.simple(), LONGEST_WORD)
+        analyzer = simple.filter(listed).filter(own).build()
+        found[code] = [word for word in words if not analyzer.analyze(word)]
+    most = max(found.items(), key=lambda pair: (len(pair[1]), shares[pair[0]]), default=("", []))[1]
+    return most if len(most) < len(words) else ()
 
 
 def _tokenizer(field: str) -> str:

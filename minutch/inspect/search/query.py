@@ -1,7 +1,7 @@
 """Rewrites what people type as a query of tantivy's. Pure. There is no wrong query: what has no
 meaning is searched as words.
 
-    words of a page              all of them
+    words of a page              most of them (`least`), but for stop words
     "words in a row"             "nearly in a row"~2, "words in a ro"*, begin*
     title:word host:example.org  in a field; any field of the documents can be named, as
                                  index-writers.xml has it
@@ -12,8 +12,9 @@ meaning is searched as words.
 
 `title`, `content`, `anchor` and `url` stand for the same field of every language that has a stemmer
 and occurs in the index. A word without a field is looked for in all of them, each with its weight;
-words that stand near each other count more (`nearby`). Where no document has a field of a name,
-`x:y` is words, as in `std::vector`.
+words that stand near each other count more. Where no document has a field of a name, `x:y` is
+words, as in `std::vector`. In a query with brackets or operators, all words are needed that it does
+not say otherwise of.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class Vocabulary:
     names: Collection[str] = ()
     """Fields that documents have."""
     weigh: Weigh = lambda _field, _text: 1.0
+    stop_words: Callable[[Sequence[str]], Collection[str]] = lambda _words: ()
+    """Words → those that say nothing beside the others."""
 
     def has(self, name: str) -> bool:
         """Returns True if `name:` asks for a field."""
@@ -88,11 +91,59 @@ class Vocabulary:
 _PLAIN: Final = Vocabulary()
 
 
-def rewritten(text: str, vocabulary: Vocabulary = _PLAIN) -> str:
+@dataclass(frozen=True)
+class Rewritten:
+    """A query in tantivy's language."""
+
+    needed: str
+    """What documents have to match; may be empty."""
+    words: Sequence[str]
+    """Of these, documents have to match `least(len(words))`."""
+    near: str
+    """Makes documents better hits: neighbouring words near each other. Empty if there are none."""
+    plain: Sequence[str]
+    """The words without sign, field and operators, but for stop words, as they were typed."""
+
+
+def least(count: int) -> int:
+    """Returns how many of so many words a document must have: all of two, two of three, four of
+    six. Who types a sentence does not know which of its words the page has that answers.
+    """
+    return count - count // 3
+
+
+def rewritten(text: str, vocabulary: Vocabulary = _PLAIN) -> Rewritten:
     """Rewrites what somebody has typed."""
+    every = list(_found(text, vocabulary))
+    typed = [found["word"] for found in every if _is_plain(found)]
+    stop = frozenset(vocabulary.stop_words(typed))
+    runs: list[list[str]] = [[]]
+    for found in every:
+        if not _is_plain(found):
+            runs.append([])
+        elif found["word"] not in stop:
+            runs[-1].append(found["word"])
+    plain = list(dict.fromkeys(word for run in runs for word in run))
+    if not words_of(text):
+        return Rewritten(_joined(every, vocabulary), (), _nearby(runs, vocabulary), plain)
+    needed = [found for found in every if not _is_plain(found)]
+    words = [_plain("", None, word, vocabulary) for word in plain]
+    return Rewritten(_joined(needed, vocabulary), words, _nearby(runs, vocabulary), plain)
+
+
+def _is_plain(found: re.Match[str]) -> bool:
+    """Returns True for a word without sign and field."""
+    word = found["word"] or ""
+    return not (found["sign"] or found["field"] or word in _OPERATORS) and bool(
+        re.search(r"\w", word)
+    )
+
+
+def _joined(every: Sequence[re.Match[str]], vocabulary: Vocabulary) -> str:
+    """Rewrites pieces one by one, and makes a query of them."""
     pieces: list[str] = []
     groups: list[str | None] = [None]
-    for found in _found(text, vocabulary):
+    for found in every:
         name = found["field"] or groups[-1]
         if found["open"]:
             groups.append(name)
@@ -111,19 +162,11 @@ def rewritten(text: str, vocabulary: Vocabulary = _PLAIN) -> str:
     return " ".join(kept)
 
 
-def nearby(text: str, vocabulary: Vocabulary = _PLAIN) -> str:
-    """Returns a query that documents need not match, and are better hits if they do: neighbouring
-    words of a query near each other. Empty if it has none.
-    """
-    runs: list[list[str]] = [[]]
-    for found in _found(text, vocabulary):
-        plain = found["word"] and not found["sign"] and not found["field"]
-        if plain and found["word"] not in _OPERATORS and re.search(r"\w", found["word"]):
-            runs[-1].append(paired(found["word"]))
-        else:
-            runs.append([])
-    wanted = [f"{one} {two}" for run in runs for one, two in pairwise(run)]
-    wanted += [" ".join(run) for run in runs if len(run) > 2]
+def _nearby(runs: Sequence[Sequence[str]], vocabulary: Vocabulary) -> str:
+    """Matches neighbouring words near each other; a run of words may be empty."""
+    paired_runs = [[paired(word) for word in run] for run in runs]
+    wanted = [f"{one} {two}" for run in paired_runs for one, two in pairwise(run)]
+    wanted += [" ".join(run) for run in paired_runs if len(run) > 2]
     return " OR ".join(
         _any(TEXTS, words, vocabulary, f"~{_NEAR}") for words in dict.fromkeys(wanted)
     )

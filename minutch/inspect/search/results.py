@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
 from math import log
 from pathlib import Path
 from typing import Any, Final
@@ -23,20 +26,31 @@ from minutch.inspect.search.fields import (
     OTHER,
     STEMMERS,
     TEXTS,
+    paired,
     stemmer_of,
+    stop_words,
     twins,
     unpaired,
     words_of,
 )
 from minutch.inspect.search.localindex import opened
+from minutch.inspect.search.names import LONGEST, MOST, likeness, names_of
 from minutch.inspect.search.snippets import Marker, Piece, frame_of
 
 COMPARED: Final = 10
 """Hits whose texts tell what is their hosts' frame."""
-BOOSTS: Final = {"title": 3.0, "anchor": 1.5, "url": 0.5, "content": 1.0}
+FIRST: Final = 50
+"""Hits that are put into order by what they are called, too."""
+BOOSTS: Final = {"title": 2.0, "anchor": 1.0, "url": 0.5, "content": 1.0}
 """Weights of the fields that words without a field are looked for in."""
 NEAR: Final = 1.0
 """Weight of words that are near each other."""
+NAMED: Final = 1.0
+"""What a page gains that is called as the query is, as a share of its score."""
+_SPOKEN: Final = 0.2
+"""Power of a language's share of the documents by which its fields weigh: where pages in several
+languages have a word, one in the language of most is wanted.
+"""
 _K1, _B = 1.2, 0.75
 """tantivy's parameters of BM25."""
 _LEAST_SHARE: Final = 0.001
@@ -141,7 +155,12 @@ class OpenIndex:
         self._shares = {"": other, **self.languages}
         self._contents = twins(("content",), self.languages)
         self._analyzers: dict[str, tantivy.TextAnalyzer] = {}
-        self._vocabulary = queries.Vocabulary(self.languages, self.names, self._weigh)
+        self._vocabulary = queries.Vocabulary(
+            self.languages,
+            self.names,
+            self._weigh,
+            lambda words: stop_words(words, self.languages),
+        )
 
     def count(self) -> int:
         """Returns the number of documents."""
@@ -158,7 +177,8 @@ class OpenIndex:
 
     def search(self, text: str, options: SearchOptions) -> Results:
         """Returns the hits of a query, best first."""
-        wanted, notes = self._parsed(text), self._notes(text)
+        asked = queries.rewritten(text, self._vocabulary)
+        wanted, notes = self._parsed(asked), self._notes(text)
         if wanted is None:
             return Results([], 0, self.count(), [], notes)
         chosen = wanted
@@ -168,9 +188,15 @@ class OpenIndex:
                 [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
             )
         offset = min(max(options.offset, 0), DEEPEST)
-        found = self._searcher.search(chosen, max(options.limit, COMPARED), offset=offset)
+        before = 0 if offset < FIRST else offset
+        limit = max(options.limit, COMPARED) + offset - before
+        found = self._searcher.search(chosen, max(limit, FIRST - before), offset=before)
+        documents = self._documents(found)
+        if not before:
+            named = self._by_name(documents[:FIRST], asked.plain)
+            documents = (named + documents[FIRST:])[offset:]
         marker = Marker(self._searcher, wanted, self._index.schema)
-        hits = self._hits(found, marker, options.limit)
+        hits = self._hits(documents, marker, options.limit)
         count = int(found.count)  # type: ignore[attr-defined]  # the stubs lack it
         hosts = self._hosts(wanted) if options.count_hosts else []
         return Results(hits, count, self.count(), hosts, notes)
@@ -179,7 +205,8 @@ class OpenIndex:
         """Returns the pages that were fetched last."""
         every = tantivy.Query.all_query()
         found = self._searcher.search(every, limit, count=False, order_by_field=NEWEST)
-        return self._hits(found, Marker(self._searcher, every, self._index.schema), limit)
+        marker = Marker(self._searcher, every, self._index.schema)
+        return self._hits(self._documents(found), marker, limit)
 
     def hosts(self) -> list[tuple[str, int]]:
         """Returns the hosts with the most documents, and their numbers."""
@@ -218,14 +245,21 @@ class OpenIndex:
             for name in queries.strange_fields(text, self._vocabulary)
         ]
 
-    def _parsed(self, text: str) -> tantivy.Query | None:
-        wanted = self._query(queries.rewritten(text, self._vocabulary))
-        near = self._query(queries.nearby(text, self._vocabulary))
-        if wanted is None or near is None:
-            return wanted
-        near = tantivy.Query.boost_query(near, NEAR)
+    def _parsed(self, asked: queries.Rewritten) -> tantivy.Query | None:
         must, should = tantivy.Occur.Must, tantivy.Occur.Should
-        return tantivy.Query.boolean_query([(must, wanted), (should, near)])
+        parts = []
+        words = [found for found in map(self._query, asked.words) if found is not None]
+        if words:
+            some = [(should, word) for word in words]
+            parts.append((must, tantivy.Query.boolean_query(some, queries.least(len(some)))))
+        needed = self._query(asked.needed)
+        if needed is not None:
+            parts.append((must, needed))
+        near = self._query(asked.near)
+        if near is not None:
+            parts.append((should, tantivy.Query.boost_query(near, NEAR)))
+        wanted = any(occur == must for occur, _ in parts)
+        return tantivy.Query.boolean_query(parts) if wanted else None
 
     def _query(self, text: str) -> tantivy.Query | None:
         if not text.strip():
@@ -249,15 +283,19 @@ class OpenIndex:
         own = self._counts(field, text)
         if not all(own):
             return 0.0
+        share = self._shares[code]
+        boost: float = BOOSTS[base] * share**_SPOKEN
         if not own:
-            return BOOSTS[base]
+            return boost
         texts = zip(*(self._counts(name, text) for name in self._contents), strict=False)
         rare = sum(
             self._idf(max(sum(counts), count)) for counts, count in zip(texts, own, strict=False)
         )
-        share = self._shares[code]
         long = (_USUAL[base] + _K1 * (1 - _B + _B / share)) / (_USUAL[base] + _K1)
-        return BOOSTS[base] * long * rare / sum(map(self._idf, own))
+        return boost * long * rare / sum(map(self._idf, own))
+
+    def _rarity(self, field: str, word: str) -> float:
+        return self._idf(self._searcher.doc_freq(field, word))
 
     def _idf(self, count: int) -> float:
         """Returns BM25's weight of words; deleted documents are in `count`, until a merge."""
@@ -266,11 +304,12 @@ class OpenIndex:
 
     def _counts(self, field: str, text: str) -> list[int]:
         """Returns how many documents have each word of a text in a field."""
+        return [self._searcher.doc_freq(field, word) for word in self._analyzed(field, text)]
+
+    def _analyzed(self, field: str, text: str) -> list[str]:
         if field not in self._analyzers:
             self._analyzers[field] = words_of(field)
-        return [
-            self._searcher.doc_freq(field, word) for word in self._analyzers[field].analyze(text)
-        ]
+        return self._analyzers[field].analyze(text)
 
     def _hosts(self, wanted: tantivy.Query) -> list[tuple[str, int]]:
         found = self._searcher.aggregate(
@@ -280,12 +319,32 @@ class OpenIndex:
             (str(bucket["key"]), int(bucket["doc_count"])) for bucket in found["hosts"]["buckets"]
         ]
 
-    def _hits(self, found: tantivy.SearchResult, marker: Marker, limit: int) -> list[Hit]:
-        documents = [
-            (score, _in_utc(self._searcher.doc(address).to_dict())) for score, address in found.hits
+    def _documents(self, found: tantivy.SearchResult) -> list[_Scored]:
+        return [
+            (float(score or 0), _in_utc(self._searcher.doc(address).to_dict()))
+            for score, address in found.hits
         ]
+
+    def _by_name(self, documents: Sequence[_Scored], words: Sequence[str]) -> list[_Scored]:
+        """Puts hits into order by their scores and by how much each is called as the query is."""
+        asked = paired(" ".join(words))
+        scored = []
+        for score, stored in documents:
+            field = _text(stored)[0]
+            wanted = frozenset(self._analyzed(field, asked))
+            begin = re.compile("|".join(re.escape(word[:2]) for word in wanted), re.IGNORECASE)
+            names = (
+                frozenset(self._analyzed(field, paired(name[:LONGEST])))
+                for name in islice(names_of(stored), MOST)
+                if begin.search(name) or not name.isascii()  # stems begin as their words do
+            )
+            rarity = partial(self._rarity, field)
+            scored.append((score * (1 + NAMED * likeness(wanted, names, rarity) ** 2), stored))
+        return sorted(scored, key=lambda pair: -pair[0])
+
+    def _hits(self, documents: Sequence[_Scored], marker: Marker, limit: int) -> list[Hit]:
         texts: dict[str, list[str]] = {}
-        for _, stored in documents:
+        for _, stored in documents[: max(limit, COMPARED)]:
             texts.setdefault(_host(stored), []).append(_text(stored)[1])
         frames = {host: frame_of(pages) for host, pages in texts.items()}
         hits = []
@@ -293,8 +352,12 @@ class OpenIndex:
             titles = [unpaired(stored[name][0]) for name in _those_of("title", stored)]
             title = " ".join(" ".join(titles).split())[:LONGEST_TITLE]
             snippet = marker.snippet(*_text(stored), frames[_host(stored)])
-            hits.append(Hit(str(stored[KEY][0]), float(score or 0), title, snippet, stored))
+            hits.append(Hit(str(stored[KEY][0]), score, title, snippet, stored))
         return hits
+
+
+_Scored = tuple[float, dict[str, list[Any]]]
+"""Score, document."""
 
 
 def _in_utc(stored: dict[str, list[Any]]) -> dict[str, list[Any]]:

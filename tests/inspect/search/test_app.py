@@ -106,8 +106,8 @@ def test_nothing_found_says_what_to_do(client: TestClient) -> None:
     text = client.get("/?q=harbuor").text
     assert "None of the 34 documents has all of this" in text
     assert '<a href="./?q=harbour"><bdi>harbour</bdi>26 pages</a>' in text
-    text = client.get("/", params={"q": "dogs running boats"}).text
-    assert 'href="./?q=dogs+running"' in text and 'href="./?q=dogs+boats"' not in text
+    text = client.get("/", params={"q": "+dogs +running +boats"}).text
+    assert "?q=%2Bdogs+%2Brunning" in text and "?q=%2Bdogs+%2Bboats" not in text
     text = client.get("/?q=dogs&host=a.example.org").text
     assert '<a href="./?q=dogs">The same on all hosts</a>' in text
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.inspect.search.fields import paired, stemmer_of, unpaired
+from minutch.inspect.search.fields import STEMMERS, paired, stemmer_of, stop_words, unpaired
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,13 @@ def test_marks_of_the_page_itself_go() -> None:
 )
 def test_stemmers_by_language(lang: str | None, stemmer: str | None) -> None:
     assert stemmer_of(lang) == stemmer
+
+
+def test_stop_words_are_those_of_the_querys_language() -> None:
+    shares = dict.fromkeys(STEMMERS, 0.01) | {"en": 0.5}
+    assert stop_words(["how", "do", "I", "find", "die"], shares) == ["how", "do", "I"]
+    assert stop_words(["die", "Boote", "in", "der", "Bucht"], shares) == ["die", "in", "der"]
+    assert not stop_words(["to", "be", "or", "not", "to", "be"], shares)
+    assert not stop_words(["harbour"], {})
+    for code in STEMMERS:  # each has a list, or is known to have none
+        assert len(stop_words(["harbour", "xyz"], {code: 1.0})) == 0

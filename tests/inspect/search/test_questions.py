@@ -1,4 +1,4 @@
-"""Ranking: which page comes first. Each rule on a few pages, and 40 questions on documentation of
+"""Ranking: which page comes first. Each rule on a few pages, and 128 questions on documentation of
 Debian's, crawled as a new crawl is.
 
 The questions need the packages apache2-doc, python3-doc and sqlite3-doc, installed or unpacked
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from minutch.conf import Configuration
+from minutch.inspect.search.results import SearchOptions
 from minutch.inspect.search.searcher import Searcher, searcher_of
 from minutch.inspect.search.snippets import frame_of, own_text
 from tests.support.golden import PROJECT
@@ -83,6 +84,44 @@ def test_words_near_each_other_weigh_more(tmp_path: Path) -> None:
         *(page(f"other{n}", text="goods") for n in range(10)),
     )
     assert order(found, "load balance") == ["near", "apart"]
+
+
+def test_of_many_words_most_are_needed_and_stop_words_never(tmp_path: Path) -> None:
+    found = searcher(
+        tmp_path,
+        page("two", text="how a harbour has its lighthouse"),
+        page("most", text="harbour lighthouse keeper"),
+        page("all", text="harbour lighthouse keeper wages"),
+        page("stop", text="how do I get what"),
+    )
+    assert order(found, "harbour lighthouse keeper wages") == ["all", "most"]
+    assert order(found, "how do I get wages") == ["all"]
+    assert order(found, "keeper wages") == ["all"]
+    assert order(found, "how do I") == ["stop"]
+    assert order(found, "harbour lighthouse keeper +wages") == ["all"]
+    assert order(found, "harbour AND lighthouse AND keeper AND wages") == ["all"]
+    assert sorted(order(found, '"a harbour" how')) == ["two"]
+
+
+def test_a_page_that_is_called_as_the_query_comes_first(tmp_path: Path) -> None:
+    """`oil lamps` was first found where many links had its words among others."""
+    anchors = [f"{word} {n}" for n in range(9) for word in ("oil", "lamps", "oil and lamps")]
+    found = searcher(
+        tmp_path,
+        page("lists", text="oil lamps " * 9),
+        page("named", text="oil lamps"),
+        page("from", links=[("http://a.org/named", "Oil lamps")]),
+        page("other", links=[("http://a.org/lists", anchor) for anchor in anchors]),
+        *(page(f"other{n}", "Another", "more words") for n in range(20)),
+    )
+    assert order(found, "oil lamp") == ["named", "lists"]
+
+
+def test_pages_of_hits_follow_each_other(tmp_path: Path) -> None:
+    """Hits that are put into order again are found once, on whatever page of the results."""
+    found = searcher(tmp_path, *(page(f"{n}", f"Boat {n}" * (n % 3)) for n in range(70)))
+    pages = [found.search("words", SearchOptions(offset=at)).hits for at in range(0, 70, 10)]
+    assert len({hit.url for hits in pages for hit in hits}) == 70
 
 
 def test_few_pages_in_a_language_do_not_come_first_for_it(tmp_path: Path) -> None:
@@ -166,7 +205,9 @@ def documentation(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(None in FOUND.values(), reason="the documentation packages are not here")
 def test_questions_on_documentation(documentation: str, tmp_path: Path) -> None:
-    """At least 34 of 40 right pages come first, 38 among the first five."""
+    """Of the first 40, at least 34 right pages come first, and 38 among the first five. Of all 128,
+    102 and 117 do; 92 and 115 did when all words were required.
+    """
     options = {"fetcher.server.delay": "0", "http.filter.ipaddress.include": "loopback"}
     given = [word for name, value in options.items() for word in ("-D", f"{name}={value}")]
     command = [sys.executable, "-m", "minutch", "crawl", "--index", "--agent", "test", *given]
@@ -175,12 +216,16 @@ def test_questions_on_documentation(documentation: str, tmp_path: Path) -> None:
     table = (Path(__file__).parent / "questions.tsv").read_text(encoding="utf-8")
     asked = searcher_of(tmp_path / "crawl")
     places: dict[str, int] = {}
-    for row in table.splitlines()[1:]:
+    for row in table.splitlines():
+        if row.startswith("#"):
+            continue
         question, _, right = row.partition("\t")
         found = [urlsplit(hit.url).path.strip("/") for hit in asked.search(question).hits]
         is_right = [any(fnmatch(path, one) for one in right.split()) for path in found]
         places[question] = is_right.index(True) + 1 if True in is_right else 99
     others = {question: place for question, place in places.items() if place > 1}
-    assert len(places) == 40
-    assert sum(place == 1 for place in places.values()) >= 34, others
-    assert sum(place <= 5 for place in places.values()) >= 38, others
+    assert len(places) == 128
+    for some, first, early in ((40, 34, 38), (128, 98, 113)):
+        found_at = list(places.values())[:some]
+        assert sum(place == 1 for place in found_at) >= first, others
+        assert sum(place <= 5 for place in found_at) >= early, others
