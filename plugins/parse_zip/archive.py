@@ -98,7 +98,8 @@ class ZipParser(Parser):
                 self._members_left -= 1
                 if self._members_left < 0:
                     return
-                if member.is_dir() or "." not in member.filename:
+                # an empty name, which is_dir() of Python 3.11 looks into, has no suffix either
+                if "." not in member.filename or member.is_dir():
                     continue
                 with archive.open(member) as stream:
                     data = stream.read(max(0, self._bytes_left) + 1)

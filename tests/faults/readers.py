@@ -383,6 +383,7 @@ WEB: Final[Mapping[str, Reader]] = {
         _parse("application/zip"),
         lambda: [archive(a_html="<a href=x>y</a>", b_js="go('a/b')")],
         "PK\\x03\\x04 PK\\x01\\x02 PK\\x05\\x06 \\0 \\xff a",
+        once=(archive(xyz="data").replace(b"xyz", b"\0yz"),),
     ),
     "tar": Reader(_parse("application/x-tar"), lambda: [_tar()], "\\0 ustar a 0000 L K x"),
     "gzip": Reader(
@@ -532,6 +533,7 @@ WEB: Final[Mapping[str, Reader]] = {
         # as above: raw blocks of 10 bytes, and of 100 KB
         " \\x28\\xb5\\x2f\\xfd\\0\\x58\\x50\\0\\0WARC/1.0\\r\\n\\x07\\0\\0"
         " \\x28\\xb5\\x2f\\xfd\\0\\x58\\0\\x35\\x0cWARC/1.0\\r\\n",
+        once=(b"\x5d\x2a\x4d\x18\0",),
     ),
     "arc": Reader(
         from_file(_archive, "a.arc"),

@@ -65,7 +65,8 @@ class ZstdSource(MemberSource):
         head = bytes(self._peek(_SKIPPABLE_HEAD))
         size = int.from_bytes(head[len(DICTIONARY) :], "little")
         self._file.seek(self._offset + _SKIPPABLE_HEAD)
-        data = self._file.read(min(size, _LARGEST_DICTIONARY, self._end - self._file.tell()))
+        left = max(0, self._end - self._file.tell())  # the file may end within this head
+        data = self._file.read(min(size, _LARGEST_DICTIONARY, left))
         try:
             if data.startswith(FRAME):
                 data = zstd.decompressor(_LARGEST_WINDOW).decompress(data, _LARGEST_DICTIONARY)
