@@ -15,6 +15,7 @@ from minutch import api, processwide
 from minutch.errors import ConfigError, MinutchError, StoreError
 from minutch.job import live_line
 from tests.support.demo import PROPERTIES
+from tests.support.examples import few
 from tests.support.siteserver import SiteServer
 
 
@@ -36,7 +37,7 @@ print(crawl.sql("select status from parses")["status"].to_list())
 """
 
 
-@pytest.mark.parametrize("how", ["file", "stdin", "words"])
+@pytest.mark.parametrize("how", few(["file", "stdin", "words"]))
 def test_a_script_without_a_guard_runs_once(tmp_path: Path, how: str) -> None:
     """Its workers are no second run of it: README's example has no `if __name__ == "__main__"`."""
     with SiteServer() as server:

@@ -212,7 +212,7 @@ def test_a_repository_ends_with_its_configuration() -> None:
     would ever end.
     """
     before = sum(1 for _ in configurations())
-    for _ in range(20):
+    for _ in range(4):
         conf = context(SETTINGS).conf
         assert URLFilters(conf).filters and ScoringFilters(conf).filters
         assert PluginRepository.of(conf) is conf.plugins

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from minutch.processes import may_fork, start_worker
+from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, make_segment
 
@@ -69,7 +70,7 @@ def begun(how: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("how", ["forked", "served"])
-@pytest.mark.parametrize("moment", ["begun", "there"])
+@pytest.mark.parametrize("moment", few(["there", "begun"]))
 def test_workers_and_theirs_end_with_a_process_that_is_killed(how: str, moment: str) -> None:
     """What is printed to has its end when nobody has it open any more."""
     process = begun(how)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
 from tests.support.golden import PROJECT
@@ -27,16 +26,7 @@ def test_each_claim_has_a_test_that_exists() -> None:
         assert named, f"claim {claim['number']} names no test"
         for test in named:
             path = PROJECT / test["file"]
-            tree = (
-                ast.parse(path.read_text(encoding="utf-8"))
-                if path.is_file()
-                else ast.Module([], [])
-            )
-            functions = (
-                node
-                for node in ast.walk(tree)
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            )
-            if not any(function.name == test["name"] for function in functions):
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            if not re.search(rf"^ *(async )?def {test['name']}\(", text, re.MULTILINE):
                 missing.append(test[0])
     assert not missing

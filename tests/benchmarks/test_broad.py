@@ -227,6 +227,7 @@ def test_figures_to_be_reached() -> None:
     ]
 
 
+@pytest.mark.slow  # a whole fetch
 def test_a_small_fetch_is_polite_and_complete(tmp_path: Path) -> None:
     plan = Plan(20, 50, 0.2, 0.3, median=30.0)
     web = Web(plan)
@@ -238,6 +239,7 @@ def test_a_small_fetch_is_polite_and_complete(tmp_path: Path) -> None:
     assert " 0 pages answered twice, 0 never." in result.text
 
 
+@pytest.mark.slow  # two whole crawls
 def test_a_small_crawl_in_rounds_is_polite_and_finds_the_same_in_both_ways(tmp_path: Path) -> None:
     case = Case("rounds", Mode.ROUNDS, Plan(6, 20, 0.1, skew=0.3, median=10.0, links=6))
     text, figures, polite = compare_rounds(case, tmp_path, {"fetcher.server.delay": "0.1"}, 2)

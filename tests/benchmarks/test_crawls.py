@@ -84,6 +84,7 @@ def test_a_peer_stores_every_page_once(tmp_path: Path, name: str) -> None:
     assert cost.cpu_seconds > 0 and cost.tree_bytes >= cost.private_bytes > 0
 
 
+@pytest.mark.slow  # a whole crawl
 def test_minutch_stores_every_page_once_and_says_what_its_steps_took(tmp_path: Path) -> None:
     crawler = next(one for one in CRAWLERS if one.name == "minutch")
     web = Web(9, 2, free_port())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.webgraph.store import WebGraph
@@ -85,6 +86,7 @@ def test_the_table() -> None:
     assert "growth" not in markdown([small])
 
 
+@pytest.mark.slow  # makes a database twice
 def test_data_that_are_there_are_used_again(tmp_path: Path) -> None:
     first = make_inputs(tmp_path, 1000, 10)
     marker = first.inputs / "marker"

@@ -43,6 +43,7 @@ def test_every_address_has_the_pages_and_nothing_else(
             urllib.request.urlopen(f"http://127.0.0.1:{port}/robots.txt")
 
 
+@pytest.mark.slow  # fetches as the benchmark does
 @pytest.mark.parametrize("name", ["parse", "while"])
 def test_our_own_cases_end_with_every_page_parsed(tmp_path: Path, name: str) -> None:
     fetcher = next(fetcher for fetcher in FETCHERS if fetcher.name == name)

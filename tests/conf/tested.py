@@ -93,6 +93,12 @@ def texts() -> dict[Path, str]:
 
 
 @cache
+def words() -> dict[Path, frozenset[str]]:
+    """The words of each module, letters, digits and underscores."""
+    return {path: frozenset(re.findall(r"\w+", text)) for path, text in texts().items()}
+
+
+@cache
 def constants() -> dict[str, list[str]]:
     """The constants of the sources by the property that they hold."""
     found: dict[str, list[str]] = {}
@@ -115,19 +121,24 @@ def is_set(name: str, default: str) -> bool:
 
 def _values(name: str) -> Iterator[str | None]:
     """The values that tests give to it, None where that is no plain text."""
-    words = [
-        re.escape(name),
-        *(re.escape(name.replace(".", by).replace("-", "_")) for by in ("_", "__")),
-    ]
-    pattern = rf"(?<!\w)(?:{'|'.join([*words, *constants().get(name, [])])})(?![\w.-]){_VALUE}"
+    one_word = [name.replace(".", by).replace("-", "_") for by in ("_", "__")]
+    one_word += constants().get(name, [])
+    parts = re.findall(r"\w+", name)
+    pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, [name, *one_word]))})(?![\w.-]){_VALUE}"
     for path, text in texts().items():
-        if path.name != "tested.py":
+        there = words()[path]  # a pattern that begins with a choice is slow where there is nothing
+        if path.name != "tested.py" and (there.issuperset(parts) or not there.isdisjoint(one_word)):
             for found in re.finditer(pattern, text):
                 yield found[1] if found[1] is not None else found[2]
 
 
+@cache
+def _prefixes(text: str) -> list[tuple[str, str, str]]:
+    return sorted(set(_PUT_TOGETHER.findall(text)))
+
+
 def _is_put_together(name: str, text: str) -> bool:
-    for prefix, suffix, added in _PUT_TOGETHER.findall(text):
+    for prefix, suffix, added in _prefixes(text):
         rest = name.removeprefix(prefix or added) if prefix or added else name.removesuffix(suffix)
         if rest != name and re.search(
             rf"(?<![\w.])[\"']?{re.escape(rest).replace(r'-', '[-_]')}(?![\w.-])", text

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.demo import definitions, write_seeds
+from tests.support.docshell import Ran, command
 from tests.support.golden import PROJECT
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.siteserver import SiteServer
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +23,8 @@ def server() -> Iterator[SiteServer]:
         yield server
 
 
-def minutch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("NUTCH_")
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "minutch", *words],
-        cwd=folder,
-        env={**environment, "PYTHONPATH": str(PROJECT), "MINUTCH_PROGRAM": "bin/minutch"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def minutch(folder: Path, *words: str) -> Ran:
+    return Ran(*command(list(words), folder, program="bin/minutch"))
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +35,8 @@ def crawled(server: SiteServer, tmp_path_factory: pytest.TempPathFactory) -> tup
     done = minutch(
         folder, "crawl", *definitions(), "-D", "fetcher.server.delay=0.0", "seeds", "crawl", "2"
     )
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout, done.stderr
+    assert done.code == 0, done.err
+    return folder, done.out, done.err
 
 
 def test_rows_in_plain_words(crawled: tuple[Path, str, str]) -> None:
@@ -104,8 +90,8 @@ def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: 
     folder = crawled[0]
     words = [*definitions(), "-D", "fetcher.server.delay=0.0", "crawl", "1", "-adddays", "60"]
     done = minutch(folder, "crawl", *words)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"  2\d pages: 1\d new, 0 changed, 10 unchanged, \d gone, ", done.stdout)
+    assert done.code == 0, done.err
+    assert re.search(r"  2\d pages: 1\d new, 0 changed, 10 unchanged, \d gone, ", done.out)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +143,8 @@ def test_what_can_not_work_is_refused(
         (tmp_path / "seeds").mkdir()
         (tmp_path / "seeds" / "seeds.txt").write_text(seeds)
     done = minutch(tmp_path, "crawl", "-D", "http.agent.name=t", *options, "seeds", "crawl", "1")
-    assert done.returncode == 255
-    *_, last, hinted = done.stderr.splitlines()
+    assert done.code == 255
+    *_, last, hinted = done.err.splitlines()
     assert last.startswith("error: ")
     assert hinted.startswith("hint: ")
     assert error is None or last == f"error: {error}"
@@ -171,8 +157,8 @@ def test_a_round_of_one_page_over_two_parts(server: SiteServer, tmp_path: Path) 
     write_seeds(tmp_path, server.site)
     options = [*definitions(), "--size-fetchlist", "1", "--num-tasks", "2"]
     done = minutch(tmp_path, "crawl", *options, "seeds", "crawl", "2")
-    assert done.returncode == 0, done.stderr
-    assert "nothing is due" not in done.stdout
+    assert done.code == 0, done.err
+    assert "nothing is due" not in done.out
 
 
 REJECTED = """\
@@ -188,8 +174,8 @@ def test_rejected_seeds_say_why(tmp_path: Path) -> None:
     minutch(tmp_path, "init")
     (tmp_path / "seeds" / "seeds.txt").write_text(REJECTED)
     done = minutch(tmp_path, "inject", "crawl/crawldb", "seeds")
-    assert done.returncode == 0
-    why = dict(re.findall(r"rejected: (.*?) \((.*)\)$", done.stderr, re.MULTILINE))
+    assert done.code == 0
+    why = dict(re.findall(r"rejected: (.*?) \((.*)\)$", done.err, re.MULTILINE))
     assert why["www.example.org/"] == "it has no scheme: did you mean https://www.example.org/?"
     assert re.fullmatch(
         r"conf/regex-urlfilter\.txt:\d+: -\(/.*", why["http://example.org/a/b/a/c/a/d/"]
@@ -205,8 +191,8 @@ def test_errors_in_rule_files_name_the_file(tmp_path: Path) -> None:
     (tmp_path / "seeds" / "seeds.txt").write_text("http://example.org/\n")
     (tmp_path / "conf" / "regex-urlfilter.txt").write_text("# rules\n-[\n+.\n")
     done = minutch(tmp_path, "crawl", "-D", "http.agent.name=t", "seeds", "crawl", "1")
-    assert done.returncode == 255
-    assert done.stderr.splitlines()[-1].startswith("error: conf/regex-urlfilter.txt, line 2: ")
+    assert done.code == 255
+    assert done.err.splitlines()[-1].startswith("error: conf/regex-urlfilter.txt, line 2: ")
 
 
 @pytest.mark.parametrize(
@@ -219,10 +205,10 @@ def test_errors_in_rule_files_name_the_file(tmp_path: Path) -> None:
 )
 def test_a_forgotten_dir(words: list[str], crawled: tuple[Path, str, str]) -> None:
     done = minutch(crawled[0], *words)
-    assert done.returncode == 255
+    assert done.code == 255
     assert re.search(
         r"^error: crawl/segments is no segment but a folder of segments .* -dir",
-        done.stderr,
+        done.err,
         re.MULTILINE,
     )
 
@@ -237,7 +223,7 @@ def test_redirects_that_lead_nowhere_are_said(tmp_path: Path) -> None:
             {path: moved.format(*answer).encode() for path, answer in answers.items()}
         )
         (tmp_path / "seeds").write_text("".join(f"{server.url(path[1:])}\n" for path in answers))
-        out = minutch(tmp_path, "crawl", *definitions(), "-s", "seeds", "crawl", "1").stdout
+        out = minutch(tmp_path, "crawl", *definitions(), "-s", "seeds", "crawl", "1").out
     assert "  retry 2: 2 × redirects to what is no URL\n" in out
     assert "  1 × redirects to itself\n" in out
     assert "  1 × redirects to itself with a cookie (http.agent.host.cookie.file)\n" in out
@@ -253,5 +239,5 @@ def test_a_round_that_was_stopped_counts_what_it_had_fetched(
     for part in ("crawl_parse", "parse_data", "parse_text"):
         shutil.rmtree(segment / part)
     done = minutch(folder, "crawl", *definitions(), "crawl", "1")
-    assert f"Round 1 of 1 goes on with segment {segment.name}: parse, updatedb" in done.stdout
-    assert re.search(r"\n  [1-9]\d* pages: \d+ new, \d+ changed, .* \d errors?, ", done.stdout)
+    assert f"Round 1 of 1 goes on with segment {segment.name}: parse, updatedb" in done.out
+    assert re.search(r"\n  [1-9]\d* pages: \d+ new, \d+ changed, .* \d errors?, ", done.out)

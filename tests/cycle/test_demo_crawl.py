@@ -24,8 +24,6 @@ from minutch.records.parsetext import ParseText
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.siteserver import HOSTS, SiteServer
 
-pytestmark = pytest.mark.slow
-
 
 @dataclass
 class Crawled:

@@ -119,7 +119,6 @@ def _check_update(
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_every_url_through_one_counter(tmp_path: Path, seed: int) -> None:
     with RandomWeb(Plan(seed, pages=150, hosts=12)) as web:

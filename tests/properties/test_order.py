@@ -35,6 +35,7 @@ from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.spannedfile import SpannedFile
 from tests.support.crawldbs import NOW, context, metadata, printed, write_db
+from tests.support.examples import examples
 
 Lines = list[str]
 
@@ -265,9 +266,8 @@ def output(
     return [*lines, *sorted(counts)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.__name__.removeprefix("run_"))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(randoms, machines)
 def test_the_output_depends_on_the_input_alone(job: Job, random: Random, machine: Machine) -> None:
     assert output(job, random, machine) == output(job, random, ONE)

@@ -67,7 +67,6 @@ def pairs() -> list[OutlinkRules]:
     return [rules(normalizers, filters) for normalizers in NORMALIZERS for filters in RULES]
 
 
-@pytest.mark.slow
 @given(st.lists(NEARLY_NORMAL | CLIMBING | urls, max_size=25))
 @settings(max_examples=examples(15))
 def test_links_at_once_are_kept_as_one_by_one(pairs: list[OutlinkRules], found: list[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from minutch.commands.service import jobtable
 from minutch.commands.service.confinedpaths import Refused
 from minutch.commands.service.jobtable import FINISHED, KILLED, Job, JobTable
+from tests.support.examples import few
 from tests.support.segments import conf_for
 
 
@@ -20,8 +21,7 @@ def begun(table: JobTable, count: int) -> list[Job]:
     ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at_a_time", [1, 2])
+@pytest.mark.parametrize("at_a_time", few([1, 2]))
 async def test_so_many_at_a_time(at_a_time: int) -> None:
     """`minutch.service.jobs` jobs run at a time; the others wait their turn."""
     table, most = JobTable(at_a_time), 0

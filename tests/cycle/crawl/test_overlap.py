@@ -41,6 +41,7 @@ from minutch.hadoop.stores import as_path
 from minutch.inspect.fsck.crawlcheck import problems
 from minutch.job import JobContext
 from tests.cycle.fetch.test_seen import NOW
+from tests.support.examples import few
 from tests.support.golden import PROJECT
 from tests.support.randomweb import Plan, RandomWeb
 from tests.support.segments import LOOPBACK
@@ -147,13 +148,15 @@ def assert_whole(server: TimedServer, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [
-        {},
-        {"fetcher__parse": "true", "fetcher__warc": "true"},
-        {"minutch__fetch__processes": "2"},
-        {"fetcher__queue__mode": "byIP"},
-        {"fetcher__normalize__urls": "true", "generate__update__crawldb": "true"},
-    ],
+    few(
+        [
+            {"minutch__fetch__processes": "2"},
+            {},
+            {"fetcher__parse": "true", "fetcher__warc": "true"},
+            {"fetcher__queue__mode": "byIP"},
+            {"fetcher__normalize__urls": "true", "generate__update__crawldb": "true"},
+        ]
+    ),
 )
 def test_what_is_left_goes_on_in_the_next_list(
     server: TimedServer, tmp_path: Path, more: dict[str, str], caplog: pytest.LogCaptureFixture
@@ -216,7 +219,7 @@ def test_the_last_round_is_not_turned_over(server: TimedServer, tmp_path: Path) 
     assert fetched(tmp_path) == dict.fromkeys(listed(segment), 1)
 
 
-@pytest.mark.parametrize("rounds", [2, 3])
+@pytest.mark.parametrize("rounds", few([2, 3]))
 def test_rounds_have_as_many_lists_as_ever(
     server: TimedServer, tmp_path: Path, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,7 +392,7 @@ MOMENTS: dict[str, Callable[[Path], bool]] = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", few(MOMENTS))
 def test_after_a_kill_nothing_is_lost(server: TimedServer, tmp_path: Path, moment: str) -> None:
     command = Command(tmp_path, seeds(server, tmp_path))
     command.wait_for(lambda: MOMENTS[moment](tmp_path))
@@ -404,7 +407,7 @@ def test_after_a_kill_nothing_is_lost(server: TimedServer, tmp_path: Path, momen
     assert not again, (again, asked)
 
 
-@pytest.mark.parametrize("moment", ["a list is turned over", "the second list has its pages"])
+@pytest.mark.parametrize("moment", few(["a list is turned over", "the second list has its pages"]))
 def test_a_signal_ends_it_in_order(server: TimedServer, tmp_path: Path, moment: str) -> None:
     command = Command(tmp_path, seeds(server, tmp_path))
     command.wait_for(lambda: MOMENTS[moment](tmp_path))
@@ -494,11 +497,14 @@ class BadDay:
 
 @pytest.mark.parametrize(
     ("place", "more"),
-    [
-        (".", {}),
-        ("crawl", {"crawl__overlap": "false"}),
-        (".", {"crawl__overlap": "false", "minutch__fetch__processes": "2"}),
-    ],
+    few(
+        [
+            (".", {}),
+            ("crawl", {"crawl__overlap": "false"}),
+            (".", {"crawl__overlap": "false", "minutch__fetch__processes": "2"}),
+        ],
+        2,
+    ),
 )
 def test_a_stop_waits_for_no_host_that_rests_or_fails(
     tmp_path: Path, place: str, more: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -624,7 +630,7 @@ def test_an_interrupted_list_is_one_like_any_other(server: TimedServer, tmp_path
 # -- a web that misbehaves -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", few([1, 2]))
 def test_lists_are_turned_over_again_and_again(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,7 +214,6 @@ MANY_LINKS = [
 ]
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(olds, segments, st.sampled_from([USUAL, FEW_LINKS, NO_ADDITIONS, NEEDS_PARSE]))
 @example([], MANY_LINKS, FEW_LINKS)

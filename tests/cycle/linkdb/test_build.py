@@ -25,6 +25,7 @@ from minutch.work.tables import parallel, shuffle
 from minutch.work.tables.merge import key_order
 from minutch.work.tables.shuffle import Shuffle
 from tests.cycle.linkdb.test_jobs import Pages, segment
+from tests.support.examples import examples
 
 Row = tuple[str, str, str]
 """URL, where the link is, its anchor."""
@@ -137,7 +138,7 @@ def _cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("limit", [4, 10_000])
 def test_stored_links_come_first_then_new_ones_in_input_order(limit: int, tmp_path: Path) -> None:
     random = Random(limit)
-    for number in range(3):
+    for number in range(examples(3)):
         links = [some_links(random, 20) for _ in range(3)]
         for way, properties in enumerate(WAYS):
             job = context(linkdb_max_inlinks=str(limit), **properties)

@@ -266,14 +266,14 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_an_answer_of_another_shape_is_a_crash(name: str) -> None:
+def test_an_answer_of_another_shape_is_a_crash() -> None:
     """That page fails, the worker is replaced, and later pages are right."""
     reason = "the parser crashed: what it answered makes no sense"
     good = Sizes("A", [1], b"x")
     with WorkerPool(Answers, SETTINGS) as pool:
-        assert pool.run(f"!{FORGED[name]}".encode()) == Sizes(reason)
-        assert pool.run(b"a") == good
+        for name, answer in FORGED.items():
+            assert pool.run(f"!{answer}".encode()) == Sizes(reason), name
+            assert pool.run(b"a") == good, name
 
 
 def test_who_forges_an_answer_fails_alone() -> None:

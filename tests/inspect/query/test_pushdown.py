@@ -112,7 +112,6 @@ def conditions() -> st.SearchStrategy[pl.Expr]:
     )
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(
     data=st.data(),
