@@ -16,6 +16,7 @@ from minutch.commands import cli, flow
 from minutch.errors import ConfigError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.job import JobContext
+from tests.support import docshell
 from tests.support.golden import PROJECT
 
 Run = Callable[[list[str], JobContext], int]
@@ -412,25 +413,30 @@ def test_properties_without_effect_are_marked() -> None:
         ({}, f"{sys.executable} -m minutch"),
     ],
 )
-def test_messages_repeat_what_was_typed(typed: dict[str, str], said: str, tmp_path: Path) -> None:
-    def answer(*words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "minutch", *words],
-            env={**os.environ, "PYTHONPATH": str(PROJECT), **typed},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.stdout + done.stderr
+def test_what_was_typed_is_known(typed: dict[str, str], said: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "minutch", "inject", "-x", "a", "b"],
+        env={**os.environ, "PYTHONPATH": str(PROJECT), **typed},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"hint: {said} help inject" in done.stderr
 
-    assert f"hint: {said} help inject" in answer("inject", "-x", "a", "b")
-    assert f"hint: `{said}` alone lists the commands" in answer("xyzzy")
+
+def test_messages_repeat_what_was_typed(tmp_path: Path) -> None:
+    def answer(*words: str) -> str:
+        _, out, err = docshell.command(list(words), tmp_path, program="../bin/minutch")
+        return out + err
+
+    assert "hint: ../bin/minutch help inject" in answer("inject", "-x", "a", "b")
+    assert "hint: `../bin/minutch` alone lists the commands" in answer("xyzzy")
     (tmp_path / "empty").mkdir()
-    assert f"hint: `{said} index` makes one" in answer("search", "empty", "word")
-    assert f"Example: {said} inject crawl/crawldb seeds/" in answer("help", "inject")
-    there = said.replace("../", "../../")  # the commands are typed in the new folder
-    assert f"  cd crawl\n  {there} crawl seeds/" in answer("init", "crawl")
+    assert "hint: `../bin/minutch index` makes one" in answer("search", "empty", "word")
+    assert "Example: ../bin/minutch inject crawl/crawldb seeds/" in answer("help", "inject")
+    # the commands are typed in the new folder
+    assert "  cd crawl\n  ../../bin/minutch crawl seeds/" in answer("init", "crawl")
 
 
 def test_what_is_on_the_path_is_said_without_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:

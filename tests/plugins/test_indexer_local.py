@@ -255,7 +255,7 @@ from tests.plugins.test_indexer_local import *
 writer = writer_of(Path(sys.argv[1]))
 writer.open()
 writer.write([Action(f"k{n}", writer.encode(document(id=f"k{n}", content="word " * 500))) for n \
-in range(3000)])
+in range(300)])
 writer.write([Action("kept", None)])
 print("now", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -17,6 +17,7 @@ import pytest
 from minutch.cycle.segment.store import LAYOUTS
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import Text
+from tests.support.examples import few
 from tests.support.golden import PROJECT
 
 TEXT = "org.apache.hadoop.io.Text"
@@ -78,7 +79,7 @@ def resident(words: list[str]) -> tuple[int, str, int]:
     return code, ran.stderr.decode(), most * (1 if sys.platform == "darwin" else 1024)
 
 
-@pytest.mark.parametrize(("job", "folder"), READ)
+@pytest.mark.parametrize(("job", "folder"), few(READ, 2))
 def test_a_record_that_unpacks_to_too_much_is_damage(
     job: str, folder: str, stream: bytes, tmp_path: Path
 ) -> None:

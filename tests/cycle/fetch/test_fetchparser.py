@@ -27,6 +27,7 @@ from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from tests.cycle.fetch.test_fetch_job import start, wait_until_held, wait_until_it_ends
+from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
 
@@ -186,7 +187,7 @@ def test_the_worker_ends_with_a_killed_fetch(
     assert all(data(segment, url).status.is_success for url in urls)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_to_the_group_leaves_what_is_being_parsed(
     server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], number: int
 ) -> None:

@@ -32,6 +32,7 @@ from minutch.work.tables import parallel, spans
 from minutch.work.tables.crawldata import read, scan
 from tests.cycle.fetchlist.test_select import java_hash
 from tests.support.crawldbs import write_db
+from tests.support.examples import few
 from tests.support.tables import read_records
 
 NOW = 1_700_000_000_000
@@ -224,7 +225,7 @@ def test_parts_of_a_list_outside_local_mode(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few([0, 4, 1, 2, 3, 5], 2))  # those from 4 on have no limits
 def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> None:
     """Neither on the parts of the CrawlDb nor on spans, cores and memory."""
     random = Random(seed)
