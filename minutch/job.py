@@ -155,7 +155,7 @@ def set_up_process(conf: Configuration) -> None:
     processwide.change(
         stores=hadoop.settings_of(conf),
         suffix_list=conf.resource("effective_tld_names.dat"),
-        lock_wait=conf.get_double("minutch.lock.wait", 0.0),
+        lock_wait=conf.get_double("minutch.lock.wait"),
     )
 
 

@@ -47,6 +47,7 @@ OBJECTS = {
 """Objects in modules and classes whose methods change them."""
 KEPT_FOR_EVER = {
     "minutch.commands.pages.text": "pages of the docs",
+    "minutch.conf.configuration._shipped_defaults": "one file, which is only read",
     "minutch.cycle.parse.simhash._table": "one table",
     "minutch.kernels.build._all": "of a program that builds the wheel",
     "minutch.kernels.build._check": "of a program that builds the wheel",

@@ -63,12 +63,12 @@ class Crawler:
     def from_conf(cls, conf: Configuration, host: str, address: str) -> Crawler:
         """Reads the configuration; `host` and `address` are those of this machine."""
         return cls(
-            agent_name=conf.get("http.agent.name") or "",
-            email=conf.get("http.agent.email") or "",
-            version=conf.get("http.agent.version") or "",
-            accept=conf.get("http.accept") or "",
-            accept_language=conf.get("http.accept.language") or "",
-            robots_agents=conf.get("http.robots.agents") or "",
+            agent_name=conf.get_text("http.agent.name"),
+            email=conf.get_text("http.agent.email"),
+            version=conf.get_text("http.agent.version"),
+            accept=conf.get_text("http.accept"),
+            accept_language=conf.get_text("http.accept.language"),
+            robots_agents=conf.get_text("http.robots.agents"),
             host=host,
             address=address,
         )

@@ -70,7 +70,7 @@ async def _serve(
     from minutch.commands.service.app import Service, make
 
     conf, port = context.conf, listener.getsockname()[1]
-    jobs = JobTable(max(conf.get_int("minutch.service.jobs", 10), 1))
+    jobs = JobTable(max(conf.get_int("minutch.service.jobs"), 1))
     configs = Configs(conf, may_change=token is not None)
     access = Access(token, _names(host, conf), OPEN, hosts_property=HOSTS_PROPERTY)
     service = Service(Root(folder), access, configs, jobs, __version__, lambda: None, port)

@@ -126,7 +126,7 @@ def _check_name(conf: Configuration, name: str) -> None:
 
 
 def _check_kind(conf: Configuration, name: str) -> None:
-    value, kind = (conf.get(name) or "").strip(), KINDS[name]
+    value, kind = conf.get_text(name).strip(), KINDS[name]
     if value and not kind.fits(value):
         default = conf.expand(conf.default(name) or "").strip()
         hint = f"the default is {default}" if default else ""
@@ -134,7 +134,7 @@ def _check_kind(conf: Configuration, name: str) -> None:
 
 
 def _check_type(conf: Configuration, name: str, default: str) -> None:
-    value, default = (conf.get(name) or "").strip(), _shipped(conf, default)
+    value, default = conf.get_text(name).strip(), _shipped(conf, default)
     for like, allowed, kind in _KINDS[2:] if name in FLOATS else _KINDS:
         if like.fullmatch(default) or (name in FLOATS and default.isdigit()):
             if value and not allowed.fullmatch(value):

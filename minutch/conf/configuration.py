@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf.crawlfolder import conf_of
@@ -230,6 +231,9 @@ class Configuration:
         return copy.freeze()
 
     # -- reading -----------------------------------------------------------------------------------
+    #
+    # A default stands once: in conf/nutch-default.xml. Who asks for a property that is there gives
+    # none; `default` is for those that it does not list (Hadoop's, and some of Nutch's).
 
     def __contains__(self, name: str) -> bool:
         return _key(name) in self._values
@@ -279,6 +283,11 @@ class Configuration:
         value = self._values.get(_key(name))
         return default if value is None else self.expand(value)
 
+    def get_text(self, name: str) -> str:
+        """Returns the value, expanded and not trimmed: the shipped default where there is none."""
+        value = self.get(name)
+        return self.expand(self._shipped_default(name) or "") if value is None else value
+
     def get_trimmed(self, name: str) -> str | None:
         """Returns the value without blanks and control characters at its ends
         (java.lang.String.trim).
@@ -286,110 +295,100 @@ class Configuration:
         value = self.get(name)
         return None if value is None else value.strip(_JAVA_BLANKS)
 
-    @overload
-    def get_int(self, name: str) -> int | None: ...
-    @overload
-    def get_int(self, name: str, default: int) -> int: ...
+    def _shipped_default(self, name: str) -> str | None:
+        # A configuration that was loaded has all of them among its values.
+        return (self._defaults or _shipped_defaults()).get(_key(name))
 
-    def get_int(self, name: str, default: int | None = None) -> int | None:
+    def _trimmed_or_default(self, name: str, default: object) -> str | None:
+        """Returns the trimmed value, or the shipped default; None if there is neither, and the
+        caller has a default of its own. Raises ConfigError if he has none.
+        """
+        text = self.get_trimmed(name)
+        if text is None and default is None:
+            shipped = self._shipped_default(name)
+            if not shipped:
+                raise ConfigError(f"{name} is not set, and has no default")
+            text = self.expand(shipped).strip(_JAVA_BLANKS)
+        return text
+
+    def get_int(self, name: str, default: int | None = None) -> int:
         """Returns a 32-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
         return self._integer(name, default, 32)
 
-    @overload
-    def get_long(self, name: str) -> int | None: ...
-    @overload
-    def get_long(self, name: str, default: int) -> int: ...
-
-    def get_long(self, name: str, default: int | None = None) -> int | None:
+    def get_long(self, name: str, default: int | None = None) -> int:
         """Returns a 64-bit number, decimal or `0x…`. Raises ConfigError for anything else."""
         return self._integer(name, default, 64)
 
-    def _integer(self, name: str, default: int | None, bits: int) -> int | None:
-        text = self.get_trimmed(name)
+    def _integer(self, name: str, default: int | None, bits: int) -> int:
+        text = self._trimmed_or_default(name, default)
         if text is None:
-            return default
+            return cast(int, default)
         value = read_integer(text)
         if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
             raise self.wrong(name, f"a {bits}-bit number", text)
         return value
 
-    @overload
-    def get_float(self, name: str) -> float | None: ...
-    @overload
-    def get_float(self, name: str, default: float) -> float: ...
-
-    def get_float(self, name: str, default: float | None = None) -> float | None:
+    def get_float(self, name: str, default: float | None = None) -> float:
         """Returns a number as java.lang.Float.parseFloat reads it (`1.0f`, `NaN`), rounded to 32
         bits.
         """
-        value = self.get_double(name)
-        if value is None:
-            value = default
-        return None if value is None else float32(value)
+        return float32(self.get_double(name, default))
 
-    @overload
-    def get_double(self, name: str) -> float | None: ...
-    @overload
-    def get_double(self, name: str, default: float) -> float: ...
-
-    def get_double(self, name: str, default: float | None = None) -> float | None:
+    def get_double(self, name: str, default: float | None = None) -> float:
         """Returns a number as java.lang.Double.parseDouble reads it. Raises ConfigError for
         anything else.
         """
-        text = self.get_trimmed(name)
+        text = self._trimmed_or_default(name, default)
         if text is None:
-            return default
+            return cast(float, default)
         value = read_double(text)
         if value is None:
             raise self.wrong(name, "a number", text)
         return value
 
-    @overload
-    def get_boolean(self, name: str) -> bool | None: ...
-    @overload
-    def get_boolean(self, name: str, default: bool) -> bool: ...
-
-    def get_boolean(self, name: str, default: bool | None = None) -> bool | None:
+    def get_boolean(self, name: str, default: bool | None = None) -> bool:
         """`true` or `false` in any case; anything else counts as not set, as in Hadoop."""
-        return BOOLEANS.get((self.get_trimmed(name) or "").lower(), default)
+        found = BOOLEANS.get((self.get_trimmed(name) or "").lower(), default)
+        if found is None:
+            shipped = self._shipped_default(name)
+            found = BOOLEANS.get(self.expand(shipped or "").strip().lower())
+        if found is None:
+            raise ConfigError(f"{name} is neither true nor false, and has no default")
+        return found
 
-    @overload
-    def get_size(self, name: str) -> int | None: ...
-    @overload
-    def get_size(self, name: str, default: int) -> int: ...
-
-    def get_size(self, name: str, default: int | None = None) -> int | None:
+    def get_size(self, name: str, default: int | None = None) -> int:
         """Returns a number of bytes with an optional binary prefix, `512m`, `1.5g` (Hadoop's
         getLongBytes, with fractions).
         """
-        text = self.get_trimmed(name)
+        text = self._trimmed_or_default(name, default)
         if not text:
-            return default
+            return cast(int, default)
         value = read_size(text)
         if value is None:
             raise self.wrong(name, "a size such as 512m or 4g", text)
         return value
 
     def get_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
-        """Splits a value at commas. Blanks are kept, empty items left out; `default` if not set."""
-        value = self.get(name)
-        return list(default) if value is None else [item for item in value.split(",") if item]
+        """Splits a value at commas. Blanks are kept, empty items left out."""
+        if default and name not in self:
+            return list(default)
+        return [item for item in self.get_text(name).split(",") if item]
 
     def get_trimmed_strings(self, name: str, default: Sequence[str] = ()) -> list[str]:
-        """Splits a value at commas and line ends, and strips the items; `default` if not set."""
-        value = self.get_trimmed(name)
-        if value is None:
+        """Splits a value at commas and line ends, and strips the items."""
+        if default and name not in self:
             return list(default)
+        value = self.get_text(name).strip(_JAVA_BLANKS)
         items = _COMMA.split(value) if value else []
         while items and not items[-1]:
             items.pop()
         return items
 
-    def get_word(self, name: str, default: str) -> str:
+    def get_word(self, name: str) -> str:
         """Returns the trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for
         one that does not belong.
         """
-        value = self.get_trimmed(name) or default
+        value = self.get_trimmed(name) or self._shipped_default(name) or ""
         if not KINDS[name].fits(value):
             raise self.wrong(name, KINDS[name].expected, value)
         return value
@@ -434,7 +433,9 @@ class Configuration:
         )
         if value is None:
             value = self._system.get(name)
-        return self._values.get(_key(name)) if value is None else value
+        if value is None:
+            value = self._values.get(_key(name))
+        return self._shipped_default(name) or None if value is None else value
 
     def _environment_value(self, name: str) -> str | None:
         match = re.match(r"(.*?)(:?-)(.*)", name, re.DOTALL)
@@ -482,6 +483,13 @@ class Configuration:
             return path.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
         except OSError as exc:
             raise ConfigError(f"{path}: can't be read: {exc.strerror}") from exc
+
+
+@cache
+def _shipped_defaults() -> Mapping[str, str]:
+    """Those of a configuration that was made without any file."""
+    items = read_properties(HOME / "conf" / "nutch-default.xml")
+    return MappingProxyType({_key(item.name): item.value or "" for item in items})
 
 
 def _key(name: str) -> str:

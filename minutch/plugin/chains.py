@@ -146,7 +146,7 @@ class URLNormalizers(_Chain):
             conf, repository.extensions(URLNormalizer.point_id), scope
         )
         self.normalizers = [instance_of(extension, URLNormalizer) for extension in extensions]
-        self.loop_count = conf.get_int("urlnormalizer.loop.count", 1)
+        self.loop_count = conf.get_int("urlnormalizer.loop.count")
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
         """Returns the normal form, None if a normalizer drops the URL. Raises UrlError if it is
@@ -211,7 +211,7 @@ def _normalizer_extensions(
     conf: Configuration, extensions: Sequence[Extension], scope: str
 ) -> list[Extension]:
     """Selects the extensions of a scope: first those in the order property, then the others."""
-    allowed = set((conf.get(f"urlnormalizer.scope.{scope}") or "").split())
+    allowed = set(conf.get_text(f"urlnormalizer.scope.{scope}").split())
     chosen = {
         e.implementation.class_name: e for e in extensions if not allowed or allowed & set(e.names)
     }

@@ -141,7 +141,7 @@ class PluginRepository:
         folders = plugin_folders(conf)
         self.available, self._java = _read_plugins(folders)
         included = self._included()
-        reachable = self.available if conf.get_boolean("plugin.auto-activation", True) else included
+        reachable = self.available if conf.get_boolean("plugin.auto-activation") else included
         self.active = _java_order(_with_requirements(included, reachable))
         self.points = {point for manifest in self.active.values() for point in manifest.points}
         self._extensions: dict[str, list[Extension]] = {}
@@ -281,7 +281,7 @@ def plugin_folders(conf: Configuration) -> list[Path]:
     """
     shipped = conf.home / "plugins"
     found = [shipped]
-    for name in conf.get_trimmed_strings("plugin.folders", ["plugins"]):
+    for name in conf.get_trimmed_strings("plugin.folders"):
         at_home, here = conf.home / name, Path(name)
         if at_home.is_dir():
             found.append(at_home)

@@ -220,7 +220,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 def resolver_class(conf: Configuration) -> type[Resolver] | type[WhatwgResolver]:
     """Returns the way that `parser.html.outlinks.whatwg` chooses."""
-    return WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg", False) else Resolver
+    return WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg") else Resolver
 
 
 def resolved_page(resolver: Resolver | WhatwgResolver, target: str) -> str:

@@ -29,20 +29,20 @@ class RobotsParser(Protocol):
 def robots_parser(conf: Configuration) -> RobotsParser:
     """Returns the parser that http.robots.parser names, for the configured agent names."""
     names = agent_names(conf)
-    choice = conf.get_word("http.robots.parser", "minutch").lower()
+    choice = conf.get_word("http.robots.parser").lower()
     return _PARSERS[choice](names, robots_limit(conf))
 
 
 def robots_limit(conf: Configuration) -> int:
     """http.robots.content.limit: the most bytes of a robots.txt that are fetched and read."""
-    return max(0, conf.get_int("http.robots.content.limit", MAX_BYTES))
+    return max(0, conf.get_int("http.robots.content.limit"))
 
 
 def agent_names(conf: Configuration) -> list[str]:
     """http.agent.name and http.robots.agents in lower case, without `*`; ConfigError if there is no
     name.
     """
-    name = (conf.get("http.agent.name") or "").strip()
+    name = conf.get_text("http.agent.name").strip()
     if not name:
         raise ConfigError(
             "http.agent.name is not set: a crawler has to say who it is",

@@ -228,7 +228,7 @@ class WarcFiles:
 
 def level_of(conf: Configuration) -> int:
     """Reads the level of compression. Raises ConfigError for what is no level of ISA-L's."""
-    level = conf.get_int(LEVEL_PROPERTY, 0)
+    level = conf.get_int(LEVEL_PROPERTY)
     if not 0 <= level <= 3:
         raise conf.wrong(LEVEL_PROPERTY, "0 to 3", str(level))
     return level

@@ -30,7 +30,7 @@ class CrawlerIdentity:
     @classmethod
     def from_conf(cls, conf: Configuration) -> CrawlerIdentity:
         """Reads the configuration."""
-        name, email, host = (conf.get(f"http.agent.{part}") or "" for part in _PARTS)
+        name, email, host = (conf.get_text(f"http.agent.{part}") for part in _PARTS)
         return cls(name, agent_text(conf), email, host)
 
 
@@ -59,7 +59,7 @@ def agent_text(conf: Configuration) -> str:
     name, which has sent nothing (RFC 9110, 10.1.5: a product has one).
     """
     name, version, *rest = (
-        (conf.get(f"http.agent.{part}") or "").strip()
+        conf.get_text(f"http.agent.{part}").strip()
         for part in ("name", "version", "description", "url", "email")
     )
     comment = "; ".join(filter(None, rest))

@@ -50,7 +50,7 @@ def token_from(conf: Configuration, host: str) -> str | None:
     """Returns the token that is asked for; None if authentication is off, which is for loopback
     alone. Raises ConfigError.
     """
-    if not conf.get_boolean(AUTH_PROPERTY, True):
+    if not conf.get_boolean(AUTH_PROPERTY):
         if not is_local(host):
             raise ConfigError(f"{AUTH_PROPERTY}=false is for loopback alone, not for {host}")
         log.warning("anybody who can connect may start and stop jobs (%s=false)", AUTH_PROPERTY)

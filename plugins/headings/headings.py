@@ -27,7 +27,7 @@ class HeadingsParseFilter(HtmlParseFilter):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         self.names = conf.get_strings("headings")
-        self.multivalued = conf.get_boolean("headings.multivalued", False)
+        self.multivalued = conf.get_boolean("headings.multivalued")
 
     def filter(
         self,

@@ -28,7 +28,7 @@ class AnchorIndexingFilter(IndexingFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.deduplicates = conf.get_boolean("anchorIndexingFilter.deduplicate", False)
+        self.deduplicates = conf.get_boolean("anchorIndexingFilter.deduplicate")
 
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None

@@ -39,9 +39,9 @@ class BasicIndexingFilter(IndexingFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.max_title = conf.get_int("indexer.max.title.length", 100)
-        self.max_content = conf.get_int("indexer.max.content.length", -1)
-        self.adds_domain = conf.get_boolean("indexer.add.domain", False)
+        self.max_title = conf.get_int("indexer.max.title.length")
+        self.max_content = conf.get_int("indexer.max.content.length")
+        self.adds_domain = conf.get_boolean("indexer.add.domain")
 
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None

@@ -43,7 +43,7 @@ class GeoIPIndexingFilter(IndexingFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        if not conf.get_boolean("store.ip.address", False):
+        if not conf.get_boolean("store.ip.address"):
             log.warning(
                 "index-geoip is active but addresses are not stored: set store.ip.address to true"
             )
@@ -151,7 +151,7 @@ def _service(conf: Configuration) -> _Source:
     client = _library("geoip2.webservice").Client(
         conf.get_int("index.geoip.insights.userid", 0),
         conf.get("index.geoip.insights.licensekey", ""),
-        host=conf.get("index.geoip.insights.host") or "geoip.maxmind.com",
+        host=conf.get_text("index.geoip.insights.host"),
     )
     return lambda address: insights(client.insights(address))
 

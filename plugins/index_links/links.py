@@ -29,10 +29,10 @@ class LinksIndexingFilter(IndexingFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.hosts_only = conf.get_boolean("index.links.hosts.only", False)
+        self.hosts_only = conf.get_boolean("index.links.hosts.only")
         self.leaves_out_own = {
-            OUTLINKS: conf.get_boolean("index.links.outlinks.host.ignore", False),
-            INLINKS: conf.get_boolean("index.links.inlinks.host.ignore", False),
+            OUTLINKS: conf.get_boolean("index.links.outlinks.host.ignore"),
+            INLINKS: conf.get_boolean("index.links.inlinks.host.ignore"),
         }
 
     def filter(

@@ -52,10 +52,8 @@ class MoreIndexingFilter(IndexingFilter):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         self.mime = MimeUtil(conf)
-        self.splits = conf.get_boolean("moreIndexingFilter.indexMimeTypeParts", True)
-        self.mapping = (
-            _mapping(conf) if conf.get_boolean("moreIndexingFilter.mapMimeTypes", False) else {}
-        )
+        self.splits = conf.get_boolean("moreIndexingFilter.indexMimeTypeParts")
+        self.mapping = _mapping(conf) if conf.get_boolean("moreIndexingFilter.mapMimeTypes") else {}
         self.mapped_field = conf.get("moreIndexingFilter.mapMimeTypes.field") or None
         self.styles = [DateStyle(HTTP), *_styles(conf)]
         self._time = lru_cache(maxsize=4096)(self._parse_time)

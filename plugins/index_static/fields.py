@@ -32,9 +32,9 @@ class StaticFieldIndexer(IndexingFilter):
         super().__init__(conf, parameters)
         self.fields = _fields(
             conf.get("index.static", ""),
-            conf.get("index.static.fieldsep") or ",",
-            conf.get("index.static.keysep") or ":",
-            conf.get("index.static.valuesep") or " ",
+            conf.get_text("index.static.fieldsep"),
+            conf.get_text("index.static.keysep"),
+            conf.get_text("index.static.valuesep"),
         )
 
     def filter(

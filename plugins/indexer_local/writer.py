@@ -83,7 +83,7 @@ class LocalIndexWriter(IndexWriter):
                 raise IndexWriterError(f"{self.path} is no index: {leftovers[0]} is in it")
         try:
             self._held.enter_context(store.lock())
-            if store.exists() and not self.conf.get_boolean(REBUILD_PROPERTY, False):
+            if store.exists() and not self.conf.get_boolean(REBUILD_PROPERTY):
                 self._folder, self._is_ours = store.current, store.require()
             else:
                 self._folder = self._held.enter_context(store.replacement(keep_old=False))

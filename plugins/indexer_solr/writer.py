@@ -86,7 +86,7 @@ class SolrIndexWriter(IndexWriter):
         self.timeout = parameters.get_float("timeout", TIMEOUT_SECONDS)
         self.verifies = parameters.get_boolean("tls.certificates.check", True)
         self._trusted = store_of(parameters, "trust.store")
-        self._params = _pairs(self.conf.get(PARAMS_PROPERTY) or "")
+        self._params = _pairs(self.conf.get_text(PARAMS_PROPERTY))
         self._servers: list[SearchServer] = []
 
     # -- documents ---------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ class HTMLLanguageParser(HtmlParseFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self._length = conf.get_int("lang.analyze.max.length", -1)
-        self._only_certain = conf.get_boolean("lang.identification.only.certain", False)
+        self._length = conf.get_int("lang.analyze.max.length")
+        self._only_certain = conf.get_boolean("lang.identification.only.certain")
         ways: dict[str, Callable[[Parse, LexborHTMLParser], str | None]] = {
             "detect": self._detect,
             "identify": self._identify,

@@ -56,7 +56,7 @@ class Elements:
         attributes = link_attributes(conf)
         separators = frozenset(conf.get_trimmed_strings("parser.html.line.separators"))
         names = {"base", "body", "meta", "title", *SILENT, *attributes}
-        element_key = conf.get("parser.html.outlinks.htmlnode_metadata_name") or ""
+        element_key = conf.get_text("parser.html.outlinks.htmlnode_metadata_name")
         return cls(attributes, separators, frozenset(names | separators), element_key)
 
 
@@ -65,7 +65,7 @@ def link_attributes(conf: Configuration) -> dict[str, str]:
     parser.html.outlinks.ignore_tags.
     """
     attributes = dict(LINK_ATTRIBUTES)
-    use_action = conf.get_boolean("parser.html.form.use_action", True)
+    use_action = conf.get_boolean("parser.html.form.use_action")
     forced = use_action and conf.get("parser.html.form.use_action") is not None
     if not use_action:
         del attributes["form"]

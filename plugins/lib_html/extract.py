@@ -43,7 +43,7 @@ class Extractor:
     def __init__(self, conf: Configuration) -> None:
         self.elements = Elements.of(conf)
         self._limits = Limits(conf)
-        self._inert = not conf.get_boolean("parser.html.templates", True)
+        self._inert = not conf.get_boolean("parser.html.templates")
 
     @cached_property
     def _reader(self) -> TreeReader | None:

@@ -92,10 +92,10 @@ class Limits:
     """The limits of a configuration, and room to measure one page at a time."""
 
     def __init__(self, conf: Configuration) -> None:
-        depth = conf.get_int("parser.html.max.depth", DEPTH)
+        depth = conf.get_int("parser.html.max.depth")
         self._is_on = depth > 0
         self._depth = min(max(1, depth), _DEEPEST)
-        self._attributes = max(1, conf.get_int("parser.html.max.attributes", ATTRIBUTES))
+        self._attributes = max(1, conf.get_int("parser.html.max.attributes"))
         self._names = _table_of_names()
         self._stack = np.zeros((self._depth + 2, kernels.STACK_ROW), np.int64)
         self._formats = np.zeros((self._depth + 2, kernels.FORMAT_ROW), np.int64)

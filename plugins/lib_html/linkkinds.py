@@ -79,7 +79,7 @@ def kinds_of(conf: Configuration) -> frozenset[str]:
     """Returns the kinds that a configuration asks for. Raises ConfigError for one that does not
     exist.
     """
-    kinds = set(KINDS - {"text"}) if conf.get_boolean(BROWSER_PROPERTY, False) else set()
+    kinds = set(KINDS - {"text"}) if conf.get_boolean(BROWSER_PROPERTY) else set()
     for name in conf.get_trimmed_strings(KINDS_PROPERTY):
         kind = name.removeprefix("-")
         if kind not in KINDS:

@@ -25,7 +25,6 @@ from minutch.records.links import Outlink
 from minutch.records.links.absolute import resolve_all
 from minutch.records.links.outlinkrun import as_run, joined
 from minutch.records.metadata import (
-    CACHING_FORBIDDEN_CONTENT,
     CACHING_FORBIDDEN_KEY,
     CHAR_ENCODING_FOR_CONVERSION_KEY,
     CONTENT_TYPE_KEY,
@@ -53,9 +52,7 @@ class HtmlPages:
         self._charsets = CharsetDetector(conf)
         self._extractor = Extractor(conf)
         self._more_links = BrowserLinks(conf, self._extractor.elements)
-        self._caching_policy = conf.get(
-            "parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT
-        )
+        self._caching_policy = conf.get_text("parser.caching.forbidden.policy")
         self._agents = agents_of(conf)
         self._resolver = resolver_class(conf)
 

@@ -146,7 +146,7 @@ class Credentials:
         """Returns the file that http.auth.file names, if it is there, and http.auth.basic.*. Raises
         ConfigError.
         """
-        path = conf.resource(conf.get("http.auth.file", "httpclient-auth.xml"))
+        path = conf.resource(conf.get_text("http.auth.file"))
         scopes, forms = ([], []) if path is None else read_credentials(path)
         scopes += _scopes_of_realms(conf)
         for scope in scopes:

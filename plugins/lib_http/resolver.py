@@ -70,20 +70,20 @@ class ResolverSettings:
     @classmethod
     def from_conf(cls, conf: Configuration) -> ResolverSettings:
         """Reads the properties. Without pycares, the system's resolver is used."""
-        resolver = conf.get_word("http.dns.resolver", "cares").lower()
+        resolver = conf.get_word("http.dns.resolver").lower()
         if resolver == "cares" and find_spec("pycares") is None:
             log.warning("http.dns.resolver: pycares is not installed, the system is asked")
             resolver = "system"
-        longest = conf.get_int("http.dns.cache.seconds", 3600)
+        longest = conf.get_int("http.dns.cache.seconds")
         return cls(
             resolver,
             tuple(conf.get_trimmed_strings("http.dns.servers")),
             Lifetimes(
-                min(conf.get_int("http.dns.cache.min.seconds", 30), longest),
+                min(conf.get_int("http.dns.cache.min.seconds"), longest),
                 longest,
-                conf.get_int("http.dns.negative.seconds", 30),
+                conf.get_int("http.dns.negative.seconds"),
             ),
-            min(max(conf.get_int("http.timeout", 10_000) / 2000, 0.5), 5.0),
+            min(max(conf.get_int("http.timeout") / 2000, 0.5), 5.0),
         )
 
 

@@ -138,14 +138,14 @@ class RobotsSettings:
         """Reads the properties."""
         hosts = conf.get_strings("http.robot.rules.allowlist")
         return cls(
-            max_redirects=conf.get_int("http.robots.redirect.max", 5),
-            allow_forbidden=conf.get_boolean("http.robots.403.allow", True),
-            defer=conf.get_boolean("http.robots.503.defer.visits", True),
-            allow_unreachable=conf.get_boolean("http.robots.unreachable.allow", False),
+            max_redirects=conf.get_int("http.robots.redirect.max"),
+            allow_forbidden=conf.get_boolean("http.robots.403.allow"),
+            defer=conf.get_boolean("http.robots.503.defer.visits"),
+            allow_unreachable=conf.get_boolean("http.robots.unreachable.allow"),
             limit=robots_limit(conf),
             allow_list=tuple(host for host in hosts if host),
-            life=conf.get_int("http.robots.cache.seconds", 86_400),
-            memory=conf.get_size("http.robots.cache.memory", BUDGET),
+            life=conf.get_int("http.robots.cache.seconds"),
+            memory=conf.get_size("http.robots.cache.memory"),
         )
 
 

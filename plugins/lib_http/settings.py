@@ -73,7 +73,7 @@ class ProxySettings:
         host = conf.get("http.proxy.host")
         if not host:
             return cls()
-        kind = conf.get_word("http.proxy.type", "HTTP").upper()
+        kind = conf.get_word("http.proxy.type").upper()
         user = conf.get("http.proxy.username")
         login = ""
         if user:
@@ -144,37 +144,37 @@ class HttpSettings:
     @classmethod
     def from_conf(cls, conf: Configuration) -> HttpSettings:
         """Reads the properties (HttpBase.setConf)."""
-        seconds = conf.get_int("http.time.limit", -1)
-        timeout = conf.get_int("http.timeout", 10_000)
+        seconds = conf.get_int("http.time.limit")
+        timeout = conf.get_int("http.timeout")
         if 0 <= seconds * 1000 < timeout:
             log.warning(
                 "http.time.limit=%d s ends a page before http.timeout=%d ms ends a read",
                 seconds,
                 timeout,
             )
-        version = "1.1" if conf.get_boolean("http.useHttp11", True) else "1.0"
-        send_cookies = conf.get_boolean("http.enable.cookie.header", True)
+        version = "1.1" if conf.get_boolean("http.useHttp11") else "1.0"
+        send_cookies = conf.get_boolean("http.enable.cookie.header")
         return cls(
             user_agents=_user_agents(conf),
-            accept=conf.get("http.accept", "").strip(),
-            accept_language=conf.get("http.accept.language", "").strip(),
-            accept_charset=conf.get("http.accept.charset", "").strip(),
-            accept_encoding=conf.get("http.accept.encoding", "x-gzip, gzip, deflate").strip(),
+            accept=conf.get_text("http.accept").strip(),
+            accept_language=conf.get_text("http.accept.language").strip(),
+            accept_charset=conf.get_text("http.accept.charset").strip(),
+            accept_encoding=conf.get_text("http.accept.encoding").strip(),
             timeout=timeout,
-            content_limit=conf.get_int("http.content.limit", 1_048_576),
+            content_limit=conf.get_int("http.content.limit"),
             time_limit=(LONGEST_PAGE if seconds < 0 else seconds) * 1000,
-            partial_as_truncated=conf.get_boolean("http.partial.truncated", False),
-            http_version="2" if conf.get_boolean("http.useHttp2", False) else version,
-            head=conf.get_boolean("http.head", False),
+            partial_as_truncated=conf.get_boolean("http.partial.truncated"),
+            http_version="2" if conf.get_boolean("http.useHttp2") else version,
+            head=conf.get_boolean("http.head"),
             page_codes=_page_codes(conf),
-            check_certificates=conf.get_boolean("http.tls.certificates.check", True),
-            store_response_time=conf.get_boolean("http.store.responsetime", True),
-            store_address=conf.get_boolean("store.ip.address", False),
-            store_request=conf.get_boolean("store.http.request", False),
-            store_headers=conf.get_boolean("store.http.headers", False),
-            store_versions=conf.get_boolean("store.protocol.versions", False),
-            store_etag=conf.get_boolean("http.store.etag", True),
-            if_modified_since=conf.get_boolean("http.enable.if.modified.since.header", True),
+            check_certificates=conf.get_boolean("http.tls.certificates.check"),
+            store_response_time=conf.get_boolean("http.store.responsetime"),
+            store_address=conf.get_boolean("store.ip.address"),
+            store_request=conf.get_boolean("store.http.request"),
+            store_headers=conf.get_boolean("store.http.headers"),
+            store_versions=conf.get_boolean("store.protocol.versions"),
+            store_etag=conf.get_boolean("http.store.etag"),
+            if_modified_since=conf.get_boolean("http.enable.if.modified.since.header"),
             send_cookies=send_cookies,
             cookies=_host_cookies(conf) if send_cookies else {},
             proxy=ProxySettings.from_conf(conf),
@@ -259,9 +259,9 @@ def _user_agents(conf: Configuration) -> list[str]:
             for part in ("name", "version", "description", "url", "email")
         )
     )
-    if not conf.get_boolean("http.agent.rotate", False):
+    if not conf.get_boolean("http.agent.rotate"):
         return [own]
-    name = conf.get("http.agent.rotate.file", "agents.txt")
+    name = conf.get_text("http.agent.rotate.file")
     try:
         agents = [line.strip() for line in conf.read_resource(name).splitlines() if line.strip()]
     except ConfigError as exc:
@@ -276,7 +276,7 @@ def _host_cookies(conf: Configuration) -> dict[str, str]:
     """http.agent.host.cookie.file: `host <tab> cookie` lines; a `#` anywhere makes a line a
     comment.
     """
-    name = conf.get("http.agent.host.cookie.file", "cookies.txt")
+    name = conf.get_text("http.agent.host.cookie.file")
     if conf.resource(name) is None:
         return {}
     cookies = {}

@@ -51,41 +51,37 @@ class BrowserSettings:
         """Reads the settings of the Selenium plugins, or of protocol-htmlunit."""
         driver = "chrome" if html_unit else _one_of(conf, "selenium.driver", "chrome", DRIVERS)
         not_loaded: frozenset[str] = frozenset()
-        if html_unit or conf.get("selenium.firefox.load.image", "1").strip() != _LOADED:
+        if html_unit or conf.get_text("selenium.firefox.load.image").strip() != _LOADED:
             not_loaded |= _PICTURES
-        if (
-            not conf.get_boolean("htmlunit.enable.css", False)
-            if html_unit
-            else _without_styles(conf)
-        ):
+        if not conf.get_boolean("htmlunit.enable.css") if html_unit else _without_styles(conf):
             not_loaded |= _STYLES
         folder = conf.get("screenshot.location", "").strip()
-        limit = conf.get_int("http.time.limit", -1)
+        limit = conf.get_int("http.time.limit")
         return cls(
             driver=driver,
             hub=_hub(conf) if driver == "remote" else "",
             binary=conf.get("selenium.grid.binary", "").strip(),
             headless=html_unit
-            or conf.get_boolean("selenium.enable.headless", False)
+            or conf.get_boolean("selenium.enable.headless")
             or not _has_screen(conf),
-            load_delay=max(conf.get_long("page.load.delay", 3), 0),
-            start_time=max(conf.get_int("selenium.firefox.binary.timeout", 45), 1),
-            script_time=max(conf.get_long("htmlunit.javascript.timeout", 3500), 100) / 1000,
+            load_delay=max(conf.get_long("page.load.delay"), 0),
+            start_time=max(conf.get_int("selenium.firefox.binary.timeout"), 1),
+            script_time=max(conf.get_long("htmlunit.javascript.timeout"), 100) / 1000,
             page_time=300 if limit < 0 else limit,
-            scripts=not html_unit or conf.get_boolean("htmlunit.enable.javascript", True),
+            scripts=not html_unit or conf.get_boolean("htmlunit.enable.javascript"),
             not_loaded=not_loaded,
-            screenshots=conf.get_boolean("take.screenshot", False),
+            screenshots=conf.get_boolean("take.screenshot"),
             screenshot_folder=Path(folder) if folder else None,
             handler_delay=max(conf.get_long("libselenium.page.load.delay", 3), 0),
-            requests_max=max(conf.get_int("minutch.browser.requests.max", 200), 0),
-            bytes_max=max(conf.get_size("minutch.browser.bytes.max", 1 << 25), 0),
-            memory_max=conf.get_size("minutch.browser.memory.max", 2048 << 20),
-            pages=max(conf.get_int("minutch.browser.pages", 4), 1),
+            requests_max=max(conf.get_int("minutch.browser.requests.max"), 0),
+            bytes_max=max(conf.get_size("minutch.browser.bytes.max"), 0),
+            memory_max=conf.get_size("minutch.browser.memory.max"),
+            pages=max(conf.get_int("minutch.browser.pages"), 1),
         )
 
 
 def _without_styles(conf: Configuration) -> bool:
-    return conf.get("selenium.firefox.load.stylesheet", "1").strip() != _LOADED
+    return conf.get_text("selenium.firefox.load.stylesheet").strip() != _LOADED
 
 
 def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ...]) -> str:
@@ -106,17 +102,17 @@ def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ..
 def _hub(conf: Configuration) -> str:
     """Returns the grid's URL (HttpWebClient.getDriverForPage)."""
     _one_of(conf, "selenium.grid.driver", "chrome", GRID_DRIVERS)
-    scheme = conf.get("selenium.hub.protocol", "http").strip().lower()
+    scheme = conf.get_text("selenium.hub.protocol").strip().lower()
     if scheme not in ("http", "https"):
         raise ConfigError(
             f"selenium.hub.protocol ({conf.source('selenium.hub.protocol')}): expected http or"
             f" https, found {scheme!r}"
         )
     host, port = (
-        conf.get("selenium.hub.host", "localhost").strip(),
-        conf.get_int("selenium.hub.port", 4444),
+        conf.get_text("selenium.hub.host").strip(),
+        conf.get_int("selenium.hub.port"),
     )
-    path = conf.get("selenium.hub.path", "/wd/hub").strip().strip("/")
+    path = conf.get_text("selenium.hub.path").strip().strip("/")
     return f"{scheme}://{host}:{port}/{path}".rstrip("/")
 
 

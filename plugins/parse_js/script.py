@@ -101,7 +101,7 @@ def _is_joined(match: re.Match[str]) -> bool:
 
 
 def _only_urls(conf: Configuration) -> bool:
-    return conf.get_word("parse.js.strings", "all") == "urls"
+    return conf.get_word("parse.js.strings") == "urls"
 
 
 class JSParser(Parser):

@@ -26,7 +26,7 @@ class MetaTagsParser(HtmlParseFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.names = {name.lower() for name in conf.get_strings("metatags.names", ["*"])}
+        self.names = {name.lower() for name in conf.get_strings("metatags.names")}
 
     def filter(
         self,

@@ -60,9 +60,7 @@ class MainText:
             raise ConfigError(
                 f"tika.extractor.boilerpipe.algorithm: expected one of {known}, found {algorithm!r}"
             )
-        types = conf.get_trimmed_strings(
-            "tika.extractor.boilerpipe.mime.types", ["text/html", "application/xhtml+xml"]
-        )
+        types = conf.get_trimmed_strings("tika.extractor.boilerpipe.mime.types")
         return cls(algorithm, frozenset(types if extractor == "boilerpipe" else ()))
 
     def of(self, media_type: str) -> Callable[[bytes, ParsedMarkup], str] | None:

@@ -103,7 +103,7 @@ class TikaParser(Parser):
         self._kinds = kinds_of(conf)
         self._charsets = CharsetDetector(conf)
         self._main_text = MainText.from_conf(conf)
-        self._with_embedded = conf.get_boolean("tika.parse.embedded", True)
+        self._with_embedded = conf.get_boolean("tika.parse.embedded")
 
     def get_parse(self, content: Content) -> ParseResult:
         """Returns one document under the content's URL."""

@@ -64,9 +64,9 @@ class File(Protocol):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.limit = conf.get_int("file.content.limit", 1_048_576)
-        self.crawl_parent = conf.get_boolean("file.crawl.parent", True)
-        self.redirects = conf.get_boolean("file.crawl.redirect_noncanonical", True)
+        self.limit = conf.get_int("file.content.limit")
+        self.crawl_parent = conf.get_boolean("file.crawl.parent")
+        self.redirects = conf.get_boolean("file.crawl.redirect_noncanonical")
 
     async def get_protocol_output(self, url: str, datum: CrawlDatum) -> ProtocolOutput:
         """Reads a file or directory (File.getProtocolOutput)."""

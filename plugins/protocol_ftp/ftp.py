@@ -92,14 +92,14 @@ class Ftp(Protocol):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.user = conf.get("ftp.username", "anonymous")
-        self.password = conf.get("ftp.password", "anonymous@example.com")
-        self.limit = conf.get_int("ftp.content.limit", 1_048_576)
-        self.timeout = max(conf.get_int("ftp.timeout", 60_000), 1) / 1000
-        self.keeps = conf.get_boolean("ftp.keep.connection", False)
-        self.life = min(self.timeout, conf.get_int("ftp.server.timeout", 100_000) / 1000)
-        self.follows = conf.get_boolean("ftp.follow.talk", False)
-        self.store_address = conf.get_boolean("store.ip.address", False)
+        self.user = conf.get_text("ftp.username")
+        self.password = conf.get_text("ftp.password")
+        self.limit = conf.get_int("ftp.content.limit")
+        self.timeout = max(conf.get_int("ftp.timeout"), 1) / 1000
+        self.keeps = conf.get_boolean("ftp.keep.connection")
+        self.life = min(self.timeout, conf.get_int("ftp.server.timeout") / 1000)
+        self.follows = conf.get_boolean("ftp.follow.talk")
+        self.store_address = conf.get_boolean("store.ip.address")
         self.rules = AddressRules.from_conf(conf)
         self.names = make_resolver(ResolverSettings.from_conf(conf))
         self.robots = RobotsStore.from_conf(conf, self._fetch)

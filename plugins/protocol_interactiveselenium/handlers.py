@@ -80,7 +80,7 @@ def load(conf: Configuration) -> list[Handler]:
     """Returns the handlers that the configuration names. Raises ConfigError for one that is not
     there.
     """
-    names = conf.get_trimmed_strings(PROPERTY, ["DefaultHandler"])
+    names = conf.get_trimmed_strings(PROPERTY)
     return [_make(conf, name) for name in names if name]
 
 

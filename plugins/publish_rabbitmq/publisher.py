@@ -54,11 +54,9 @@ class RabbitMQPublisher(NutchPublisher):
         super().__init__(conf, parameters)
         values = {
             "exchange_name": conf.get_trimmed("rabbitmq.publisher.exchange.name") or "",
-            "exchange_options": conf.get(
-                "rabbitmq.publisher.exchange.options", "type=direct,durable=true"
-            ),
+            "exchange_options": conf.get_text("rabbitmq.publisher.exchange.options"),
             "queue_name": conf.get_trimmed("rabbitmq.publisher.queue.name") or "nutch.events.queue",
-            "queue_options": conf.get("rabbitmq.publisher.queue.options", ""),
+            "queue_options": conf.get_text("rabbitmq.publisher.queue.options"),
             "routingkey": conf.get_trimmed("rabbitmq.publisher.routingkey") or "",
             "binding_arguments": conf.get("rabbitmq.publisher.binding.arguments", ""),
         }
@@ -68,7 +66,7 @@ class RabbitMQPublisher(NutchPublisher):
         self.headers = read_values(
             "rabbitmq.publisher.headers.static", conf.get(PREFIX + "headers.static", "")
         )
-        binds = conf.get_boolean("rabbitmq.publisher.binding", False)
+        binds = conf.get_boolean("rabbitmq.publisher.binding")
         uri = (
             conf.get_trimmed("rabbitmq.publisher.server.uri")
             or "amqp://guest:guest@localhost:5672/"

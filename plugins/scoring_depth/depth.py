@@ -39,7 +39,7 @@ class DepthScoring(ScoringFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        configured = conf.get_int("scoring.depth.max", DEFAULT_MAX_DEPTH)
+        configured = conf.get_int("scoring.depth.max")
         self.max_depth = configured if configured > 0 else DEFAULT_MAX_DEPTH
         self.override: re.Pattern[str] | None = None
         self.max_depth_override = conf.get_int("scoring.depth.max.override", 10)

@@ -38,10 +38,10 @@ class OpicScoring(ScoringFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.power = conf.get_float("indexer.score.power", 0.5)
-        self.internal_factor = conf.get_float("db.score.link.internal", 1.0)
-        self.external_factor = conf.get_float("db.score.link.external", 1.0)
-        self.count_filtered = conf.get_boolean("db.score.count.filtered", False)
+        self.power = conf.get_float("indexer.score.power")
+        self.internal_factor = conf.get_float("db.score.link.internal")
+        self.external_factor = conf.get_float("db.score.link.external")
+        self.count_filtered = conf.get_boolean("db.score.count.filtered")
 
     # -- one record --------------------------------------------------------------------------------
 

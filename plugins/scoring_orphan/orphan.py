@@ -39,8 +39,8 @@ class OrphanScoringFilter(ScoringFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.gone_after = conf.get_int("scoring.orphan.mark.gone.after", GONE_AFTER)
-        self.orphan_after = conf.get_int("scoring.orphan.mark.orphan.after", ORPHAN_AFTER)
+        self.gone_after = conf.get_int("scoring.orphan.mark.gone.after")
+        self.orphan_after = conf.get_int("scoring.orphan.mark.orphan.after")
         if self.gone_after > self.orphan_after:
             log.warning(
                 "scoring.orphan.mark.gone.after (%d s) is longer than"

@@ -128,7 +128,7 @@ def _sizes(conf: Configuration) -> tuple[int, int]:
     """Reads scoring.similarity.ngrams: shortest and longest run of words, or one number for both.
     Raises ConfigError.
     """
-    values = conf.get_trimmed_strings("scoring.similarity.ngrams", ["1", "1"])
+    values = conf.get_trimmed_strings("scoring.similarity.ngrams")
     numbers = [int(text) if text.isdecimal() and len(text) < 3 else 0 for text in values]
     if not 1 <= len(numbers) <= 2 or not all(1 <= number <= _MOST_WORDS for number in numbers):
         expected = f"one or two numbers from 1 to {_MOST_WORDS}, as 1,1"

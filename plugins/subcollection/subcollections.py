@@ -74,9 +74,9 @@ class SubcollectionIndexingFilter(IndexingFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.field = conf.get("subcollection.default.fieldname") or "subcollection"
+        self.field = conf.get_text("subcollection.default.fieldname")
         self.source = conf.get("subcollection.metadata.source") or "subcollection"
-        self.ignores_case = conf.get_boolean("subcollection.case.insensitive", False)
+        self.ignores_case = conf.get_boolean("subcollection.case.insensitive")
         self.parts = _read(conf, self.ignores_case)
 
     def filter(

@@ -54,9 +54,9 @@ class FastURLFilter(URLFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.max_length = conf.get_int("urlfilter.fast.url.max.length", -1)
-        self.max_path = conf.get_int("urlfilter.fast.url.path.max.length", -1)
-        self.max_query = conf.get_int("urlfilter.fast.url.query.max.length", -1)
+        self.max_length = conf.get_int("urlfilter.fast.url.max.length")
+        self.max_path = conf.get_int("urlfilter.fast.url.path.max.length")
+        self.max_query = conf.get_int("urlfilter.fast.url.query.max.length")
         self.hosts: dict[str, list[HostRule]] = {}
         self.domains: dict[str, list[HostRule]] = {}
         self.timeouts = 0

@@ -21,7 +21,7 @@ class ExemptionUrlFilter(RuleFilter, URLExemptionFilter):
         return self.conf.read_resource(name)
 
     def compile(self, pattern: str) -> JavaRegex:
-        return JavaRegex(pattern, self.conf.get_float("urlfilter.regex.seconds", 1.0))
+        return JavaRegex(pattern, self.conf.get_float("urlfilter.regex.seconds"))
 
     def filter(self, from_url: str, to_url: str) -> bool:
         return self.verdict(to_url)

@@ -37,7 +37,7 @@ class RegexURLFilter(RuleFilter, URLFilter):
     def compile(self, pattern: str) -> JavaRegex | SegmentLoop:
         if pattern in PATTERNS:
             return SegmentLoop(pattern)
-        return JavaRegex(pattern, self.conf.get_float("urlfilter.regex.seconds", 1.0))
+        return JavaRegex(pattern, self.conf.get_float("urlfilter.regex.seconds"))
 
     def filter(self, url: str) -> str | None:
         return url if self.verdict(url) else None

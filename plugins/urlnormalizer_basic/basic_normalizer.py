@@ -66,11 +66,11 @@ class BasicURLNormalizer(URLNormalizer):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        direction = (conf.get("urlnormalizer.basic.host.idn") or "").lower()
+        direction = conf.get_text("urlnormalizer.basic.host.idn").lower()
         self.to_ascii = direction == "toascii"
         self.to_unicode = direction == "tounicode"
-        self.idna2008 = conf.get_boolean("urlnormalizer.basic.host.idna2008", False)
-        self.trim_dot = conf.get_boolean("urlnormalizer.basic.host.trim-trailing-dot", False)
+        self.idna2008 = conf.get_boolean("urlnormalizer.basic.host.idna2008")
+        self.trim_dot = conf.get_boolean("urlnormalizer.basic.host.trim-trailing-dot")
 
     def normalize(self, url: str, scope: str) -> str | None:
         plain = url.partition("#")[0]

@@ -81,7 +81,7 @@ class RegexURLNormalizer(URLNormalizer):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        self.seconds = conf.get_float("urlnormalizer.regex.seconds", 1.0)
+        self.seconds = conf.get_float("urlnormalizer.regex.seconds")
         self.default = self._default()
         self.timeouts = 0
         self._scoped: dict[str, ScopeRules] = {}
@@ -90,7 +90,7 @@ class RegexURLNormalizer(URLNormalizer):
         inline = self.conf.get("urlnormalizer.regex.rules")
         if inline is not None:
             return self._read(inline, "urlnormalizer.regex.rules")
-        return self._read_file(self.conf.get("urlnormalizer.regex.file", "")) or ScopeRules([])
+        return self._read_file(self.conf.get_text("urlnormalizer.regex.file")) or ScopeRules([])
 
     def rules(self, scope: str) -> ScopeRules:
         """Returns the rules of a scope: its own, else the default ones."""

@@ -163,7 +163,11 @@ def test_no_float(text: str) -> None:
     ("text", "value"), [(" TRUE ", True), ("False", False), ("yes", None), ("", None), ("1", None)]
 )
 def test_boolean(text: str, value: bool | None) -> None:
-    assert conf_of(n=text).get_boolean("n") is value
+    if value is None:
+        with pytest.raises(ConfigError, match="n is neither true nor false, and has no default"):
+            conf_of(n=text).get_boolean("n")
+    else:
+        assert conf_of(n=text).get_boolean("n") is value
     assert conf_of(n=text).get_boolean("n", True) is (value is not False)
 
 
@@ -193,29 +197,32 @@ def test_lists() -> None:
     assert conf.get_strings("none", ["d"]) == conf.get_trimmed_strings("none", ["d"]) == ["d"]
 
 
-def test_defaults() -> None:
+@pytest.mark.parametrize("kind", ["int", "long", "float", "double", "boolean", "size"])
+def test_neither_a_value_nor_a_default(kind: str) -> None:
+    with pytest.raises(ConfigError, match=r"^n (is not set|is neither true nor false), and has no"):
+        getattr(Configuration(), f"get_{kind}")("n")
+
+
+def test_defaults_of_who_asks() -> None:
     conf = Configuration()
-    assert (
-        conf.get("n")
-        is conf.get_int("n")
-        is conf.get_float("n")
-        is conf.get_boolean("n")
-        is conf.get_size("n")
-        is None
-    )
-    assert (
-        conf.get("n", "d"),
-        conf.get_int("n", 1),
-        conf.get_long("n", 2),
-        conf.get_boolean("n", True),
-    ) == (
-        "d",
-        1,
-        2,
-        True,
-    )
+    assert conf.get("n", "d") == "d"
+    assert (conf.get_int("n", 1), conf.get_long("n", 2), conf.get_size("n", 3)) == (1, 2, 3)
+    assert conf.get_boolean("n", True)
     assert conf.get_float("n", 0.1) == 0.10000000149011612
-    assert conf.get_trimmed("n") is None
+    assert conf.get("n") is conf.get_trimmed("n") is None
+    assert conf.get_text("n") == ""
+
+
+def test_shipped_defaults() -> None:
+    """Also where nothing was loaded, where a value is no value, and through variables."""
+    for conf in (Configuration(), Configuration.load([])):
+        assert conf.get_int("http.content.limit") == 1 << 20
+        assert conf.get_float("fetcher.min.crawl.delay") == 5
+        assert conf.get_word("fetcher.queue.mode") == "byHost"
+        assert conf.get_text("http.agent.rotate.file") == "agents.txt"
+        assert conf.get_trimmed_strings("plugin.folders") == ["plugins"]
+        assert conf.with_values({"indexer.delete": "maybe"}).get_boolean("indexer.delete") is False
+    assert conf_of(**{"fetcher.server.delay": "3"}).get_float("fetcher.min.crawl.delay") == 3
 
 
 def test_a_loop_is_an_error() -> None:

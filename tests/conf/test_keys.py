@@ -4,9 +4,13 @@ no source.
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
+from collections import defaultdict
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -43,10 +47,14 @@ def sources() -> str:
     """All Python of minutch and its plugins, without the lists of inert properties and of kinds of
     values.
     """
-    files = [*(PROJECT / "minutch").rglob("*.py"), *(PROJECT / "plugins").rglob("*.py")]
     return "\n".join(
-        path.read_text(encoding="utf-8") for path in sorted(files) if path.name not in LISTS
+        path.read_text(encoding="utf-8") for path in source_files() if path.name not in LISTS
     )
+
+
+def source_files() -> list[Path]:
+    """The modules of minutch and its plugins."""
+    return sorted(path for top in ("minutch", "plugins") for path in (PROJECT / top).rglob("*.py"))
 
 
 @cache
@@ -90,6 +98,36 @@ def test_properties_read_in_the_sources_are_in_the_file() -> None:
     known = set(_WORD.findall(DEFAULTS.read_text(encoding="utf-8")))
     missing = set(_READ.findall(sources())) - known
     assert missing == set(), "properties that conf/nutch-default.xml does not describe"
+
+
+def test_a_default_stands_once() -> None:
+    """Who reads a property that has a default in the file gives none of his own; nobody gives two
+    to one that has none there.
+    """
+    defaults, given = declared(), defaultdict[str, set[str]](set)
+    for path in source_files():
+        text = path.read_text(encoding="utf-8")
+        for call in ast.walk(ast.parse(text)):
+            match call:
+                case ast.Call(func=ast.Attribute(value=owner, attr=getter), args=[name, default]):
+                    whose = ast.unparse(owner)
+                    if getter.startswith("get") and whose.endswith("conf"):
+                        key = _evaluated(name, path)
+                        given[key].add(_evaluated(default, path))
+    of_no_plugins = {"plugin.includes"}  # a configuration without any file has none
+    assert len(given) > 20
+    assert {name for name in given if defaults.get(name)} == of_no_plugins
+    assert {name: values for name, values in given.items() if "." in name and len(values) > 1} == {}
+
+
+def _evaluated(expression: ast.expr, path: Path) -> str:
+    """A constant of a module, whoever has defined it; else the expression as it is."""
+    names = ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__")
+    text = ast.unparse(expression)
+    try:
+        return str(eval(text, dict(vars(import_module(names)))))
+    except (NameError, AttributeError):
+        return text
 
 
 def test_inert_properties_are_those_that_no_source_names() -> None:

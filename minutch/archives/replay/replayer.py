@@ -103,7 +103,7 @@ class ReplaySettings:
             normalizers,
             filters,
             RedirectRules(RedirectSettings.from_conf(conf), normalizers.normalize, filters.filter),
-            conf.get_int("db.fetch.interval.default", 2_592_000),
+            conf.get_int("db.fetch.interval.default"),
             _MOST if limit < 0 else min(_MOST, limit + _HEAD_ROOM),
         )
 

@@ -136,8 +136,8 @@ class Crawler:
             options,
             Path(named) if named else None,
             one_pass=not conf.is_set("fetcher.parse"),
-            least=conf.get_int(LEAST_PROPERTY, 0) if options.forever else 0,
-            late=conf.get_double(LATE_PROPERTY, 0.0),
+            least=conf.get_int(LEAST_PROPERTY) if options.forever else 0,
+            late=conf.get_double(LATE_PROPERTY),
             is_stopping=lambda: self.is_stopping,
         )
 

@@ -35,7 +35,7 @@ def crawl(
     crawl of the folder goes on from there.
     """
     overlaps = False
-    if context.conf.get_boolean(PROPERTY, True):
+    if context.conf.get_boolean(PROPERTY):
         obstacle = _obstacle(crawl_dir, context)
         overlaps = obstacle is None
         if obstacle is not None:

@@ -122,7 +122,7 @@ class Outside:
         yet (crawl.sitemaps); all of them `anew`. Raises FormatError.
         """
         db = CrawlDb(self.directory / "crawldb")
-        wished = self.context.conf.get_boolean(HOSTS_PROPERTY, False)
+        wished = self.context.conf.get_boolean(HOSTS_PROPERTY)
         if not wished or not is_local(self.directory) or not db.exists():
             return []
         now = self._crawldb_now()
@@ -152,10 +152,10 @@ class Outside:
 
     @property
     def _is_time_for_sitemaps(self) -> bool:
-        every = self.context.conf.get_int(SITEMAPS_PROPERTY, 0)
+        every = self.context.conf.get_int(SITEMAPS_PROPERTY)
         options = self.options
         again = options.sitemaps is not None or options.sitemaps_from_hostdb == "always"
-        again = again or self.context.conf.get_boolean(HOSTS_PROPERTY, False)
+        again = again or self.context.conf.get_boolean(HOSTS_PROPERTY)
         if not (options.forever and again and every > 0 and self._sitemaps is not None):
             return False
         return self.context.clock.monotonic() >= self._sitemaps + every

@@ -159,7 +159,7 @@ class Overlapping:
 
     def held(self) -> AbstractContextManager[None]:
         crawler = self._crawler
-        delay = crawler.context.conf.get_float("fetcher.server.delay", 1.0)
+        delay = crawler.context.conf.get_float("fetcher.server.delay")
         return self.fetching.held(lambda: crawler.sleep(delay))
 
     def _fetch_list(self, segment: Path, other: Path | None, *, context: JobContext) -> Counters:

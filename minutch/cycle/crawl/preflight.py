@@ -100,7 +100,7 @@ def _plugin_for(scheme: str, conf: Configuration) -> str:
             scheme in re.split("[, ]", one.parameters.get("protocolName", ""))
             for one in manifest.implementations
         ):
-            rules = conf.get("urlfilter.regex.file") or "regex-urlfilter.txt"
+            rules = conf.get_text("urlfilter.regex.file")
             return f"{manifest.id}, and {rules} has to let {scheme}: pass"
     return f"a plugin for {scheme}:, and none is installed"
 

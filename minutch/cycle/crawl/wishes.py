@@ -67,7 +67,7 @@ class Wishes:
             yield from (f"+^{re.escape(url)}$" for url in self.urls)
         known = conf.get("urlfilter.regex.rules")
         if known is None:
-            known = conf.read_resource(conf.get("urlfilter.regex.file") or "regex-urlfilter.txt")
+            known = conf.read_resource(conf.get_text("urlfilter.regex.file"))
         for line in known.splitlines():
             if not (self.include and line.startswith("+")):
                 yield line

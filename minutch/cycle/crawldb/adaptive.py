@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.adaptiverules import MIME_FILE, Bounds, read_host_bounds, read_mime_rates
+from minutch.cycle.crawldb.adaptiverules import Bounds, read_host_bounds, read_mime_rates
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
     STATUS_NOTMODIFIED,
@@ -40,7 +40,7 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import FloatWritable, Text, Writable
-from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
+from minutch.records.crawldatum import CrawlDatum, java_round
 from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY, rawmap
 from minutch.urls.uri import parse_uri
 
@@ -55,14 +55,12 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
-        self.inc_rate = conf.get_float("db.fetch.schedule.adaptive.inc_rate", 0.2)
-        self.dec_rate = conf.get_float("db.fetch.schedule.adaptive.dec_rate", 0.2)
-        self.min_interval = conf.get_float("db.fetch.schedule.adaptive.min_interval", 60.0)
-        self.longest_interval = conf.get_float(
-            "db.fetch.schedule.adaptive.max_interval", SECONDS_PER_DAY * 365.0
-        )
-        self.sync_delta = conf.get_boolean("db.fetch.schedule.adaptive.sync_delta", True)
-        self.sync_delta_rate = conf.get_float("db.fetch.schedule.adaptive.sync_delta_rate", 0.2)
+        self.inc_rate = conf.get_float("db.fetch.schedule.adaptive.inc_rate")
+        self.dec_rate = conf.get_float("db.fetch.schedule.adaptive.dec_rate")
+        self.min_interval = conf.get_float("db.fetch.schedule.adaptive.min_interval")
+        self.longest_interval = conf.get_float("db.fetch.schedule.adaptive.max_interval")
+        self.sync_delta = conf.get_boolean("db.fetch.schedule.adaptive.sync_delta")
+        self.sync_delta_rate = conf.get_float("db.fetch.schedule.adaptive.sync_delta_rate")
         self.host_bounds = read_host_bounds(conf, self.min_interval, self.longest_interval)
 
     def bounds(self, url: str) -> Bounds:
@@ -240,7 +238,7 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
 
     def __init__(self, conf: Configuration) -> None:
         super().__init__(conf)
-        self.mime_rates = read_mime_rates(conf, conf.get(MIME_FILE_PROPERTY) or MIME_FILE)
+        self.mime_rates = read_mime_rates(conf, conf.get_text(MIME_FILE_PROPERTY))
 
     def rates(self, datum: CrawlDatum) -> tuple[float, float]:
         return self._rates_of(datum.metadata.get(Text(CONTENT_TYPE_KEY)))

@@ -105,7 +105,7 @@ def inject(
     )
     entry_filter = EntryFilter(
         rules if options.filter_normalize_all else None,
-        purges_gone=conf.get_boolean(PURGE_GONE_PROPERTY, False),
+        purges_gone=conf.get_boolean(PURGE_GONE_PROPERTY),
     )
     engine, output = engine_of(conf), OutputSettings.from_conf(conf)
 

@@ -86,9 +86,9 @@ class EntryFilter:
         `crawldb.url.filters`.
         """
         if normalize is None:
-            normalize = conf.get_boolean(NORMALIZE_PROPERTY, False)
+            normalize = conf.get_boolean(NORMALIZE_PROPERTY)
         if filtering is None:
-            filtering = conf.get_boolean(FILTER_PROPERTY, False)
+            filtering = conf.get_boolean(FILTER_PROPERTY)
         return cls(
             UrlRules(
                 conf,
@@ -97,8 +97,8 @@ class EntryFilter:
                 scope=SCOPE_CRAWLDB,
                 keep_on_error=True,
             ),
-            purges_gone=conf.get_boolean(PURGE_GONE_PROPERTY, False),
-            purges_orphans=conf.get_boolean(PURGE_ORPHANS_PROPERTY, False),
+            purges_gone=conf.get_boolean(PURGE_GONE_PROPERTY),
+            purges_orphans=conf.get_boolean(PURGE_ORPHANS_PROPERTY),
         )
 
     @property

@@ -32,7 +32,6 @@ from minutch.conf import Configuration
 from minutch.conf.classes import class_named
 from minutch.hadoop.formats.javahash import float32
 from minutch.records.crawldatum import (
-    SECONDS_PER_DAY,
     STATUS_DB_UNFETCHED,
     CrawlDatum,
     java_round,
@@ -130,9 +129,9 @@ class AbstractFetchSchedule:
                 setattr(cls, columns, loop)
 
     def __init__(self, conf: Configuration) -> None:
-        self.default_interval = conf.get_int("db.fetch.interval.default", 0)
-        self.max_interval = conf.get_int("db.fetch.interval.max", 0)
-        self.retry_interval = conf.get_int("db.fetch.retry.interval", SECONDS_PER_DAY)
+        self.default_interval = conf.get_int("db.fetch.interval.default")
+        self.max_interval = conf.get_int("db.fetch.interval.max")
+        self.retry_interval = conf.get_int("db.fetch.retry.interval")
         self._shortened = java_round(float32(float32(self.max_interval) * _MAX_FACTOR))
 
     # -- one record --------------------------------------------------------------------------------

@@ -186,8 +186,8 @@ class Defaults:
         """
         return cls(
             conf.get_long("injector.current.time", now),
-            conf.get_int("db.fetch.interval.default", 2592000),
-            conf.get_float("db.score.injected", 1.0),
+            conf.get_int("db.fetch.interval.default"),
+            conf.get_float("db.score.injected"),
             ScoringFilters(conf),
         )
 

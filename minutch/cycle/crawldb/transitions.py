@@ -98,12 +98,11 @@ class UpdateSettings:
         return cls(
             fetch_schedule(conf),
             ScoringFilters(conf),
-            conf.get_int("db.fetch.retry.max", 3),
-            conf.get_int("db.fetch.interval.max", 0),
-            conf.get_int("db.update.max.inlinks", 10000),
-            conf.get_boolean(ADDITIONS_PROPERTY, True),
-            conf.get_boolean("db.update.unparsed.keeps.interval", False)
-            and not _fetcher_signs(conf),
+            conf.get_int("db.fetch.retry.max"),
+            conf.get_int("db.fetch.interval.max"),
+            conf.get_int("db.update.max.inlinks"),
+            conf.get_boolean(ADDITIONS_PROPERTY),
+            conf.get_boolean("db.update.unparsed.keeps.interval") and not _fetcher_signs(conf),
         )
 
 
@@ -111,7 +110,7 @@ def _fetcher_signs(conf: Configuration) -> bool:
     """Returns True if the fetcher signs a page that is not parsed; else the page keeps the
     signature of the fetch list.
     """
-    return conf.get_boolean("fetcher.signature", False) or conf.get_boolean("fetcher.parse", False)
+    return conf.get_boolean("fetcher.signature") or conf.get_boolean("fetcher.parse")
 
 
 def update(

@@ -185,7 +185,7 @@ def _job(
 
 def check_agent(conf: Configuration) -> None:
     """Raises ConfigError without http.agent.name."""
-    if not (conf.get("http.agent.name") or "").strip():
+    if not conf.get_text("http.agent.name").strip():
         raise ConfigError(
             "nothing is fetched without a name: set http.agent.name in conf/nutch-site.xml"
         )

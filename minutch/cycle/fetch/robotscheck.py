@@ -89,7 +89,7 @@ def _with_agents(conf: Configuration, agents: str) -> Configuration:
         )
     if conf.get("http.agent.name"):
         return conf
-    first = (conf.get("http.robots.agents") or "").split(",")[0].strip()
+    first = conf.get_text("http.robots.agents").split(",")[0].strip()
     return conf.with_values({"http.agent.name": first or "*"})
 
 
@@ -101,7 +101,7 @@ def _verdict(url: str, host: str, rules: RobotRules, allowlist: tuple[str, ...])
 
 def _rules(source: str, conf: Configuration) -> RobotRules:
     if _IS_URL.match(source) is not None:
-        keeps = conf.get_boolean("fetcher.store.robotstxt", False)
+        keeps = conf.get_boolean("fetcher.store.robotstxt")
         return eventloops.run(_fetched_rules(source, ProtocolFactory(conf), keeps=keeps))
     try:
         content = Path(source).read_bytes()

@@ -30,7 +30,6 @@ log = logging.getLogger(__name__)
 BY_HOST: Final = "byHost"
 BY_DOMAIN: Final = "byDomain"
 BY_IP: Final = "byIP"
-QUEUE_MODES: Final = (BY_HOST, BY_DOMAIN, BY_IP)
 
 NEVER: Final = -1
 UNLIMITED: Final = 0x7FFF_FFFF
@@ -82,21 +81,21 @@ class QueueSettings:
         """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit
         counts from.
         """
-        multiplier = conf.get_int("fetcher.queue.depth.multiplier", NEVER)
-        minutes = conf.get_long("fetcher.timelimit.mins", NEVER)
+        multiplier = conf.get_int("fetcher.queue.depth.multiplier")
+        minutes = conf.get_long("fetcher.timelimit.mins")
         return cls(
-            mode=conf.get_word("fetcher.queue.mode", BY_HOST),
-            max_threads=conf.get_int("fetcher.threads.per.queue", 1),
-            crawl_delay=millis(conf.get_float("fetcher.server.delay", 1.0)),
-            min_delay=millis(conf.get_float("fetcher.server.min.delay", 0.0)),
+            mode=conf.get_word("fetcher.queue.mode"),
+            max_threads=conf.get_int("fetcher.threads.per.queue"),
+            crawl_delay=millis(conf.get_float("fetcher.server.delay")),
+            min_delay=millis(conf.get_float("fetcher.server.min.delay")),
             time_limit=conf.get_long("fetcher.timelimit", NEVER)
             if minutes == NEVER
             else now + minutes * 60_000,
-            max_exceptions=conf.get_int("fetcher.max.exceptions.per.queue", NEVER),
-            exceptions_delay=millis(conf.get_float("fetcher.exceptions.per.queue.delay", 0.0)),
-            exceptions_jitter=conf.get_double("fetcher.exceptions.per.queue.jitter", 0.1),
-            clear_after=millis(conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800.0)),
-            failures_in_row=conf.get_boolean("fetcher.exceptions.per.queue.in.row", True),
+            max_exceptions=conf.get_int("fetcher.max.exceptions.per.queue"),
+            exceptions_delay=millis(conf.get_float("fetcher.exceptions.per.queue.delay")),
+            exceptions_jitter=conf.get_double("fetcher.exceptions.per.queue.jitter"),
+            clear_after=millis(conf.get_float("fetcher.exceptions.per.queue.clear.after")),
+            failures_in_row=conf.get_boolean("fetcher.exceptions.per.queue.in.row"),
             patience=patience,
             depth=NEVER if multiplier <= 0 else places * multiplier,
         )
@@ -119,14 +118,13 @@ class RobotsSettings:
     @classmethod
     def from_conf(cls, conf: Configuration) -> RobotsSettings:
         """Reads the part of FetcherThread's constructor that concerns robots.txt."""
-        server_delay = conf.get_float("fetcher.server.delay", 1.0)
         return cls(
-            max_crawl_delay=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
-            min_crawl_delay=millis(conf.get_float("fetcher.min.crawl.delay", server_delay)),
-            defer_delay=conf.get_long("http.robots.503.defer.visits.delay", 300_000),
-            defer_wait=conf.get_long("http.robots.503.defer.visits.wait", 30_000),
-            defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
-            longest_retry_after=conf.get_int("http.retry.after.max.seconds", 86_400) * 1000,
+            max_crawl_delay=conf.get_int("fetcher.max.crawl.delay") * 1000,
+            min_crawl_delay=millis(conf.get_float("fetcher.min.crawl.delay")),
+            defer_delay=conf.get_long("http.robots.503.defer.visits.delay"),
+            defer_wait=conf.get_long("http.robots.503.defer.visits.wait"),
+            defer_retries=conf.get_int("http.robots.503.defer.visits.retries"),
+            longest_retry_after=conf.get_int("http.retry.after.max.seconds") * 1000,
         )
 
 
@@ -148,17 +146,17 @@ class RedirectSettings:
     @classmethod
     def from_conf(cls, conf: Configuration) -> RedirectSettings:
         """Reads the part of FetcherThread's constructor that concerns redirects."""
-        also = conf.get_boolean("db.ignore.also.redirects", True)
-        length = conf.get_int("db.max.outlink.length", 4096)
+        also = conf.get_boolean("db.ignore.also.redirects")
+        length = conf.get_int("db.max.outlink.length")
         return cls(
-            max_redirects=conf.get_int("http.redirect.max", 3),
-            exceeded_skip=conf.get_boolean("http.redirect.max.exceeded.skip", False),
+            max_redirects=conf.get_int("http.redirect.max"),
+            exceeded_skip=conf.get_boolean("http.redirect.max.exceeded.skip"),
             max_length=UNLIMITED if length < 0 else length,
-            ignore_internal=also and conf.get_boolean("db.ignore.internal.links", False),
-            ignore_external=also and conf.get_boolean("db.ignore.external.links", False),
-            by_domain=conf.get("db.ignore.external.links.mode", "byHost").lower() == "bydomain",
-            dedup_seconds=conf.get_int("fetcher.redirect.dedupcache.seconds", NEVER),
-            dedup_size=conf.get_int("fetcher.redirect.dedupcache.size", 1000),
+            ignore_internal=also and conf.get_boolean("db.ignore.internal.links"),
+            ignore_external=also and conf.get_boolean("db.ignore.external.links"),
+            by_domain=conf.get_text("db.ignore.external.links.mode").lower() == "bydomain",
+            dedup_seconds=conf.get_int("fetcher.redirect.dedupcache.seconds"),
+            dedup_size=conf.get_int("fetcher.redirect.dedupcache.size"),
         )
 
 
@@ -176,11 +174,11 @@ class FollowSettings:
     def from_conf(cls, conf: Configuration) -> FollowSettings:
         """Reads the properties of FetcherThread.output that concern followed outlinks."""
         return cls(
-            depth=conf.get_int("fetcher.follow.outlinks.depth", NEVER),
-            per_page=conf.get_int("fetcher.follow.outlinks.num.links", 4),
-            divisor=conf.get_int("fetcher.follow.outlinks.depth.divisor", 2),
-            ignore_external=conf.get_boolean("fetcher.follow.outlinks.ignore.external", False),
-            interval=conf.get_int("db.fetch.interval.default", 2_592_000),
+            depth=conf.get_int("fetcher.follow.outlinks.depth"),
+            per_page=conf.get_int("fetcher.follow.outlinks.num.links"),
+            divisor=conf.get_int("fetcher.follow.outlinks.depth.divisor"),
+            ignore_external=conf.get_boolean("fetcher.follow.outlinks.ignore.external"),
+            interval=conf.get_int("db.fetch.interval.default"),
         )
 
     @property
@@ -211,9 +209,9 @@ class PressureSettings:
     @classmethod
     def from_conf(cls, conf: Configuration, threads: int, now: int) -> PressureSettings:
         """Fetcher.FetcherRun.run's properties; `check_after` is in ms since the epoch, as `now`."""
-        most = conf.get_int("fetcher.maxNum.threads", threads)
-        every = conf.get_int("fetcher.bandwidth.target.check.everyNSecs", 30)
-        target = conf.get_int("fetcher.bandwidth.target", NEVER)
+        most = conf.get_int("fetcher.maxNum.threads")
+        every = conf.get_int("fetcher.bandwidth.target.check.everyNSecs")
+        target = conf.get_int("fetcher.bandwidth.target")
         if target > 0 and most < threads:
             log.info(
                 "fetcher.maxNum.threads=%d is below the %d threads asked for: taking %d",
@@ -224,11 +222,10 @@ class PressureSettings:
         if every < 1:
             log.info("fetcher.bandwidth.target.check.everyNSecs=%d: taking 1", every)
         return cls(
-            min_pages=conf.get_int("fetcher.throughput.threshold.pages", NEVER),
-            retries=conf.get_int("fetcher.throughput.threshold.retries", 5),
-            tail_share=conf.get_double("fetcher.tail.share", 0.0),
-            check_after=now
-            + conf.get_long("fetcher.throughput.threshold.check.after", 10) * 60_000,
+            min_pages=conf.get_int("fetcher.throughput.threshold.pages"),
+            retries=conf.get_int("fetcher.throughput.threshold.retries"),
+            tail_share=conf.get_double("fetcher.tail.share"),
+            check_after=now + conf.get_long("fetcher.throughput.threshold.check.after") * 60_000,
             bits_per_second=target * 1000 if target > 0 else NEVER,
             max_threads=max(most, threads),
             check_every=max(every, 1),
@@ -300,17 +297,17 @@ class FetchSettings:
         Where neither is set, there are as many places as memory has room for; with a bandwidth
         target, which adds and takes places, there are 10 in the beginning.
         """
-        threads = conf.get_int("fetcher.threads.fetch", NEVER) if threads is None else threads
-        has_target = conf.get_int("fetcher.bandwidth.target", NEVER) > 0
+        threads = conf.get_int("fetcher.threads.fetch") if threads is None else threads
+        has_target = conf.get_int("fetcher.bandwidth.target") > 0
         free = 10 if has_target else places_in(memory_budget(conf))
         places = threads if threads > 0 else free
-        store_content = conf.get_boolean("fetcher.store.content", True)
-        store_robots = conf.get_boolean("fetcher.store.robotstxt", False)
-        warc = conf.get_boolean("fetcher.warc", False)
+        store_content = conf.get_boolean("fetcher.store.content")
+        store_robots = conf.get_boolean("fetcher.store.robotstxt")
+        warc = conf.get_boolean("fetcher.warc")
         if store_robots and not (store_content or warc):
             log.warning("fetcher.store.robotstxt has no effect without fetcher.store.content")
         hung_after = conf.get_int("mapreduce.task.timeout", 600_000) // max(
-            1, conf.get_int("fetcher.threads.timeout.divisor", 2)
+            1, conf.get_int("fetcher.threads.timeout.divisor")
         )
         return cls(
             queues=QueueSettings.from_conf(conf, now, places, hung_after),
@@ -319,18 +316,18 @@ class FetchSettings:
             follow=FollowSettings.from_conf(conf),
             pressure=PressureSettings.from_conf(conf, places, now),
             places=places,
-            start_delay=conf.get_int("fetcher.threads.start.delay", 10) if threads > 0 else 0,
+            start_delay=conf.get_int("fetcher.threads.start.delay") if threads > 0 else 0,
             hung_after=hung_after,
-            parse=conf.get_boolean("fetcher.parse", False),
+            parse=conf.get_boolean("fetcher.parse"),
             store_content=store_content,
             store_robots=store_robots and (store_content or warc),
             warc=WarcSettings.from_conf(conf) if warc else None,
-            signature=conf.get_boolean("fetcher.signature", False),
-            filter_urls=conf.get_boolean("fetcher.filter.urls", False),
-            normalize_urls=conf.get_boolean("fetcher.normalize.urls", False),
-            publish=conf.get_boolean("fetcher.publisher", False),
-            record_skipped=conf.get_boolean("fetcher.record.skipped", True),
-            processes=max(0, conf.get_int("minutch.fetch.processes", 0)),
+            signature=conf.get_boolean("fetcher.signature"),
+            filter_urls=conf.get_boolean("fetcher.filter.urls"),
+            normalize_urls=conf.get_boolean("fetcher.normalize.urls"),
+            publish=conf.get_boolean("fetcher.publisher"),
+            record_skipped=conf.get_boolean("fetcher.record.skipped"),
+            processes=max(0, conf.get_int("minutch.fetch.processes")),
             form=PartSettings.from_conf(conf),
             since=now,
         )

@@ -114,9 +114,9 @@ class Conditions:
             )
         return cls(
             now=now,
-            generate_delay=conf.get_long("crawl.gen.delay", 604_800_000),
-            min_score=conf.get_float("generate.min.score", math.nan),
-            min_interval=conf.get_int("generate.min.interval", -1),
+            generate_delay=conf.get_long("crawl.gen.delay"),
+            min_score=conf.get_float("generate.min.score"),
+            min_interval=conf.get_int("generate.min.interval"),
             status=code,
             expression=expression,
             busy_hosts=busy_hosts or {},

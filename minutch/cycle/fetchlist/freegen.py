@@ -70,7 +70,7 @@ def freegen(
     found = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
     distinct = found.unique(maintain_order=True)
     counters.add(REPEATED, len(found) - len(distinct))
-    interval = conf.get_int("db.fetch.interval.default", 0)
+    interval = conf.get_int("db.fetch.interval.default")
     entries = _entries(distinct, interval, context.clock.now())
     entries = injected_scores(entries, ScoringFilters(conf), counters)
     counters.add(SELECTED, len(entries))

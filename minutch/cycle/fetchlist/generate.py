@@ -96,7 +96,7 @@ def generate(
                 entries = stamp(entries, time)
                 return entries if hosts is None else hosts.with_delays(entries)
 
-            update = conf.get_boolean(UPDATE_PROPERTY, False)
+            update = conf.get_boolean(UPDATE_PROPERTY)
             with generatemarks.planned(db, segments, time) if update else nullcontext():
                 if options.into is not None:
                     result.added = lists.add_to(Segment(options.into), finished)

@@ -56,7 +56,7 @@ class UrlPartitioner:
         return cls(
             URLNormalizers(conf, SCOPE_PARTITION),
             resolve,
-            mode=conf.get_word(MODE_PROPERTY, BY_HOST),
+            mode=conf.get_word(MODE_PROPERTY),
             seed=conf.get_int(SEED_PROPERTY, 0) if seed is None else seed,
         )
 

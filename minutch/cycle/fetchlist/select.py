@@ -171,7 +171,7 @@ class SelectionSettings:
             top_n=top_n,
             segments=segments,
             reducers=number_of_parts(conf),
-            max_count=conf.get_int("generate.max.count", -1),
+            max_count=conf.get_int("generate.max.count"),
             by_domain=conf.get("generate.count.mode") == "domain",
             normalizers=URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None,
             partitioner=UrlPartitioner.from_conf(conf, resolve),

@@ -164,7 +164,7 @@ class Selector:
                 resolve=address_of,
                 listed=open_list.listed,
             ),
-            per_pattern=conf.get_int(patterns.PROPERTY, -1),
+            per_pattern=conf.get_int(patterns.PROPERTY),
         )
 
     def count_patterns(self, db: CrawlDb) -> None:

@@ -34,7 +34,7 @@ class Lookups:
     @classmethod
     def from_conf(cls, conf: Configuration) -> Self:
         """Makes a resolver with the active protocol plugins."""
-        return cls(ProtocolFactory(conf), max(1, conf.get_int(THREADS_PROPERTY, 25)))
+        return cls(ProtocolFactory(conf), max(1, conf.get_int(THREADS_PROPERTY)))
 
     def __enter__(self) -> Self:
         return self

@@ -102,7 +102,7 @@ class HostDbSettings:
             name = f"hostdb.check.{kind}"
             return kind in options.check or (conf.is_set(name) and conf.get_boolean(name, False))
 
-        threshold = conf.get_int("hostdb.purge.failed.hosts.threshold", NEVER)
+        threshold = conf.get_int("hostdb.purge.failed.hosts.threshold")
         if threshold < NEVER:
             raise ConfigError(
                 f"hostdb.purge.failed.hosts.threshold: expected -1 or more, found {threshold}"
@@ -112,19 +112,19 @@ class HostDbSettings:
                 new=chosen("new"),
                 known=chosen("known"),
                 failed=chosen("failed"),
-                force=options.force or conf.get_boolean("hostdb.force.check", False),
-                interval=conf.get_long("hostdb.recheck.interval", 86_400_000),
+                force=options.force or conf.get_boolean("hostdb.force.check"),
+                interval=conf.get_long("hostdb.recheck.interval"),
                 threshold=threshold,
             ),
-            options.filtering or conf.get_boolean("hostdb.url.filter", False),
-            options.normalize or conf.get_boolean("hostdb.url.normalize", False),
+            options.filtering or conf.get_boolean("hostdb.url.filter"),
+            options.normalize or conf.get_boolean("hostdb.url.normalize"),
             conf.get_long("hostdb.url.limit", NO_LIMIT)
             if options.url_limit is None
             else options.url_limit,
             number_of_parts(conf),
             output_compression(conf),
             memory_budget(conf) // 2,
-            conf.get_boolean("db.preserve.backup", True),
+            conf.get_boolean("db.preserve.backup"),
         )
 
 

@@ -49,7 +49,7 @@ class Exchanges:
         """Reads the file; without it there are no exchanges. Raises ConfigError."""
         routes: list[ExchangeRoute] = []
         default: frozenset[str] | None = None
-        name = conf.get(FILE_PROPERTY) or FILE
+        name = conf.get_text(FILE_PROPERTY)
         if conf.resource(name) is None:
             return cls()
         extensions = {

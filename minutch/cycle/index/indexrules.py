@@ -77,12 +77,12 @@ class IndexRules:
     def from_conf(cls, conf: Configuration, *, delete: bool = False) -> IndexRules:
         """Reads the properties."""
         return cls(
-            delete or conf.get_boolean("indexer.delete", False),
-            conf.get_boolean("indexer.delete.robots.noindex", False),
-            conf.get_boolean("parser.delete.failed.parse", False),
-            conf.get_boolean("indexer.delete.skipped.by.indexingfilter", False),
-            conf.get_boolean("indexer.skip.notmodified", False),
-            conf.get_boolean("indexer.delete.robots.none", False),
+            delete or conf.get_boolean("indexer.delete"),
+            conf.get_boolean("indexer.delete.robots.noindex"),
+            conf.get_boolean("parser.delete.failed.parse"),
+            conf.get_boolean("indexer.delete.skipped.by.indexingfilter"),
+            conf.get_boolean("indexer.skip.notmodified"),
+            conf.get_boolean("indexer.delete.robots.none"),
             agents_of(conf),
         )
 

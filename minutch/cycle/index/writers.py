@@ -73,7 +73,7 @@ def configured_writers(conf: Configuration) -> dict[str, ConfiguredWriter]:
     """Reads the writers, by id in the order of the file. Raises ConfigError for a missing or
     invalid file.
     """
-    file = conf.get(FILE_PROPERTY) or FILE
+    file = conf.get_text(FILE_PROPERTY)
     extensions = {
         e.implementation.class_name: e
         for e in PluginRepository.of(conf).extensions(IndexWriter.point_id)
@@ -200,7 +200,7 @@ class WriterChain:
                 " there is a misspelling.",
                 name,
             )
-        return cls(writers, max_refused=conf.get_int(MAX_REFUSED_PROPERTY, -1), sleep=sleep)
+        return cls(writers, max_refused=conf.get_int(MAX_REFUSED_PROPERTY), sleep=sleep)
 
     def __enter__(self) -> Self:
         return self

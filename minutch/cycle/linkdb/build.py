@@ -77,8 +77,8 @@ class LinkDbSettings:
     def from_conf(cls, conf: Configuration) -> LinkDbSettings:
         """Reads `linkdb.*` and Hadoop's properties of compression. Raises ConfigError."""
         return cls(
-            conf.get_word(LAYOUT_PROPERTY, AUTO),
-            conf.get_int(MAX_INLINKS_PROPERTY, 10_000),
+            conf.get_word(LAYOUT_PROPERTY),
+            conf.get_int(MAX_INLINKS_PROPERTY),
             output_compression(conf, always=True),
         )
 

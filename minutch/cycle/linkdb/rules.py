@@ -136,9 +136,9 @@ class LinkRules:
         """Reads `linkdb.ignore.*` and `linkdb.max.anchor.length`."""
         return cls(
             chain,
-            conf.get_boolean(IGNORE_INTERNAL_PROPERTY, True),
-            conf.get_boolean(IGNORE_EXTERNAL_PROPERTY, False),
-            conf.get_int(MAX_ANCHOR_PROPERTY, 100),
+            conf.get_boolean(IGNORE_INTERNAL_PROPERTY),
+            conf.get_boolean(IGNORE_EXTERNAL_PROPERTY),
+            conf.get_int(MAX_ANCHOR_PROPERTY),
         )
 
     @property

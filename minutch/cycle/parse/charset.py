@@ -88,9 +88,9 @@ class CharsetDetector:
     """Decides by the rules above, as configured; has no state of a page."""
 
     def __init__(self, conf: Configuration) -> None:
-        self._confidence = conf.get_int("encodingdetector.charset.min.confidence", -1)
-        self._detects = conf.get_boolean("parser.character.encoding.detect", True)
-        name = conf.get("parser.character.encoding.default", "windows-1252")
+        self._confidence = conf.get_int("encodingdetector.charset.min.confidence")
+        self._detects = conf.get_boolean("parser.character.encoding.detect")
+        name = conf.get_text("parser.character.encoding.default")
         default = lookup(name)
         if default is None:
             raise conf.wrong("parser.character.encoding.default", "a charset", name)

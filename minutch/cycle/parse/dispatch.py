@@ -81,7 +81,7 @@ class ParserFactory:
     """Finds the parsers of a type, once per type."""
 
     def __init__(self, conf: Configuration) -> None:
-        name = conf.get(FILE_PROPERTY) or DEFAULT_FILE
+        name = conf.get_text(FILE_PROPERTY)
         self._plugins = read_parse_plugins(conf.read_resource(name), name)
         self._extensions = PluginRepository.of(conf).extensions(Parser.point_id)
         self._found: dict[str, list[Parser]] = {}

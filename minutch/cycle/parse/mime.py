@@ -69,7 +69,7 @@ class MimeUtil:
     """Media types by the configured rules."""
 
     def __init__(self, conf: Configuration) -> None:
-        self._magic = conf.get_boolean("mime.type.magic", True)
+        self._magic = conf.get_boolean("mime.type.magic")
         self.registry = _registry(*_rule_file(conf))
         self._from_url = lru_cache(maxsize=256)(self._type_of_url)  # several times for each page
         self._of_header = lru_cache(maxsize=4096)(

@@ -51,16 +51,14 @@ class OutlinkRules:
 
     def __init__(self, conf: Configuration) -> None:
         self._conf = conf
-        filters = conf.get_boolean("parse.filter.urls", True)
+        filters = conf.get_boolean("parse.filter.urls")
         self._filters = URLFilters(conf) if filters else None
         self._exemptions = URLExemptionFilters(conf) if filters else None
-        self._normalizes = conf.get_boolean("parse.normalize.urls", True)
+        self._normalizes = conf.get_boolean("parse.normalize.urls")
         self._normalizers: dict[str, URLNormalizers] = {}
-        self._ignores_internal = conf.get_boolean("db.ignore.internal.links", False)
-        self._ignores_external = conf.get_boolean("db.ignore.external.links", False)
-        self._by_domain = (
-            conf.get("db.ignore.external.links.mode") or "byHost"
-        ).lower() == "bydomain"
+        self._ignores_internal = conf.get_boolean("db.ignore.internal.links")
+        self._ignores_external = conf.get_boolean("db.ignore.external.links")
+        self._by_domain = conf.get_text("db.ignore.external.links.mode").lower() == "bydomain"
         self._exempts = (
             self._ignores_external
             and not self._by_domain

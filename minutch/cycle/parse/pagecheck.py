@@ -138,8 +138,8 @@ class PageChecker(ABC):
         self._signature = make_signature(conf)
         self._mime = MimeUtil(conf)
         self._follows = options.follow_redirects
-        self._most_redirects = conf.get_int("http.redirect.max", _MOST_REDIRECTS)
-        self._rest = conf.get_float("fetcher.server.delay", 1.0)
+        self._most_redirects = conf.get_int("http.redirect.max")
+        self._rest = conf.get_float("fetcher.server.delay")
         if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
         settings = replace(PoolSettings.from_conf(conf), workers=1)

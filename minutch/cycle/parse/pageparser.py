@@ -89,8 +89,8 @@ class PageParser:
         self._signature = make_signature(conf)
         self._scoring = ScoringFilters(conf)
         self._output = PageRecordsMaker(conf, self._scoring, filtered=False if fetching else None)
-        self._skips_truncated = conf.get_boolean("parser.skip.truncated", True)
-        self.deletes_failed = conf.get_boolean("parser.delete.failed.parse", False)
+        self._skips_truncated = conf.get_boolean("parser.skip.truncated")
+        self.deletes_failed = conf.get_boolean("parser.delete.failed.parse")
 
     def read(self, content: Content) -> ParseResult | str:
         """Does the first half: lets the parsers read a page, or says why it is passed over."""

@@ -61,8 +61,6 @@ PERMANENT_REFRESH: Final = 5
 (Fetcher.PERM_REFRESH_TIME).
 """
 _UNBOUNDED: Final = 1 << 31
-_INTERVAL: Final = 2_592_000
-"""Seconds: the fetch interval of new pages where the configuration has none."""
 
 
 @dataclass(slots=True)
@@ -99,14 +97,14 @@ class PageRecordsMaker:
         """
         self._links = OutlinkRules(conf)
         self._scoring = scoring
-        self._interval = conf.get_int("db.fetch.interval.default", _INTERVAL)
-        self._stores_text = conf.get_boolean("parser.store.text", True)
-        self._most = _limit(conf.get_int("db.max.outlinks.per.page", 100))
-        self._longest = _limit(conf.get_int("db.max.outlink.length", 4096))
-        self._filtered = conf.get_boolean("fetcher.parse", True) if filtered is None else filtered
-        self._counts = conf.get_boolean("parser.outlinks.count", False)
-        self._keeps_validators = conf.get_boolean(validators.PROPERTY, True)
-        names = re.split(r" *, *", conf.get("db.parsemeta.to.crawldb") or "")
+        self._interval = conf.get_int("db.fetch.interval.default")
+        self._stores_text = conf.get_boolean("parser.store.text")
+        self._most = _limit(conf.get_int("db.max.outlinks.per.page"))
+        self._longest = _limit(conf.get_int("db.max.outlink.length"))
+        self._filtered = conf.get_boolean("fetcher.parse") if filtered is None else filtered
+        self._counts = conf.get_boolean("parser.outlinks.count")
+        self._keeps_validators = conf.get_boolean(validators.PROPERTY)
+        names = re.split(r" *, *", conf.get_text("db.parsemeta.to.crawldb"))
         self._to_crawldb = [(name, Text(name)) for name in names]
 
     def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[KeptLinks]:

@@ -58,7 +58,7 @@ class PartSettings:
         return cls(
             number_of_parts(conf),
             compression_type(conf),
-            conf.get_boolean("parser.store.text", True),
+            conf.get_boolean("parser.store.text"),
         )
 
     def compression_of(self, folder: str) -> str:

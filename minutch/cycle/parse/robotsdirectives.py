@@ -27,7 +27,6 @@ from minutch.conf import Configuration
 from minutch.plugin.points import ParseResult
 from minutch.records.content import Content
 from minutch.records.metadata import (
-    CACHING_FORBIDDEN_CONTENT,
     CACHING_FORBIDDEN_KEY,
     ROBOTS_KEY,
 )
@@ -80,7 +79,7 @@ class Directives(NamedTuple):
 
 def agents_of(conf: Configuration) -> frozenset[str]:
     """Returns the names, in lower case, by which directives may call this crawler."""
-    names = conf.get("http.agent.name") or "", *conf.get_trimmed_strings("http.robots.agents")
+    names = conf.get_text("http.agent.name"), *conf.get_trimmed_strings("http.robots.agents")
     return frozenset(name.strip().lower() for name in names) - {""}
 
 
@@ -142,11 +141,9 @@ class RobotsHeader:
     """Applies the X-Robots-Tag header, unless parser.x.robots.tag is false."""
 
     def __init__(self, conf: Configuration) -> None:
-        self._is_obeyed = conf.get_boolean("parser.x.robots.tag", True)
+        self._is_obeyed = conf.get_boolean("parser.x.robots.tag")
         self._agents = agents_of(conf)
-        self._caching_policy = conf.get(
-            "parser.caching.forbidden.policy", CACHING_FORBIDDEN_CONTENT
-        )
+        self._caching_policy = conf.get_text("parser.caching.forbidden.policy")
 
     def apply(self, content: Content, result: ParseResult, now: int) -> None:
         """Takes from the page's own document what its header forbids at the time `now`: text and

@@ -151,7 +151,7 @@ class Sandbox(NamedTuple):
             raise conf.wrong("parser.sandbox.allow", f"some of {', '.join(KINDS)}", unknown)
         if RUNS_PROGRAMS in PluginRepository.of(conf).active:
             allowed.add(PROCESSES)
-        return cls(conf.get_boolean("parser.sandbox", True), frozenset(allowed))
+        return cls(conf.get_boolean("parser.sandbox"), frozenset(allowed))
 
     @property
     def refused(self) -> list[str]:

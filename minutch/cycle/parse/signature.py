@@ -82,8 +82,8 @@ class TextProfileSignature:
 
     def __init__(self, conf: Configuration) -> None:
         self._fallback = MD5Signature(conf)
-        self._min_length = conf.get_int("db.signature.text_profile.min_token_len", 2)
-        self._rate = conf.get_float("db.signature.text_profile.quant_rate", float32(0.01))
+        self._min_length = conf.get_int("db.signature.text_profile.min_token_len")
+        self._rate = conf.get_float("db.signature.text_profile.quant_rate")
         self._sorted = conf.get_boolean("db.signature.text_profile.sec_sort_lex", True)
 
     def calculate(self, content: Content, text: str | None) -> bytes:
@@ -110,7 +110,7 @@ CLASSES: dict[str, type[Signature]] = {
 
 def make_signature(conf: Configuration) -> Signature:
     """Reads the signature that the configuration names; ConfigError if there is no such class."""
-    name = (conf.get(CLASS_PROPERTY) or "").strip() or _JAVA_PACKAGE + "MD5Signature"
+    name = conf.get_text(CLASS_PROPERTY).strip() or _JAVA_PACKAGE + "MD5Signature"
     places = {java: f"{cls.__module__}:{cls.__name__}" for java, cls in CLASSES.items()}
     cls: type[Any] = class_named(
         conf, CLASS_PROPERTY, name, places, object

@@ -81,9 +81,9 @@ class PoolSettings:
         number where parser.workers is 0.
         """
         return cls(
-            workers=conf.get_int("parser.workers", 0) or workers,
-            timeout=conf.get_int("parser.timeout", TIMEOUT),
-            memory=conf.get_int("parser.worker.memory", MEMORY) << 20,
+            workers=conf.get_int("parser.workers") or workers,
+            timeout=conf.get_int("parser.timeout"),
+            memory=conf.get_int("parser.worker.memory") << 20,
             sandbox=Sandbox.from_conf(conf),
         )
 

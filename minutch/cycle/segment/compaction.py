@@ -105,8 +105,8 @@ class CompactSettings:
     def from_conf(cls, conf: Configuration) -> CompactSettings:
         """Reads the properties."""
         return cls(
-            max(0, conf.get_long("crawl.compact.retention", 604_800)) * 1000,
-            max(0, conf.get_long("crawl.compact.grace", 60)) * 1000,
+            max(0, conf.get_long("crawl.compact.retention")) * 1000,
+            max(0, conf.get_long("crawl.compact.grace")) * 1000,
         )
 
 

@@ -97,7 +97,7 @@ def readseg_dump(
 
 
 def _recodes(options: ReadsegOptions, conf: Configuration) -> bool:
-    return conf.get_boolean(RECODE_PROPERTY, False) if options.recode is None else options.recode
+    return conf.get_boolean(RECODE_PROPERTY) if options.recode is None else options.recode
 
 
 def _is_there(segment: Segment, folder: str) -> bool:

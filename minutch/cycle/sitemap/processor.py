@@ -93,8 +93,8 @@ def sitemap(
     collected = _Collected(
         UrlRules(
             conf,
-            normalize=options.normalize and conf.get_boolean(NORMALIZE_PROPERTY, True),
-            filtering=options.filtering and conf.get_boolean(FILTER_PROPERTY, True),
+            normalize=options.normalize and conf.get_boolean(NORMALIZE_PROPERTY),
+            filtering=options.filtering and conf.get_boolean(FILTER_PROPERTY),
             scope=SCOPE_DEFAULT,
             keep_on_error=False,
         ),

@@ -52,9 +52,9 @@ class EntrySettings:
         """Reads the limits of the adaptive schedule."""
         return cls(
             now,
-            conf.get_float("db.fetch.schedule.adaptive.min_interval", 60.0),
-            conf.get_float("db.fetch.schedule.adaptive.max_interval", 31536000.0),
-            conf.get_boolean(OVERWRITE_PROPERTY, False),
+            conf.get_float("db.fetch.schedule.adaptive.min_interval"),
+            conf.get_float("db.fetch.schedule.adaptive.max_interval"),
+            conf.get_boolean(OVERWRITE_PROPERTY),
         )
 
     def interval(self, said: int | None) -> int:

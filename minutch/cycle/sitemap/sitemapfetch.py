@@ -94,13 +94,13 @@ class SitemapSettings:
     def from_conf(cls, conf: Configuration, *, strict: bool) -> Self:
         """Reads the properties of SitemapMapper.setup; `strict` is the command line's choice."""
         return cls(
-            strict and conf.get_boolean(STRICT_PROPERTY, True),
+            strict and conf.get_boolean(STRICT_PROPERTY),
             resolver_class(conf) is WhatwgResolver,
-            conf.get_boolean(DEFAULT_SITEMAP_PROPERTY, True),
-            conf.get_int(REDIRECTS_PROPERTY, 3),
-            conf.get_int(SIZE_PROPERTY, DEFAULT_SIZE),
-            conf.get_boolean(PARTIAL_PROPERTY, True),
-            millis(conf.get_float("fetcher.server.delay", 1.0)),
+            conf.get_boolean(DEFAULT_SITEMAP_PROPERTY),
+            conf.get_int(REDIRECTS_PROPERTY),
+            conf.get_int(SIZE_PROPERTY),
+            conf.get_boolean(PARTIAL_PROPERTY),
+            millis(conf.get_float("fetcher.server.delay")),
             RobotsSettings.from_conf(conf),
         )
 

@@ -92,7 +92,7 @@ def webgraph(
     chain = UrlChain.from_conf(
         conf, normalize=options.normalize, filtering=options.filtering, scope=SCOPE_DEFAULT
     )
-    delete_gone = conf.get_boolean(DELETE_GONE_PROPERTY, False)
+    delete_gone = conf.get_boolean(DELETE_GONE_PROPERTY)
     now, counters = context.clock.now(), Counters()
     with graph.lock(), context.progress("webgraph", unit="links") as progress, ExitStack() as stack:
         outlinks, inlinks, nodes = (
@@ -100,7 +100,7 @@ def webgraph(
                 database.replacement(keep_old=keep_old)
             )  # outlinks are installed last
             for database, keep_old in (
-                (graph.outlinks, conf.get_boolean("db.preserve.backup", True)),
+                (graph.outlinks, conf.get_boolean("db.preserve.backup")),
                 (graph.inlinks, False),
                 (graph.nodes, False),
             )

@@ -61,13 +61,13 @@ class Formula:
     @classmethod
     def from_conf(cls, conf: Configuration) -> Self:
         """Reads link.analyze.*. Raises ConfigError for a value out of range."""
-        rounds = conf.get_int(ITERATIONS_PROPERTY, cls.rounds)
-        damping = conf.get_float(DAMPING_PROPERTY, cls.damping)
+        rounds = conf.get_int(ITERATIONS_PROPERTY)
+        damping = conf.get_float(DAMPING_PROPERTY)
         if rounds < 0:
             raise ConfigError(f"{ITERATIONS_PROPERTY}: expected a number from 0 on, found {rounds}")
         if not 0 <= damping <= 1:
             raise ConfigError(f"{DAMPING_PROPERTY}: expected a number from 0 to 1, found {damping}")
-        return cls(rounds, damping, conf.get_float(INITIAL_PROPERTY, cls.initial))
+        return cls(rounds, damping, conf.get_float(INITIAL_PROPERTY))
 
 
 def linkrank(webgraphdb: Path, *, context: JobContext) -> Counters:

@@ -104,7 +104,7 @@ def nodedumper(
 
         ranking = _Ranking(
             options.topn,
-            per_value=conf.get_boolean(PER_VALUE_PROPERTY, False),
+            per_value=conf.get_boolean(PER_VALUE_PROPERTY),
             shuffle=partial(Shuffle, 1, budget=settings.memory, spill=folder),
         )
         rows = (

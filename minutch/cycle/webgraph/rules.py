@@ -60,8 +60,8 @@ class Limits:
     def from_conf(cls, conf: Configuration) -> Self:
         """Reads link.ignore.limit.*."""
         return cls(
-            conf.get_boolean(LIMIT_PAGE_PROPERTY, True),
-            conf.get_boolean(LIMIT_DOMAIN_PROPERTY, True),
+            conf.get_boolean(LIMIT_PAGE_PROPERTY),
+            conf.get_boolean(LIMIT_DOMAIN_PROPERTY),
         )
 
     @property
@@ -90,8 +90,8 @@ class LinkRules:
     def from_conf(cls, conf: Configuration) -> Self:
         """Reads link.ignore.*."""
         return cls(
-            conf.get_boolean(IGNORE_HOST_PROPERTY, True),
-            conf.get_boolean(IGNORE_DOMAIN_PROPERTY, True),
+            conf.get_boolean(IGNORE_HOST_PROPERTY),
+            conf.get_boolean(IGNORE_DOMAIN_PROPERTY),
             Limits.from_conf(conf),
         )
 

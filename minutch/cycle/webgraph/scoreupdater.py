@@ -43,7 +43,7 @@ def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Cou
     graph.require()
     conf = context.conf
     engine, output = engine_of(conf), OutputSettings.from_conf(conf)
-    clear = conf.get_float(CLEAR_PROPERTY, 0.0)
+    clear = conf.get_float(CLEAR_PROPERTY)
     log.info("ScoreUpdater: starting")
     log.info("Running crawldb update %s", db.path)
     with (

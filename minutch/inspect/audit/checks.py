@@ -184,7 +184,7 @@ def _links(
     """
     good = site.filter(pl.col("outcome").is_in(["fetched", "unchanged"]))["url"]
     rules = UrlRules(conf, normalize=True, filtering=False, scope=SCOPE_OUTLINK, keep_on_error=True)
-    by_domain = (conf.get("db.ignore.external.links.mode") or "byHost").lower() == "bydomain"
+    by_domain = conf.get_text("db.ignore.external.links.mode").lower() == "bydomain"
 
     def site_of(urls: pl.Series) -> pl.Series:
         hosts = host_names(urls)

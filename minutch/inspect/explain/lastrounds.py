@@ -141,8 +141,8 @@ def cut(
 
     table = ParsesTable(newest).scan()
     links, outside = pl.col("outlinks_cut"), pl.col("outlinks_external")
-    most = conf.get_int(_LINKS, 100)
-    counts_all = most < 0 or conf.get_boolean("parser.outlinks.count", False)
+    most = conf.get_int(_LINKS)
+    counts_all = most < 0 or conf.get_boolean("parser.outlinks.count")
     is_full = pl.lit(False) if counts_all else pl.col("outlinks") >= most
     counts = table.select(
         links=links.sum(),

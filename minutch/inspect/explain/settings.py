@@ -61,7 +61,7 @@ class ExplainSettings:
             FetchSettings.from_conf(conf, now),
             ProtocolFactory(conf),
             _agents(conf),
-            conf.get_int("generate.max.count", -1),
+            conf.get_int("generate.max.count"),
             proxy_of(conf),
         )
 

@@ -133,7 +133,7 @@ class WithCrawlDb:
 
     def _taken(self, keys: pl.Series) -> pl.Series:
         """Returns the URLs that updatedb would take as they are, as the configuration is now."""
-        if not self._conf.get_boolean(ADDITIONS_PROPERTY, True):
+        if not self._conf.get_boolean(ADDITIONS_PROPERTY):
             return keys.head(0)
         rules = UrlRules(
             self._conf, normalize=True, filtering=True, scope=SCOPE_CRAWLDB, keep_on_error=False

@@ -45,7 +45,7 @@ class Candidate:
     @classmethod
     def from_conf(cls, name: str, conf: Configuration) -> Candidate:
         """Reads the schedule of a configuration."""
-        return cls(name, fetch_schedule(conf), conf.get_int("db.fetch.interval.max", 0))
+        return cls(name, fetch_schedule(conf), conf.get_int("db.fetch.interval.max"))
 
 
 def simulate(

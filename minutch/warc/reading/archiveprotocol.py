@@ -31,7 +31,7 @@ class Replays(Protocol):
 
 def content_limit(conf: Configuration) -> int:
     """Returns the limit of a page's content in bytes; below 0: none."""
-    return conf.get_int(LIMIT_PROPERTY, LIMIT)
+    return conf.get_int(LIMIT_PROPERTY)
 
 
 def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
@@ -43,7 +43,7 @@ def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
             "archive.files": ",".join(map(str, files)),
             "plugin.includes": f"{conf.get('plugin.includes', '')}|{PLUGIN}",
             "http.content.limit": str(content_limit(conf)),
-            "http.agent.name": (conf.get("http.agent.name") or "").strip() or "minutch",
+            "http.agent.name": conf.get_text("http.agent.name").strip() or "minutch",
             "store.http.headers": "true",
             "store.http.request": "true",
             "store.ip.address": "true",

@@ -25,7 +25,7 @@ LOCAL: Final = "local"
 
 def runs_here(conf: Configuration) -> bool:
     """Returns True if jobs run in this process. Starts no engine."""
-    return conf.get_word(PROPERTY, LOCAL) == LOCAL
+    return conf.get_word(PROPERTY) == LOCAL
 
 
 def engine_of(conf: Configuration) -> Engine:

@@ -132,7 +132,7 @@ class OutputSettings:
     @classmethod
     def from_conf(cls, conf: Configuration) -> OutputSettings:
         """Reads Hadoop's properties of compression and `db.preserve.backup`. Raises ConfigError."""
-        return cls(output_compression(conf), conf.get_boolean("db.preserve.backup", True))
+        return cls(output_compression(conf), conf.get_boolean("db.preserve.backup"))
 
 
 class Database:

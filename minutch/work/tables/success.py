@@ -22,6 +22,6 @@ SUCCESS: Final = "_SUCCESS"
 
 def mark_success(conf: Configuration, folder: Path) -> None:
     """Writes the mark into `folder`, which is complete, if the configuration asks for it."""
-    if conf.get_boolean(PROPERTY, False):
+    if conf.get_boolean(PROPERTY):
         with ChecksumWriter(folder / SUCCESS):
             pass

@@ -255,7 +255,9 @@ def test_back_off_beyond_the_time_limit_gives_the_queue_up() -> None:
 
 
 def test_failures_are_forgotten_after_a_while() -> None:
-    settings = from_conf(fetcher_exceptions_per_queue_clear_after="60")
+    settings = from_conf(
+        fetcher_exceptions_per_queue_clear_after="60", fetcher_exceptions_per_queue_delay="0"
+    )
     for wait, dropped in ((59_999, ["3"]), (60_001, [])):
         driven = Driven(replace(settings, crawl_delay=0, max_exceptions=2), "1")
         driven.taken(0)
