@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.inspect.audit.checks import CheckOptions, check
+from minutch.inspect.audit.checks import BROKEN, MISSING, CheckOptions, check
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
+from minutch.processwide import command_line
+from minutch.terminal import counted
 
 USAGE: Final = """check <crawl> [--external] [--requisites]
 \tcrawl\tthe folder of a crawl, whose pages' images, styles, scripts, files and fragments
@@ -24,4 +27,10 @@ def run(args: list[str], context: JobContext) -> int:
     options = CheckOptions(arguments["--external"], arguments["--requisites"])
     counters = check(open_crawl(Path(arguments.positional[0])), options, context=context)
     context.report("Check", counters)
+    broken, missing = counters.get(BROKEN, 0), counters.get(MISSING, 0)
+    seen = command_line(f"audit {quote(arguments.positional[0])}")
+    context.print(
+        f"{counted(broken, 'URLs')} broken, {counted(missing, 'fragments')} missing"
+        + (f"; see  {seen}" if broken or missing else "")
+    )
     return 0

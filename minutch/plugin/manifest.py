@@ -79,10 +79,13 @@ class Manifest:
 
     @property
     def is_java(self) -> bool:
-        """True for a plugin of Nutch's own, whose classes Python can't load."""
-        return self.has_jars or any(
-            ":" not in implementation.path for implementation in self.implementations
-        )
+        """True for a plugin of Nutch's own, whose classes Python can't load. A folder with modules
+        is none, however its classes are written.
+        """
+        if self.has_jars:
+            return True
+        is_java = any(":" not in one.path for one in self.implementations)
+        return is_java and not any(self.folder.glob("*.py"))
 
 
 def read_manifest(folder: Path) -> Manifest:

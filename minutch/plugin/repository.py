@@ -80,6 +80,8 @@ class Extension:
     def load(self) -> type[ExtensionBase]:
         """Imports its class. Raises PluginError."""
         module_name, _, class_name = self.implementation.path.partition(":")
+        if not class_name:
+            raise PluginError(f'{self._where}: expected class="module:Class" in plugin.xml')
         try:
             module = importlib.import_module(f"{self.package}.{module_name}")
             return getattr(module, class_name)  # type: ignore[no-any-return]

@@ -45,7 +45,8 @@ def write_plugin(  # noqa: PLR0913 - what a file is made of
         extensions=f'<extension point="{point}">{implementations}</extension>' if classes else "",
     )
     (folder / "plugin.xml").write_text(manifest)
-    (folder / "code.py").write_text(code)
+    if not any(path.startswith("org.") for path in (classes or {}).values()):  # in Java
+        (folder / "code.py").write_text(code)
     return folder
 
 

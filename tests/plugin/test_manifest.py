@@ -53,6 +53,8 @@ def test_everything_in_it(tmp_path: Path) -> None:
 def test_a_plugin_of_nutch_is_java(tmp_path: Path) -> None:
     (tmp_path / "plugin.xml").write_text(FULL.replace("x:Y", "org.example.Y"))
     assert read_manifest(tmp_path).is_java
+    (tmp_path / "x.py").touch()
+    assert not read_manifest(tmp_path).is_java  # a class of Python's, written otherwise
     (tmp_path / "plugin.xml").write_text(FULL.replace("x.zip", "x.jar"))
     assert read_manifest(tmp_path).is_java
 

@@ -269,6 +269,7 @@ def test_a_plugin_may_import_its_other_modules(tmp_path: Path) -> None:
     [
         ("", "code:Gone", "can't be loaded: AttributeError"),
         ("", "gone:X", "can't be loaded: ModuleNotFoundError"),
+        ("", "code.X", 'expected class="module:Class" in plugin.xml'),
         ("1 / 0", "code:X", "can't be loaded: ZeroDivisionError"),
         ("class X: pass", "code:X", r"is no URLFilter \(minutch\.plugin\.points\)"),
         ("X = len", "code:X", "is no URLFilter"),

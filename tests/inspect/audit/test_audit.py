@@ -217,7 +217,8 @@ def crawl(root: str, conf: Configuration, tmp_path_factory: pytest.TempPathFacto
     jobs.run("crawl", "-s", folder / "seeds.txt", crawl, 1, conf=conf)
     jobs.run("sitemap", crawl / "crawldb", "-sitemapUrls", folder / "sitemaps.txt", conf=conf)
     jobs.run("crawl", crawl, 7, conf=conf)
-    jobs.run("check", crawl, "--external", conf=conf)
+    jobs.run("check", crawl, "--external", conf=conf, out=(out := io.StringIO()))
+    assert out.getvalue() == f"2 URLs broken, 1 fragment missing; see  minutch audit {crawl}\n"
     return crawl
 
 
