@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -19,6 +20,7 @@ from minutch.hadoop.formats.writables import (
     Text,
     Writable,
 )
+from minutch.records.metadata import columns
 from minutch.records.metadata.columns import (
     OTHER,
     STATUS,
@@ -28,7 +30,9 @@ from minutch.records.metadata.columns import (
     stored,
     stored_value,
     text_values,
+    with_all,
 )
+from minutch.records.metadata.rawmap import RawMap, merge
 from minutch.records.protocolstatus import ProtocolStatus
 from tests.support.tables import a_metadata
 
@@ -164,3 +168,48 @@ def test_damaged_metadata_is_an_error_or_has_no_such_key() -> None:
             )
         except FormatError:
             continue
+
+
+# -- maps put into maps ----------------------------------------------------------------------------
+
+
+def own_order(maps: list[bytes | None]) -> list[bytes | None]:
+    """Maps as something else may have written them: their entries the other way round."""
+    found = []
+    for data in maps:
+        raw = RawMap(data)
+        body = b"".join(key + value for key, value in reversed(raw.entries.items()))
+        found.append(data and data[: len(data) - len(body)] + body)
+    return found
+
+
+def test_maps_are_put_into_others_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One entry into Texts, numbers and a ProtocolStatus, new or over an old value, and all that is
+    unusual: other classes and sizes, no map, several entries, another order, one twice.
+    """
+    chance, seal = Random(5), Text("_validators_")
+    some = [Text(name) for name in ("_pst_", "_rs_", "Content-Type", "a", "b", "é" * 70, "_ngt_")]
+    values = [IntWritable(5), Text("x" * 200), ProtocolStatus(1), LongWritable(-1), Text("")]
+    owns = [*MAPS, ODD, MapWritable()]
+    for _ in range(1500):
+        names = chance.sample([*some, seal], chance.randrange(8))
+        names += [Text(f"k{number}") for number in range(chance.choice([0, 0, 0, 4, 5, 6, 30]))]
+        owns.append(MapWritable({name: chance.choice(values) for name in names}))
+    others = [
+        MapWritable({chance.choice([seal, *some]): chance.choice([*8 * [Text("v")], *values])})
+        for _ in owns
+    ]
+    others[::9] = [MAPS[row % 300] or ODD for row in range(len(others[::9]))]
+    others[::13] = [ODD] * len(others[::13])
+    first = [found.to_bytes() if found else None for found in owns]
+    second = [found.to_bytes() for found in others]
+    twice = b"\0\0\0\0\x02" + 2 * (stored(b"a") + stored_value(Text("v")))
+    slowly = Mock(wraps=merge)
+    monkeypatch.setattr(columns, "merge", slowly)
+    for mine in (first, own_order(first), [twice] * len(first)):
+        pairs = zip(mine, second, strict=True)
+        found = with_all(pl.Series(mine, dtype=pl.Binary), pl.Series(second, dtype=pl.Binary))
+        assert found.to_list() == [merge(*pair) for pair in pairs]
+        assert mine is not first or 300 < slowly.call_count < len(first) - 300
+    empty = pl.Series([], dtype=pl.Binary)
+    assert with_all(empty, empty).is_empty()

@@ -55,6 +55,7 @@ from minutch.records.crawldatum import validators
 from minutch.records.crawldatum.sealing import resealed
 from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY, rawmap
+from minutch.records.metadata.columns import with_all
 from minutch.work.tables.merge import has_repeats
 from minutch.work.tables.packed import Patched, pack, take, unpack
 
@@ -369,14 +370,15 @@ def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.
     """Returns the fetch's metadata with the old entry's as defaults, then the overlays put over
     them.
     """
-    needed = old.is_not_null()
+    if (known := old.is_not_null()).any():
+        pairs = zip(new.filter(known), old.filter(known), strict=True)
+        merged = [rawmap.with_defaults(*pair) for pair in pairs]
+        new = new.scatter(known.arg_true(), pl.Series(merged, dtype=pl.Binary))
     for overlay in overlays:
-        needed |= overlay.is_not_null()
-    if not needed.any():
-        return new
-    columns = (column.filter(needed) for column in (new, old, *overlays))
-    merged = [rawmap.with_defaults(n, o, *others) for n, o, *others in zip(*columns, strict=True)]
-    return new.scatter(needed.arg_true(), pl.Series(merged, dtype=pl.Binary))
+        if (over := overlay.is_not_null()).any():
+            put = with_all(new.filter(over), overlay.filter(over))
+            new = new.scatter(over.arg_true(), put)
+    return new
 
 
 def _sealed(frame: pl.DataFrame, pages: Fetched, settings: UpdateSettings) -> pl.DataFrame:

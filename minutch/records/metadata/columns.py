@@ -26,7 +26,7 @@ from minutch.hadoop.formats.javaio import DataInput, encode_vlong
 from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
 from minutch.kernels import find, maps
 from minutch.kernels.arrow import Bytes, Strings, from_series
-from minutch.records.metadata.rawmap import RawMap
+from minutch.records.metadata.rawmap import RawMap, merge
 from minutch.records.protocolstatus import ProtocolStatus
 
 TEXT, FLOAT, INT, LONG, STATUS, OTHER = (
@@ -47,6 +47,9 @@ _KINDS: Final = {name: number & 0xFF for number, name in PREDEFINED_CLASSES.item
 _CLASSES: Final = {kind: name for name, kind in _KINDS.items()}
 _PLAIN: Final = frozenset((TEXT, FLOAT, INT, LONG))
 _CAPACITY: Final = 16  # of a new java.util.HashMap
+_SIZE: Final = 4  # bytes of the count of entries
+_LEAST: Final = 1 + _SIZE  # bytes before the entries where there are no classes
+_ONE_BYTE: Final = 0x7F  # lengths up to this are their own VInt
 
 
 def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> pl.DataFrame:
@@ -238,6 +241,91 @@ def maps_of(found: pl.DataFrame, rows: int) -> pl.Series:
     ).astype(np.int32)
     at = np.cumsum(length, dtype=np.int64) - length
     return string_column("metadata", data, at, length, least=1)
+
+
+def with_all(metadata: pl.Series, others: pl.Series) -> pl.Series:
+    """Returns the maps of a column (null: empty), each with all entries of another column's map put
+    in, which is not null: the bytes of `rawmap.merge`.
+
+    What is usual is done at once: one Text is put into a map of Texts, numbers and a
+    ProtocolStatus, or over its value there.
+    """
+    rows = len(metadata)
+    own, other = from_series(metadata), from_series(others)
+    at, length = _places(own)
+    other_at, other_length = _places(other)
+    found, new = _find(own, ()), _find(other, ())
+    count, new_count = (np.bincount(one.row, minlength=rows) for one in (found, new))
+    first = np.cumsum(count) - count
+    usual = new_count == 1
+    usual[new.row] &= (new.kind == TEXT) & (new.key_at == other_at[new.row] + _LEAST + 2)
+    names = pl.concat([_gathered("name", one.key_at, one.key_len) for one in (found, new)])
+    distinct = names.unique()
+    number = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64)
+    hashes = np.array([text_hash(name) & 0xFFFF_FFFF for name in distinct], np.int64)
+    name, of_new = np.split(number.to_numpy().astype(np.int64), [len(found.row)])
+    buckets = (hashes ^ hashes >> 16) & (_CAPACITY - 1)
+    bucket = buckets[name]
+    new_name, new_bucket = np.full(rows, -1), np.full(rows, -1)
+    new_name[new.row], new_bucket[new.row] = of_new, buckets[of_new]
+    # the entries of a usual map: without gaps, in the order of a HashMap of this size, none twice
+    start, end = found.key_at - 2, found.value_at + found.value_len
+    follows = np.diff(found.row, prepend=-1) == 0
+    odd = (found.kind == OTHER) | (found.key_len > _ONE_BYTE)
+    odd |= follows & ((start != np.roll(end, 1)) | (bucket < np.roll(bucket, 1)))
+    odd |= pl.Series(found.row * max(1, len(distinct)) + name).is_duplicated().to_numpy()
+    some = np.flatnonzero(count)
+    head = np.zeros(rows, np.int64)
+    head[some] = start[first[some]] - _SIZE - at[some]
+    begins = np.empty((len(some), 2), np.uint8)
+    maps.gather(at[some], np.full(len(some), 2, np.int32), begins.reshape(-1), np.empty_like(some))
+    is_numbered = np.zeros(rows, bool)
+    is_numbered[some] = (begins == 1).all(axis=1)  # one class, with the id that it would get
+    plain = (head == 1) | (is_numbered & (head == 1 + 3 + len(_STATUS)))
+    plain &= (count < _CAPACITY * 3 // 4) & ~np.isin(np.arange(rows), found.row[odd])
+    usual &= plain | (length == 0)
+    # where the new entry goes: over its old value, or behind those that do not come after it
+    before = np.bincount(found.row[bucket <= new_bucket[found.row]], minlength=rows)
+    is_inside = before < count
+    cut = at + length
+    cut[is_inside] = start[(first + before)[is_inside]]
+    goes_on = cut.copy()
+    same = np.flatnonzero(name == new_name[found.row])
+    cut[found.row[same]], goes_on[found.row[same]] = start[same], end[same]
+    grows = np.ones(rows, np.int64)
+    grows[found.row[same]] = 0
+    skipped = np.where(length == 0, 0, _LEAST)  # of the other map
+    out, map_at, lengths = _joined(
+        np.stack([at, other_at + skipped, goes_on], axis=1)[usual],
+        np.stack([cut - at, other_length - skipped, at + length - goes_on], axis=1)[usual],
+    )
+    had = length[usual] > 0
+    out[(map_at + head[usual] + _SIZE - 1)[had]] = (count + grows)[usual][had]
+    result = metadata.scatter(
+        np.flatnonzero(usual), string_column("metadata", out, map_at, lengths, least=1)
+    )
+    slowly = np.flatnonzero(~usual)
+    pairs = zip(metadata.gather(slowly), others.gather(slowly), strict=True)
+    return result.scatter(slowly, pl.Series([merge(*pair) for pair in pairs], dtype=pl.Binary))
+
+
+def _joined(
+    at: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
+) -> tuple[Bytes, Offsets, Lengths]:
+    """Returns the pieces of each row one after the other, and where the rows begin and how long
+    they are.
+    """
+    out = np.empty(int(length.sum()) + 1, np.uint8)
+    out_at = np.empty(at.size, np.int64)
+    maps.gather(at.reshape(-1), length.astype(np.int32).reshape(-1), out, out_at)
+    return out, np.ascontiguousarray(out_at[:: at.shape[1]]), length.sum(axis=1, dtype=np.int32)
+
+
+def _places(strings: Strings) -> tuple[Offsets, npt.NDArray[np.int64]]:
+    """Returns the addresses and lengths of a column's strings."""
+    at, length = np.empty(len(strings.views), np.int64), np.empty(len(strings.views), np.int32)
+    find.string_places(*strings.column, at, length)
+    return at, length.astype(np.int64)
 
 
 def hash_buckets(
