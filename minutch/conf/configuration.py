@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, cast, overload
 
 from minutch.clock import Clock, SystemClock
+from minutch.conf import confidential
 from minutch.conf.crawlfolder import conf_of
 from minutch.conf.kinds import KINDS
 from minutch.conf.sources import NUTCH, first_file, sources
@@ -397,6 +398,7 @@ class Configuration:
         """Returns the error for a wrong value: it names the property, its origin, what is allowed
         and what was found.
         """
+        found = confidential.shown(name, found)
         return ConfigError(f"{name} ({self.source(name)}): expected {expected}, found {found!r}")
 
     # -- variables ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minutch.conf import confidential
 from minutch.errors import ConfigError
 
 
@@ -45,6 +46,5 @@ class Parameters(dict[str, str]):
 
     def wrong(self, name: str, expected: str) -> ConfigError:
         """Makes the error for an invalid value."""
-        return ConfigError(
-            f"{self.owner}: parameter {name}: expected {expected}, found {self.get(name)!r}"
-        )
+        found = confidential.shown(name, self.get(name, ""))
+        return ConfigError(f"{self.owner}: parameter {name}: expected {expected}, found {found!r}")

@@ -19,6 +19,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
+from typing import Final
 
 from minutch import processwide
 from minutch.errors import ConfigError, UrlError
@@ -26,6 +27,8 @@ from minutch.urls.idn import label_to_ascii_2003
 from minutch.urls.parts import Url, parse, split_labels
 
 _SNAPSHOT = ".tld_set_snapshot"
+_MOST_SPELT: Final = 4
+"""Labels of a suffix in two spellings, all combinations of which are remembered; in the list, 2."""
 _PRIVATE = re.compile("===BEGIN PRIVATE DOMAINS===.*?(?:===END PRIVATE DOMAINS===|\\Z)", re.DOTALL)
 
 
@@ -69,6 +72,8 @@ class SuffixList:
             labels = [(label, _ascii(label)) for label in name.split(".")]
         except UrlError as exc:
             raise ConfigError(f"public suffix list: {line!r} is no host name") from exc
+        if sum(label != ascii_label for label, ascii_label in labels) > _MOST_SPELT:
+            raise ConfigError(f"public suffix list: {line[:80]!r}: too many labels beyond ASCII")
         rule = SuffixRule(".".join(ascii_label for _, ascii_label in labels), wildcard, exception)
         if name.isascii():
             self._rules[rule.suffix] = rule

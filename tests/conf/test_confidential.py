@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from minutch.conf import Configuration
 from minutch.conf.confidential import HIDDEN, shown, shown_request
+from minutch.cycle.index.writers import WriterChain
+from minutch.plugin.parameters import Parameters
+from tests.support.golden import PROJECT
 
 
 @pytest.mark.parametrize(
@@ -57,3 +63,28 @@ def test_a_request_is_handed_on_without_cookies_and_credentials() -> None:
         f"GET /cookie: HTTP/1.1\r\nHost: a\r\nCookie: {HIDDEN}\r\n"
         f"AUTHORIZATION : {HIDDEN}\r\nproxy-authorization: {HIDDEN}\r\nX-Cookie: kept\r\n\r\n"
     )
+
+
+@pytest.mark.parametrize("plugin", ["solr", "opensearch-1x", "elastic"])
+def test_writers_are_described_without_passwords(plugin: str, tmp_path: Path) -> None:
+    """By name, and within the address of a server; the log has the description."""
+    known = (PROJECT / "conf/index-writers.xml").read_text(encoding="utf-8")
+    known = re.sub(r'(name="password" value=")[^"]*', r"\1swordfish", known)
+    known = re.sub(r'(name="(?:url|host)" value=")[^"]*', r"\1http://u:swordfish@a.example/", known)
+    assert known.count("swordfish") >= 6
+    (tmp_path / "index-writers.xml").write_text(known, encoding="utf-8")
+    values = {"plugin.includes": f"indexer-{plugin}"}
+    described = WriterChain.from_conf(
+        Configuration.load([tmp_path], overrides=values).freeze()
+    ).describe()
+    assert "a.example" in described and "swordfish" not in described
+
+
+def test_errors_show_no_password() -> None:
+    conf = Configuration.load([])
+    wrong = (
+        conf.wrong("some.token", "a number", "swordfish"),
+        Parameters({"server.uri": "http://u:swordfish@a/"}).wrong("server.uri", "amqp://"),
+        Parameters({"password": "swordfish"}).wrong("password", "letters"),
+    )
+    assert all("swordfish" not in str(error) and HIDDEN in str(error) for error in wrong)

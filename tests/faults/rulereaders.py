@@ -287,5 +287,6 @@ CONFIGURATION: Final[Mapping[str, Reader]] = {
         from_file(lambda path: suffix_list(path).find("a.b.co.uk"), "list"),
         lambda: ["com\n*.ck\n!www.ck\n// c\nco.uk\nмкд\n".encode()],
         LINES,
+        once=("é.".encode() * 40 + b"com",),
     ),
 }

@@ -20,7 +20,7 @@ from typing import Final, Self, TypeVar
 
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, confidential
 from minutch.conf.elements import parameters_of, read_elements
 from minutch.cycle.index.exchanges import Exchanges
 from minutch.cycle.index.fieldmapping import FieldMapping
@@ -348,7 +348,7 @@ class WriterChain:
         for queue in self._queues:
             lines.append(f"{type(queue.writer).__name__} ({queue.name}):")
             lines += [
-                f"  {name} = {value}\t{what}"
+                f"  {name} = {confidential.shown(name, str(value))}\t{what}"
                 for name, (what, value) in queue.writer.describe().items()
             ]
         return "\n".join(lines)
