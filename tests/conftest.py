@@ -9,15 +9,18 @@ is there.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.golden import GOLDEN, HAS_ALL
+from tests.support.golden import GOLDEN, HAS_ALL, PROJECT
 
 if TYPE_CHECKING:
     from tests.support.devtools import Chromium
@@ -31,6 +34,23 @@ settings.register_profile("fast", settings.get_profile("all"), max_examples=25)
 
 for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
     os.environ.pop(variable, None)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """A worker of xdist imports all tests, each worker from another one on, if all are to run.
+
+    In a new checkout pytest rewrites the assertions of each module, four fifths of collecting; in
+    one order each worker would do so itself, in several they find what the others have written.
+    """
+    worker, count = (os.environ.get(f"PYTEST_XDIST_WORKER{end}", "0") for end in ("", "_COUNT"))
+    whole = [Path(given).resolve() for given in session.config.args] == [PROJECT / "tests"]
+    if not whole or sys.dont_write_bytecode or not int(count):
+        return
+    paths = sorted((PROJECT / "tests").rglob("test_*.py"))
+    first = len(paths) * int(worker.removeprefix("gw")) // int(count)
+    for path in [*paths[first:], *paths[:first]]:
+        with suppress(Exception, pytest.skip.Exception):  # which collecting reports
+            importlib.import_module(".".join(path.relative_to(PROJECT).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
@@ -181,5 +201,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif item.path not in seen:
             seen.add(item.path)
             item.add_marker("smoke")
+        if "servers" in marks:  # with --dist loadgroup: Spark beside one other server at a time
+            item.add_marker(pytest.mark.xdist_group("spark" if "spark" in marks else "servers"))
         chosen.append(item)
     items[:] = chosen

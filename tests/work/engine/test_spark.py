@@ -76,7 +76,7 @@ SPARK = {
     "spark.master": "local[2]",
     "mapreduce.input.fileinputformat.split.maxsize": "2500",
 }
-SEEDS = int(os.environ.get("MINUTCH_SEEDS", "3"))
+SEEDS = int(os.environ.get("MINUTCH_SEEDS", "2"))
 ENGINE = ("minutch.engine", "spark.", "mapreduce.input.")
 """How properties begin that say how a job runs."""
 
