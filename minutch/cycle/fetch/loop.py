@@ -173,9 +173,9 @@ class FetchLoop:
     def _turn(self, turnover: Turnover, now: int) -> None:
         """Nothing waits any more: takes what is in flight along, and opens the next list."""
         self._turnover = self.guards = self.total = None
-        for running in self._running.values():
-            chain = running.chain
-            if chain.results is turnover.old and not (chain.answered or chain.put_back):
+        for task, running in self._running.items():
+            chain, ended = running.chain, task.done()  # which the loop has not heard of yet
+            if chain.results is turnover.old and not (ended or chain.answered or chain.put_back):
                 turnover.leave_chain(chain, now)
         self._before.append(self.results)
         self.results = turnover.new

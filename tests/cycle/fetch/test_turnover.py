@@ -85,6 +85,8 @@ class Web:
     moved: dict[str, str] = field(default_factory=dict)
     closed: dict[str, float] = field(default_factory=dict)
     """Hosts whose robots.txt defers visits until then (s)."""
+    denied: set[str] = field(default_factory=set)
+    """Hosts whose robots.txt allows nothing."""
     seconds: float = 0.2
     """That an answer takes, or a parse."""
     asked: list[tuple[float, str]] = field(default_factory=list)
@@ -108,6 +110,8 @@ class Web:
         return ProtocolOutput(content, ProtocolStatus(codes.SUCCESS))
 
     async def get_robot_rules(self, url: str, datum: CrawlDatum, robots: object) -> Rules:
+        if host_of(url) in self.denied:
+            return Rules(allowed=False)
         return Rules(defer_visits=self.clock.seconds < self.closed.get(host_of(url), 0))
 
     # -- a PageParser --
@@ -406,3 +410,31 @@ def test_nothing_is_kept_of_hosts_and_lists_that_are_over(
     run(crawl.web.clock, crawl.turned(201))
     first, last = crawl.counts[0], crawl.counts[-1]
     assert last.total() <= 1.1 * first.total(), last - first
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_a_url_that_has_just_ended_does_not_go_on(tmp_path: Path, steps: int) -> None:
+    """The list is turned over between the end of a URL that robots.txt denies and the moment in
+    which the loop hears of it: it had two outcomes, and none in the next list, which ended a crawl.
+    """
+    web = web_of(denied={"h"})
+    crawl = Crawl(tmp_path, web, ["http://h/"])
+
+    async def turned() -> None:
+        old = crawl.segment()
+        session = crawl.open(old, [crawl.part(old, 0, ["http://h/"])])
+        session.loop.expected += 1  # more lists
+        running = asyncio.create_task(session.run())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        new = crawl.segment()
+        part = new.path / "crawl_generate" / "part-r-00000"
+        await session.turn(crawl.files(new, [part]), 0)
+        session.loop.expected -= 1
+        session.loop.wakeup()
+        await running
+
+    run(web.clock, turned())
+    for segment in crawl.segments:
+        listed = Counter(url for url, _ in segment.records("crawl_generate"))
+        assert resume((segment.path / "_fetch").glob("log-*")).settled == listed
