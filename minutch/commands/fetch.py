@@ -6,7 +6,9 @@ from contextlib import ExitStack, closing
 
 from minutch.commands.arguments import Flag, parse
 from minutch.cycle.fetch.fetcher import FetchOptions, fetch
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.watch import Watch
+from minutch.errors import MinutchError
 from minutch.hadoop.stores import as_path
 from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext
@@ -19,7 +21,9 @@ FLAGS = (Flag("-threads", value="n", convert=int), Flag("-metrics", value="port"
 
 
 def run(args: list[str], context: JobContext) -> int:
-    """Fetches a segment. Exit code 0; every failure is 255 as in Nutch."""
+    """Fetches a segment. Exit code 0; every failure is 255 as in Nutch, and so is a list of which
+    nothing may be asked for.
+    """
     arguments = parse(args, FLAGS, usage=USAGE, least=1)
     segment, port = as_path(arguments.positional[0]), arguments["-metrics"]
     watch: Watch | None = None
@@ -32,11 +36,16 @@ def run(args: list[str], context: JobContext) -> int:
             )
             context.print(server.says)
             context.out.flush()
-        context.reports["Fetcher"] = fetch(
+        counters = context.reports["Fetcher"] = fetch(
             segment,
             FetchOptions(threads=arguments["-threads"]),
             context=context,
             watch=watch,
             serving=None if server is None else server.running,
+        )
+    if 0 < counters["generated"] == counters.get(Outcome.SKIPPED_REFUSED.label, 0):
+        raise MinutchError(
+            "nothing was fetched: this crawler's own settings refuse all pages",
+            hint="the log names the property for each, such as http.filter.ipaddress.include",
         )
     return 0

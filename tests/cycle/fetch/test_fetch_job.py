@@ -22,7 +22,7 @@ from minutch.cycle.fetch.fetcher import LEFT, FetchOptions, fetch, working
 from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
 from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.segment.store import FETCHING, Segment
-from minutch.errors import ConfigError, LockedError, StoreError, UsageError
+from minutch.errors import ConfigError, LockedError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.job import JobContext
@@ -53,6 +53,18 @@ def pages(server: MisbehavingServer, count: int) -> list[str]:
     for n in range(count):
         server.pages[f"/p{n}"] = page(HTML, "Content-Type: text/html")
     return [server.url(f"p{n}") for n in range(count)]
+
+
+def test_a_list_of_which_nothing_may_be_asked_for(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
+    """Its pages wait; with one that may, it is no error."""
+    [url] = pages(server, 1)
+    refusing = {"http__filter__ipaddress__exclude": "loopback"}
+    segment = make_segment(tmp_path, [url])
+    with pytest.raises(MinutchError, match="own settings refuse all pages"):
+        run([str(segment.path)], JobContext(conf_for(**refusing)))
+    assert not server.requests
 
 
 # -- what is written -------------------------------------------------------------------------------
