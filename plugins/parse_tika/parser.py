@@ -7,6 +7,7 @@ configurations name.
     other XML                    all its text
     PDF                          text, title, links, outline (PDFium)
     OOXML, OpenDocument, EPUB    text, title, links
+    .doc, .xls, .ppt, RTF        text, title, links
     documents inside of these    their texts behind that of the document (tika.parse.embedded)
     text/*, JSON, scripts        the text, blanks folded
 
@@ -59,6 +60,8 @@ from .document import Document
 from .embedded import add_embedded
 from .maintext import MainText
 from .office import read_office
+from .richtext import SIGNATURE as RICH_TEXT
+from .richtext import read_rich_text
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +80,18 @@ _OFFICE = (
     "application/zip",
 )
 """Prefixes of the media types of zipped XML, which many servers call zip."""
+_OLD_OFFICE: Final = frozenset(
+    (
+        "application/msword",
+        "application/rtf",
+        "application/vnd.ms-excel",
+        "application/vnd.ms-powerpoint",
+        "application/x-tika-msoffice",
+        "text/richtext",
+        "text/rtf",
+    )
+)
+_TEXT = frozenset(("application/rtf", "text/rtf", "text/richtext"))
 _TEXT = frozenset(
     (
         "application/json",
@@ -164,6 +179,8 @@ class TikaParser(Parser):
             return self._xml
         if name == "application/pdf":
             return _pdf
+        if name in _OLD_OFFICE:
+            return _old_office
         if name.startswith(_OFFICE):
             return self._office
         return (
@@ -228,6 +245,16 @@ def _pdf(content: Content, document: Document) -> None:
     from .pdf import read_pdf  # loads a library that few crawls need
 
     read_pdf(content.content, document)
+
+
+def _old_office(content: Content, document: Document) -> None:
+    """Whatever the type, as .doc is often RTF."""
+    if content.content.startswith(RICH_TEXT):
+        read_rich_text(content.content, document)
+        return
+    from .binaryoffice import read_binary_office  # loads a library that few crawls need
+
+    read_binary_office(content.content, document)
 
 
 def _failed(content: Content, message: str) -> ParseResult:

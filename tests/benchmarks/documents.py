@@ -295,9 +295,9 @@ MAKERS: Final[dict[str, tuple[str, Callable[[Path], list[str]]]]] = {
     "table.pdf": ("fpdf2", pdf_fpdf),
 }
 CONVERTED: Final = {
-    "word.docx": ("odt", "fodt", "docx", "pdf", "epub"),
-    "tides.xlsx": ("ods", "xlsx"),
-    "slides.pptx": ("odp", "pptx", "pdf"),
+    "word.docx": ("doc", "rtf", "odt", "fodt", "docx", "pdf", "epub"),
+    "tides.xlsx": ("xls", "ods", "xlsx"),
+    "slides.pptx": ("ppt", "odp", "pptx", "pdf"),
     "note.odt": ("docx", "pdf"),
 }
 """What LibreOffice makes of which document."""
