@@ -32,7 +32,7 @@ _MOST_TEXT: Final = 16 << 20
 """Characters of a document."""
 _MOST_PIECES: Final = 1 << 20
 _DEEPEST: Final = 64
-"""Containers in each other."""
+"""Containers, and fields, in each other."""
 _IS_ENCRYPTED, _IS_TABLE_1 = 0x100, 0x200
 _CONTROLS: Final = {
     **dict.fromkeys(range(32), None), 0x07: " ", 0x09: " ", 0x0A: "\n", 0x0B: "\n", 0x0C: "\n",
@@ -74,6 +74,7 @@ def read_binary_office(data: bytes, found: Document) -> None:
         AssertionError,
         AttributeError,
         LookupError,
+        RecursionError,
         TypeError,
         ValueError,
     ) as error:  # what xlrd raises on damaged files
@@ -113,9 +114,10 @@ def _word(file: Any, found: Document) -> None:
         else:
             texts.append(main[where : where + 2 * length].decode("utf-16-le", "replace"))
     text = "".join(texts)
-    before = None
-    while before != text and "\x13" in text:  # a field may stand in another
-        before, text = text, _FIELD.sub(lambda match: _shown(match, found), text)
+    for _ in range(_DEEPEST):  # a field may stand in another: each time round, the innermost go
+        text, count = _FIELD.subn(lambda match: _shown(match, found), text)
+        if not count:
+            break
     found.texts.append(text.replace("\7\7", "\n").translate(_CONTROLS))
     if not left:
         found.missing.append(f"what stands behind {_MOST_TEXT:,} characters")

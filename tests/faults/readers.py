@@ -95,6 +95,12 @@ def text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def _old_office(name: str) -> bytes:
+    """A file that LibreOffice has written."""
+    path = PROJECT / "tests" / "plugins" / "documents" / f"{name}.gz"
+    return gzip.decompress(path.read_bytes())
+
+
 # -- the web ---------------------------------------------------------------------------------------
 
 URL: Final = (
@@ -402,6 +408,19 @@ WEB: Final[Mapping[str, Reader]] = {
         _parse("application/x-tika-ooxml"),
         lambda: office_files().values(),
         "PK\\x03\\x04 PK\\x01\\x02 PK\\x05\\x06 \\0 \\xff",
+    ),
+    "rtf": Reader(
+        _parse("application/rtf"),
+        lambda: [_old_office("word.rtf")],
+        "{\\x5crtf1 { } \\x5c \\x5c* \\x5c' \\x5c'e4 \\x5cu228? \\x5cpar \\x5cbin9 \\x5cfield"
+        ' {\\x5c*\\x5cfldinst {\\x5cfldrslt HYPERLINK " \\x5cansicpg1252 \\x5cfonttbl \\x5cf0'
+        " \\x5cheader \\x5cinfo \\x5ctitle \\x20 \\n \\xff",
+    ),
+    "binary office": Reader(
+        _parse("application/msword"),
+        lambda: [_old_office("word.doc"), _old_office("slides.ppt")],
+        "\\xd0\\xcf\\x11\\xe0\\xa1\\xb1\\x1a\\xe1 \\0 \\xff \\xff\\xff\\xff\\xff"
+        " \\xfe\\xff\\xff\\xff \\x13\\0 \\x14\\0 \\x15\\0 \\x0f\\0\\xa0\\x0f",
     ),
     "robots.txt": Reader(
         _robots,
