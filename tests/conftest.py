@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from minutch import processwide
 from tests.support.golden import GOLDEN, HAS_ALL, PROJECT
 
 if TYPE_CHECKING:
@@ -154,6 +156,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """In a worker of xdist, say to the process with the terminal what was left out."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
+
+
+@pytest.fixture(autouse=True)
+def _process() -> Iterator[None]:
+    """A command that runs in this process leaves no trace; its log left the next caplog empty."""
+    before, level = processwide.settings(), logging.getLogger().level
+    yield
+    processwide.use(before)
+    logging.getLogger().setLevel(level)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -34,6 +34,7 @@ them.
 """
 OF_SOURCES = (
     "test_layers.py",
+    "test_module_state.py",
     "test_planted.py",
     "test_processwide.py",
     "test_rooms.py",
