@@ -212,7 +212,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif item.path not in seen:
             seen.add(item.path)
             item.add_marker("smoke")
-        if "servers" in marks:  # with --dist loadgroup: Spark beside one other server at a time
-            item.add_marker(pytest.mark.xdist_group("spark" if "spark" in marks else "servers"))
         chosen.append(item)
     items[:] = chosen
