@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from minutch.conf.configuration import HOME
 from tests.support.demo import definitions, write_seeds
 from tests.support.docshell import Ran, command
-from tests.support.golden import PROJECT
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.siteserver import SiteServer
 
@@ -126,7 +126,7 @@ def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: 
             "ftp://example.org/\n",
             [],
             "nothing can be fetched: no active plugin takes URLs such as ftp://example.org/",
-            f"plugin.includes ({PROJECT}/conf/profiles/web.xml) needs protocol-ftp, and"
+            f"plugin.includes ({HOME}/conf/profiles/web.xml) needs protocol-ftp, and"
             " regex-urlfilter.txt has to let ftp: pass",
         ),
         ("http://example.org/a.png\n", [], "all seeds were rejected", None),
