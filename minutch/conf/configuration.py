@@ -270,7 +270,7 @@ class Configuration:
         """Returns the shipped default of a property, as written; None for a property that is not
         among the shipped ones.
         """
-        return self._defaults.get(_key(name))
+        return (self._defaults or _shipped_defaults()).get(_key(name))
 
     @overload
     def get(self, name: str) -> str | None: ...
@@ -287,7 +287,7 @@ class Configuration:
     def get_text(self, name: str) -> str:
         """Returns the value, expanded and not trimmed: the shipped default where there is none."""
         value = self.get(name)
-        return self.expand(self._shipped_default(name) or "") if value is None else value
+        return self.expand(self.default(name) or "") if value is None else value
 
     def get_trimmed(self, name: str) -> str | None:
         """Returns the value without blanks and control characters at its ends
@@ -296,17 +296,13 @@ class Configuration:
         value = self.get(name)
         return None if value is None else value.strip(_JAVA_BLANKS)
 
-    def _shipped_default(self, name: str) -> str | None:
-        # A configuration that was loaded has all of them among its values.
-        return (self._defaults or _shipped_defaults()).get(_key(name))
-
     def _trimmed_or_default(self, name: str, default: object) -> str | None:
         """Returns the trimmed value, or the shipped default; None if there is neither, and the
         caller has a default of its own. Raises ConfigError if he has none.
         """
         text = self.get_trimmed(name)
         if text is None and default is None:
-            shipped = self._shipped_default(name)
+            shipped = self.default(name)
             if not shipped:
                 raise ConfigError(f"{name} is not set, and has no default")
             text = self.expand(shipped).strip(_JAVA_BLANKS)
@@ -351,8 +347,7 @@ class Configuration:
         """`true` or `false` in any case; anything else counts as not set, as in Hadoop."""
         found = BOOLEANS.get((self.get_trimmed(name) or "").lower(), default)
         if found is None:
-            shipped = self._shipped_default(name)
-            found = BOOLEANS.get(self.expand(shipped or "").strip().lower())
+            found = BOOLEANS.get(self.expand(self.default(name) or "").strip().lower())
         if found is None:
             raise ConfigError(f"{name} is neither true nor false, and has no default")
         return found
@@ -389,7 +384,7 @@ class Configuration:
         """Returns the trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for
         one that does not belong.
         """
-        value = self.get_trimmed(name) or self._shipped_default(name) or ""
+        value = self.get_trimmed(name) or self.default(name) or ""
         if not KINDS[name].fits(value):
             raise self.wrong(name, KINDS[name].expected, value)
         return value
@@ -437,7 +432,7 @@ class Configuration:
             value = self._system.get(name)
         if value is None:
             value = self._values.get(_key(name))
-        return self._shipped_default(name) or None if value is None else value
+        return self.default(name) or None if value is None else value
 
     def _environment_value(self, name: str) -> str | None:
         match = re.match(r"(.*?)(:?-)(.*)", name, re.DOTALL)

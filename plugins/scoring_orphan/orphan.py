@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SECONDS_PER_DAY: Final = 86400
-GONE_AFTER: Final = 30 * SECONDS_PER_DAY
-ORPHAN_AFTER: Final = 40 * SECONDS_PER_DAY
 LAST_LINKED: Final = Text("_orphan_")
 _Seconds = TypeVar("_Seconds", int, "pl.Series")
 _RAW_KEY: Final = rawmap.text_key("_orphan_")

@@ -17,7 +17,6 @@ from minutch.warc.reading.visits import Visit
 
 PLUGIN: Final = "protocol-archive"
 LIMIT_PROPERTY: Final = "archive.content.limit"
-LIMIT: Final = 1 << 27
 
 
 @runtime_checkable
