@@ -27,12 +27,9 @@ from minutch.job import Counters, JobContext
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_REDIR_PERM, STATUS_FETCH_REDIR_TEMP, CrawlDatum
 from minutch.records.metadata import IP_ADDRESS_KEY, RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
-from minutch.warc.arcfile import DEFAULT_LIMIT, ArcFiles
-from minutch.warc.httpheaders import fitted_head, rebuilt_head
 from minutch.warc.jsontext import valid
-from minutch.warc.pagetimes import fetch_time
-from minutch.warc.targeturi import NO_URI, uri_of
-from minutch.warc.warcfile import Output
+from minutch.warc.pagewriter import fetch_time, fitted_head, rebuilt_head
+from minutch.warc.warcfile import ARC_LIMIT, NO_URI, ArcFiles, Output, uri_of
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
@@ -53,7 +50,7 @@ class ArcExportOptions:
 
     layout: str = PARSE_OUTPUT
     """Layout of folders: PARSE_OUTPUT or CRAWL_001."""
-    limit: int = DEFAULT_LIMIT
+    limit: int = ARC_LIMIT
     """Size in bytes after which the next file begins."""
 
 

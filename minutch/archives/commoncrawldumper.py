@@ -44,12 +44,18 @@ from minutch.cycle.parse.mime import MimeUtil
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.content import Content
-from minutch.warc.localhost import local_host
-from minutch.warc.pagetimes import fetch_time
-from minutch.warc.pagewriter import write_page, write_request
-from minutch.warc.targeturi import NO_URI, uri_of
-from minutch.warc.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
-from minutch.warc.warcinfo import CrawlerIdentity, crawler_info
+from minutch.warc.pagewriter import fetch_time, write_page, write_request
+from minutch.warc.warcfile import (
+    DEFAULT_LIMIT,
+    NO_URI,
+    CrawlerIdentity,
+    Output,
+    WarcFiles,
+    crawler_info,
+    level_of,
+    local_host,
+    uri_of,
+)
 
 log = logging.getLogger(__name__)
 WRITTEN: Final = "pages written"

@@ -30,7 +30,7 @@ from minutch.records.content import Content
 from minutch.records.metadata import CONTENT_TYPE_KEY, IP_ADDRESS_KEY
 from minutch.urls.parts import host_of, parse, split_labels
 from minutch.warc.jsontext import Json, pretty, valid
-from minutch.warc.pagetimes import fetch_time
+from minutch.warc.pagewriter import fetch_time
 
 _SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
 _TEXT: Final = 0x60

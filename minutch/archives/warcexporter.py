@@ -30,8 +30,7 @@ from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SUCCESS
 from minutch.warc.pagewriter import write_page, write_parse_data, write_parse_text
-from minutch.warc.targeturi import NO_URI, uri_of
-from minutch.warc.warcfile import DEFAULT_LIMIT, Output, WarcFiles, level_of
+from minutch.warc.warcfile import DEFAULT_LIMIT, NO_URI, Output, WarcFiles, level_of, uri_of
 from minutch.work.tables.compression import is_compressed
 from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent

@@ -18,8 +18,7 @@ from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
 from minutch.terminal import counted
-from minutch.web.access import LOCAL, Access
-from minutch.web.listening import LAST_PORT, is_local, listen, server
+from minutch.web.access import LAST_PORT, LOCAL, Access, is_local, listen
 
 USAGE: Final = """serve <crawl> [-port <port>] [-host <host>] [-index <index>]
 \tcrawl\tthe folder of a crawl
@@ -64,6 +63,7 @@ async def _serve(
     from minutch.inspect.report.page import to_html
     from minutch.inspect.report.reportfile import gathered
     from minutch.inspect.search.app import make
+    from minutch.web.serving import server
 
     shown = f"[{host.strip('[]')}]" if ":" in host else host
     hosts = {*LOCAL, shown.lower()} | (set() if is_local(host) else {socket.gethostname().lower()})

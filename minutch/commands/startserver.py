@@ -21,8 +21,7 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.job import JobContext
 from minutch.version import __version__
-from minutch.web.access import LOCAL, Access
-from minutch.web.listening import LAST_PORT, is_local, is_made, listen, server, token_from
+from minutch.web.access import LAST_PORT, LOCAL, Access, is_local, is_made, listen, token_from
 
 USAGE: Final = """NutchServer [-help] [-host <host>] [-port <port>] [-root <folder>]
 \t-help\tshow this help
@@ -68,6 +67,7 @@ async def _serve(
     listener: socket.socket, host: str, folder: Path, token: str | None, context: JobContext
 ) -> None:
     from minutch.commands.service.app import Service, make
+    from minutch.web.serving import server
 
     conf, port = context.conf, listener.getsockname()[1]
     jobs = JobTable(max(conf.get_int("minutch.service.jobs"), 1))

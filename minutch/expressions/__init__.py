@@ -14,8 +14,7 @@ an expression that can't be compiled is an error rather than no filter.
 
     `expression`           compiles and evaluates; begin here
     `tokens`, `parser`     text to tokens, tokens to a tree
-    `tree`                 the tree
-    `values`, `methods`    what operators and methods do
+    `values`               what operators and methods do
 """
 
 from __future__ import annotations

@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from minutch.errors import ConfigError
-from minutch.expressions import methods, values
-from minutch.expressions.parser import parse
-from minutch.expressions.tokens import replace_dates
-from minutch.expressions.tree import (
+from minutch.expressions import values
+from minutch.expressions.parser import (
     Binary,
     Block,
     Call,
@@ -29,7 +27,9 @@ from minutch.expressions.tree import (
     Reference,
     Return,
     Unary,
+    parse,
 )
+from minutch.expressions.tokens import replace_dates
 from minutch.expressions.values import Failure, NullOperand
 
 Variables = Mapping[str, object]
@@ -144,7 +144,7 @@ def _reference(node: Reference) -> Evaluate:
             value = variables.get(name)
             if value is not None:
                 for key in rest:
-                    value = methods.member(value, key)
+                    value = values.member(value, key)
                 return value
         return None
 
@@ -160,7 +160,7 @@ def _member(node: Member) -> Evaluate:
         value = target(variables)
         if value is None and safe:
             return None
-        return methods.member(value, key(variables))
+        return values.member(value, key(variables))
 
     return member
 
@@ -173,9 +173,7 @@ def _call(node: Call) -> Evaluate:
     name = node.method
 
     def call(variables: Variables) -> object:
-        return methods.call(
-            target(variables), name, [argument(variables) for argument in arguments]
-        )
+        return values.call(target(variables), name, [argument(variables) for argument in arguments])
 
     return call
 

@@ -1,5 +1,5 @@
 """WARC files (ISO 28500, versions 1.0 and 1.1): records with digests, each a gzip member of its
-own, files by size.
+own, files by size. And their elder, ARC files, as Common Crawl wrote them until 2012.
 
     record  :=  "WARC/" version CRLF  (name ": " value CRLF)*  CRLF  block  CRLF CRLF
     block   :=  head payload        the head of an HTTP message, empty for a resource
@@ -11,25 +11,40 @@ A record's ID is a hash of its contents, so that the same records always get the
         id = files.write("response", time, target, body, RESPONSE, head=b"HTTP/1.1 200 …")
         files.write("metadata", time, target, fields, FIELDS, more=[("WARC-Refers-To", id)])
 
-Source: ISO 28500:2009 (WARC 1.0) and 2017 (1.1), annex D for compression.
+An ARC file, version 1, has the same members and sizes:
+
+    file    :=  description record*
+    record  :=  URL " " IP address " " date " " media type " " length LF   HTTP head and body   LF
+
+The description is a record `filedesc://<name>` of what the fields are called. The words of a head
+hold no blanks.
+
+Source: ISO 28500:2009 (WARC 1.0) and 2017 (1.1), annex D for compression;
+org.apache.nutch.tools.WARCUtils (getWARCInfoContent, getAgentString); the Internet Archive's ARC
+File Format, version 1.0; the Common Crawl data set of 2008 to 2012.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+import socket
 from base64 import b32encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b, sha1, sha256
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from isal import igzip_lib
+from isal import igzip_lib, isal_zlib
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.urls.uri import escape_unsafe, parse_uri
+
+log = logging.getLogger(__name__)
 
 V1_0: Final = "1.0"
 V1_1: Final = "1.1"
@@ -288,3 +303,161 @@ def target_uri(url: str) -> str:
     if not parsed.scheme:
         raise UrlError(f"no absolute URI: {url!r}")
     return text
+
+
+ARC_LIMIT: Final = 100_000_000
+"""Bytes beyond which a file is full: those of 2012 have 100 MB."""
+NO_ADDRESS: Final = "0.0.0.0"
+NO_TYPE: Final = "no-type"
+_DESCRIPTION: Final = b"1 0 %s\nURL IP-address Archive-date Content-type Archive-length\n"
+_ORIGIN: Final = b"CommonCrawl"
+_LEVEL: Final = 2
+_GZIP: Final = 31
+_NO_WORD: Final = re.compile(r"[\x00-\x20\x7f]+")
+
+
+class ArcFiles:
+    """Writes records into one file after the other."""
+
+    def __init__(
+        self, open_file: Callable[[int, int], tuple[str, Output]], *, limit: int = ARC_LIMIT
+    ) -> None:
+        """`open_file(number, time)` opens a file whose first record is of `time` (ms), and returns
+        its name with it.
+        """
+        self._open_file, self._limit = open_file, limit
+        self._file: Output | None = None
+        self._size = self._number = 0
+        self.records = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(
+        self, url: str, time: int, block: bytes, *, media_type: str = "", address: str = ""
+    ) -> None:
+        """Appends a record of `time` (ms); `url` is a URI in ASCII, `block` an HTTP answer."""
+        if self._file is None or self._size > self._limit:
+            self._open(time)
+        self._append(url, time, block, media_type or NO_TYPE, address or NO_ADDRESS)
+        self.records += 1
+
+    def _open(self, time: int) -> None:
+        if self._file is not None:
+            self._file.close()
+        name, self._file = self._open_file(self._number, time)
+        self._number += 1
+        self._size = 0
+        self._append(f"filedesc://{name}", time, _DESCRIPTION % _ORIGIN, "text/plain", NO_ADDRESS)
+
+    def _append(self, url: str, time: int, block: bytes, media_type: str, address: str) -> None:
+        assert self._file is not None
+        words = (url, address, arc_date(time), media_type)
+        head = " ".join(_NO_WORD.sub("", word) for word in words)
+        data = _member(
+            b"%s %d\n%s\n" % (head.encode("utf-8", "surrogateescape"), len(block), block)
+        )
+        self._file.write(data)
+        self._size += len(data)
+
+
+def _member(record: bytes) -> bytes:
+    compressor = isal_zlib.compressobj(_LEVEL, wbits=_GZIP)
+    return bytes(compressor.compress(record) + compressor.flush())
+
+
+def arc_date(ms: int) -> str:
+    """yyyyMMddHHmmss in UTC, within the years 1970 to 9999."""
+    return f"{_EPOCH + timedelta(seconds=max(0, min(ms // 1000, _LAST_SECOND))):%Y%m%d%H%M%S}"
+
+
+_SPECIFICATIONS = {
+    V1_0: "http://bibnum.bnf.fr/WARC/WARC_ISO_28500_version1_latestdraft.pdf",
+    V1_1: "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+}
+_PARTS = ("name", "email", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlerIdentity:
+    """The crawler as it introduces itself (http.agent.*)."""
+
+    name: str = ""
+    agent: str = ""
+    """The User-Agent that it sends."""
+    email: str = ""
+    host: str = ""
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> CrawlerIdentity:
+        """Reads the configuration."""
+        name, email, host = (conf.get_text(f"http.agent.{part}") for part in _PARTS)
+        return cls(name, agent_text(conf), email, host)
+
+
+def crawler_info(
+    crawler: CrawlerIdentity, host: str, address: str, version: str = V1_0
+) -> dict[str, str]:
+    """Returns format, crawler, machine and operator; `host` and `address` are this machine's, but a
+    configured host comes first.
+    """
+    fields = {
+        "format": f"WARC File Format {version}",
+        "conformsTo": _SPECIFICATIONS[version],
+        "software": crawler.name,
+        "http-header-user-agent": crawler.agent,
+        "http-header-from": crawler.email,
+        "hostname": crawler.host or host,
+        "ip": address,
+        "robots": "classic",
+        "operator": crawler.email,
+    }
+    return {name: value for name, value in fields.items() if value.strip()}
+
+
+def agent_text(conf: Configuration) -> str:
+    """`name/version (description; url; email)`, without what is not set; "" for a crawler without a
+    name, which has sent nothing (RFC 9110, 10.1.5: a product has one).
+    """
+    name, version, *rest = (
+        conf.get_text(f"http.agent.{part}").strip()
+        for part in ("name", "version", "description", "url", "email")
+    )
+    comment = "; ".join(filter(None, rest))
+    if not name:
+        return ""
+    return f"{name}{f'/{version}' if version else ''}{f' ({comment})' if comment else ''}"
+
+
+def local_host() -> tuple[str, str]:
+    """Name and address of this machine, empty where they are not known
+    (InetAddress.getLocalHost).
+    """
+    name = socket.gethostname()
+    try:
+        return name, socket.gethostbyname(name)
+    except OSError:
+        return name, ""
+
+
+NO_URI: Final = "pages without a URI"
+
+
+def uri_of(url: str) -> str | None:
+    """Returns a page's URL as a URI, by which archives know it; None, and a warning, where none can
+    be made of it (NO_URI).
+    """
+    try:
+        return target_uri(url)
+    except UrlError as error:
+        log.warning("Invalid URI %s: %s", url, error)
+        return None

@@ -1,4 +1,5 @@
-"""Decides which requests a server of minutch lets in. The only home of that decision; no I/O.
+"""Decides which requests a server of minutch lets in (`Access`, the only home of that decision; no
+I/O), and opens its socket with a token.
 
 Host             must be one of the server's own names: else a web page whose name was made to
                  point here could ask through its reader's browser (DNS rebinding)
@@ -13,10 +14,18 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import logging
+import secrets
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
+
+from minutch.conf import Configuration
+from minutch.errors import ConfigError, MinutchError
+
+log = logging.getLogger(__name__)
 
 LEAST_TOKEN: Final = 16
 """Characters of a token that somebody chooses."""
@@ -121,3 +130,53 @@ def host_of(header: str) -> str:
         else len(text)
     )
     return text[:end]
+
+
+LAST_PORT: Final = 65535
+TOKEN_PROPERTY: Final = "minutch.service.token"
+AUTH_PROPERTY: Final = "minutch.service.auth"
+
+
+def is_local(host: str) -> bool:
+    """Returns whether only this machine can connect to a host."""
+    try:
+        return host.lower() == "localhost" or ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int, option: str = "-port") -> socket.socket:
+    """Returns a socket that listens; port 0 takes a free one. Raises MinutchError; `option` is what
+    chooses the port.
+    """
+    name = "127.0.0.1" if host.lower() == "localhost" else host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    try:
+        return socket.create_server((name, port), family=family)
+    except (OSError, OverflowError) as exc:
+        reason = getattr(exc, "strerror", None) or str(exc)
+        raise MinutchError(
+            f"can't listen on {host}:{port}: {reason}", hint=f"{option} takes another port"
+        ) from exc
+
+
+def token_from(conf: Configuration, host: str) -> str | None:
+    """Returns the token that is asked for; None if authentication is off, which is for loopback
+    alone. Raises ConfigError.
+    """
+    if not conf.get_boolean(AUTH_PROPERTY):
+        if not is_local(host):
+            raise ConfigError(f"{AUTH_PROPERTY}=false is for loopback alone, not for {host}")
+        log.warning("anybody who can connect may start and stop jobs (%s=false)", AUTH_PROPERTY)
+        return None
+    token = conf.get(TOKEN_PROPERTY, "").strip()
+    if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise ConfigError(
+            f"{TOKEN_PROPERTY}: expected {LEAST_TOKEN} printable ASCII characters at least"
+        )
+    return token or secrets.token_urlsafe(32)
+
+
+def is_made(conf: Configuration) -> bool:
+    """Returns whether the token was made at the start, so that it has to be shown."""
+    return not conf.get(TOKEN_PROPERTY, "").strip()

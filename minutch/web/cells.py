@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from minutch.terminal import visible_line
-from minutch.web.htmlbuilder import Child, Markup, element, joined
+from minutch.web.frame import Child, Markup, element, joined
 
 e = element
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
-from minutch.web.htmlbuilder import Markup, element, joined
+from minutch.web.frame import Markup, element, joined
 
 e = element
 

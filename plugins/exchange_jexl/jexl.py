@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from minutch.errors import ConfigError, ExpressionError
 from minutch.expressions import compile_expression
-from minutch.expressions.methods import JavaObject, Method
+from minutch.expressions.values import JavaObject, Method
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Exchange
 from minutch.records.document import NutchDocument, NutchField

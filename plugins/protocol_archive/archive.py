@@ -34,7 +34,7 @@ from minutch.records.metadata import (
 )
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.parts import Url, parse
-from minutch.warc.reading.archiveindex import ArchiveIndex, open_index
+from minutch.warc.reading.visitindex import ArchiveIndex, open_index
 from minutch.warc.reading.visits import Visit, VisitKind, warc_time
 
 from ..lib_http.base import HttpBase

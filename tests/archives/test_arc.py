@@ -32,9 +32,9 @@ from minutch.records.metadata import (
     RESPONSE_HEADERS_KEY,
     Metadata,
 )
-from minutch.warc.arcfile import arc_date
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from minutch.warc.reading.visits import Visit
+from minutch.warc.warcfile import arc_date
 
 TIME = 1_341_826_131_693
 HEAD = (

@@ -16,7 +16,7 @@ from minutch.hadoop.formats.checksum import verify_file
 from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_GONE, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.warc.httpheaders import fitted_head
+from minutch.warc.pagewriter import fitted_head
 from minutch.warc.warcfile import V1_1, target_uri, warc_date
 from tests.support.archived import Record, checked, read_records
 from tests.support.golden import GOLDEN, needs_golden

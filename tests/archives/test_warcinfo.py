@@ -1,8 +1,7 @@
 """The description of the crawler in WARC files."""
 
 from minutch.conf import Configuration
-from minutch.warc.warcfile import V1_1
-from minutch.warc.warcinfo import CrawlerIdentity, agent_text, crawler_info
+from minutch.warc.warcfile import V1_1, CrawlerIdentity, agent_text, crawler_info
 
 
 def info(warc: str = "1.0", /, **values: str) -> dict[str, str]:

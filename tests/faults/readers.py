@@ -46,10 +46,9 @@ from minutch.urls.parts import parse, reverse_url
 from minutch.urls.resolve import Resolver, WhatwgResolver
 from minutch.urls.robots import parse_robots
 from minutch.urls.uri import parse_uri
-from minutch.warc.reading.archivefiles import IndexFile, find_archives
-from minutch.warc.reading.cdxjlookup import entries_of
-from minutch.warc.reading.httpmessage import read_answer as read_stored
-from minutch.warc.targeturi import uri_of
+from minutch.warc.reading.archivefiles import IndexFile, entries_of, find_archives
+from minutch.warc.reading.visits import read_answer as read_stored
+from minutch.warc.warcfile import uri_of
 from plugins.lib_html.headerlinks import header_links
 from plugins.lib_html.metatags import read_refresh
 from plugins.lib_http.credentials import challenges

@@ -8,9 +8,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from minutch.web.access import LOCAL, Access, host_of
-from minutch.web.listening import is_local
-from minutch.web.requestchecks import PRIVATE, RequestChecks, headers_of
+from minutch.web.access import LOCAL, Access, host_of, is_local
+from minutch.web.serving import PRIVATE, RequestChecks, headers_of
 
 TOKEN = "0123456789abcdef"
 ACCESS = Access(

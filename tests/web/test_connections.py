@@ -16,8 +16,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from minutch.web.connections import KEPT, MOST, MOST_OF_ONE, PATIENCE, Connection
-from minutch.web.listening import listen, server
+from minutch.web.access import listen
+from minutch.web.serving import KEPT, MOST, MOST_OF_ONE, PATIENCE, Connection, server
 from tests.support.virtualtime import VirtualClock, run
 
 REQUEST = b"GET /fast HTTP/1.1\r\nHost: localhost\r\n\r\n"

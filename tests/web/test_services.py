@@ -26,9 +26,8 @@ from minutch.inspect.live import liveapp
 from minutch.inspect.search import app as search
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.searcher import Searcher
-from minutch.web.access import LOCAL, Access
-from minutch.web.connections import MOST
-from minutch.web.listening import listen, server
+from minutch.web.access import LOCAL, Access, listen
+from minutch.web.serving import MOST, server
 from tests.support.indexedcrawl import IndexedCrawl, Page
 from tests.support.segments import conf_for
 

@@ -28,11 +28,11 @@ from minutch.cycle.segment.segmentnames import finish_others
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.content import Content
-from minutch.warc.arcfile import arc_date
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, find_archives
 from minutch.warc.reading.archiveprotocol import as_archived
 from minutch.warc.reading.visitindex import VisitIndex
 from minutch.warc.reading.visits import Visit
+from minutch.warc.warcfile import arc_date
 
 log = logging.getLogger(__name__)
 SEGMENTS: Final = "segments"

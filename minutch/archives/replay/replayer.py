@@ -38,11 +38,10 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocolstatus import ProtocolStatus
 from minutch.urls.domains import choose_representative
 from minutch.urls.parts import parse
-from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives
+from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, entries_of
 from minutch.warc.reading.archiveprotocol import Replays, content_limit, replays
 from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.cdxjlines import CdxjLine
-from minutch.warc.reading.cdxjlookup import entries_of
 from minutch.warc.reading.recordreader import MOST_SAID
 from minutch.warc.reading.visitindex import VisitIndex, resolved
 from minutch.warc.reading.visits import Visit, VisitKind

@@ -26,7 +26,7 @@ from typing import Final, Self
 from minutch.archives.web.surt import surt
 from minutch.archives.web.webarchive import ArchiveListener
 from minutch.hadoop.formats.recordsort import sort_records
-from minutch.warc.httpheaders import status_of
+from minutch.warc.pagewriter import status_of
 from minutch.warc.warcfile import FIELDS, PAYLOAD_DIGEST, WrittenRecord
 
 KINDS: Final = frozenset({"response", "revisit", "resource", "metadata"})

@@ -22,9 +22,9 @@ from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.errors import StoreError
 from minutch.job import Counters, Progress
 from minutch.processwide import command_line
-from minutch.warc.httpheaders import status_of
+from minutch.warc.pagewriter import status_of
 from minutch.warc.reading.archivefiles import NAMES, ArchiveFile, IndexFile, find_archives
-from minutch.warc.reading.arcrecords import ARC
+from minutch.warc.reading.recordheads import ARC
 from minutch.warc.reading.recordreader import Record, RecordReader
 from minutch.warc.reading.visits import Visit, target_of
 from minutch.warc.warcfile import PAYLOAD_DIGEST, sha1_digest

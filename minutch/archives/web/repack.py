@@ -17,9 +17,9 @@ from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.warc.reading.archivefiles import ZSTD, ArchiveFile
 from minutch.warc.reading.archiveprotocol import Replays
+from minutch.warc.reading.recordheads import WARC
 from minutch.warc.reading.recordreader import Record
 from minutch.warc.reading.visits import Visit, VisitKind, target_of
-from minutch.warc.reading.warcrecords import WARC
 
 PAGES: Final = "HTML pages"
 _OK: Final = 200

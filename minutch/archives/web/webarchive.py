@@ -28,28 +28,30 @@ from minutch.records import crawldatum as status
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.warc.localhost import local_host
-from minutch.warc.pagetimes import fetch_time
 from minutch.warc.pagewriter import (
     IDENTICAL,
     NOT_MODIFIED,
     Original,
+    fetch_time,
     write_fetch_data,
     write_page,
     write_parse_text,
     write_request,
     write_revisit,
 )
-from minutch.warc.targeturi import NO_URI, uri_of
 from minutch.warc.warcfile import (
+    NO_URI,
     V1_0,
     V1_1,
+    CrawlerIdentity,
     Output,
     WarcFiles,
     WrittenRecord,
+    crawler_info,
     level_of,
+    local_host,
+    uri_of,
 )
-from minutch.warc.warcinfo import CrawlerIdentity, crawler_info
 
 log = logging.getLogger(__name__)
 

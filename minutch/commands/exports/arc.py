@@ -8,7 +8,7 @@ from minutch.archives.arcexporter import CRAWL_001, PARSE_OUTPUT, ArcExportOptio
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import DIR, SEGMENTS, paths_and_output
 from minutch.job import JobContext
-from minutch.warc.arcfile import DEFAULT_LIMIT
+from minutch.warc.warcfile import ARC_LIMIT
 
 USAGE: Final = f"""export arc <segment>... [-dir <segments>] <out> [options]
 {SEGMENTS}
@@ -27,7 +27,7 @@ def run(args: list[str], context: JobContext) -> int:
     arguments = parse(args, FLAGS, usage=USAGE, least=1)
     paths, out = paths_and_output(arguments, USAGE)
     options = ArcExportOptions(
-        arguments.get("-layout", PARSE_OUTPUT), arguments.get("-size", DEFAULT_LIMIT)
+        arguments.get("-layout", PARSE_OUTPUT), arguments.get("-size", ARC_LIMIT)
     )
     context.report("export arc", export_arc(paths, out, options, context=context))
     return 0

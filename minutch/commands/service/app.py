@@ -42,7 +42,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
 from minutch.web.access import Access
-from minutch.web.requestchecks import RequestChecks
+from minutch.web.serving import RequestChecks
 
 log = logging.getLogger(__name__)
 

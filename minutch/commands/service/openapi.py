@@ -15,7 +15,7 @@ from minutch.commands.service import requestchecks as types
 from minutch.commands.service.commandlines import COMMANDS, JOBS, dump_arguments, job_arguments
 from minutch.commands.service.requestchecks import DB_QUERIES, JSON, Body, db_query
 from minutch.web import frame
-from minutch.web.htmlbuilder import Markup, element, joined
+from minutch.web.frame import Markup, element, joined
 
 e = element
 

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minutch.commands.service.confinedpaths import Refused
 from minutch.mediatypes import essence
-from minutch.web.requestchecks import headers_of
+from minutch.web.serving import headers_of
 
 JSON: Final = "application/json"
 LARGEST: Final = 8 << 20

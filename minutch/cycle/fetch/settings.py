@@ -18,8 +18,7 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.places import places_in
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.hadoop.formats.javahash import float32
-from minutch.warc.warcfile import DEFAULT_LIMIT, level_of
-from minutch.warc.warcinfo import CrawlerIdentity
+from minutch.warc.warcfile import DEFAULT_LIMIT, CrawlerIdentity, level_of
 from minutch.work.tables.parallel import memory_budget
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from minutch.cycle.fetch.watch import Watch
 from minutch.inspect.live.livepage import POLICY, USUAL, WINDOWS, page
 from minutch.inspect.live.metrics import CONTENT_TYPE, metrics_text
 from minutch.web.access import Access
-from minutch.web.requestchecks import PRIVATE, RequestChecks
+from minutch.web.serving import PRIVATE, RequestChecks
 
 _View = Callable[[Request], Awaitable[Response]]
 _WINDOWS: Final = {str(minutes): minutes for minutes in WINDOWS}

@@ -18,7 +18,7 @@ from minutch.job import time_text
 from minutch.terminal import counted, visible_line
 from minutch.web import cells, frame, plots
 from minutch.web.cells import Column
-from minutch.web.htmlbuilder import Child, Markup, element, joined
+from minutch.web.frame import Child, Markup, element, joined
 from minutch.web.plots import Series
 
 REFRESH: Final = 5

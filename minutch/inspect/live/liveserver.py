@@ -11,8 +11,7 @@ from typing import Final, Self
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.watch import Watch
-from minutch.web.access import LOCAL, Access
-from minutch.web.listening import TOKEN_PROPERTY, is_made, listen, server, token_from
+from minutch.web.access import LOCAL, TOKEN_PROPERTY, Access, is_made, listen, token_from
 
 HOST: Final = "127.0.0.1"
 FREE: Final = frozenset({"/metrics"})
@@ -64,6 +63,7 @@ class LiveServer:
     def running(self) -> Iterator[None]:
         """Answers from a thread."""
         from minutch.inspect.live.liveapp import make
+        from minutch.web.serving import server
 
         uvicorn = server(make(self._watch, self._access), patience=1)
         thread = threading.Thread(

@@ -29,7 +29,7 @@ from minutch.inspect.report.layout import (
 from minutch.terminal import counted
 from minutch.web import cells, plots
 from minutch.web.cells import Column, number
-from minutch.web.htmlbuilder import Markup, element
+from minutch.web.frame import Markup, element
 from minutch.web.plots import Series
 
 e = element

@@ -13,7 +13,7 @@ from minutch.inspect.report.layout import NAMES, Section, listed, section
 from minutch.terminal import counted
 from minutch.web import cells
 from minutch.web.cells import Column, number
-from minutch.web.htmlbuilder import Markup, element, joined
+from minutch.web.frame import Markup, element, joined
 
 e = element
 

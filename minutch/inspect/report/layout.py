@@ -10,7 +10,7 @@ import polars as pl
 
 from minutch.web import cells, frame, plots
 from minutch.web.cells import Column, number
-from minutch.web.htmlbuilder import Child, Markup, element, joined
+from minutch.web.frame import Child, Markup, element, joined
 from minutch.web.plots import Series
 
 e = element

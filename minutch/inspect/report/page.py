@@ -14,7 +14,7 @@ from minutch.inspect.report.facts import TOTALS, Facts, from_json, to_json
 from minutch.inspect.report.layout import Section
 from minutch.terminal import visible_line
 from minutch.web import cells, frame
-from minutch.web.htmlbuilder import Markup, element, joined
+from minutch.web.frame import Markup, element, joined
 
 e = element
 

@@ -10,7 +10,7 @@ from minutch.inspect.report.layout import Section, histogram, ranked, section, t
 from minutch.terminal import counted
 from minutch.web import cells, plots
 from minutch.web.cells import Column
-from minutch.web.htmlbuilder import element
+from minutch.web.frame import element
 from minutch.web.plots import Series
 
 e = element

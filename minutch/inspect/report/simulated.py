@@ -15,7 +15,7 @@ import numpy as np
 from minutch.inspect.report.forecast import Forecast, ForecastOptions
 from minutch.inspect.report.poisson import Floats
 from minutch.terminal import counted
-from minutch.web.htmlbuilder import Markup, element, joined
+from minutch.web.frame import Markup, element, joined
 
 MARKS: Final = "*o+x#@%&"
 """Letters of schedules in a plot."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from minutch.web import cells
-from minutch.web.htmlbuilder import Markup, element
+from minutch.web.frame import Markup, element
 
 e = element
 

@@ -36,7 +36,7 @@ from minutch.inspect.search.results import SearchOptions
 from minutch.inspect.search.searcher import Searcher
 from minutch.inspect.search.suggestions import suggestions
 from minutch.web.access import Access
-from minutch.web.requestchecks import PRIVATE, RequestChecks
+from minutch.web.serving import PRIVATE, RequestChecks
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from minutch.records.links import Inlink
 from minutch.terminal import counted
 from minutch.web import cells, frame
 from minutch.web.cells import Column
-from minutch.web.htmlbuilder import Child, Markup, element, joined
+from minutch.web.frame import Child, Markup, element, joined
 
 PER_PAGE: Final = 10
 MOST_PAGES: Final = 1000

@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from minutch.errors import FormatError, StoreError
-from minutch.warc.reading.arcrecords import ARC
 from minutch.warc.reading.bytesource import ByteSource, IsRecord, PlainSource, RecordPosition
-from minutch.warc.reading.cdxjlines import CDXJ_LINE
-from minutch.warc.reading.gzipsource import GzipSource
-from minutch.warc.reading.recordreader import MOST_BLOCK, Grammar, Record, RecordReader
+from minutch.warc.reading.cdxjlines import CDXJ_LINE, CdxjLine, archive_of, read_entries
+from minutch.warc.reading.membersources import DICTIONARY, FRAME, GzipSource, ZstdSource
+from minutch.warc.reading.recordheads import ARC, WARC, Grammar
+from minutch.warc.reading.recordreader import MOST_BLOCK, Record, RecordReader
 from minutch.warc.reading.visits import Visit, arc_visits, warc_visits
-from minutch.warc.reading.warcrecords import WARC
-from minutch.warc.reading.zstdsource import DICTIONARY, FRAME, ZstdSource
 
 log = logging.getLogger(__name__)
 
@@ -276,3 +274,43 @@ def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
         raise FormatError(f"not a WACZ ({exc})", path=path, expected="a ZIP") from exc
     if not entries:
         raise StoreError(f"{path}: no WARC file in this ZIP (archive/*.warc.gz)")
+
+
+MOST_SAID: Final = 100
+"""Lines that lead nowhere which the log names one by one."""
+
+
+def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, CdxjLine] | None]:
+    """Yields the lines of a file with the archives that they lead to; None, and a warning, for one
+    that leads nowhere.
+    """
+    archives: dict[str, ArchiveFile | None] = {}
+    said = 0
+    for number, entry in read_entries(index.path):
+        archive, why = None, "no CDXJ line"
+        if entry is not None:
+            if entry.filename not in archives:
+                archives[entry.filename] = _archive(index, entry.filename)
+            archive, why = (
+                archives[entry.filename],
+                f"there is no archive {entry.filename} beside the index, nor where -archives says",
+            )
+        if entry is not None and archive is not None:
+            yield archive, entry
+            continue
+        said += 1
+        if said <= MOST_SAID:
+            log.warning("%s, line %d: %s", index.path, number, why)
+        yield None
+
+
+def _archive(index: IndexFile, filename: str) -> ArchiveFile | None:
+    path = archive_of(index.path, filename, index.folders)
+    if path is None:
+        return None
+    try:
+        found = next(find_archives([path]), None)
+    except (FormatError, StoreError) as exc:
+        log.warning("%s", exc)
+        return None
+    return found if isinstance(found, ArchiveFile) else None

@@ -4,7 +4,7 @@
     for record in reader: ...
     reader.damages                    how many places were passed over; each is said with its offset
 
-    record  :=  head  block  blank lines        (`warcrecords` and `arcrecords` say what a head is)
+    record  :=  head  block  blank lines        (`recordheads` says what a head is)
 
 A record counts if its head is whole, its block as long as the head says, and blank lines, the next
 record, or the end follow; or if its block has the digest that the head names; or if it is an HTTP
@@ -21,17 +21,16 @@ import hashlib
 import logging
 import re
 from base64 import b32decode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Final
 
 from minutch.warc.reading.bytesource import ByteSource, RecordPosition
+from minutch.warc.reading.recordheads import Grammar
 
 log = logging.getLogger(__name__)
 
 MOST_BLOCK: Final = 1 << 27
 """Bytes of a block that are kept, where the reader says nothing else."""
-LONGEST_HEAD: Final = 1 << 18
 MOST_SAID: Final = 100
 """Damaged places of a file that the log names one by one."""
 _BLANK: Final = re.compile(rb"[\r\n \t]+")
@@ -45,25 +44,6 @@ _ANSWER_HEAD: Final = re.compile(
 )
 _CONTENT_LENGTH: Final = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*([0-9]{1,15})[ \t]*\r?$")
 _DIGESTS: Final = {"sha1": 20, "sha256": 32, "md5": 16, "sha512": 64}
-
-
-@dataclass(frozen=True)
-class Grammar:
-    """The syntax of records of one kind."""
-
-    start: re.Pattern[bytes]
-    """The first line of a record, or as much of it as tells it from all else."""
-    seek: re.Pattern[bytes]
-    """The same, where records are sought among anything else."""
-    end: re.Pattern[bytes]
-    """What ends a head."""
-    tail: bytes
-    """What follows a block."""
-    length: Callable[[bytes], int]
-    """How long the block behind a head is; ValueError, saying what is wrong, if it does not say."""
-    fields: Callable[[bytes], dict[str, str]]
-    """What a head says, by lower-case name; of several values the first."""
-    longest: int = LONGEST_HEAD
 
 
 class Record:

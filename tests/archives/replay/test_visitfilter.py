@@ -8,8 +8,7 @@ from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.commands.arguments import parse
 from minutch.commands.imports.visitfilterargs import FLAGS, visit_filter
 from minutch.errors import UsageError
-from minutch.warc.reading.httpmessage import Answer
-from minutch.warc.reading.visits import Visit, VisitKind
+from minutch.warc.reading.visits import Answer, Visit, VisitKind
 
 TIME = 1_341_826_131_693  # 2012-07-09T09:28:51.693Z
 

@@ -24,7 +24,7 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.metadata import Metadata
-from minutch.warc.httpheaders import MADE_HEAD, rebuilt_head
+from minutch.warc.pagewriter import MADE_HEAD, rebuilt_head
 from tests.support.archived import CHANGED, MODIFIED, Record, archived_crawl, checked
 
 URL = "http://a.example/"

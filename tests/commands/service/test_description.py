@@ -23,8 +23,8 @@ from minutch.commands.service.app import Service, make
 from minutch.commands.service.configs import Configs
 from minutch.commands.service.confinedpaths import Root
 from minutch.commands.service.jobtable import FAILED, OVER, JobTable
-from minutch.web.access import LOCAL, Access
-from minutch.web.listening import listen, server
+from minutch.web.access import LOCAL, Access, listen
+from minutch.web.serving import server
 from tests.support.segments import conf_for
 
 

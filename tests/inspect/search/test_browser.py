@@ -21,9 +21,8 @@ from starlette.routing import Route
 from minutch.inspect.search.app import STORED_POLICY, make
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.searcher import Searcher
-from minutch.web import listening
-from minutch.web.access import LOCAL, Access
-from minutch.web.listening import listen
+from minutch.web import serving
+from minutch.web.access import LOCAL, Access, listen
 from tests.inspect.search.conftest import HOSTILE, JAPANESE
 from tests.support.devtools import Chromium, needs_chromium
 from tests.support.indexedcrawl import IndexedCrawl, Page
@@ -46,7 +45,7 @@ WIDER = """[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e
 @contextmanager
 def running(app: Starlette) -> Iterator[str]:
     """Serves an app; its address."""
-    listener, server = listen("localhost", 0), listening.server(app)
+    listener, server = listen("localhost", 0), serving.server(app)
     thread = threading.Thread(
         target=asyncio.run, args=(server.serve(sockets=[listener]),), daemon=True
     )

@@ -20,7 +20,7 @@ from minutch.commands import search, serve
 from minutch.conf import Configuration
 from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.job import JobContext
-from minutch.web.listening import is_local
+from minutch.web.access import is_local
 from tests.inspect.search.conftest import HOSTILE
 from tests.support.golden import PROJECT
 from tests.support.indexedcrawl import IndexedCrawl

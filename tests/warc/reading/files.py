@@ -15,8 +15,8 @@ from typing import Any
 
 from minutch.warc.reading.archivefiles import COMPRESSIONS, GZIP, ZSTD
 from minutch.warc.reading.bytesource import ByteSource
-from minutch.warc.reading.recordreader import MOST_BLOCK, Grammar, Record, RecordReader
-from minutch.warc.reading.warcrecords import WARC
+from minutch.warc.reading.recordheads import WARC, Grammar
+from minutch.warc.reading.recordreader import MOST_BLOCK, Record, RecordReader
 
 if sys.version_info >= (3, 14):
     from compression import zstd

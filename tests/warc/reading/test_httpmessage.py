@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.warc.httpheaders import MADE_HEAD, fitted_head
-from minutch.warc.reading.httpmessage import LONGEST_HEAD, MOST_LINES, read_answer, unchunked
+from minutch.warc.pagewriter import MADE_HEAD, fitted_head
+from minutch.warc.reading.visits import LONGEST_HEAD, MOST_LINES, read_answer, unchunked
 
 
 def chunked(*pieces: bytes, last: bytes = b"0\r\n\r\n") -> bytes:

@@ -22,10 +22,9 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
-from minutch.warc.reading.arcrecords import ARC
 from minutch.warc.reading.bytesource import RecordPosition
-from minutch.warc.reading.recordreader import MOST_SAID, Grammar, Record
-from minutch.warc.reading.warcrecords import WARC
+from minutch.warc.reading.recordheads import ARC, WARC, Grammar
+from minutch.warc.reading.recordreader import MOST_SAID, Record
 from tests.warc.reading.files import (
     CONTAINERS,
     Container,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.warc.reading.arcrecords import ARC
+from minutch.warc.reading.recordheads import ARC
 from minutch.warc.reading.recordreader import Record
 from minutch.warc.reading.visitindex import url_key
 from minutch.warc.reading.visits import (

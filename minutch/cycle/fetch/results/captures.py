@@ -25,8 +25,7 @@ from minutch.records import protocolstatus
 from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, Metadata
-from minutch.warc.pagetimes import fetch_time
-from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
+from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original, fetch_time
 from minutch.warc.warcfile import sha1_digest
 
 IMPLIED: Final = (

@@ -29,18 +29,15 @@ from minutch.cycle.segment.store import WARC, Segment
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
-from minutch.warc.httpheaders import status_of
-from minutch.warc.localhost import local_host
 from minutch.warc.pagewriter import (
     NOT_MODIFIED,
+    status_of,
     write_fetch_data,
     write_page,
     write_request,
     write_revisit,
 )
-from minutch.warc.targeturi import uri_of
-from minutch.warc.warcfile import V1_1, Output, WarcFiles
-from minutch.warc.warcinfo import crawler_info
+from minutch.warc.warcfile import V1_1, Output, WarcFiles, crawler_info, local_host, uri_of
 from minutch.work.tables.install import sync_path
 
 FOLDER: Final = "warc"

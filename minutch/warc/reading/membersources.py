@@ -1,24 +1,177 @@
-"""Reads zstd files as archives have them: one frame a record, and a dictionary that all share.
+"""Reads archives that are compressed record by record: a gzip member or a zstd frame each.
 
-    file        :=  dictionary?  (frame | skippable)*
-    dictionary  :=  0x184D2A5D, uint32 size, size bytes, which may be a frame
+    gzip        :=  member*
+    zstd        :=  dictionary?  (frame | skippable)*
+    dictionary  :=  0x184D2A5D, uint32 size, size bytes, which may be a frame: all frames share it
     skippable   :=  0x184D2A50 … 0x184D2A5F, uint32 size, size bytes: passed over
 
 Numbers are little-endian.
+
+Small gzip members are inflated at once, by libdeflate; others piece by piece, by ISA-L, which has
+no copies of its state: where a member turns out to be damaged, it is inflated once more by zlib,
+which has: `careful`.
 
 A decoder of zstd says where data is wrong only by failing, and what it had of the same piece is
 lost then: so a frame that turns out to be damaged is decompressed twice more, the piece with the
 damage in smaller ones, of which the last in bytes.
 
-Source: RFC 8878; the IIPC's Zstandard Compression for WARC Files, version 1.0.
+Source: RFC 1952; RFC 8878; the IIPC's Zstandard Compression for WARC Files, version 1.0.
 """
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
+from isal import igzip_lib, isal_zlib
+
 from minutch.hadoop.formats import zstd
-from minutch.warc.reading.bytesource import PIECE, WHOLE, IsRecord, MemberSource
+from minutch.kernels.libdeflate import GzipMembers
+from minutch.warc.reading.bytesource import PIECE, WHOLE, IsRecord, MemberSource, RecordPosition
+
+_GZIP: Final = 31
+_ERRORS: Final[Any] = (igzip_lib.IsalError, zlib.error)
+_RESERVED_FLAGS: Final = 0xE0
+_FIRST_BYTES: Final = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A place in a member from which it can be inflated again."""
+
+    place: RecordPosition
+    inflater: Any
+    offset: int
+    window: bytes
+    starts: list[tuple[int, int, int]]
+
+
+class GzipSource(MemberSource):
+    """A gzip file, from `start` up to `end`."""
+
+    magic = b"\x1f\x8b\x08"
+    head_size = 10
+
+    def __init__(
+        self, file: BinaryIO, is_record: IsRecord, start: int = 0, end: int | None = None
+    ) -> None:
+        self._members = GzipMembers(WHOLE)
+        self._careful = False
+        self._inflater: Any = None
+        self._kept: _State | None = None
+        super().__init__(file, is_record, start, end)
+
+    def _begin(self, offset: int, *, careful: bool = False) -> None:
+        self._careful, self._kept = careful, None
+        super()._begin(offset)
+
+    def _open_member(self) -> None:
+        self._inflater = (
+            zlib.decompressobj(_GZIP) if self._careful else isal_zlib.decompressobj(wbits=_GZIP)
+        )
+
+    def next_whole(self) -> bool:
+        found = super().next_whole()
+        if found:
+            self._careful, self._kept = False, None
+        return found
+
+    def _whole(self, data: bytes, at: int) -> tuple[bytes, int] | None:
+        return self._members.inflate(data, at)
+
+    def _inflate(self) -> bytes:
+        piece = self._piece()
+        if not piece:
+            self._ended, self.damage = True, "cut off"
+            return b""
+        before = self._inflater.copy() if self._careful else None
+        try:
+            data: bytes = self._inflater.decompress(piece)
+        except _ERRORS as exc:
+            if before is None:
+                return self._again()
+            self._ended, self.damage = True, f"bad gzip data ({_reason(exc)})"
+            return _up_to_damage(before, piece)
+        if self._inflater.eof:
+            self._ended = True
+            self._raw_at -= len(self._inflater.unused_data)
+        return data
+
+    def _again(self) -> bytes:
+        """Inflates this member once more, as far as it was read; returns what comes next of it."""
+        window, at, starts = self.window, self.at, self._member_starts
+        position, offset, inner = starts[-1]
+        self._begin(offset, careful=True)
+        self.skip(inner + len(window) - position)
+        rest = self.window[self.at :]
+        self.window, self.at, self._member_starts = window, at, starts
+        return rest or (b"" if self._ended else self._inflate())
+
+    def _first_bytes(self, head: bytes) -> bytes:
+        if (
+            len(head) < self.head_size
+            or not head.startswith(self.magic)
+            or head[3] & _RESERVED_FLAGS
+        ):
+            return b""
+        for data in (head, head[:512]):
+            try:
+                return zlib.decompressobj(_GZIP).decompress(data, _FIRST_BYTES)
+            except zlib.error:
+                pass
+        return b""
+
+    def _go_back(self, place: RecordPosition) -> None:
+        if (
+            self._kept is not None
+            and self._kept.place.offset == place.offset
+            and self._kept.place <= place
+        ):
+            self._return(self._kept)
+        else:
+            self._begin(place.offset, careful=self._member == place.offset)
+
+    def keep(self) -> None:
+        if self._careful and not self._ended:
+            self._drop()
+            self._kept = _State(
+                self.place(),
+                self._inflater.copy(),
+                self._offset,
+                self.window,
+                [*self._member_starts],
+            )
+
+    def _return(self, kept: _State) -> None:
+        self._begin(kept.offset, careful=True)
+        self._inflater, self.window, self._member_starts, self._kept = (
+            kept.inflater.copy(),
+            kept.window,
+            [*kept.starts],
+            kept,
+        )
+
+
+def _up_to_damage(inflater: Any, data: memoryview) -> bytes:
+    """Decompresses `data` up to the byte that is wrong."""
+    pieces: list[bytes] = []
+    at = 0
+    for step in (1024, 32, 1):
+        while at < len(data) and not inflater.eof:
+            before = inflater.copy()
+            try:
+                pieces.append(inflater.decompress(data[at : at + step]))
+            except zlib.error:
+                inflater = before
+                break
+            at += step
+    return b"".join(pieces)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rpartition(": ")[2]
+
 
 FRAME: Final = b"\x28\xb5\x2f\xfd"
 DICTIONARY: Final = b"\x5d\x2a\x4d\x18"
@@ -30,7 +183,6 @@ _OUT: Final = 1 << 20
 _LARGEST_WINDOW: Final = 27
 """Log2 of the bytes that a frame may look back, as zstd's own program has it."""
 _LARGEST_DICTIONARY: Final = 1 << 27
-_FIRST_BYTES: Final = 1 << 14
 _NO_OFFSET: Final = 1 << 62
 _SMALLER: Final = {PIECE: 256, 256: 1}
 """Pieces in which a piece with damage is decompressed again."""
@@ -149,7 +301,3 @@ class ZstdSource(MemberSource):
             except zstd.ZstdError:
                 pass
         return b""
-
-
-def _reason(error: Exception) -> str:
-    return str(error).rpartition(": ")[2]
