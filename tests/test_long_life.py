@@ -34,8 +34,8 @@ from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.plugin.repository import PluginRepository
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata.rawmap import merge
-from minutch.records.protocolstatus import MOVED, SUCCESS, ProtocolStatus
+from minutch.records.protocol import MOVED, SUCCESS, ProtocolStatus
+from minutch.records.rawmap import merge
 from tests.support.crawldbs import DAY, NOW, context, read_db, write_db, write_segment
 
 PARTS = 3

@@ -20,8 +20,8 @@ from minutch.cycle.fetch.display import Display
 from minutch.cycle.segment.store import CONTENT, part_writer
 from minutch.job import CLEAR
 from minutch.log import configure
-from minutch.records.content import Content
 from minutch.records.metadata import Metadata
+from minutch.records.protocol import Content
 from minutch.terminal import (
     BOLD,
     PLAIN,

@@ -24,9 +24,9 @@ from minutch.archives.captures import Capture, captures, find_segments
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_REDIR_PERM, STATUS_FETCH_REDIR_TEMP, CrawlDatum
 from minutch.records.metadata import IP_ADDRESS_KEY, RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
+from minutch.records.protocol import Content
 from minutch.warc.jsontext import valid
 from minutch.warc.pagewriter import fetch_time, fitted_head, rebuilt_head
 from minutch.warc.warcfile import ARC_LIMIT, NO_URI, ArcFiles, Output, uri_of

@@ -23,10 +23,9 @@ from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import lookup
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.parsedata import ParseData
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseData, ParseText
+from minutch.records.protocol import Content
 
 log = logging.getLogger(__name__)
 

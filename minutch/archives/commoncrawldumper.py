@@ -43,7 +43,7 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 from minutch.warc.pagewriter import fetch_time, write_page, write_request
 from minutch.warc.warcfile import (
     DEFAULT_LIMIT,

@@ -26,8 +26,8 @@ from minutch.clock import http_time
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import encode_text
-from minutch.records.content import Content
 from minutch.records.metadata import CONTENT_TYPE_KEY, IP_ADDRESS_KEY
+from minutch.records.protocol import Content
 from minutch.urls.parts import host_of, parse, split_labels
 from minutch.warc.jsontext import Json, pretty, valid
 from minutch.warc.pagewriter import fetch_time

@@ -22,10 +22,10 @@ from minutch.hadoop.formats.javahash import hash_map_order, text_hash
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.job import JobContext
 from minutch.plugin.points import Parse, ParseResult
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, Inlinks
-from minutch.records.links.columns import layout_of
+from minutch.records.links_columns import layout_of
 
 log = logging.getLogger(__name__)
 

@@ -42,12 +42,11 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
     from minutch.plugin.documents import Documents, Pages
-    from minutch.records.content import Content
     from minutch.records.crawldatum import CrawlDatum
     from minutch.records.document import NutchDocument
     from minutch.records.links import Inlinks
-    from minutch.records.parsedata import ParseData
-    from minutch.records.parsetext import ParseText
+    from minutch.records.parsedata import ParseData, ParseText
+    from minutch.records.protocol import Content
     from minutch.urls.plainurls import Untouched, Verdicts
 
 log = logging.getLogger(__name__)

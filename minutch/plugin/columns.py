@@ -112,7 +112,7 @@ def domain_column(hosts: pl.Series) -> pl.Series:
 
 def schema() -> pl.Schema:
     """Returns the columns that every table of records has, in order, with their types."""
-    from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+    from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 
     return CRAWLDB_SCHEMA
 
@@ -135,16 +135,16 @@ def keys_of(urls: pl.Series) -> pl.Series:
 
 def records(frame: pl.DataFrame) -> Iterator[tuple[str, CrawlDatum]]:
     """Yields URL and record of each row. Raises FormatError for damaged metadata."""
-    from minutch.records.crawldatum import rows
+    from minutch.records import crawldatum_columns
 
-    return rows.records(frame)
+    return crawldatum_columns.records(frame)
 
 
 def map_records(frame: pl.DataFrame, change: Callable[[str, CrawlDatum], object]) -> pl.DataFrame:
     """Applies `change(url, datum)` to each row, which may alter the datum; keeps other columns."""
-    from minutch.records.crawldatum import rows
+    from minutch.records import crawldatum_columns
 
-    return rows.map_rows(frame, change)
+    return crawldatum_columns.map_rows(frame, change)
 
 
 def map_updates(

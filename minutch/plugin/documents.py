@@ -41,13 +41,13 @@ from minutch.plugin.fieldcolumns import (
 )
 from minutch.plugin.results import Parse
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_datum
+from minutch.records.crawldatum_columns import to_datum
 from minutch.records.document import NutchDocument, NutchField
 from minutch.records.links import Inlink, Inlinks
 from minutch.records.metadata import CONTENT_TYPE_KEY
-from minutch.records.metadata.columns import text_values
+from minutch.records.metadata_columns import text_values
 from minutch.records.parsedata import ParseData
-from minutch.records.parsedata.columns import ParseTable
+from minutch.records.parsedata_columns import ParseTable
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.textparts import float_texts
 

@@ -21,7 +21,7 @@ from minutch.conf import Configuration
 from minutch.errors import ProtocolError, UrlError
 from minutch.plugin.points import Protocol
 from minutch.plugin.repository import Extension, PluginRepository, instance_of
-from minutch.records.protocolstatus import PROTO_NOT_FOUND
+from minutch.records.protocol import PROTO_NOT_FOUND
 from minutch.urls import parts
 from minutch.urls.domains import domain_of
 

@@ -8,9 +8,8 @@ import asyncio
 from typing import Final
 
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.protocolstatus import WOULDBLOCK
+from minutch.records.protocol import WOULDBLOCK, Content
 from minutch.urls.robots import RobotRules
 
 MOST: Final = 3

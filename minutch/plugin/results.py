@@ -13,9 +13,8 @@ from minutch.hadoop.formats.javaio import encode_text
 from minutch.records.metadata import Metadata
 
 if TYPE_CHECKING:
-    from minutch.records.content import Content
     from minutch.records.parsedata import ParseData
-    from minutch.records.protocolstatus import ProtocolStatus
+    from minutch.records.protocol import Content, ProtocolStatus
 
 
 @dataclass(slots=True)

@@ -1,15 +1,20 @@
 """Nutch's Writables: one dataclass each, with read and write side by side.
 
-A record that jobs walk in bulk has a folder with its columns; the others are one module. Begin with
-crawldatum. `CLASSES` says where each Java class is; a class is imported when it is first met.
+What jobs walk in bulk is there as columns, too: in a module beside it (`…_columns`), which loads
+Polars, or in its own where no job does without. Begin with crawldatum. `CLASSES` says where each
+Java class is; a class is imported when it is first met.
 
-    `crawldatum`, `selectorentry`             what is known of a URL
-    `links`, `hostdatum`, `webgraph`          links, hosts, the graph
-    `content`, `truncation`, `protocolstatus`    a page as it came, and how its fetch ended
-    `parsedata`, `parsetext`, `parsestatus`   what a parse found
-    `metadata`, `strings`, `nutchwritable`    what others are made of
-    `document`                                what goes to a search engine
-    `legacy`                                  records of Nutch 0.4 to 0.7
+    `crawldatum`, `crawldatum_columns`    what is known of a URL
+    `validators`                          tell whether a page is still the one that it stands for
+    `links`, `links_columns`              links out of pages, and into them
+    `hostdatum`, `webgraph`               hosts, the graph
+    `protocol`                            a page as it came, and how its fetch ended
+    `parsedata`, `parsedata_columns`      what a parse found
+    `metadata`, `metadata_columns`        named values, as they lie in other records
+    `rawmap`                              a serialized MapWritable, edited as bytes
+    `strings`                             strings with an int length, or gzip'd
+    `document`                            what goes to a search engine
+    `legacy`, `legacyfetch`               records of Nutch 0.4 to 0.7
 """
 
 from __future__ import annotations
@@ -24,9 +29,9 @@ CLASSES = {
         "crawl.CrawlDatum": "crawldatum:CrawlDatum",
         "crawl.Inlink": "links:Inlink",
         "crawl.Inlinks": "links:Inlinks",
-        "crawl.MapWritable": "metadata.oldmapwritable:OldMapWritable",
-        "crawl.NutchWritable": "nutchwritable:NutchWritable",
-        "crawl.Generator$SelectorEntry": "selectorentry:SelectorEntry",
+        "crawl.MapWritable": "crawldatum:OldMapWritable",
+        "crawl.NutchWritable": "crawldatum:NutchWritable",
+        "crawl.Generator$SelectorEntry": "crawldatum:SelectorEntry",
         "hostdb.HostDatum": "hostdatum:HostDatum",
         "indexer.NutchDocument": "document:NutchDocument",
         "indexer.NutchField": "document:NutchField",
@@ -36,10 +41,10 @@ CLASSES = {
         "parse.Outlink": "links:Outlink",
         "parse.ParseData": "parsedata:ParseData",
         "parse.ParseImpl": "parsedata:ParseImpl",
-        "parse.ParseStatus": "parsestatus:ParseStatus",
-        "parse.ParseText": "parsetext:ParseText",
-        "protocol.Content": "content:Content",
-        "protocol.ProtocolStatus": "protocolstatus:ProtocolStatus",
+        "parse.ParseStatus": "parsedata:ParseStatus",
+        "parse.ParseText": "parsedata:ParseText",
+        "protocol.Content": "protocol:Content",
+        "protocol.ProtocolStatus": "protocol:ProtocolStatus",
         "scoring.webgraph.LinkDatum": "webgraph:LinkDatum",
         "scoring.webgraph.Node": "webgraph:Node",
         "scoring.webgraph.LinkDumper$LinkNode": "webgraph:LinkNode",
@@ -48,18 +53,18 @@ CLASSES = {
         "scoring.webgraph.Loops$LoopSet": "webgraph:LoopSet",
     }.items()
 } | {
-    f"net.nutch.{java}": f"legacy.{place}"
+    f"net.nutch.{java}": place
     for java, place in {
-        "db.Link": "page:Link",
-        "db.Page": "page:Page",
-        "fetcher.FetcherContent": "content:FetcherContent",
-        "fetcher.FetcherOutput": "fetcheroutput:FetcherOutput",
-        "fetcher.FetcherText": "parse:FetcherText",
-        "fetcher.Outlink": "fields:Outlink",
-        "pagedb.FetchListEntry": "fetchlistentry:FetchListEntry",
-        "parse.ParseData": "parse:ParseData",
-        "parse.ParseText": "parse:ParseText",
-        "protocol.Content": "content:Content",
+        "db.Link": "legacy:Link",
+        "db.Page": "legacy:Page",
+        "fetcher.FetcherContent": "legacy:FetcherContent",
+        "fetcher.FetcherOutput": "legacyfetch:FetcherOutput",
+        "fetcher.FetcherText": "legacy:FetcherText",
+        "fetcher.Outlink": "legacy:Outlink",
+        "pagedb.FetchListEntry": "legacyfetch:FetchListEntry",
+        "parse.ParseData": "legacy:ParseData",
+        "parse.ParseText": "legacy:ParseText",
+        "protocol.Content": "legacy:Content",
     }.items()
 }
 """Java class name → `module:class` of this folder."""

@@ -32,7 +32,6 @@ from typing import Final, NamedTuple
 
 from minutch.conf.confidential import shown_request
 from minutch.hadoop.formats.writables import Text
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     CHAR_ENCODING_FOR_CONVERSION_KEY,
@@ -48,9 +47,8 @@ from minutch.records.metadata import (
     TRUNCATED_REASON_KEY,
     Metadata,
 )
-from minutch.records.parsedata import ParseData
-from minutch.records.parsetext import ParseText
-from minutch.records.truncation import is_truncated
+from minutch.records.parsedata import ParseData, ParseText
+from minutch.records.protocol import Content, is_truncated
 from minutch.warc.jsontext import gson, metadata_object, valid
 from minutch.warc.warcfile import (
     FIELDS,

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Final
 from minutch.conf import Configuration
 from minutch.errors import ParseError, UrlError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, ParseResult
-from minutch.records.content import Content
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseData, ParseStatus
+from minutch.records.protocol import Content
 from minutch.urls.parts import Url
 from minutch.urls.parts import parse as parse_url
 

@@ -19,11 +19,10 @@ from minutch.cycle.parse.dispatch import ParserFactory, ParserNotFound
 from minutch.errors import MinutchError, ParseError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
 from minutch.plugin.points import Parse, Parser, ParseResult
-from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED, FAILED_EXCEPTION, SUCCESS, ParseStatus
+from minutch.records.parsedata import FAILED, FAILED_EXCEPTION, SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 
 from ..lib_xml.feeds import Feed, FeedEntry, read_feed
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from minutch.conf import Configuration
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, ParseResult
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 from .codes import CODES
 

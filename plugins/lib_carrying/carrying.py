@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Parse, ScoringFilter
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 
 
 class CarryingFilter(ScoringFilter):

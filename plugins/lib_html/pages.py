@@ -19,11 +19,8 @@ from minutch.cycle.parse.robotsdirectives import agents_of
 from minutch.errors import UrlError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
-from minutch.records import parsestatus
-from minutch.records.content import Content
-from minutch.records.links import Outlink
-from minutch.records.links.absolute import resolve_all
-from minutch.records.links.outlinkrun import as_run, joined
+from minutch.records import parsedata
+from minutch.records.links import Outlink, as_run, joined, resolve_all
 from minutch.records.metadata import (
     CACHING_FORBIDDEN_KEY,
     CHAR_ENCODING_FOR_CONVERSION_KEY,
@@ -31,8 +28,8 @@ from minutch.records.metadata import (
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseData, ParseStatus
+from minutch.records.protocol import Content
 from minutch.urls.parts import parse as parse_url
 from minutch.urls.resolve import Resolver, WhatwgResolver, hosted, resolver_class
 
@@ -143,14 +140,14 @@ class HtmlPages:
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:
-    status = ParseStatus(parsestatus.SUCCESS)
+    status = ParseStatus(parsedata.SUCCESS)
     if tags.refresh:
-        status.minor = parsestatus.SUCCESS_REDIRECT
+        status.minor = parsedata.SUCCESS_REDIRECT
         status.args = [tags.refresh_href, str(tags.refresh_time)]
     return status
 
 
 def failed(url: str, error: Exception) -> ParseResult:
     """Returns the parse of a page that could not be parsed (ParseStatus.getEmptyParseResult)."""
-    status = ParseStatus.failed(parsestatus.FAILED_EXCEPTION, str(error))
+    status = ParseStatus.failed(parsedata.FAILED_EXCEPTION, str(error))
     return ParseResult.of(url, Parse("", ParseData(status=status)))

@@ -12,7 +12,7 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.kernels import html as kernels
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import OutlinkRun
 
 from .elements import CONTENT, HEAD_ATTRIBUTES, NAME, NEEDS_CONTENT, SILENT, Elements
 from .tree import REWRITTEN, REWRITTEN_IF_FILLED

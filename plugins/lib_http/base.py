@@ -26,9 +26,8 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.turns import Visit
-from minutch.records.content import Content
-from minutch.records.crawldatum import CrawlDatum, validators
-from minutch.records.crawldatum.validators import Validators
+from minutch.records import validators
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
     DAMAGED_KEY,
@@ -43,6 +42,8 @@ from minutch.records.metadata import (
     TRUNCATED_REASON_KEY,
     Metadata,
 )
+from minutch.records.protocol import Content
+from minutch.records.validators import Validators
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
 from minutch.urls.resolve import resolver_class
@@ -138,7 +139,7 @@ class HttpBase(Protocol):
                 )
             output = self.output_of(answer, parsed, url, datum)
             if answer.code == _NOT_MODIFIED and not self._is_confirmed(answer, parsed, datum):
-                datum.metadata.pop(validators.KEY, None)
+                datum.metadata.pop(validators.VALIDATORS_KEY, None)
                 return ProtocolOutput(output.content, odd_code(answer.code, parsed))
             return output
         except PUT_OFF as exc:

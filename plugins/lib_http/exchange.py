@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.records import protocolstatus as codes
+from minutch.records import protocol as codes
 from minutch.records.metadata import Metadata
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.urls.parts import Url
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
 

@@ -16,8 +16,8 @@ import httpx
 
 from minutch.errors import UrlError
 from minutch.plugin.turns import NoTurn
-from minutch.records import protocolstatus as codes
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records import protocol as codes
+from minutch.records.protocol import ProtocolStatus
 
 from .headers import field_values
 

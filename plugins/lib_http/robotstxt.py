@@ -33,11 +33,10 @@ import httpx
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.turns import Turn, at_once
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules

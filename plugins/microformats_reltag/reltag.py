@@ -13,10 +13,10 @@ from urllib.parse import unquote_plus
 
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, IndexingFilter, Parse, ParseResult
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.links import Inlinks
+from minutch.records.protocol import Content
 from minutch.urls.parts import parse as parse_url
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
-from minutch.records.content import Content
 from minutch.records.metadata import CANONICAL_KEY
+from minutch.records.protocol import Content
 from minutch.urls.resolve import resolver_class
 
 from ..lib_html.linkvalues import in_link_header

@@ -20,16 +20,16 @@ from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.errors import ConfigError
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.processes import end_with
-from minutch.records.content import Content
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import (
+from minutch.records.parsedata import (
     FAILED,
     FAILED_EXCEPTION,
     FAILED_TRUNCATED,
     SUCCESS,
+    ParseData,
     ParseStatus,
 )
+from minutch.records.protocol import Content
 
 TIMEOUT = 30
 

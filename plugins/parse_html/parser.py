@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from minutch.conf import Configuration
 from minutch.plugin.points import Parser, ParseResult
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 from ..lib_html.pages import HtmlPages
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
-from minutch.records.content import Content
 from minutch.records.metadata import IDS_KEY
+from minutch.records.protocol import Content
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
-from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 from minutch.urls.resolve import Resolver
 
 from ..lib_html.linkvalues import LONGEST, in_text, is_likely

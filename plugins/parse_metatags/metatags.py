@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import property_names_order
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

@@ -12,15 +12,14 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.plugin.points import Parse, Parser, ParseResult
-from minutch.records.content import Content
 from minutch.records.metadata import (
     CHAR_ENCODING_FOR_CONVERSION_KEY,
     CONTENT_TYPE_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 
 
 class TextParser(Parser):

@@ -40,11 +40,10 @@ from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.errors import ParseError, UrlError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, Parser, ParseResult
-from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, CONTENT_TYPE_KEY
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
+from minutch.records.parsedata import FAILED, SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 from minutch.urls.resolve import resolved_page, resolver_class
 
 from ..lib_html.extract import Extractor

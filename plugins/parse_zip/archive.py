@@ -21,11 +21,10 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.plugin.points import Parse, Parser, ParseResult
-from minutch.records.content import Content
 from minutch.records.links import Outlink
 from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED, FAILED_TRUNCATED, SUCCESS, ParseStatus
+from minutch.records.parsedata import FAILED, FAILED_TRUNCATED, SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 
 log = logging.getLogger(__name__)
 

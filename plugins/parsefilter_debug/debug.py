@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

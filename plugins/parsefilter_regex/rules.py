@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 from minutch.urls.javaregex import JavaRegex
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, FormatError, StoreError, UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import ProtocolOutput
-from minutch.records import protocolstatus as codes
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
@@ -32,7 +32,7 @@ from minutch.records.metadata import (
     RESPONSE_HEADERS_KEY,
     RESPONSE_TIME_KEY,
 )
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.warc.reading.visitindex import ArchiveIndex, open_index
 from minutch.warc.reading.visits import Visit, VisitKind, warc_time

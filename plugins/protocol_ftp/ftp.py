@@ -42,11 +42,11 @@ from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
-from minutch.records.crawldatum import CrawlDatum, validators
+from minutch.records import protocol as codes
+from minutch.records import validators
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import IP_ADDRESS_KEY, RESPONSE_CODE_KEY, TRUNCATED_KEY, Metadata
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import KnownRobots, RobotRules
 

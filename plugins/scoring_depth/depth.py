@@ -18,9 +18,9 @@ from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.plugin.points import Parse, ScoringFilter
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 
 if TYPE_CHECKING:
     import polars as pl

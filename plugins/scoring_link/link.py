@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import float32, float_to_string
 from minutch.plugin.points import Parse, ScoringFilter
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.links import Inlinks
 from minutch.records.metadata import SCORE_KEY
+from minutch.records.protocol import Content
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,12 +17,12 @@ from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import float32, float_to_string
 from minutch.plugin.points import Parse, ScoringFilter
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.links import Inlinks
 from minutch.records.metadata import SCORE_KEY
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from minutch.urls.parts import parse as parse_url
 
 if TYPE_CHECKING:

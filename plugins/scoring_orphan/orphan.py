@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from minutch.conf import Configuration
 from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import ScoringFilter
+from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN, CrawlDatum
-from minutch.records.metadata import rawmap
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,10 +20,10 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.javahash import float32, float_to_string
 from minutch.plugin.points import Parse, ScoringFilter
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SCORE_KEY
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 
 from .words import shingles, terms
 

@@ -19,7 +19,6 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writ
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
-from minutch.records.content import Content
 from minutch.records.crawldatum import (
     STATUS_FETCH_GONE,
     STATUS_FETCH_REDIR_PERM,
@@ -32,6 +31,7 @@ from minutch.records.metadata import (
     RESPONSE_HEADERS_KEY,
     Metadata,
 )
+from minutch.records.protocol import Content
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from minutch.warc.reading.visits import Visit
 from minutch.warc.warcfile import arc_date

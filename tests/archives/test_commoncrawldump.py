@@ -26,8 +26,8 @@ from minutch.commands import commoncrawldump as commoncrawldump_command
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, part_writer
 from minutch.errors import StoreError, UsageError
-from minutch.records.content import Content
 from minutch.records.metadata import Metadata
+from minutch.records.protocol import Content
 from minutch.warc.jsontext import gson, pretty
 from tests.archives.test_dump import files, make_segment
 from tests.archives.test_warc import checked

@@ -14,7 +14,7 @@ from minutch.commands import dump
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, Segment, part_writer
 from minutch.errors import FormatError, StoreError, UsageError
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun, context_for
 

@@ -13,9 +13,9 @@ from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, Segment, part_writer
 from minutch.errors import ConfigError, FormatError, StoreError, UrlError, UsageError
 from minutch.hadoop.formats.checksum import verify_file
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_GONE, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
+from minutch.records.protocol import Content
 from minutch.warc.pagewriter import fitted_head
 from minutch.warc.warcfile import V1_1, target_uri, warc_date
 from tests.support.archived import Record, checked, read_records

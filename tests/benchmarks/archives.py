@@ -25,9 +25,9 @@ from warcio.warcwriter import WARCWriter
 from minutch import jobs
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, part_writer
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
+from minutch.records.protocol import Content
 from minutch.warc.warcfile import RESPONSE, WarcFiles
 from tests.benchmarks.corpus import corpus
 

@@ -46,9 +46,9 @@ from minutch.records.crawldatum import (
     STATUS_PARSE_META,
     STATUS_SIGNATURE,
 )
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.records.crawldatum.validators import KEY, Validators
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.parsedata import ParseData
+from minutch.records.validators import VALIDATORS_KEY, Validators
 from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.database import part_name
@@ -368,7 +368,7 @@ def write_validated(path: Path, segment: Path) -> None:
         rows = crawldata.read(part)
         pages = rows.filter(pl.col("status") == STATUS_SIGNATURE)
         metadata = [
-            MapWritable({KEY: copy.stored(url.decode(), signature)}).to_bytes()
+            MapWritable({VALIDATORS_KEY: copy.stored(url.decode(), signature)}).to_bytes()
             for url, signature in zip(pages["key"], pages["signature"], strict=True)
         ]
         pages = pages.with_columns(

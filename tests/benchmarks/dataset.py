@@ -28,10 +28,10 @@ from minutch.cycle.segment.store import (
     part_writer,
 )
 from minutch.hadoop.formats.writables import MapWritable, Text
-from minutch.records import protocolstatus
+from minutch.records import protocol
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from tests.benchmarks.corpus import corpus
 from tests.benchmarks.measure import run
 from tests.benchmarks.parsing import PLUGINS, PROJECT, cpu_of, write_segment
@@ -39,7 +39,7 @@ from tests.benchmarks.parsing import PLUGINS, PROJECT, cpu_of, write_segment
 
 def write_fetched(folder: Path, pages: list[bytes], count: int) -> Segment:
     """A segment of `count` fetched pages."""
-    outcome = MapWritable({Text(PROTO_STATUS_KEY): ProtocolStatus(protocolstatus.SUCCESS)})
+    outcome = MapWritable({Text(PROTO_STATUS_KEY): ProtocolStatus(protocol.SUCCESS)})
     datum = CrawlDatum(STATUS_FETCH_SUCCESS, 86_400, 1.0, 1_700_000_000_000, metadata=outcome)
     segment = write_segment(folder, pages, count)
     with (

@@ -36,8 +36,8 @@ from typing import Final
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParseUtil
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.records.content import Content
 from minutch.records.metadata import Metadata
+from minutch.records.protocol import Content
 
 TITLE: Final = "Annual report of the harbour"
 AUTHOR: Final = "Wilhelmina"

@@ -30,8 +30,8 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from minutch.cycle.segment.store import CONTENT, Segment, part_writer
-from minutch.records.content import Content
 from minutch.records.metadata import FETCH_STATUS_KEY, SCORE_KEY, Metadata
+from minutch.records.protocol import Content
 from tests.benchmarks.corpus import corpus
 
 PROJECT = Path(__file__).parents[2]

@@ -18,9 +18,8 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import COMPLETE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import records
-from minutch.records.parsedata import ParseData
-from minutch.records.parsetext import ParseText
+from minutch.records.crawldatum_columns import records
+from minutch.records.parsedata import ParseData, ParseText
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.siteserver import HOSTS, SiteServer
 

@@ -25,8 +25,8 @@ from minutch.conf import Configuration
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.writables import Text
 from minutch.inspect.fsck.crawlcheck import problems
-from minutch.records.crawldatum import STATUS_NAMES, datum
-from minutch.records.crawldatum.datum import CrawlDatum
+from minutch.records import crawldatum
+from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
 from minutch.state import StateFile
 from tests.support.crawldbs import read_db
 from tests.support.docpages import blocks, text
@@ -383,7 +383,7 @@ def test_what_another_version_left(place: Place, monkeypatch: pytest.MonkeyPatch
     done = place.run("crawl", "crawl/", "1")
     assert (done.returncode, complaints(done.stderr)) == (0, [])
     assert not state.with_suffix(".damaged").exists()
-    monkeypatch.setattr(datum, "CUR_VERSION", 9)
+    monkeypatch.setattr(crawldatum, "CUR_VERSION", 9)
     part = folder / "crawl" / "crawldb" / "current" / "part-r-00000"
     shutil.rmtree(part)
     with MapFileWriter(part, Text.class_name, CrawlDatum.class_name) as writer:

@@ -37,10 +37,10 @@ from minutch.inspect.report.facts import Facts, from_json, to_json
 from minutch.inspect.search.results import SearchOptions
 from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
-from minutch.records.crawldatum import columns as crawldatum_columns
+from minutch.records import crawldatum_columns
+from minutch.records import links_columns as link_columns
 from minutch.records.links import Inlinks
-from minutch.records.links import columns as link_columns
-from minutch.records.links.columns import layout_of
+from minutch.records.links_columns import layout_of
 from minutch.work.tables.journal import _read as read_moves
 from minutch.work.tables.lock import Owner, holder
 from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots

@@ -40,10 +40,10 @@ from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.web.access import Access
 from tests.support.crawldbs import write_db, write_segment
 from tests.support.pages import content
@@ -170,7 +170,7 @@ OTHERS = {
 
 SUCCESS = {
     "status": status.STATUS_FETCH_SUCCESS,
-    "metadata": MapWritable({Text(PROTO_STATUS_KEY): ProtocolStatus(protocolstatus.SUCCESS)}),
+    "metadata": MapWritable({Text(PROTO_STATUS_KEY): ProtocolStatus(protocol.SUCCESS)}),
 }
 DIGEST = {"nutch.content.digest": SIGNATURE.hex()}
 SETTINGS = {

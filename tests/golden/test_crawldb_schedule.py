@@ -13,7 +13,8 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.adaptive import AdaptiveFetchSchedule
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from tests.support.golden import GOLDEN, needs_golden
 
 pytestmark = needs_golden("tables/schedule.csv.gz")
@@ -140,7 +141,7 @@ def run_row(sched: AbstractFetchSchedule, row: Row) -> tuple[object, ...]:
 def run_columns(
     sched: AbstractFetchSchedule, row_list: list[Row], op: str
 ) -> Iterator[tuple[object, ...]]:
-    frame = rows.to_frame((row["url"], datum(row)) for row in row_list)
+    frame = crawldatum_columns.to_frame((row["url"], datum(row)) for row in row_list)
 
     def column(name: str) -> pl.Series:
         return pl.Series([int(row[name]) for row in row_list], dtype=pl.Int64)
@@ -160,7 +161,10 @@ def run_columns(
             results = sched.calculate_last_fetch_time_columns(frame).to_list()
         case "force":
             frame = sched.force_refetch_columns(frame, False, 0)
-    return (outcome(d, result) for (_, d), result in zip(rows.records(frame), results, strict=True))
+    return (
+        outcome(d, result)
+        for (_, d), result in zip(crawldatum_columns.records(frame), results, strict=True)
+    )
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -191,7 +195,7 @@ def test_due_pages_as_columns(config: str) -> None:
     sched = schedule(config)
     for row in table(config):
         if row["op"] == "should":
-            frame = rows.to_frame([(row["url"], datum(row))])
+            frame = crawldatum_columns.to_frame([(row["url"], datum(row))])
             frame, due = sched.should_fetch_columns(frame, int(row["state_or_cur"]))
-            ((_, d),) = rows.records(frame)
+            ((_, d),) = crawldatum_columns.records(frame)
             assert outcome(d, due[0]) == expected(row, sched)

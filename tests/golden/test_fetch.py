@@ -27,8 +27,8 @@ from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text
 from minutch.hadoop.formats.mapfile import TEXT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocol import Content
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.segments import fetch_segment
 

@@ -22,8 +22,7 @@ from minutch.hadoop.formats.writables import Text
 from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Outlink
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseData, ParseStatus
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import Job, Step, context, copied, jobs, steps
 from tests.support.ties import Database, assert_cut, dump_as_sets, inlinks_as_sets

@@ -20,8 +20,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.job import JobContext
-from minutch.records.parsedata import ParseData
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseData, ParseText
 from tests.golden.test_fetch import SMALL
 from tests.golden.test_parse_golden import by_url, data_fields
 from tests.support.golden import needs_golden

@@ -6,7 +6,7 @@ import json
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.signature import make_signature
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 from tests.support.golden import GOLDEN, needs_golden
 
 pytestmark = needs_golden("tables/signatures.jsonl")

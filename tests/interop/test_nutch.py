@@ -18,7 +18,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFile
 from minutch.hadoop.formats.writables import Text, Writable
 from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks
-from minutch.records.links.linksets import LinkSets
+from minutch.records.links_columns import LinkSets
 from minutch.records.webgraph import LinkNodes
 from minutch.work.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY
 from tests.interop.harness import Harness, read_records

@@ -13,9 +13,8 @@ from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
 from minutch.records.links import Outlink
 from minutch.records.metadata import SEGMENT_NAME_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsedata.contentmeta import with_content_meta
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseData, ParseStatus
+from minutch.records.parsedata_columns import with_content_meta
 
 NEW = "20260202000000-17"
 

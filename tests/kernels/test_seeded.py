@@ -13,8 +13,7 @@ import pytest
 from minutch.cycle.parse import linkverdicts, simhash
 from minutch.kernels import distinct, seeded
 from minutch.kernels.arrow import from_series
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun
 
 ONE, OTHER = 0x0123_4567_89AB_CDEF, 0x7EDC_BA98_7654_3210
 WORD = (1 << 64) - 1

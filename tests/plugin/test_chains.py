@@ -19,12 +19,11 @@ from minutch.plugin.chains import (
     URLNormalizers,
 )
 from minutch.plugin.points import HTMLMetaTags, IndexingFilter, Parse, ParseResult
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.records.document import NutchDocument
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseData, ParseStatus
+from minutch.records.protocol import Content
 from minutch.work.tables.packed import pack
 from tests.plugin.places import configuration, write_plugin
 
@@ -226,7 +225,7 @@ def test_exemptions_have_to_agree(tmp_path: Path) -> None:
 
 PARSE_FILTERS = """
 from minutch.plugin.points import HtmlParseFilter
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseStatus
 class Title(HtmlParseFilter):
     def filter(self, content, result, metatags, document):
         result[content.url].data.title += self.parameters.get("word", "t")

@@ -23,7 +23,7 @@ from minutch.plugin.columns import (
     urls_of,
 )
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.urls.domains import domain_of
 from minutch.urls.parts import host_of, parse
 from tests.support.examples import examples

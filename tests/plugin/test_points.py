@@ -20,9 +20,8 @@ from minutch.plugin.points import (
     URLNormalizer,
 )
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.crawldatum_columns import to_frame
+from minutch.records.parsedata import ParseData, ParseStatus
 from minutch.work.tables.packed import pack
 
 CONF = Configuration()

@@ -6,9 +6,8 @@ import pytest
 
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.repeats import MOST, output_of, rules_of
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.protocolstatus import WOULDBLOCK, ProtocolStatus
+from minutch.records.protocol import WOULDBLOCK, Content, ProtocolStatus
 from minutch.urls.robots import ALLOW_ALL, RobotRules
 from plugins.protocol_http.http import Http
 from tests.support.segments import conf_for

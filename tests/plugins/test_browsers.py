@@ -21,7 +21,7 @@ import pytest_asyncio
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ProtocolOutput
-from minutch.records import protocolstatus as codes
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from plugins.lib_selenium import remote
 from plugins.lib_selenium.base import BrowserHttp

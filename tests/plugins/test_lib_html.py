@@ -22,9 +22,8 @@ from minutch.cycle.segment.store import CONTENT, Segment
 from minutch.errors import ParseError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.kernels import html as kernels
-from minutch.records.content import Content
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun
+from minutch.records.protocol import Content
 from plugins.lib_html import extract, tree_layout
 from plugins.lib_html.extract import Extractor
 from plugins.lib_html.tree_reader import TreeReader, tree_reader

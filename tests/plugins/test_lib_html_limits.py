@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.errors import ParseError
 from minutch.kernels import markup as kernels
-from minutch.records.parsestatus import FAILED, SUCCESS
+from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.lib_html.extract import Extractor
 from plugins.lib_html.limits import Limits
 from tests.plugins.test_lib_html import golden_pages

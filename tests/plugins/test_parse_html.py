@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.records.metadata import CACHING_FORBIDDEN_KEY, CHAR_ENCODING_FOR_CONVERSION_KEY
-from minutch.records.parsestatus import FAILED, SUCCESS, SUCCESS_REDIRECT
+from minutch.records.parsedata import FAILED, SUCCESS, SUCCESS_REDIRECT
 from tests.support.examples import examples
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
 

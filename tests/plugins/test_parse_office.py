@@ -11,7 +11,7 @@ import pytest
 from minutch.cycle.parse.dispatch import ParseTimeout
 from minutch.errors import ParseError
 from minutch.plugin.points import Parse
-from minutch.records.parsestatus import FAILED, SUCCESS
+from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.parse_tika import package as packages
 from plugins.parse_tika import sheets
 from plugins.parse_tika.cellformats import CellFormats

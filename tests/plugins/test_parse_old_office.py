@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minutch.errors import ParseError
-from minutch.records.parsestatus import FAILED, SUCCESS
+from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.parse_tika.binaryoffice import read_binary_office
 from plugins.parse_tika.document import Document
 from plugins.parse_tika.richtext import read_rich_text

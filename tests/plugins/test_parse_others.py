@@ -14,7 +14,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
-from minutch.records.parsestatus import FAILED, FAILED_TRUNCATED, SUCCESS
+from minutch.records.parsedata import FAILED, FAILED_TRUNCATED, SUCCESS
 from plugins.feed.indexing import FeedIndexingFilter
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
 

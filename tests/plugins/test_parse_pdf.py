@@ -13,7 +13,7 @@ import pytest
 from minutch.cycle.parse.dispatch import ParseTimeout
 from minutch.errors import ParseError
 from minutch.plugin.points import Parse
-from minutch.records.parsestatus import FAILED, SUCCESS
+from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.parse_tika import pdf as module
 from plugins.parse_tika.document import Document
 from plugins.parse_tika.pdf import read_pdf

@@ -13,10 +13,10 @@ import pytest
 
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ProtocolOutput
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY, TRUNCATED_KEY
+from minutch.records.protocol import Content
 from plugins.lib_http.dates import format_date
 from plugins.protocol_ftp.ftp import Ftp
 from plugins.protocol_ftp.listing import FtpEntry, facts, listed, page, parse_time

@@ -25,8 +25,9 @@ from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of
-from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE, CrawlDatum, validators
-from minutch.records.truncation import is_truncated
+from minutch.records import validators
+from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE, CrawlDatum
+from minutch.records.protocol import is_truncated
 from plugins.lib_http.credentials import Credentials, Scope
 from plugins.lib_http.exchange import request_target
 from plugins.protocol_http.http import Http

@@ -13,8 +13,8 @@ import trustme
 
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocol import Content
 from plugins.lib_http.failures import refusal_of_proxy
 from plugins.protocol_http.http import Http
 from tests.support.misbehaving import MisbehavingServer, page

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocol import Content
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import RobotRules, parse_robots
 from minutch.urls.robotsfile import MAX_BYTES

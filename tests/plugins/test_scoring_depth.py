@@ -11,11 +11,11 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import Parse
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from plugins.scoring_depth.depth import DepthScoring
 
 OVERRIDE = "scoring.depth.override.pattern"

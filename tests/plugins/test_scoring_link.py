@@ -6,12 +6,12 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.plugin.points import Parse
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.records.document import NutchDocument
 from minutch.records.metadata import SCORE_KEY, Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from plugins.scoring_link.link import LinkScoring
 
 SCORING = LinkScoring(Configuration().with_values({"link.analyze.normalize.score": "2.5"}), {})

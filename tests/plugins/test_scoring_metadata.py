@@ -7,10 +7,10 @@ from __future__ import annotations
 from minutch.conf import Configuration
 from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.plugin.points import Parse
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from plugins.scoring_metadata.metadata import MetadataScoringFilter
 from plugins.urlmeta.scoring import URLMetaScoringFilter
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import float32
 from minutch.plugin.points import Parse
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.records.document import NutchDocument
 from minutch.records.metadata import SCORE_KEY, Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from plugins.scoring_opic.opic import OpicScoring
 
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=0, max_value=1e6)

@@ -21,7 +21,7 @@ from minutch.records.crawldatum import (
     STATUS_LINKED,
     CrawlDatum,
 )
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.work.tables.packed import pack
 from plugins.scoring_orphan.orphan import LAST_LINKED, OrphanScoringFilter
 from tests.support.crawldbs import context, read_db, write_db, write_segment

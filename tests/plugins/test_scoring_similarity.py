@@ -9,10 +9,10 @@ import pytest
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.points import Parse
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SCORE_KEY, Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from plugins.scoring_similarity.similarity import SimilarityScoringFilter
 from plugins.scoring_similarity.words import shingles, terms, words
 

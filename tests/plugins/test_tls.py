@@ -18,7 +18,7 @@ from minutch.errors import ConfigError
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.truncation import is_truncated
+from minutch.records.protocol import is_truncated
 from plugins.lib_http.settings import HttpSettings
 from plugins.lib_http.tls import TlsSettings, java_name, openssl_name
 from plugins.protocol_http.http import Http

@@ -19,9 +19,9 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.writables import Text
-from minutch.records.crawldatum import CrawlDatum, rows
-from minutch.records.crawldatum import columns as crawldatum_columns
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
 from minutch.work.tables.spannedfile import TEXT
@@ -46,7 +46,7 @@ def write_by_rows(path: Path, frame: pl.DataFrame) -> None:
     """A MapFile written record by record, by the dataclass."""
     options: dict[str, Any] = {"sync": bytes(16), "index_sync": bytes(16)}
     with MapFileWriter(path, TEXT, CRAWL_DATUM, **options) as file:
-        for url, datum in rows.records(frame):
+        for url, datum in crawldatum_columns.records(frame):
             file.append_raw(Text(url).to_bytes(), datum.to_bytes())
 
 
@@ -57,7 +57,7 @@ def check(records: Records, directory: Path, compression: str) -> None:
     assert frame.schema == CRAWLDB_SCHEMA
     assert frame["key"].to_list() == [key for key, _ in records]
     rewritten = [CrawlDatum.from_bytes(value).to_bytes() for _, value in records]
-    assert [datum.to_bytes() for _, datum in rows.records(frame)] == rewritten
+    assert [datum.to_bytes() for _, datum in crawldatum_columns.records(frame)] == rewritten
     with CrawlDataWriter(directory / "columns", sync=bytes(16), index_sync=bytes(16)) as writer:
         writer.write(frame)
     write_by_rows(directory / "rows", frame)

@@ -40,9 +40,9 @@ from minutch.inspect.explain.urlforms import filter_answers
 from minutch.inspect.explain.visits import protocol_status
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters
-from minutch.records import protocolstatus as codes
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from tests.properties.test_counters import SETTINGS as COUNTED
 from tests.properties.test_counters import LaterClock
 from tests.support.crawldbs import read_db

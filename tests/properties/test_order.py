@@ -28,7 +28,8 @@ from minutch.hadoop.formats.compress import PACKAGE, codec_for
 from minutch.hadoop.formats.sequencefile import BLOCK, RECORD, SequenceFileReader
 from minutch.job import JobContext
 from minutch.records import crawldatum as codes
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables import shuffle
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.crawldata import CrawlDataWriter
@@ -133,7 +134,9 @@ def segment(random: Random, path: Path) -> str:
             ) as writer:
                 writer.write(
                     sort_by_key(
-                        rows.to_frame(entries(random, statuses, random.choice((60, 60, 0))))
+                        crawldatum_columns.to_frame(
+                            entries(random, statuses, random.choice((60, 60, 0)))
+                        )
                     )
                 )
     return str(path)

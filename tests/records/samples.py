@@ -10,30 +10,36 @@ from minutch.hadoop.formats.writables import (
     Text,
     Writable,
 )
-from minutch.records import protocolstatus
-from minutch.records.content import Content
-from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
+from minutch.records import legacy as oldcontent
+from minutch.records import legacy as oldfields
+from minutch.records import legacy as oldparse
+from minutch.records import protocol
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    CrawlDatum,
+    NutchWritable,
+    OldMapWritable,
+    SelectorEntry,
+)
 from minutch.records.document import DELETE, Date, Long, NutchDocument, NutchField, NutchIndexAction
 from minutch.records.hostdatum import HostDatum
-from minutch.records.legacy import content as oldcontent
-from minutch.records.legacy import fields as oldfields
-from minutch.records.legacy import parse as oldparse
-from minutch.records.legacy.fetcheroutput import WITH_PARSE, WITH_STATUS, FetcherOutput
-from minutch.records.legacy.fetchlistentry import FetchListEntry
-from minutch.records.legacy.page import Link, Page
+from minutch.records.legacy import Link, Page
+from minutch.records.legacyfetch import WITH_PARSE, WITH_STATUS, FetcherOutput, FetchListEntry
 from minutch.records.links import Inlink, Inlinks, Outlink
 from minutch.records.metadata import Metadata, MetaWrapper
-from minutch.records.metadata.oldmapwritable import OldMapWritable
-from minutch.records.nutchwritable import NutchWritable
-from minutch.records.parsedata import ParseData, ParseImpl
-from minutch.records.parsestatus import SUCCESS, SUCCESS_REDIRECT, ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import ProtocolStatus
-from minutch.records.selectorentry import SelectorEntry
+from minutch.records.parsedata import (
+    SUCCESS,
+    SUCCESS_REDIRECT,
+    ParseData,
+    ParseImpl,
+    ParseStatus,
+    ParseText,
+)
+from minutch.records.protocol import Content, ProtocolStatus
 from minutch.records.webgraph import OUTLINK, LinkDatum, LinkNode, LinkNodes, LoopSet, Node, Route
 
 META = MapWritable(
-    {Text("_rs_"): IntWritable(12), Text("_pst_"): ProtocolStatus.of(protocolstatus.SUCCESS)}
+    {Text("_rs_"): IntWritable(12), Text("_pst_"): ProtocolStatus.of(protocol.SUCCESS)}
 )
 DATUM = CrawlDatum(
     STATUS_DB_FETCHED, 2_592_000, 1.5, 1_760_000_000_000, 1_750_000_000_000, 2, b"\x01" * 16, META
@@ -72,7 +78,7 @@ LEGACY: list[Writable] = [
         ENTRY,
         fetch_date=7,
         version=WITH_STATUS,
-        protocol_status=ProtocolStatus(protocolstatus.GONE, ["x"]),
+        protocol_status=ProtocolStatus(protocol.GONE, ["x"]),
     ),
     oldcontent.Content(
         "http://a/", "http://b/", b"\0\xff<p>", "text/html", {"Server": "x", "grün": "ü"}
@@ -105,7 +111,7 @@ SAMPLES: list[Writable] = [
     DATA.status,
     ParseText("some text"),
     Content("http://a/", "http://b/", b"\0\xff<p>", "text/html", METADATA),
-    ProtocolStatus(protocolstatus.MOVED, ["http://b/"], 5),
+    ProtocolStatus(protocol.MOVED, ["http://b/"], 5),
     LinkDatum("http://a/", "x", 0.5, 1_760_000_000_000, OUTLINK),
     Node(3, 4, 0.75, METADATA),
     LinkNode("http://a/", Node(1, 2)),

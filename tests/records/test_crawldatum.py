@@ -9,10 +9,15 @@ import pytest
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataOutput
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text
-from minutch.records import crawldatum, protocolstatus
-from minutch.records.crawldatum import CrawlDatum, java_round, status_by_name, status_name
-from minutch.records.metadata.oldmapwritable import OldMapWritable
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records import crawldatum, protocol
+from minutch.records.crawldatum import (
+    CrawlDatum,
+    OldMapWritable,
+    java_round,
+    status_by_name,
+    status_name,
+)
+from minutch.records.protocol import ProtocolStatus
 from tests.records.samples import DATUM
 
 
@@ -77,7 +82,7 @@ def test_metadata_of_old_versions_in_either_map(
 ) -> None:
     entries = {
         Text("a"): IntWritable(1),
-        Text("_pst_"): ProtocolStatus.of(protocolstatus.GONE, "x"),
+        Text("_pst_"): ProtocolStatus.of(protocol.GONE, "x"),
     }
     datum = CrawlDatum.from_bytes(old_bytes(version, 1, kind(entries)))
     assert dict(datum.metadata) == entries

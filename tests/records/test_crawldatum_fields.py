@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minutch.records import crawldatum_columns as crawldatum_fields
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum import fields as crawldatum_fields
-from minutch.records.crawldatum.fields import FIELDS, KEY
+from minutch.records.crawldatum_columns import FIELDS, KEY
 from minutch.work.tables.spannedfile import SpannedFile, data_file
 from tests.support.crawldbs import NOW, metadata, write_db
 
@@ -47,7 +47,7 @@ def test_one_pass_finds_what_the_way_by_records_does(file: SpannedFile) -> None:
     (span,) = file.spans()
     stretch = file.stretch(span)
     assert stretch is not None and stretch.end - stretch.start > 100_000
-    whole = crawldatum_fields.decode(file.batch(span), FIELDS)
+    whole = crawldatum_fields.decode_fields(file.batch(span), FIELDS)
     for names in ([], [KEY], ["score"], ["metadata", "status"], NAMES):
         found = crawldatum_fields.scan(stretch, names)
         assert found is not None and found.size == whole.size == ROWS

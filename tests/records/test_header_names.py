@@ -12,9 +12,8 @@ import pytest
 
 import minutch
 import plugins
-from minutch.records.content import Content
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata
-from minutch.records.truncation import is_truncated
+from minutch.records.protocol import Content, is_truncated
 from tests.support.pages import configuration, parse_all
 
 _EXACT: Final = re.compile(

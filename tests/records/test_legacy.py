@@ -16,13 +16,20 @@ from minutch.hadoop.formats.arrayfile import OldArrayFileWriter
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.hadoop.formats.text import as_text
 from minutch.hadoop.formats.writables import LongWritable, MD5Hash, lookup
-from minutch.records.legacy.content import Content, FetcherContent
-from minutch.records.legacy.fetcheroutput import FetcherOutput
-from minutch.records.legacy.fetchlistentry import FetchListEntry
-from minutch.records.legacy.fields import LONGEST, Outlink, write_string
-from minutch.records.legacy.page import Link, Page
-from minutch.records.legacy.parse import FetcherText, ParseData, ParseText
-from minutch.records.parsetext import ParseText as TodaysParseText
+from minutch.records.legacy import (
+    LONGEST,
+    Content,
+    FetcherContent,
+    FetcherText,
+    Link,
+    Outlink,
+    Page,
+    ParseData,
+    ParseText,
+    write_string,
+)
+from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
+from minutch.records.parsedata import ParseText as TodaysParseText
 
 MD5 = bytes(range(16))
 

@@ -20,8 +20,8 @@ from minutch.hadoop.formats.writables import (
     Text,
     Writable,
 )
-from minutch.records.metadata import columns
-from minutch.records.metadata.columns import (
+from minutch.records import metadata_columns
+from minutch.records.metadata_columns import (
     OTHER,
     STATUS,
     TEXT,
@@ -32,8 +32,8 @@ from minutch.records.metadata.columns import (
     text_values,
     with_all,
 )
-from minutch.records.metadata.rawmap import RawMap, merge
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
+from minutch.records.rawmap import RawMap, merge
 from tests.support.tables import a_metadata
 
 MAPS = [a_metadata(Random(seed)) for seed in range(300)]
@@ -205,7 +205,7 @@ def test_maps_are_put_into_others_as_one_by_one(monkeypatch: pytest.MonkeyPatch)
     second = [found.to_bytes() for found in others]
     twice = b"\0\0\0\0\x02" + 2 * (stored(b"a") + stored_value(Text("v")))
     slowly = Mock(wraps=merge)
-    monkeypatch.setattr(columns, "merge", slowly)
+    monkeypatch.setattr(metadata_columns, "merge", slowly)
     for mine in (first, own_order(first), [twice] * len(first)):
         pairs = zip(mine, second, strict=True)
         found = with_all(pl.Series(mine, dtype=pl.Binary), pl.Series(second, dtype=pl.Binary))

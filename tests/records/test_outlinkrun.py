@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.hadoop.formats.writables import MapWritable, Text
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun
 from minutch.records.parsedata import ParseData
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)

@@ -21,10 +21,8 @@ from minutch.hadoop.formats.writables import (
 )
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsedata.columns import ParseTable, decode, decode_texts
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
+from minutch.records.parsedata_columns import ParseTable, decode, decode_texts
 from minutch.work.tables.frame import decode_keys
 from tests.support.examples import examples
 

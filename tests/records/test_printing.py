@@ -11,21 +11,18 @@ from minutch.charsets import LABELS
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataOutput, decode_text
 from minutch.hadoop.formats.writables import Text
-from minutch.records import protocolstatus
-from minutch.records.content import Content
+from minutch.records import protocol
+from minutch.records.crawldatum import NutchWritable
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata
-from minutch.records.nutchwritable import NutchWritable
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
+from minutch.records.protocol import Content, ProtocolStatus
 from minutch.records.webgraph import LinkDatum, Node
 from tests.records.samples import DATA, DOCUMENT
 
 
 def test_statuses() -> None:
     assert (
-        str(ProtocolStatus.of(protocolstatus.NOTFOUND, "http://a/"))
+        str(ProtocolStatus.of(protocol.NOTFOUND, "http://a/"))
         == "notfound(14), lastModified=0: http://a/"
     )
     assert str(ProtocolStatus(99)) == "null(99), lastModified=0"
@@ -101,7 +98,7 @@ def compressed_strings(*values: str) -> bytes:
 
 def test_version_1_has_compressed_strings() -> None:
     status = ProtocolStatus.from_bytes(b"\x01\x0d" + bytes(8) + compressed_strings("http://grün/"))
-    assert status == ProtocolStatus(protocolstatus.TEMP_MOVED, ["http://grün/"])
+    assert status == ProtocolStatus(protocol.TEMP_MOVED, ["http://grün/"])
     assert ParseStatus.from_bytes(b"\x01\x02\x00\xc8" + compressed_strings("a", "b")).args == [
         "a",
         "b",

@@ -19,8 +19,8 @@ from minutch.hadoop.formats.writables import (
     VIntWritable,
     Writable,
 )
-from minutch.records.metadata import rawmap
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records import rawmap
+from minutch.records.protocol import ProtocolStatus
 
 texts = st.text(max_size=200).map(Text)
 int32s = st.integers(-(2**31), 2**31 - 1)

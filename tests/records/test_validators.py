@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
-from minutch.records.crawldatum.sealing import resealed
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.records.crawldatum.validators import KEY, Validators, held, of_page
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, resealed
 from minutch.records.links import Inlinks
 from minutch.records.metadata import DAMAGED_KEY, TRUNCATED_KEY, Metadata
+from minutch.records.validators import VALIDATORS_KEY, Validators, held, of_page
 
 FETCHED = "Wed, 01 Jan 2025 00:00:10 GMT"
 NOW = 1_735_689_610_000
@@ -99,7 +98,7 @@ def test_only_the_entry_that_they_are_sealed_to_has_them(
 ) -> None:
     url, signature = "http://a.example/\udc80", b"s" * 16
     stored = Validators(tag, date, 7).stored(url, signature)
-    metadata = MapWritable({Text("x"): Text("y"), KEY: stored})
+    metadata = MapWritable({Text("x"): Text("y"), VALIDATORS_KEY: stored})
     datum = CrawlDatum(STATUS_DB_FETCHED, fetch_time=times[0], signature=signature)
     datum.metadata = metadata
     assert held(url, datum) is None
@@ -139,9 +138,9 @@ def test_only_the_entry_that_they_are_sealed_to_has_them(
 def test_what_is_no_value_of_ours_goes() -> None:
     """Texts that are cut off, no Text, and a map with a class that Hadoop has no id for."""
     whole = str(Validators("", "", 7).stored("http://a/", b"s"))
-    odd = MapWritable({KEY: Text(whole), Text("links"): Inlinks()})
+    odd = MapWritable({VALIDATORS_KEY: Text(whole), Text("links"): Inlinks()})
     values = [Text(whole[:size]) for size in (0, 8, len(whole) - 8)] + [LongWritable(7)]
-    maps = [MapWritable({KEY: value}) for value in values] + [odd]
+    maps = [MapWritable({VALIDATORS_KEY: value}) for value in values] + [odd]
     entries = [
         {
             "key": b"http://a/",

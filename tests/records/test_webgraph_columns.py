@@ -16,10 +16,10 @@ from minutch.hadoop.formats.batch import Batch, Places
 from minutch.hadoop.formats.writables import BooleanWritable, MapWritable, Text, Writable
 from minutch.records.links import Outlink
 from minutch.records.metadata import FETCH_TIME_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.webgraph import LinkDatum, Node
-from minutch.records.webgraph.columns import (
+from minutch.records.parsedata import ParseData, ParseStatus
+from minutch.records.webgraph import (
+    LinkDatum,
+    Node,
     decode_dated_outlinks,
     decode_link_data,
     decode_nodes,

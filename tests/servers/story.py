@@ -18,9 +18,8 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment
 from minutch.job import Counters
-from minutch.records.crawldatum.rows import records
-from minutch.records.parsedata import ParseData
-from minutch.records.parsetext import ParseText
+from minutch.records.crawldatum_columns import records
+from minutch.records.parsedata import ParseData, ParseText
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.siteserver import SITE, SiteServer
 

@@ -14,9 +14,8 @@ from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.protocolstatus import SUCCESS, ProtocolStatus
+from minutch.records.parsedata import ParseData, ParseStatus
+from minutch.records.protocol import SUCCESS, ProtocolStatus
 from tests.support.crawldbs import DAY, NOW, write_db
 
 INTERVAL = 30

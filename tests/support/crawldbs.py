@@ -9,7 +9,8 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.job import JobContext
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.merge import sort_by_key
@@ -44,7 +45,7 @@ def write_db(
     path: Path, entries: Entries, *, parts: int = 1, compression: Compression = PLAIN
 ) -> CrawlDb:
     """A CrawlDb with these entries."""
-    for index, part in enumerate(split(rows.to_frame(entries), parts)):
+    for index, part in enumerate(split(crawldatum_columns.to_frame(entries), parts)):
         with CrawlDb.part_writer(path / "current", index, compression) as writer:
             writer.write(sort_by_key(part))
     return CrawlDb(path)
@@ -56,18 +57,18 @@ def read_db(path: Path) -> dict[str, CrawlDatum]:
     return {
         url: datum
         for part in range(len(db.parts()))
-        for url, datum in rows.records(db.read_part(part))
+        for url, datum in crawldatum_columns.records(db.read_part(part))
     }
 
 
 def write_segment(path: Path, fetched: Entries, parsed: Entries | None = None) -> Path:
     """A segment with a crawl_fetch and, if given, a crawl_parse."""
     with CrawlDataWriter(path / "crawl_fetch/part-r-00000", compression="RECORD") as writer:
-        writer.write(sort_by_key(rows.to_frame(fetched)))
+        writer.write(sort_by_key(crawldatum_columns.to_frame(fetched)))
     if parsed is not None:
         (path / "crawl_parse").mkdir(parents=True)
         with CrawlDataWriter(
             path / "crawl_parse/part-r-00000", mapfile=False, compression="RECORD"
         ) as writer:
-            writer.write(rows.to_frame(parsed))
+            writer.write(crawldatum_columns.to_frame(parsed))
     return path

@@ -18,14 +18,12 @@ from minutch.plugin.documents import Documents, Links, Pages, map_documents
 from minutch.plugin.points import IndexingFilter
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, to_frame
 from minutch.records.links import Outlink
-from minutch.records.links.table import INLINKS_SCHEMA
+from minutch.records.links_columns import INLINKS_SCHEMA
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsedata.columns import decode
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
+from minutch.records.parsedata_columns import decode
 
 Fields = dict[str, list[object]]
 

@@ -32,16 +32,13 @@ from minutch.inspect.explain.facts import Explanation
 from minutch.inspect.explain.settings import ExplainOptions, Resolve
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
-from minutch.records import parsestatus
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import parsedata
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
+from minutch.records.protocol import Content, ProtocolStatus
 from plugins.lib_http.robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
 from tests.support.crawldbs import DAY, NOW, write_db
 
@@ -154,7 +151,7 @@ FIRST = [
     Fetch(
         f"{A}/unparsed",
         digest=None,
-        parse=ParseStatus.failed(parsestatus.FAILED_TRUNCATED, "cut off"),
+        parse=ParseStatus.failed(parsedata.FAILED_TRUNCATED, "cut off"),
     ),
     Fetch(f"{A}/again", digest=b"a" * 16),
     Fetch(f"{A}/changing", digest=b"1" * 16),
@@ -290,7 +287,7 @@ def write_segment(
 def _parsed(fetch: Fetch) -> ParseData:
     meta = Metadata.of({} if fetch.digest is None else {"nutch.content.digest": fetch.digest.hex()})
     links = [Outlink(url, words) for url, words in fetch.links]
-    return ParseData(fetch.parse or ParseStatus(parsestatus.SUCCESS), fetch.title, links, meta)
+    return ParseData(fetch.parse or ParseStatus(parsedata.SUCCESS), fetch.title, links, meta)
 
 
 @dataclass

@@ -20,8 +20,7 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.metadata import FETCH_TIME_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseData, ParseStatus
 
 NOW = 1_770_000_000_000
 ALL_LINKS = {

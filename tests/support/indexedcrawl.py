@@ -16,14 +16,12 @@ from minutch.conf import Configuration
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
+from minutch.records.protocol import Content
 from minutch.work.tables.crawldata import CrawlDataWriter
 
 PLUGINS = "index-(basic|anchor|more)|language-identifier|indexer-local|scoring-opic"

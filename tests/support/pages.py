@@ -5,8 +5,8 @@ from __future__ import annotations
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParseUtil
 from minutch.plugin.points import Parse, ParseResult
-from minutch.records.content import Content
 from minutch.records.metadata import FETCH_STATUS_KEY, Metadata
+from minutch.records.protocol import Content
 
 URL = "http://example.org/dir/page.html"
 BASE_PLUGINS = "scoring-opic|urlfilter-regex|urlnormalizer-(pass|regex|basic)"

@@ -11,8 +11,8 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.fetcher import FetchOptions, fetch
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, part_writer
 from minutch.job import Counters, JobContext
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.protocol import Content
 
 LOOPBACK: Mapping[str, str] = {
     "http.agent.name": "minutch-test",

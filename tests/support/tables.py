@@ -20,10 +20,9 @@ from minutch.hadoop.formats.writables import (
     Text,
     Writable,
 )
-from minutch.records import protocolstatus
+from minutch.records import crawldatum_columns, protocol
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
-from minutch.records.crawldatum import columns as crawldatum_columns
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.packed import Patched
 from minutch.work.tables.spannedfile import TEXT
@@ -59,7 +58,7 @@ def a_metadata(random: Random) -> MapWritable:
         IntWritable(random.randrange(-(2**31), 2**31)),
         FloatWritable(0.5),
         LongWritable(-5),
-        ProtocolStatus.of(protocolstatus.SUCCESS),
+        ProtocolStatus.of(protocol.SUCCESS),
     ]
     return MapWritable({Text(f"key{i}"): random.choice(values) for i in range(random.randrange(6))})
 

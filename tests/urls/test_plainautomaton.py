@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from minutch.conf import Configuration
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.plugin.chains import SCOPE_OUTLINK
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun
 from minutch.urls.javaregex import JavaRegex
 from minutch.urls.javaregex.derivative import Automaton
 from minutch.urls.javaregex.marked import END, START

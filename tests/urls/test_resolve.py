@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from minutch.charsets import lookup
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import MapWritable
-from minutch.records.links import Outlink
-from minutch.records.links.absolute import RelativeRun, resolve_all, resolve_runs
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_all, resolve_runs
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolve
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
 

@@ -4,10 +4,9 @@ import re
 from urllib.parse import urljoin
 
 from minutch.plugin.points import Parse, Parser, ParseResult
-from minutch.records.content import Content
 from minutch.records.links import Outlink
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 
 _LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
 _MARKS = re.compile(r"^#+\s*|[*_`]+", re.MULTILINE)

@@ -3,8 +3,8 @@
 from minutch.conf import Configuration
 from minutch.plugin.points import Parser
 from minutch.plugin.repository import PluginRepository
-from minutch.records.content import Content
 from minutch.records.links import Outlink
+from minutch.records.protocol import Content
 
 CONF = Configuration.load([]).with_values({"plugin.includes": "$id"})
 URL = "https://www.example.org/docs/readme.md"

@@ -7,10 +7,9 @@ from urllib.parse import unquote, urlsplit
 
 from minutch.conf import Configuration
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.records import protocolstatus
-from minutch.records.content import Content
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.robots import ALLOW_ALL, RobotRules
 
 
@@ -30,16 +29,16 @@ class FolderProtocol(Protocol):
         """
         path = (self.root / unquote(urlsplit(url).path).lstrip("/")).resolve()
         if not path.is_relative_to(self.root):
-            return ProtocolOutput(None, ProtocolStatus.of(protocolstatus.ACCESS_DENIED, url))
+            return ProtocolOutput(None, ProtocolStatus.of(protocol.ACCESS_DENIED, url))
         try:
             body = await asyncio.to_thread(path.read_bytes)
         except FileNotFoundError:
-            return ProtocolOutput(None, ProtocolStatus.of(protocolstatus.NOTFOUND, url))
+            return ProtocolOutput(None, ProtocolStatus.of(protocol.NOTFOUND, url))
         except OSError as exc:
-            return ProtocolOutput(None, ProtocolStatus.of(protocolstatus.EXCEPTION, exc.strerror))
+            return ProtocolOutput(None, ProtocolStatus.of(protocol.EXCEPTION, exc.strerror))
         kind = "text/html" if path.suffix in (".html", ".htm") else ""  # empty: the content says it
         content = Content(url, url, body, kind)
-        return ProtocolOutput(content, ProtocolStatus(protocolstatus.SUCCESS))
+        return ProtocolOutput(content, ProtocolStatus(protocol.SUCCESS))
 
     async def get_robot_rules(
         self, url: str, datum: CrawlDatum, robots_content: list[Content] | None

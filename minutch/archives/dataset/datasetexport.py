@@ -47,7 +47,7 @@ from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.recordsort import sort_records
 from minutch.hadoop.formats.sequencefile import BLOCK, SequenceFileWriter
 from minutch.job import Counters, JobContext
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseStatus
 from minutch.work.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from minutch.hadoop.formats.recordsort import merge_records, sort_records
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import STATUS_FETCH_REDIR_PERM, STATUS_FETCH_REDIR_TEMP, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 
 _REDIRECTS = (STATUS_FETCH_REDIR_TEMP, STATUS_FETCH_REDIR_PERM)
 

@@ -30,8 +30,7 @@ from minutch.cycle.parse.charset import Clue
 from minutch.hadoop.formats.writables import Text
 from minutch.mediatypes import essence
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as protocol
-from minutch.records.content import Content
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     IP_ADDRESS_KEY,
@@ -41,7 +40,7 @@ from minutch.records.metadata import (
     TRUNCATED_KEY,
     Metadata,
 )
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 
 Json = dict[str, Any]
 

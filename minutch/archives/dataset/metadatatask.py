@@ -29,9 +29,9 @@ from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.simhash import simhash
 from minutch.errors import FormatError, ParseError
 from minutch.mediatypes import essence
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseText
+from minutch.records.protocol import Content
 
 HTML: Final = ("text/html", "application/xhtml+xml")
 FEEDS: Final = ("application/rss+xml", "application/atom+xml", "application/rdf+xml")

@@ -38,9 +38,8 @@ from minutch.hadoop.formats.arrayfile import OldArrayFileWriter
 from minutch.hadoop.formats.writables import Writable
 from minutch.job import Counters, JobContext, Progress
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.legacy.content import FetcherContent
-from minutch.records.legacy.fetcheroutput import WITH_PARSE, WITHOUT_PARSE
-from minutch.records.legacy.parse import FetcherText, ParseText
+from minutch.records.legacy import FetcherContent, FetcherText, ParseText
+from minutch.records.legacyfetch import WITH_PARSE, WITHOUT_PARSE
 from minutch.work.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)

@@ -28,10 +28,8 @@ from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.mapfile import DATA
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.writables import Writable
-from minutch.records.legacy.content import Content, FetcherContent
-from minutch.records.legacy.fetcheroutput import FetcherOutput
-from minutch.records.legacy.fetchlistentry import FetchListEntry
-from minutch.records.legacy.parse import FetcherText, ParseData, ParseText
+from minutch.records.legacy import Content, FetcherContent, FetcherText, ParseData, ParseText
+from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
 
 FETCHLIST: Final = "fetchlist"
 FETCHER: Final = "fetcher"

@@ -22,16 +22,13 @@ from typing import Final
 from minutch.hadoop.formats.javaio import encode_modified_utf8
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus
-from minutch.records.content import Content
+from minutch.records import legacy as oldcontent
+from minutch.records import legacy as oldparse
+from minutch.records import legacyfetch, protocol
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
-from minutch.records.legacy import content as oldcontent
-from minutch.records.legacy import fetcheroutput
-from minutch.records.legacy import parse as oldparse
-from minutch.records.legacy.fetcheroutput import FetcherOutput
-from minutch.records.legacy.fetchlistentry import FetchListEntry
-from minutch.records.legacy.fields import Outlink as OldOutlink
-from minutch.records.legacy.page import Page
+from minutch.records.legacy import Outlink as OldOutlink
+from minutch.records.legacy import Page
+from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
 from minutch.records.links import Outlink
 from minutch.records.metadata import (
     CONTENT_TYPE_KEY,
@@ -42,24 +39,24 @@ from minutch.records.metadata import (
     SIGNATURE_KEY,
     Metadata,
 )
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
+from minutch.records.parsedata import FAILED, SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 
 _FETCH_STATUS: Final = {
-    protocolstatus.SUCCESS: status.STATUS_FETCH_SUCCESS,
-    protocolstatus.NOTMODIFIED: status.STATUS_FETCH_NOTMODIFIED,
-    protocolstatus.RETRY: status.STATUS_FETCH_RETRY,
-    protocolstatus.EXCEPTION: status.STATUS_FETCH_RETRY,
-    protocolstatus.MOVED: status.STATUS_FETCH_REDIR_PERM,
-    protocolstatus.TEMP_MOVED: status.STATUS_FETCH_REDIR_TEMP,
+    protocol.SUCCESS: status.STATUS_FETCH_SUCCESS,
+    protocol.NOTMODIFIED: status.STATUS_FETCH_NOTMODIFIED,
+    protocol.RETRY: status.STATUS_FETCH_RETRY,
+    protocol.EXCEPTION: status.STATUS_FETCH_RETRY,
+    protocol.MOVED: status.STATUS_FETCH_REDIR_PERM,
+    protocol.TEMP_MOVED: status.STATUS_FETCH_REDIR_TEMP,
 }
 """Code of ProtocolStatus → status; all others are fetch_gone."""
 _OLD_STATUS: Final = {
-    status.STATUS_FETCH_SUCCESS: fetcheroutput.SUCCESS,
-    status.STATUS_FETCH_NOTMODIFIED: fetcheroutput.SUCCESS,
-    status.STATUS_FETCH_RETRY: fetcheroutput.RETRY,
-    status.STATUS_FETCH_GONE: fetcheroutput.NOT_FOUND,
-    status.STATUS_PARSE_FAILED: fetcheroutput.CANT_PARSE,
+    status.STATUS_FETCH_SUCCESS: legacyfetch.SUCCESS,
+    status.STATUS_FETCH_NOTMODIFIED: legacyfetch.SUCCESS,
+    status.STATUS_FETCH_RETRY: legacyfetch.RETRY,
+    status.STATUS_FETCH_GONE: legacyfetch.NOT_FOUND,
+    status.STATUS_PARSE_FAILED: legacyfetch.CANT_PARSE,
 }
 _OWN_KEYS: Final = (SEGMENT_NAME_KEY, FETCH_STATUS_KEY, SCORE_KEY, SIGNATURE_KEY)
 """Metadata that import adds and export omits."""
@@ -87,7 +84,7 @@ def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
     else:
         datum.status, protocol_status = (
             status.STATUS_FETCH_NOTMODIFIED,
-            protocolstatus.ProtocolStatus.of(protocolstatus.NOTMODIFIED),
+            protocol.ProtocolStatus.of(protocol.NOTMODIFIED),
         )
     datum.fetch_time = output.fetch_date
     if datum.status == status.STATUS_FETCH_SUCCESS:
@@ -117,11 +114,11 @@ def parse_data_of(
     """Translates a ParseData, or the FetcherOutput of Nutch 0.4; returns None if the page was not
     parsed.
     """
-    if old is None and output.version != fetcheroutput.WITH_PARSE:
+    if old is None and output.version != legacyfetch.WITH_PARSE:
         return None
     found = old or oldparse.ParseData(output.title, output.outlinks)
     parsed = (
-        ParseStatus(SUCCESS) if output.status != fetcheroutput.CANT_PARSE else ParseStatus(FAILED)
+        ParseStatus(SUCCESS) if output.status != legacyfetch.CANT_PARSE else ParseStatus(FAILED)
     )
     metadata = Metadata.of(
         {**found.metadata, SIGNATURE_KEY: output.md5.hex(), SEGMENT_NAME_KEY: segment}
@@ -170,11 +167,11 @@ def fetcher_output(
     entry.fetch = datum.status != status.STATUS_FETCH_NOTMODIFIED
     if not entry.fetch and datum.signature and len(datum.signature) == _MD5_SIZE:
         entry.page.md5 = datum.signature
-    if old_status == fetcheroutput.SUCCESS and parsed is not None and parsed.status.major == FAILED:
-        old_status = fetcheroutput.CANT_PARSE
+    if old_status == legacyfetch.SUCCESS and parsed is not None and parsed.status.major == FAILED:
+        old_status = legacyfetch.CANT_PARSE
     digest = md5(content, usedforsecurity=False).digest()
     output = FetcherOutput(entry, digest, old_status, datum.fetch_time, version=version)
-    if version == fetcheroutput.WITH_PARSE and parsed is not None:
+    if version == legacyfetch.WITH_PARSE and parsed is not None:
         output.title, output.outlinks = parsed.title, _links(parsed)
     return output
 

@@ -27,7 +27,7 @@ from minutch.archives.replay.replayer import (
 from minutch.cycle.segment.segmentnames import finish_others
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, find_archives
 from minutch.warc.reading.archiveprotocol import as_archived
 from minutch.warc.reading.visitindex import VisitIndex

@@ -32,10 +32,9 @@ from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import SCOPE_FETCHER, URLFilters, URLNormalizers
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus
-from minutch.records.content import Content
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.domains import choose_representative
 from minutch.urls.parts import parse
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, entries_of
@@ -274,7 +273,7 @@ class Replayer:
         """Writes the target of a redirect, as a fetch does that does not follow it at once."""
         target = self._settings.redirects.target(visit.url, answer.message or "")
         if target is not None:
-            temporary = answer.code == protocolstatus.TEMP_MOVED
+            temporary = answer.code == protocol.TEMP_MOVED
             representative = choose_representative(visit.url, target, temporary)
             linked = redirect_datum(datum, status.STATUS_LINKED, representative, visit.url, target)
             recorder.linked(frame, target, linked, visit.time)

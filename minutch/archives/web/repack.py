@@ -13,8 +13,8 @@ from minutch.cycle.parse.charset import CharsetDetector
 from minutch.errors import StoreError
 from minutch.job import Counters, Progress
 from minutch.mediatypes import essence
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocol import Content
 from minutch.warc.reading.archivefiles import ZSTD, ArchiveFile
 from minutch.warc.reading.archiveprotocol import Replays
 from minutch.warc.reading.recordheads import WARC

@@ -25,9 +25,9 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, Progress
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY
+from minutch.records.protocol import Content
 from minutch.warc.pagewriter import (
     IDENTICAL,
     NOT_MODIFIED,

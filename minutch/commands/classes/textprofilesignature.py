@@ -15,7 +15,7 @@ from minutch.commands.arguments import Flag, parse
 from minutch.cycle.parse.signature import TextProfileSignature
 from minutch.errors import StoreError
 from minutch.job import JobContext
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 USAGE: Final = "TextProfileSignature <folder>"
 FLAGS: Final[tuple[Flag, ...]] = ()

@@ -22,7 +22,7 @@ from minutch.hadoop.formats.writables import Writable
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.parsedata import ParseData
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.records.webgraph import LinkDatum, Node
 
 PIECE: Final = 1 << 16

@@ -21,10 +21,10 @@ from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_INJECT, URLNormalizers
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of
-from minutch.records import protocolstatus as codes
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.urls.parts import parse
 
 _SCHEMES: Final = ("https", "http")

@@ -40,8 +40,9 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import FloatWritable, Text, Writable
+from minutch.records import rawmap
 from minutch.records.crawldatum import CrawlDatum, java_round
-from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY, rawmap
+from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
 from minutch.urls.uri import parse_uri
 
 MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"

@@ -44,9 +44,9 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT
 from minutch.plugin.urlrules import FILTERED, MALFORMED, UrlRules
+from minutch.records import rawmap
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.records.metadata import rawmap
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.parallel import ordered

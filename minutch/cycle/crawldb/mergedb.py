@@ -24,8 +24,8 @@ from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.records.metadata.rawmap import RawMap
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
+from minutch.records.rawmap import RawMap
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.merge import has_repeats, sort_by_key

@@ -28,7 +28,7 @@ from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA, PACKED_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.work.engine import Engine, Partition, Source, Task
 from minutch.work.engine.stored import StoredParts
 from minutch.work.tables.compression import Compression

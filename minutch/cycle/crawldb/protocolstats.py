@@ -18,7 +18,7 @@ import polars as pl
 from minutch.cycle.crawldb.groupcounts import count_of, counts_of, write_counts
 from minutch.job import Counters, JobContext
 from minutch.records.metadata import RESPONSE_CODE_KEY
-from minutch.records.metadata.columns import text_values
+from minutch.records.metadata_columns import text_values
 
 log = logging.getLogger(__name__)
 UNFETCHED: Final = "UNFETCHED"

@@ -31,12 +31,8 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.conf.classes import class_named
 from minutch.hadoop.formats.javahash import float32
-from minutch.records.crawldatum import (
-    STATUS_DB_UNFETCHED,
-    CrawlDatum,
-    java_round,
-    rows,
-)
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum, java_round
 
 STATUS_UNKNOWN: Final = 0
 STATUS_MODIFIED: Final = 1
@@ -81,31 +77,34 @@ def _mask_loop(
     schedule: AbstractFetchSchedule, frame: pl.DataFrame, now: int
 ) -> tuple[pl.DataFrame, pl.Series]:
     due: list[bool] = []
-    frame = rows.map_rows(
+    frame = crawldatum_columns.map_rows(
         frame, lambda url, datum: due.append(schedule.should_fetch(url, datum, now))
     )
     return frame, pl.Series(due, dtype=pl.Boolean)
 
 
 _LOOPS: dict[str, Callable[..., Any]] = {
-    "initialize_schedule": lambda schedule, frame, now: rows.map_rows(
+    "initialize_schedule": lambda schedule, frame, now: crawldatum_columns.map_rows(
         frame, lambda url, datum: schedule.initialize_schedule(url, datum, now)
     ),
-    "set_fetch_schedule": lambda schedule, frame, *columns: rows.map_rows(
+    "set_fetch_schedule": lambda schedule, frame, *columns: crawldatum_columns.map_rows(
         frame, schedule.set_fetch_schedule, *columns
     ),
-    "set_page_gone_schedule": lambda schedule, frame, *columns: rows.map_rows(
+    "set_page_gone_schedule": lambda schedule, frame, *columns: crawldatum_columns.map_rows(
         frame, schedule.set_page_gone_schedule, *columns
     ),
-    "set_page_retry_schedule": lambda schedule, frame, *columns: rows.map_rows(
+    "set_page_retry_schedule": lambda schedule, frame, *columns: crawldatum_columns.map_rows(
         frame, schedule.set_page_retry_schedule, *columns
     ),
     "calculate_last_fetch_time": lambda schedule, frame: pl.Series(
-        [schedule.calculate_last_fetch_time(datum) for _, datum in rows.records(frame)],
+        [
+            schedule.calculate_last_fetch_time(datum)
+            for _, datum in crawldatum_columns.records(frame)
+        ],
         dtype=pl.Int64,
     ),
     "should_fetch": _mask_loop,
-    "force_refetch": lambda schedule, frame, asap, now: rows.map_rows(
+    "force_refetch": lambda schedule, frame, asap, now: crawldatum_columns.map_rows(
         frame, lambda url, datum: schedule.force_refetch(url, datum, asap, now)
     ),
 }

@@ -16,7 +16,8 @@ import polars as pl
 from minutch.errors import PluginError
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.packed import unpack
 
 log = logging.getLogger(__name__)
@@ -131,19 +132,21 @@ def _guarded(
             counters.add(ERRORS)
             log.warning("can't score %s: %s", url, exc)
 
-    return rows.map_rows(frame, guarded)
+    return crawldatum_columns.map_rows(frame, guarded)
 
 
 def _optional_records(frame: pl.DataFrame) -> Iterator[CrawlDatum | None]:
     """Returns the record of each row, None where the status is null."""
     has = frame["status"].is_not_null()
-    found = rows.records(frame.filter(has))
+    found = crawldatum_columns.records(frame.filter(has))
     return (next(found)[1] if there else None for there in has)
 
 
 def _grouped(inlinked: pl.DataFrame, count: int) -> Iterator[list[CrawlDatum]]:
     """Returns the links of each row from 0 to `count` - 1."""
     by_row: dict[int, list[CrawlDatum]] = {}
-    for row, (_, datum) in zip(inlinked["row"], rows.records(unpack(inlinked)), strict=True):
+    for row, (_, datum) in zip(
+        inlinked["row"], crawldatum_columns.records(unpack(inlinked)), strict=True
+    ):
         by_row.setdefault(row, []).append(datum)
     return (by_row.get(row, []) for row in range(count))

@@ -14,7 +14,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
 from minutch.job import Counters, Progress
 from minutch.records.crawldatum import STATUS_LINKED
-from minutch.records.crawldatum.table import PACKED_SCHEMA
+from minutch.records.crawldatum_columns import PACKED_SCHEMA
 from minutch.urls.hostcolumns import lack_host
 from minutch.work.engine import Engine, Task
 from minutch.work.tables.database import OutputSettings

@@ -51,7 +51,7 @@ class CrawlDb(Database):
 
     def items(self) -> Iterator[tuple[str, CrawlDatum]]:
         """Yields all URLs with their entries, part by part. Raises FormatError (damage)."""
-        from minutch.records.crawldatum.rows import records
+        from minutch.records.crawldatum_columns import records
 
         for index in range(len(self.parts())):
             for frame in self.scan_part(index):

@@ -51,11 +51,10 @@ from minutch.hadoop.formats.javaio import decode_text
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
 from minutch.records import crawldatum as status
-from minutch.records.crawldatum import validators
-from minutch.records.crawldatum.sealing import resealed
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.records.metadata import GENERATE_TIME_KEY, rawmap
-from minutch.records.metadata.columns import with_all
+from minutch.records import rawmap, validators
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, resealed
+from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.records.metadata_columns import with_all
 from minutch.work.tables.merge import has_repeats
 from minutch.work.tables.packed import Patched, pack, take, unpack
 

@@ -29,7 +29,8 @@ from minutch.cycle.crawldb.transitions import (
 )
 from minutch.cycle.crawldb.updates import Fetched, Updates
 from minutch.records import crawldatum as status
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.packed import pack, take
 
 _STATES = {
@@ -76,10 +77,10 @@ def explain_update(
     `found` are the records of crawl_fetch and crawl_parse, in this order. Raises FormatError for a
     status that no Nutch writes.
     """
-    old = pack(rows.to_frame([] if before is None else [(url, before)]))
-    segment = pack(rows.to_frame((url, datum) for datum in found))
+    old = pack(crawldatum_columns.to_frame([] if before is None else [(url, before)]))
+    segment = pack(crawldatum_columns.to_frame((url, datum) for datum in found))
     patched, _ = update(old, segment, settings, now)
-    made = [datum for _, datum in rows.records(patched.changed)]
+    made = [datum for _, datum in crawldatum_columns.records(patched.changed)]
     if not made:
         return None
     return ExplainedUpdate(made[0], tuple(_steps(url, old, segment, made[0], settings)))
@@ -94,7 +95,7 @@ def _steps(
         known = "the entry stays as it was" if len(old) else "found by a link: due at once"
         return [Step(f"not fetched: {known}")]
     pages = updates.fetched_pages(urls, take(old, updates.at[urls]))
-    (fetch,) = (datum for _, datum in rows.records(pages.new))
+    (fetch,) = (datum for _, datum in crawldatum_columns.records(pages.new))
     if fetch.status == status.STATUS_FETCH_RETRY:
         return _after_failure(fetch, entry, settings)
     if fetch.status in (status.STATUS_FETCH_GONE, status.STATUS_PARSE_FAILED):
@@ -131,7 +132,7 @@ def _fetched(
     url: str, pages: Fetched, fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings
 ) -> Iterable[Step]:
     state = int(modification(pages, settings.needs_parse)[0])
-    ((_, merged),) = rows.records(with_old_metadata(pages, pages.parsed))
+    ((_, merged),) = crawldatum_columns.records(with_old_metadata(pages, pages.parsed))
     plan = settings.schedule.plan(url, merged, fetch.fetch_time, fetch.modified_time, state)
     yield Step(f"the page: {_STATES[state]}")
     if entry.status == status.STATUS_DB_UNFETCHED:

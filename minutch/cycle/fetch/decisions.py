@@ -21,10 +21,10 @@ from minutch.cycle.fetch.settings import RedirectSettings, RobotsSettings
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as protocol
-from minutch.records.crawldatum import CrawlDatum, validators
+from minutch.records import protocol, validators
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, REPR_URL_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.urls.domains import domain_name
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import parse
@@ -204,7 +204,7 @@ def redirect_datum(
     """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
-    datum.metadata.pop(validators.KEY, None)
+    datum.metadata.pop(validators.VALIDATORS_KEY, None)
     datum.metadata.pop(CAPTURE_KEY, None)
     if COOKIE in datum.metadata and not _may_see_cookie(url, target):
         del datum.metadata[COOKIE]

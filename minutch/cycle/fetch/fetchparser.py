@@ -36,10 +36,10 @@ from minutch.cycle.parse.workerprocess import WorkerTask
 from minutch.errors import FormatError, ParseError
 from minutch.plugin.points import ParseResult
 from minutch.processes import may_fork
-from minutch.records.content import Content
 from minutch.records.crawldatum import MAX_SIGNATURE, STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY
-from minutch.records.parsestatus import MAJOR_NAMES
+from minutch.records.parsedata import MAJOR_NAMES
+from minutch.records.protocol import Content
 from minutch.work.tables.parallel import workers
 
 log = logging.getLogger(__name__)

@@ -22,10 +22,11 @@ from minutch.cycle.fetch.reasons import fate, http_code, reason
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as codes
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records import protocol as codes
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import part_paths
 
@@ -86,7 +87,7 @@ def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
         successes.append(frame.filter(pl.col("status").is_in(FETCHED)).select("key", "status"))
         result.redirected += int(frame["status"].is_in(_REDIRECTED).sum())
         failed = frame.filter(~pl.col("status").is_in((*FETCHED, *_REDIRECTED)))
-        for url, datum in rows.records(failed):
+        for url, datum in crawldatum_columns.records(failed):
             _count_failure(result, url, datum, proxy)
     _count_successes(result, successes, before, segment)
     return result

@@ -10,10 +10,10 @@ from typing import Final
 
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as codes
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY, RESPONSE_CODE_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 
 _CODE: Final = Text(RESPONSE_CODE_KEY)
 _PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)

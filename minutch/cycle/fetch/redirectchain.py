@@ -51,10 +51,10 @@ from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ConfigError, PluginError, ProtocolError
 from minutch.plugin import points
 from minutch.records import crawldatum as status
-from minutch.records import parsestatus, protocolstatus
-from minutch.records.content import Content
+from minutch.records import parsedata
+from minutch.records import protocol as statuses
 from minutch.records.metadata import TOO_SLOW, TRUNCATED_REASON_KEY
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.domains import choose_representative
 from minutch.urls.robots import RobotRules
 
@@ -66,8 +66,8 @@ _DENIALS: Final = {
 }
 UNASKED: Final = 30_000
 """Milliseconds until a host is tried again that could not be asked; twice as many each time."""
-ROBOTS_DENIED: Final = ProtocolStatus(protocolstatus.ROBOTS_DENIED)
-FAILED: Final = ProtocolStatus(protocolstatus.FAILED)
+ROBOTS_DENIED: Final = ProtocolStatus(statuses.ROBOTS_DENIED)
+FAILED: Final = ProtocolStatus(statuses.FAILED)
 
 
 @dataclass(slots=True)
@@ -195,9 +195,9 @@ class ChainRunner:
                 self.queues.ask(self.queues.queues[item.queue_id], now)
                 self.tell_rests(now)
             return True
-        if failure is not None and failure.code == protocolstatus.WOULDBLOCK:
+        if failure is not None and failure.code == statuses.WOULDBLOCK:
             self._ask_again(chain, failure)
-        elif failure is not None and failure.code == protocolstatus.BLOCKED:
+        elif failure is not None and failure.code == statuses.BLOCKED:
             self._not_asked(chain, failure)
         elif decision.verdict is Verdict.DEFER:
             if failure is None:
@@ -254,9 +254,7 @@ class ChainRunner:
         self.stats.failed(now, item.url, f"robots.txt can't be had: {failure.message}")
         answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, failure)
         chain.results.recorder.page(chain.frame, answer)
-        chain.conclude(
-            Outcome.DENIED if failure.code == protocolstatus.ROBOTS_DENIED else Outcome.RETRY
-        )
+        chain.conclude(Outcome.DENIED if failure.code == statuses.ROBOTS_DENIED else Outcome.RETRY)
 
     def _asked_for(self, rules: RobotRules) -> int:
         """Returns until when (ms) a host rests whose robots.txt defers visits: Retry-After, or a
@@ -307,21 +305,21 @@ class ChainRunner:
         milliseconds = round((self.clock.monotonic() - started) * 1000)
         now = self.clock.now()
         of_another = is_unmodified(output.status) and not item.asked_whole
-        if output.status.code == protocolstatus.WOULDBLOCK or of_another:
+        if output.status.code == statuses.WOULDBLOCK or of_another:
             self.stats.request(item.queue_id, milliseconds, 0, success=False, failed=False)
             item.frame, item.asked_whole = chain.frame, item.asked_whole or of_another
             self._ask_again(chain, output.status)
             return
-        if output.status.code == protocolstatus.NOTFETCHING:
+        if output.status.code == statuses.NOTFETCHING:
             self._defer(chain, output.status.message, self._later(item))
             return
-        if output.status.code == protocolstatus.BLOCKED:
+        if output.status.code == statuses.BLOCKED:
             self._not_asked(chain, output.status)
             return
         end = ending(output.status.code)
         self._finish(chain, output, now)
         size = 0 if output.content is None else len(output.content.content)
-        success = output.status.code == protocolstatus.SUCCESS
+        success = output.status.code == statuses.SUCCESS
         self.stats.request(item.queue_id, milliseconds, size, success=success, failed=end.failed)
         self.stats.events[output.status.name or "unknown"] += 1
         chain.conclude(end.outcome)
@@ -464,12 +462,12 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
     is temporary.
     """
     if protocol_status.is_redirect:
-        return protocol_status.message or "", protocol_status.code == protocolstatus.TEMP_MOVED
+        return protocol_status.message or "", protocol_status.code == statuses.TEMP_MOVED
     parse_status = None if page is None else page.status
     if (
         parse_status is not None
         and parse_status.is_success
-        and parse_status.minor == parsestatus.SUCCESS_REDIRECT
+        and parse_status.minor == parsedata.SUCCESS_REDIRECT
         and parse_status.args
     ):
         seconds = parse_status.args[1] if len(parse_status.args) > 1 else None
@@ -481,6 +479,6 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
 def timed_out(milliseconds: int) -> ProtocolStatus:
     """Returns the status of a request that had no answer for so long."""
     return ProtocolStatus(
-        protocolstatus.EXCEPTION,
+        statuses.EXCEPTION,
         [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"],
     )

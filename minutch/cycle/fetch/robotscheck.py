@@ -18,8 +18,8 @@ from minutch.errors import MinutchError, UrlError
 from minutch.job import JobContext
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import rules_of
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocol import Content
 from minutch.urls.parts import parse
 from minutch.urls.robots import RobotRules
 from minutch.urls.robotsagent import agent_names, robots_parser

@@ -27,10 +27,11 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable
 from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.crawldatum import STATUS_DB_UNFETCHED, rows, status_by_name
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, status_by_name
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.records.metadata.rawmap import text_key, values_of
+from minutch.records.rawmap import text_key, values_of
 from minutch.urls.hostcolumns import hosts_of, map_distinct
 from minutch.urls.hostname import canonical_host
 from minutch.work.tables.frame import decode_keys
@@ -272,7 +273,7 @@ def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:
     except PluginError as exc:
         log.warning("a scoring filter failed, going on record by record: %s", exc)
     values = []
-    for url, datum in rows.records(frame):
+    for url, datum in crawldatum_columns.records(frame):
         try:
             values.append(float32(scoring.generator_sort_value(url, datum, _FIRST_SORT_VALUE)))
         except PluginError as exc:

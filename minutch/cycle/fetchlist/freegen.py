@@ -22,7 +22,7 @@ from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
 from minutch.plugin.urlrules import UrlRules
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.work.tables.frame import encode_keys
 
 log = logging.getLogger(__name__)

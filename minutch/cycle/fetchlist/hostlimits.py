@@ -31,7 +31,7 @@ from minutch.cycle.hostdb.variables import evaluate
 from minutch.errors import ExpressionError
 from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.writables import LongWritable, MapWritable
-from minutch.records.metadata.rawmap import merge
+from minutch.records.rawmap import merge
 from minutch.terminal import counted, visible_line
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys

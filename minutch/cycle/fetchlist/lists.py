@@ -32,9 +32,9 @@ from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.kernels.arrow import from_series
 from minutch.kernels.distinct import numbered
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.records.metadata.rawmap import merge
+from minutch.records.rawmap import merge
 from minutch.work.engine import engine_of, runs_here
 from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.crawldata import CrawlDataWriter

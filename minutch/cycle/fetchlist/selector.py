@@ -32,7 +32,7 @@ from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import ScoringFilters, URLFilters
-from minutch.records.hostdatum.columns import HOSTDB_SCHEMA
+from minutch.records.hostdatum import HOSTDB_SCHEMA
 from minutch.work.engine import Engine, Task
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty

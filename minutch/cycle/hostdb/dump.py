@@ -28,7 +28,7 @@ from minutch.cycle.hostdb.variables import FIXED, evaluate
 from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.javahash import date_time_to_string, float_to_string
 from minutch.job import Counters, JobContext
-from minutch.records.metadata.columns import entries
+from minutch.records.metadata_columns import entries
 from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each

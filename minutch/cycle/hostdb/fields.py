@@ -33,7 +33,7 @@ from minutch.hadoop.formats.javahash import (
     string_hash,
 )
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, LongWritable, Writable
-from minutch.records.metadata.columns import (
+from minutch.records.metadata_columns import (
     FLOAT,
     INT,
     LONG,
@@ -43,7 +43,7 @@ from minutch.records.metadata.columns import (
     hash_buckets,
     stored,
 )
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.work.tables.frame import decode_keys, encode_keys
 
 VALUES_SCHEMA: Final = pl.Schema(

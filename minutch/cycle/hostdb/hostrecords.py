@@ -22,8 +22,8 @@ import polars as pl
 
 from minutch.cycle.hostdb.fields import NEW_SCHEMA
 from minutch.cycle.hostdb.statistics import FAILURES, STATUSES, Statistics
-from minutch.records.hostdatum.columns import COUNTS, HOSTDB_SCHEMA
-from minutch.records.metadata.columns import (
+from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
+from minutch.records.metadata_columns import (
     FLOAT,
     INT,
     LONG,
@@ -33,7 +33,7 @@ from minutch.records.metadata.columns import (
     stored,
     stored_value,
 )
-from minutch.records.metadata.rawmap import RawMap
+from minutch.records.rawmap import RawMap
 
 SCORES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "score": pl.Float32()})
 

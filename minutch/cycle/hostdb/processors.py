@@ -24,7 +24,7 @@ from minutch.conf import Configuration
 from minutch.conf.classes import class_named
 from minutch.hadoop.formats.writables import LongWritable, Writable
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.records.crawldatum.rows import records
+from minutch.records.crawldatum_columns import records
 
 PROCESSORS_PROPERTY: Final = "hostdb.crawldatum.processors"
 OVERDUE_PROPERTY: Final = "crawl.datum.processor.overdue.time.limit"

@@ -32,8 +32,8 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
 )
 from minutch.records.metadata import PROTO_STATUS_KEY
-from minutch.records.metadata.rawmap import text_key, values_of
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
+from minutch.records.rawmap import text_key, values_of
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, encode_keys
 

@@ -16,8 +16,8 @@ import polars as pl
 
 from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.records import hostdatum as hostdatum_columns
 from minutch.records.hostdatum import HostDatum
-from minutch.records.hostdatum import columns as hostdatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.database import Database, part_name

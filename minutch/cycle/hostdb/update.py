@@ -41,7 +41,7 @@ from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.hostdb.tophosts import read_scores, score_files
 from minutch.errors import ConfigError, FormatError
 from minutch.job import Counters, JobContext, Progress
-from minutch.records.hostdatum.columns import HOSTDB_SCHEMA
+from minutch.records.hostdatum import HOSTDB_SCHEMA
 from minutch.work.tables.compression import PLAIN, Compression, output_compression
 from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, encode_keys

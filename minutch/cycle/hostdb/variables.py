@@ -23,7 +23,7 @@ import polars as pl
 
 from minutch.expressions import Expression
 from minutch.hadoop.formats.writables import FloatWritable
-from minutch.records.metadata.columns import FLOAT, INT, LONG, TEXT, entries
+from minutch.records.metadata_columns import FLOAT, INT, LONG, TEXT, entries
 
 _STATUSES: Final = ("unfetched", "fetched", "gone", "redir_temp", "redir_perm", "not_modified")
 FIXED: Final[Mapping[str, pl.Expr]] = {

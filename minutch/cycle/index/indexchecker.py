@@ -22,10 +22,10 @@ from minutch.errors import MinutchError
 from minutch.job import JobContext
 from minutch.plugin.chains import IndexingFilters
 from minutch.plugin.documents import Documents
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument, value_text
 from minutch.records.metadata import SIGNATURE_KEY
+from minutch.records.protocol import Content
 
 DISCARDED: Final = "Document discarded by indexing filter\n"
 SHOWN: Final = 100

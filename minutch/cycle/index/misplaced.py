@@ -22,7 +22,7 @@ from minutch.cycle.segment.store import CRAWL_PARSE, Segment
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.plugin.chains import URLNormalizers
 from minutch.records import crawldatum as status
-from minutch.records.crawldatum.columns import decode_packed
+from minutch.records.crawldatum_columns import decode_packed
 from minutch.scratch import scratch
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import concat, decode_keys, empty, encode_keys

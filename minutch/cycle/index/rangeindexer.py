@@ -34,7 +34,7 @@ from minutch.plugin.chains import (
 )
 from minutch.plugin.documents import Documents, Pages
 from minutch.records.metadata import REPR_URL_KEY, SEGMENT_NAME_KEY, SIGNATURE_KEY
-from minutch.records.metadata.columns import text_values
+from minutch.records.metadata_columns import text_values
 from minutch.work.tables.frame import decode_keys
 
 

@@ -28,13 +28,12 @@ from minutch.cycle.index.inputs import (
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.plugin.documents import Links, Pages
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
-from minutch.records.crawldatum import columns as crawldatum_columns
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
-from minutch.records.links.columns import decode_inlinks
-from minutch.records.links.table import INLINKS_SCHEMA
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
+from minutch.records.links_columns import INLINKS_SCHEMA, decode_inlinks
 from minutch.records.metadata import ROBOTS_KEY
-from minutch.records.parsedata.columns import ParseTable, decode, decode_texts
+from minutch.records.parsedata_columns import ParseTable, decode, decode_texts
+from minutch.records.protocol import Content
 from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.frame import concat, decode_keys
 from minutch.work.tables.spans import DecodeNumbered, Numbers, decoded

@@ -30,7 +30,7 @@ from minutch.job import Counters, Progress
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.kernels.seeded import SEED
-from minutch.records.links.linksets import LinkSets, Rows
+from minutch.records.links_columns import LinkSets, Rows
 from minutch.work.engine import Engine, Partition, Source, Task
 from minutch.work.engine.interface import ReadRows
 from minutch.work.engine.stored import StoredParts

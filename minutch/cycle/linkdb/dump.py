@@ -23,7 +23,7 @@ from minutch.errors import ConfigError, UsageError
 from minutch.hadoop.formats.writables import MapWritable
 from minutch.job import Counters, JobContext
 from minutch.records.links import LAYOUT_METADATA, Inlink
-from minutch.records.links.table import INLINKS_SCHEMA
+from minutch.records.links_columns import INLINKS_SCHEMA
 from minutch.urls.javaregex import JavaRegex
 from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys

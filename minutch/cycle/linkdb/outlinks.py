@@ -26,7 +26,7 @@ from minutch.kernels.arrow import from_series, to_series
 from minutch.kernels.inflate import Decompressor
 from minutch.kernels.libdeflate import decompressor, libdeflate
 from minutch.kernels.native import Slices
-from minutch.records.links.columns import decode_outlinks
+from minutch.records.links_columns import decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.work.tables.linkfiles import LINKS_SPAN
 from minutch.work.tables.parallel import ordered

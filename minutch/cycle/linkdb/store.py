@@ -21,7 +21,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.links import LAYOUT_METADATA, Inlinks
-from minutch.records.links.columns import layout_of
+from minutch.records.links_columns import layout_of
 from minutch.work.tables.compression import DEFLATED, Compression
 from minutch.work.tables.database import Database, part_name
 from minutch.work.tables.linkfiles import InlinksWriter, scan_inlinks

@@ -25,9 +25,8 @@ from minutch.errors import ConfigError, MinutchError, ParseError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.plugin.repository import Extension, PluginRepository, instance_of
-from minutch.records.content import Content
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED_EXCEPTION, ParseStatus
+from minutch.records.parsedata import FAILED_EXCEPTION, ParseData, ParseStatus
+from minutch.records.protocol import Content
 
 log = logging.getLogger(__name__)
 

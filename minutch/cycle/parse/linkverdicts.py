@@ -28,7 +28,7 @@ from minutch.kernels.outlinks import (
 )
 from minutch.kernels.seeded import SEED
 from minutch.kernels.sieve import ASK, UNKNOWN, sift
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import OutlinkRun
 
 if TYPE_CHECKING:
     import polars as pl

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLExemptionFilters, URLFilters, URLNormalizers
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun
 from minutch.urls.domains import domain_name
 from minutch.urls.parts import parse
 

@@ -27,8 +27,8 @@ from minutch.hadoop.formats.sequencewriter import record_places
 from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, Compressor, deflate, new_places
 from minutch.kernels.native import U8, Slices
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.links.outlinkrun import OutlinkRun
-from minutch.records.parsetext import serialized
+from minutch.records.links import OutlinkRun
+from minutch.records.parsedata import serialized
 
 if TYPE_CHECKING:
     from minutch.cycle.parse.partwriters import PartSettings

@@ -28,12 +28,10 @@ from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of, rules_of
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.parsedata import ParseData
-from minutch.records.protocolstatus import ProtocolStatus
-from minutch.records.truncation import is_truncated
+from minutch.records.protocol import Content, ProtocolStatus, is_truncated
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,6 @@ from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.points import Parse, ParseResult
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_PARSE_FAILED
 from minutch.records.metadata import (
     FETCH_STATUS_KEY,
@@ -36,9 +35,8 @@ from minutch.records.metadata import (
     SEGMENT_NAME_KEY,
     SIGNATURE_KEY,
 )
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import MAJOR_NAMES
-from minutch.records.truncation import is_truncated
+from minutch.records.parsedata import MAJOR_NAMES, ParseData
+from minutch.records.protocol import Content, is_truncated
 
 log = logging.getLogger(__name__)
 

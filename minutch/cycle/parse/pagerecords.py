@@ -32,17 +32,15 @@ from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import SCOPE_FETCHER, ScoringFilters
 from minutch.plugin.points import Parse
+from minutch.records import validators
 from minutch.records.crawldatum import (
     STATUS_FETCH_SUCCESS,
     STATUS_LINKED,
     STATUS_PARSE_META,
     STATUS_SIGNATURE,
     CrawlDatum,
-    validators,
 )
-from minutch.records.links import Outlink
-from minutch.records.links.absolute import RelativeRun, resolve_runs
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.records.metadata import (
     FETCH_TIME_KEY,
     LINKS_CUT_KEY,
@@ -50,8 +48,7 @@ from minutch.records.metadata import (
     REPR_URL_KEY,
     SIGNATURE_KEY,
 )
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS_REDIRECT
+from minutch.records.parsedata import SUCCESS_REDIRECT, ParseData
 from minutch.urls.domains import choose_representative
 
 log = logging.getLogger(__name__)
@@ -149,7 +146,7 @@ class PageRecordsMaker:
         if self._keeps_validators and signature and parse.is_original:
             found = validators.of_page(data.content_meta, now)
             if found is not None:
-                metadata[validators.KEY] = found.stored(url, signature)
+                metadata[validators.VALIDATORS_KEY] = found.stored(url, signature)
         if metadata:
             entries.append((url, CrawlDatum(STATUS_PARSE_META, fetch_time=now, metadata=metadata)))
         entries += self._refresh(url, data, now)

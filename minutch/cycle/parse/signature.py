@@ -31,7 +31,7 @@ from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
-    from minutch.records.content import Content
+    from minutch.records.protocol import Content
 
 CLASS_PROPERTY = "db.signature.class"
 _JAVA_PACKAGE = "org.apache.nutch.crawl."

@@ -28,7 +28,7 @@ from minutch.kernels.seeded import SEED
 if TYPE_CHECKING:
     from minutch.conf import Configuration
     from minutch.kernels.native import U32
-    from minutch.records.content import Content
+    from minutch.records.protocol import Content
 
 SIZE: Final = 8
 """Bytes of a signature that is a SimHash."""

@@ -44,7 +44,7 @@ from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.columns import decode_packed
+from minutch.records.crawldatum_columns import decode_packed
 from minutch.terminal import counted
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import record_estimate

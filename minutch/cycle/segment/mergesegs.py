@@ -63,10 +63,10 @@ from minutch.hadoop.formats.writables import Writable, lookup
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, SegmentMergeFilters
 from minutch.plugin.urlrules import UrlRules
+from minutch.records import parsedata_columns
 from minutch.records.crawldatum import STATUS_SIGNATURE, CrawlDatum
-from minutch.records.crawldatum.columns import decode as decode_entries
-from minutch.records.crawldatum.columns import decode_packed
-from minutch.records.parsedata import columns as parsedata_columns
+from minutch.records.crawldatum_columns import decode as decode_entries
+from minutch.records.crawldatum_columns import decode_packed
 from minutch.terminal import counted
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate

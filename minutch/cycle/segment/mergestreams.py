@@ -26,8 +26,8 @@ from minutch.job import Counters
 from minutch.kernels import sort
 from minutch.kernels.arrow import Bytes, from_series
 from minutch.plugin.urlrules import UrlRules
+from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.database import are_partitions
 from minutch.work.tables.frame import decode_keys, empty, encode_keys

@@ -22,7 +22,7 @@ from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
-from minutch.records.parsedata.contentmeta import with_content_meta
+from minutch.records.parsedata_columns import with_content_meta
 from minutch.work.tables.database import part_name
 from minutch.work.tables.writer import TableWriter
 from minutch.work.tables.zlibvalues import MOST, deflated, inflated

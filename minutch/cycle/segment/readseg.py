@@ -34,9 +34,9 @@ from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import decode_text, java_string
 from minutch.hadoop.formats.writables import Writable, lookup
 from minutch.job import JobContext
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from minutch.work.tables.parallel import number_of_parts
 from minutch.work.tables.wholefile import WholeFile
 

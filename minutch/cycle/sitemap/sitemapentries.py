@@ -25,7 +25,7 @@ from minutch.cycle.crawldb.matching import last, last_of_key, match, put_rows
 from minutch.cycle.sitemap.sitemapurls import DEFAULT_PRIORITY, SitemapUrl
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.work.tables.frame import encode_keys
 
 OVERWRITE_PROPERTY: Final = "sitemap.url.overwrite.existing"

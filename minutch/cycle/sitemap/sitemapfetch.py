@@ -36,9 +36,8 @@ from minutch.job import Counters
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.plugin.repeats import output_of, rules_of
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.truncation import is_truncated
+from minutch.records.protocol import Content, is_truncated
 from minutch.urls.resolve import WhatwgResolver, resolver_class
 from minutch.urls.robots import RobotRules
 

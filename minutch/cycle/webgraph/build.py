@@ -31,8 +31,7 @@ from minutch.errors import StoreError
 from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.records import crawldatum as status
-from minutch.records.webgraph import INLINK, OUTLINK
-from minutch.records.webgraph.table import GRAPH_LINKS_SCHEMA, NODES_SCHEMA
+from minutch.records.webgraph import GRAPH_LINKS_SCHEMA, INLINK, NODES_SCHEMA, OUTLINK
 from minutch.work.tables import crawldata
 from minutch.work.tables.merge import aligned, pieces
 from minutch.work.tables.parallel import for_each

@@ -27,8 +27,7 @@ from minutch.hadoop.formats.javaio import DataOutput
 from minutch.job import Counters, JobContext, Progress
 from minutch.kernels import webgraph as kernels
 from minutch.kernels.arrow import from_series, to_series
-from minutch.records.webgraph import LinkNodes
-from minutch.records.webgraph.columns import node_values
+from minutch.records.webgraph import LinkNodes, node_values
 from minutch.work.tables.database import part_name
 from minutch.work.tables.merge import aligned, pieces
 from minutch.work.tables.parallel import for_each

@@ -31,7 +31,7 @@ from minutch.hadoop.formats.codecstream import CompressedWriter
 from minutch.hadoop.formats.writables import FloatWritable
 from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
-from minutch.records.webgraph.columns import places_of
+from minutch.records.webgraph import places_of
 from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.compression import Compression, text_codec
 from minutch.work.tables.database import part_name

@@ -42,9 +42,9 @@ from minutch.inspect.query.table import Request
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_OUTLINK
 from minutch.plugin.urlrules import UrlRules
+from minutch.records import parsedata_columns
 from minutch.records.metadata import IDS_KEY
 from minutch.records.parsedata import ParseData
-from minutch.records.parsedata import columns as parsedata_columns
 from minutch.scratch import scratch
 from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.database import part_name

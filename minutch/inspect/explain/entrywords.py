@@ -11,7 +11,7 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.inspect.explain.facts import EntryFacts, LeftOut, ReferringSegment, Score
 from minutch.inspect.explain.visits import protocol_status, why
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.terminal import counted
 
@@ -79,13 +79,13 @@ def _why(datum: CrawlDatum, max_retries: int, proxy: str) -> str:
         return _unfetched(datum, ended, failure)
     return (
         f"refused by {failure}"
-        if ended is not None and ended.code == protocolstatus.ROBOTS_DENIED
+        if ended is not None and ended.code == protocol.ROBOTS_DENIED
         else failure
     )
 
 
-def _unfetched(datum: CrawlDatum, ended: protocolstatus.ProtocolStatus | None, failure: str) -> str:
-    if failure and ended is not None and ended.code == protocolstatus.NOTFETCHING:
+def _unfetched(datum: CrawlDatum, ended: protocol.ProtocolStatus | None, failure: str) -> str:
+    if failure and ended is not None and ended.code == protocol.NOTFETCHING:
         return f"not asked for in the last round: {failure}"
     if datum.retries:
         times = (

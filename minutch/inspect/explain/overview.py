@@ -31,7 +31,7 @@ from minutch.inspect.explain.stores import CrawlStores
 from minutch.inspect.explain.timewords import interval, seen_from
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, status_name
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.terminal import agreeing
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, empty

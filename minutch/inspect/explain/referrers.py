@@ -20,7 +20,8 @@ from minutch.inspect.explain.facts import LeftOut, Referrers, ReferringLink, Ref
 from minutch.inspect.explain.visits import protocol_status, was_skipped
 from minutch.inspect.query.parses import ParsesTable
 from minutch.records import crawldatum as status
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.crawldata import scan
@@ -137,7 +138,7 @@ def _redirects(url: str, segments: Iterable[Segment]) -> Iterator[ReferringLink]
         for part in segment.parts(CRAWL_FETCH) if segment.has(CRAWL_FETCH) else ():
             for table in scan(part):
                 near = pl.col("status").is_in(_REDIRECTS) & pl.col("metadata").bin.contains(wanted)
-                for from_url, datum in rows.records(table.filter(near)):
+                for from_url, datum in crawldatum_columns.records(table.filter(near)):
                     ended = protocol_status(datum)
                     if ended is not None and ended.message == url and left:
                         left -= 1

@@ -28,7 +28,8 @@ from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.explain.facts import FilterAnswer, GenerateVerdict
 from minutch.inspect.explain.timewords import date, interval, seen_from
 from minutch.job import Counters
-from minutch.records.crawldatum import CrawlDatum, rows, status_name
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum, status_name
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.urls.parts import host_of
 
@@ -78,7 +79,9 @@ def generate_verdict(
 ) -> GenerateVerdict:
     """Decides what generate would do with a URL's entry. `filters` are the filters' answers."""
     selector.count_patterns(db)
-    found = classify(rows.to_frame([(url, datum)]), selector, db if selector.is_limited else None)
+    found = classify(
+        crawldatum_columns.to_frame([(url, datum)]), selector, db if selector.is_limited else None
+    )
     if found.left:
         ((reason, left),) = found.left.items()
         return _WORDS[reason](_Case(url, datum, selector, filters, left))

@@ -14,8 +14,7 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.inspect.explain.facts import RedirectHop, Visit
 from minutch.records import crawldatum as status
-from minutch.records import parsestatus, protocolstatus
-from minutch.records.content import Content
+from minutch.records import parsedata, protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     PROTO_STATUS_KEY,
@@ -24,7 +23,7 @@ from minutch.records.metadata import (
     SIGNATURE_KEY,
 )
 from minutch.records.parsedata import ParseData
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 
 LISTED: Final = "listed"
 FETCHED: Final = "fetched"
@@ -81,11 +80,7 @@ def protocol_status(datum: CrawlDatum) -> ProtocolStatus | None:
 def why(datum: CrawlDatum, proxy: str = "") -> str:
     """Returns why the fetch failed, in words; empty if no failure is known."""
     ended = protocol_status(datum)
-    if (
-        ended is None
-        or ended.code in (protocolstatus.SUCCESS, protocolstatus.NOTMODIFIED)
-        or ended.is_redirect
-    ):
+    if ended is None or ended.code in (protocol.SUCCESS, protocol.NOTMODIFIED) or ended.is_redirect:
         return ""
     return reason(ended, http_code(datum), proxy)
 
@@ -96,7 +91,7 @@ def was_skipped(datum: CrawlDatum) -> bool:
     return (
         datum.status == status.STATUS_LINKED
         and ended is not None
-        and ended.code == protocolstatus.NOTFETCHING
+        and ended.code == protocol.NOTFETCHING
     )
 
 
@@ -156,7 +151,7 @@ def target_of(datum: CrawlDatum, data: ParseData | None) -> str | None:
     if (
         data is not None
         and data.status.is_success
-        and data.status.minor == parsestatus.SUCCESS_REDIRECT
+        and data.status.minor == parsedata.SUCCESS_REDIRECT
     ):
         return data.status.message
     return None

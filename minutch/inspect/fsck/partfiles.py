@@ -26,14 +26,14 @@ from minutch.hadoop.formats.mapfile import DATA, INDEX, MapFileReader
 from minutch.hadoop.formats.registry import Writable, lookup
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.inspect.fsck.problems import Problem, Remedy
+from minutch.records import crawldatum_columns
+from minutch.records import hostdatum as hostdatum_columns
+from minutch.records import webgraph as webgraph_columns
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.hostdatum import HostDatum
-from minutch.records.hostdatum import columns as hostdatum_columns
-from minutch.records.links.columns import decode_inlinks, decode_outlinks
+from minutch.records.links_columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.records.webgraph import LinkDatum, Node
-from minutch.records.webgraph import columns as webgraph_columns
 from minutch.terminal import agreeing, counted
 from minutch.work.tables import spans
 from minutch.work.tables.database import part_paths

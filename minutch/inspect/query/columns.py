@@ -16,7 +16,7 @@ import polars as pl
 
 from minutch.hadoop.formats.javafloats import float_texts
 from minutch.records.crawldatum import STATUS_NAMES
-from minutch.records.metadata.columns import FLOAT, INT, LONG, TEXT, entries, shown
+from minutch.records.metadata_columns import FLOAT, INT, LONG, TEXT, entries, shown
 from minutch.work.tables.frame import decode_keys
 
 _FIRST: Final = -62_135_596_800_000

@@ -26,8 +26,8 @@ from minutch.inspect.query.columns import (
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.kernels.maps import gather
-from minutch.records.crawldatum import fields as crawldatum_fields
-from minutch.records.crawldatum.fields import KEY, Fields
+from minutch.records import crawldatum_columns as crawldatum_fields
+from minutch.records.crawldatum_columns import KEY, Fields
 from minutch.urls.hostcolumns import hosts_at
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import decode_keys
@@ -112,7 +112,7 @@ class EntriesTable(Table):
         fields = {field for column in request.needed for field in _FROM.get(column, (column,))}
 
         def decode(batch: Batch) -> Fields:
-            return crawldatum_fields.decode(batch, fields)
+            return crawldatum_fields.decode_fields(batch, fields)
 
         def found(file: SpannedFile, span: Span) -> Iterable[Fields]:
             stretch = file.stretch(span) if file.compression == NONE else None

@@ -20,7 +20,7 @@ from minutch.cycle.hostdb.store import HOST_DATUM, HostDb
 from minutch.hadoop.formats.batch import Batch
 from minutch.inspect.query.crawldb import CrawlDbTable
 from minutch.inspect.query.table import Column, Request, Table
-from minutch.records.hostdatum import columns as hostdatum_columns
+from minutch.records import hostdatum as hostdatum_columns
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.spans import scan_all
 

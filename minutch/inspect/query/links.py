@@ -22,7 +22,7 @@ from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.records.links import Inlinks
-from minutch.records.links.columns import decode_inlinks, decode_outlinks
+from minutch.records.links_columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys

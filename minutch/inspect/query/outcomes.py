@@ -6,8 +6,8 @@ from typing import Final
 
 import polars as pl
 
-from minutch.records import protocolstatus as codes
-from minutch.records.protocolstatus import CODE_NAMES
+from minutch.records import protocol as codes
+from minutch.records.protocol import CODE_NAMES
 
 OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "failed")
 """What came of asking for a page: its content, the word that it has not changed (304), another

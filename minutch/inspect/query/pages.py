@@ -34,11 +34,10 @@ from minutch.inspect.query.columns import STATUS, TIME, enum_of, in_rows, status
 from minutch.inspect.query.outcomes import is_fetch
 from minutch.inspect.query.ranges import Stretch, each, occurrences, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import crawldatum_columns, parsedata_columns
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import STATUS_LINKED
-from minutch.records.crawldatum import columns as crawldatum_columns
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.metadata import (
     CONTENT_TYPE_KEY,
     PROTO_STATUS_KEY,
@@ -46,10 +45,9 @@ from minutch.records.metadata import (
     RESPONSE_TIME_KEY,
     SIGNATURE_KEY,
 )
-from minutch.records.metadata.columns import STATUS as STATUS_KIND
-from minutch.records.metadata.columns import entries, text_values
-from minutch.records.parsedata import columns as parsedata_columns
-from minutch.records.protocolstatus import CODE_NAMES
+from minutch.records.metadata_columns import STATUS as STATUS_KIND
+from minutch.records.metadata_columns import entries, text_values
+from minutch.records.protocol import CODE_NAMES, Content
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, empty
 
@@ -160,7 +158,7 @@ class FetchRows:
 
 def _parts_of_status(value: pl.Expr) -> list[pl.Expr]:
     """Returns code and message (Binary) of serialized ProtocolStatuses; see
-    `records.protocolstatus` for the layout.
+    `records.protocol` for the layout.
     """
 
     def number(at: int) -> pl.Expr:

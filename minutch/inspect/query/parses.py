@@ -32,9 +32,8 @@ from minutch.inspect.query.columns import TIME, enum_of, times
 from minutch.inspect.query.pages import texts
 from minutch.inspect.query.ranges import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
-from minutch.records.content import Content
+from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records.crawldatum import STATUS_SIGNATURE
-from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.records.metadata import (
     CANONICAL_KEY,
     CHAR_ENCODING_FOR_CONVERSION_KEY,
@@ -46,9 +45,9 @@ from minutch.records.metadata import (
     TRUNCATED_KEY,
     TRUNCATED_REASON_KEY,
 )
-from minutch.records.parsedata import columns as parsedata_columns
-from minutch.records.parsedata.columns import ParseTable
-from minutch.records.parsestatus import MAJOR_NAMES, SUCCESS_REDIRECT, ParseStatus
+from minutch.records.parsedata import MAJOR_NAMES, SUCCESS_REDIRECT, ParseStatus
+from minutch.records.parsedata_columns import ParseTable
+from minutch.records.protocol import Content
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import decode_keys, empty
 from minutch.work.tables.spans import Numbers, scan_numbered

@@ -14,8 +14,8 @@ import polars as pl
 from minutch.cycle.fetch.reasons import reason
 from minutch.inspect.query.outcomes import OUTCOMES, is_fetch, outcome
 from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed, quantile
-from minutch.records import protocolstatus as codes
-from minutch.records.protocolstatus import CODE_NAMES, ProtocolStatus
+from minutch.records import protocol as codes
+from minutch.records.protocol import CODE_NAMES, ProtocolStatus
 
 NEEDED: Final = (
     "segment",

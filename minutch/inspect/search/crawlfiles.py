@@ -28,7 +28,6 @@ from minutch.hadoop.formats.writables import Text
 from minutch.inspect.query.links import newest_links
 from minutch.inspect.search.stillpage import still
 from minutch.mediatypes import essence
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Inlink
 from minutch.records.metadata import (
@@ -38,10 +37,8 @@ from minutch.records.metadata import (
     RESPONSE_TIME_KEY,
     SIGNATURE_KEY,
 )
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS_REDIRECT, ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import NOTMODIFIED, ProtocolStatus
+from minutch.records.parsedata import SUCCESS_REDIRECT, ParseData, ParseStatus, ParseText
+from minutch.records.protocol import NOTMODIFIED, Content, ProtocolStatus
 
 HTML: Final = frozenset(("text/html", "application/xhtml+xml"))
 PICTURES: Final = frozenset(

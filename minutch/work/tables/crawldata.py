@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 
 from minutch.errors import FormatError
+from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum import columns as crawldatum_columns
 from minutch.work.tables import spans
 from minutch.work.tables.frame import concat
 from minutch.work.tables.spannedfile import SPAN_SIZE, SpannedFile, data_file
@@ -60,4 +60,4 @@ class CrawlDataWriter(TableWriter[pl.DataFrame]):
     """Writes tables of CRAWLDB_SCHEMA; options as `TableWriter`."""
 
     def __init__(self, path: Path, **options: Any) -> None:
-        super().__init__(path, CRAWL_DATUM, crawldatum_columns.records, **options)
+        super().__init__(path, CRAWL_DATUM, crawldatum_columns.stored_records, **options)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 
 
 def empty(schema: pl.Schema) -> pl.DataFrame:

@@ -15,8 +15,7 @@ import polars as pl
 
 from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.records.links import LAYOUT_METADATA, Inlinks
-from minutch.records.links.columns import InlinksEncoder, decode_inlinks, decode_outlinks
-from minutch.records.links.linksets import LinkSets
+from minutch.records.links_columns import InlinksEncoder, LinkSets, decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.work.tables import spans
 from minutch.work.tables.spannedfile import SPAN_SIZE

@@ -14,7 +14,8 @@ import polars as pl
 
 from minutch.expressions import Expression
 from minutch.hadoop.formats.javaio import decode_text
-from minutch.records.crawldatum import rows, status_name
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import status_name
 
 _FIELDS: Final = {
     "url": "key",
@@ -39,7 +40,10 @@ def matching(frame: pl.DataFrame, expression: Expression) -> pl.Series:
         result = result.scatter(bare.arg_true(), _by_fields(frame.filter(bare), expression))
     if not bare.all():
         others = frame.filter(~bare)
-        found = [expression.matches(datum.variables(url)) for url, datum in rows.records(others)]
+        found = [
+            expression.matches(datum.variables(url))
+            for url, datum in crawldatum_columns.records(others)
+        ]
         result = result.scatter((~bare).arg_true(), pl.Series(found, dtype=pl.Boolean))
     return result
 

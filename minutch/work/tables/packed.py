@@ -24,8 +24,8 @@ import polars as pl
 from minutch.hadoop.formats.batch import Offsets, Places, string_column
 from minutch.kernels import sort
 from minutch.kernels.arrow import from_series
-from minutch.records.crawldatum import columns as crawldatum_columns
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA, PACKED_SCHEMA
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.work.tables import spans
 from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.spans import InputSplit

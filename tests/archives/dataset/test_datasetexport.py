@@ -34,15 +34,11 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFile
 from minutch.hadoop.formats.text import as_text
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records import crawldatum as codes
-from minutch.records import parsestatus
-from minutch.records import protocolstatus as protocol
-from minutch.records.content import Content
+from minutch.records import parsedata, protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
+from minutch.records.protocol import Content, ProtocolStatus
 from tests.archives.dataset.schema import check
 from tests.support.crawldbs import context
 from tests.support.golden import GOLDEN, needs_golden
@@ -167,9 +163,7 @@ def segment(tmp_path: Path) -> Segment:
     return made
 
 
-def write_parsed(
-    segment: Segment, texts: dict[str, str], status: int = parsestatus.SUCCESS
-) -> None:
+def write_parsed(segment: Segment, texts: dict[str, str], status: int = parsedata.SUCCESS) -> None:
     write(segment, PARSE_TEXT, [(url, ParseText(text)) for url, text in texts.items()])
     write(segment, PARSE_DATA, [(url, ParseData(ParseStatus(status))) for url in texts])
 
@@ -430,7 +424,7 @@ def test_a_page_that_the_parse_refused_is_not_read(tmp_path: Path) -> None:
     segment = Segment(tmp_path / NAME)
     write(segment, CRAWL_FETCH, [(URL, ok())])
     write(segment, CONTENT, [(URL, page(URL, "<div>" * 200_000))])
-    write_parsed(segment, {URL: ""}, parsestatus.FAILED)
+    write_parsed(segment, {URL: ""}, parsedata.FAILED)
     record = lines(exported(segment, tmp_path / "out") / "metadata-00000")[URL]
     assert "md5" in record and "charset_detected" in record and "content" not in record
 

@@ -26,20 +26,15 @@ from minutch.hadoop.formats.arrayfile import ArrayFileReader, OldArrayFileWriter
 from minutch.hadoop.formats.text import as_text
 from minutch.hadoop.formats.writables import Writable, lookup
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus
-from minutch.records.content import Content
+from minutch.records import legacy as oldcontent
+from minutch.records import legacy as oldparse
+from minutch.records import legacyfetch as codes
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.legacy import content as oldcontent
-from minutch.records.legacy import fetcheroutput as codes
-from minutch.records.legacy import parse as oldparse
-from minutch.records.legacy.fetcheroutput import FetcherOutput
-from minutch.records.legacy.fetchlistentry import FetchListEntry
-from minutch.records.legacy.fields import Outlink
-from minutch.records.legacy.page import Page
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED_EXCEPTION, ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.legacy import Outlink, Page
+from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
+from minutch.records.parsedata import FAILED_EXCEPTION, ParseData, ParseStatus, ParseText
+from minutch.records.protocol import Content, ProtocolStatus
 from tests.support.crawldbs import context, read_db
 
 DATE = 1_088_600_000_000
@@ -375,11 +370,11 @@ def test_a_segment_of_nutch_07(tmp_path: Path) -> None:
     """Classes by their short names, statuses of protocol and parse."""
     old = tmp_path / "20050801120000"
     moved = FetcherOutput(entry(B), fetch_date=DATE, version=codes.WITH_STATUS)
-    moved.protocol_status = ProtocolStatus.of(protocolstatus.MOVED, "http://b.org/new")
+    moved.protocol_status = ProtocolStatus.of(protocol.MOVED, "http://b.org/new")
     fetched = FetcherOutput(
         entry(A), md5(HTML).digest(), fetch_date=DATE, version=codes.WITH_STATUS
     )
-    fetched.protocol_status = ProtocolStatus(protocolstatus.SUCCESS)
+    fetched.protocol_status = ProtocolStatus(protocol.SUCCESS)
     failed = oldparse.ParseData("A", LINKS, {}, ParseStatus.failed(FAILED_EXCEPTION, "bad"))
     for name, records in {
         "fetcher": [moved, fetched],

@@ -28,7 +28,6 @@ from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
 from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
     IP_ADDRESS_KEY,
@@ -38,6 +37,7 @@ from minutch.records.metadata import (
     SEGMENT_NAME_KEY,
     TRUNCATED_KEY,
 )
+from minutch.records.protocol import Content
 from tests.support.archives import DATE, HTML, WarcMaker, digest_of
 from tests.support.crawldbs import read_db
 from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment

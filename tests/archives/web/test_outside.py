@@ -17,7 +17,7 @@ from minutch import jobs
 from minutch.archives.web.surt import surt
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 from tests.archives.web.test_surt import PAIRS
 from tests.interop.jars import NoJars, fetched
 from tests.support.archived import MODIFIED, archived_crawl, read_records

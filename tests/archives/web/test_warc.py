@@ -16,7 +16,6 @@ from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
 from minutch.errors import ConfigError, MinutchError, StoreError, UsageError
 from minutch.job import Counters
-from minutch.records.content import Content
 from minutch.records.crawldatum import (
     STATUS_FETCH_NOTMODIFIED,
     STATUS_FETCH_REDIR_PERM,
@@ -24,6 +23,7 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.metadata import Metadata
+from minutch.records.protocol import Content
 from minutch.warc.pagewriter import MADE_HEAD, rebuilt_head
 from tests.support.archived import CHANGED, MODIFIED, Record, archived_crawl, checked
 

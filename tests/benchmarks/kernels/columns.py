@@ -18,7 +18,7 @@ from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
 from minutch.plugin.distincturls import by_distinct, numbered
 from minutch.plugin.urlshortcut import UrlShortcut
-from minutch.records.metadata import columns as metadata
+from minutch.records import metadata_columns as metadata
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of

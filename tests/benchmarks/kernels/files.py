@@ -18,8 +18,8 @@ from minutch.hadoop.formats.checksum import chunk_sums
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.kernels import find
-from minutch.records.crawldatum import columns as crawldata
-from minutch.records.crawldatum import fields
+from minutch.records import crawldatum_columns
+from minutch.records import crawldatum_columns as crawldata
 from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
 from minutch.work.tables.keyranges import SortedPart
 from minutch.work.tables.merge import sort_by_key
@@ -88,10 +88,10 @@ def find_records_of_a_file(made: Made) -> Ways:
 @row("crawldatum.scan", by="Python: a loop over the records; NumPy: fields of gathered bytes")
 def decode_crawl_data_of_a_file(made: Made) -> Ways:
     stretch = _whole_stretch(made.crawldb)
-    names = (fields.KEY, *fields.FIELDS)
+    names = (crawldatum_columns.KEY, *crawldatum_columns.FIELDS)
 
     def by_kernel() -> pl.DataFrame:
-        found = fields.scan(stretch, names)
+        found = crawldatum_columns.scan(stretch, names)
         assert found is not None, "records of version 7"
         return pl.DataFrame([found.column(name) for name in names])
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.hadoop.formats.batch import Batch
-from minutch.records.crawldatum import columns as crawldata
-from minutch.records.links.columns import decode_outlinks
+from minutch.records import crawldatum_columns as crawldata
+from minutch.records.links_columns import decode_outlinks
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.spannedfile import SpannedFile, data_file

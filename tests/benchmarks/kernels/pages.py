@@ -15,9 +15,7 @@ from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.packing import linked_records
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
-from minutch.records.links import Outlink
-from minutch.records.links.absolute import RelativeRun, resolve_runs
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
 from plugins.lib_html.elements import Elements
 from plugins.lib_html.limits import Limits

@@ -14,17 +14,15 @@ from minutch.cycle.webgraph import linkdumper
 from minutch.hadoop.formats.batch import Batch, Places
 from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.kernels import inlinks as inlinks_kernels
-from minutch.records.crawldatum import columns as crawldata
-from minutch.records.links import Inlinks
-from minutch.records.links.columns import InlinksEncoder, decode_inlinks, decode_outlinks
-from minutch.records.links.link import LAYOUT_METADATA
-from minutch.records.links.linksets import LinkSets
+from minutch.records import crawldatum_columns as crawldata
+from minutch.records import parsedata_columns as parsedata
+from minutch.records import webgraph
+from minutch.records.links import LAYOUT_METADATA, Inlinks
+from minutch.records.links_columns import InlinksEncoder, LinkSets, decode_inlinks, decode_outlinks
 from minutch.records.metadata import FETCH_TIME_KEY
 from minutch.records.parsedata import ParseData
-from minutch.records.parsedata import columns as parsedata
-from minutch.records.parsedata.contentmeta import with_content_meta
-from minutch.records.webgraph import columns as webgraph
-from minutch.records.webgraph.graph import LinkDatum
+from minutch.records.parsedata_columns import with_content_meta
+from minutch.records.webgraph import LinkDatum
 from minutch.work.tables.merge import key_order, sort_by_key
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, plain, rows_of

@@ -19,7 +19,7 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
     CrawlDatum,
 )
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 from tests.support.crawldbs import NOW, context, metadata, read_db, write_db
 
 ENTRIES = [

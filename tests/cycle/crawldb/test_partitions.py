@@ -9,7 +9,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import FormatError
 from minutch.job import Counters
 from minutch.plugin.urlrules import FILTERED, MALFORMED
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from minutch.work.engine import engine_of
 from tests.support.crawldbs import context, write_db
 
@@ -17,7 +18,7 @@ PLUGINS = {"plugin.includes": "urlfilter-regex|urlnormalizer-basic"}
 
 
 def test_entries_go_on_under_their_new_names() -> None:
-    frame = rows.to_frame(
+    frame = crawldatum_columns.to_frame(
         [
             ("http://A/", CrawlDatum(1)),
             ("http://a/x.gif", CrawlDatum(2)),

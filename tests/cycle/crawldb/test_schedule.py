@@ -23,12 +23,12 @@ from minutch.cycle.crawldb.schedule import (
 )
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
+from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_UNFETCHED,
     CrawlDatum,
     java_round,
-    rows,
 )
 
 NAME = "db.fetch.schedule.class"
@@ -80,7 +80,7 @@ def test_unknown_class(name: str) -> None:
 
 def test_a_schedule_for_single_records_works_on_tables() -> None:
     weekly = Weekly(configured())
-    frame = rows.to_frame(
+    frame = crawldatum_columns.to_frame(
         [("http://a/", CrawlDatum(STATUS_DB_FETCHED, 5, 1.0)), ("http://a/due", CrawlDatum())]
     )
     times = [pl.Series([0, 0], dtype=pl.Int64)] * 2 + [pl.Series([1000, 2000]), pl.Series([0, 0])]
@@ -113,7 +113,7 @@ def test_a_page_that_is_gone_has_an_interval(kind: type[AbstractFetchSchedule]) 
         configured(db__fetch__interval__default="1000", db__fetch__interval__max="5000")
     )
     data = [CrawlDatum(STATUS_DB_UNFETCHED, interval, 1.0) for interval in (0, 1, 100, 4000)]
-    frame = rows.to_frame([("http://a/", datum) for datum in data])
+    frame = crawldatum_columns.to_frame([("http://a/", datum) for datum in data])
     times = [pl.Series([0] * 4, dtype=pl.Int64)] * 2 + [pl.Series([7] * 4, dtype=pl.Int64)]
     gone = schedule.set_page_gone_schedule_columns(frame, *times)
     for datum in data:
@@ -130,26 +130,26 @@ def test_a_new_page_is_due_at_once() -> None:
     schedule.initialize_schedule("http://a/", datum, 5)
     assert (datum.fetch_time, datum.fetch_interval, datum.retries) == (5, 77, 0)
     frame = schedule.initialize_schedule_columns(
-        rows.to_frame([("http://a/", CrawlDatum(retries=3))]), 5
+        crawldatum_columns.to_frame([("http://a/", CrawlDatum(retries=3))]), 5
     )
-    ((_, same),) = rows.records(frame)
+    ((_, same),) = crawldatum_columns.records(frame)
     assert same == datum
 
 
 def test_forced_at_once() -> None:
     schedule = DefaultFetchSchedule(configured(db__fetch__interval__max="1000"))
     datum = CrawlDatum(STATUS_DB_FETCHED, 2000, 1.0, 10, 20, 3, b"sig")
-    frame = rows.to_frame([("http://a/", datum.copy())])
+    frame = crawldatum_columns.to_frame([("http://a/", datum.copy())])
     schedule.force_refetch("http://a/", datum, True, 99)
     assert datum == CrawlDatum(STATUS_DB_UNFETCHED, 900, 1.0, 99, 0, 0, None)
-    ((_, same),) = rows.records(schedule.force_refetch_columns(frame, True, 99))
+    ((_, same),) = crawldatum_columns.records(schedule.force_refetch_columns(frame, True, 99))
     assert same == datum
 
 
 def test_retries_wrap_like_a_signed_byte() -> None:
     schedule = DefaultFetchSchedule(configured())
     datum = CrawlDatum(retries=127)
-    frame = rows.to_frame([("http://a/", datum.copy())])
+    frame = crawldatum_columns.to_frame([("http://a/", datum.copy())])
     schedule.set_page_retry_schedule("http://a/", datum, 0, 0, 0)
     zero = pl.Series([0], dtype=pl.Int64)
     assert (
@@ -187,9 +187,11 @@ def test_a_page_that_never_changes_keeps_its_pause(
     page = CrawlDatum(STATUS_DB_FETCHED, interval, 1.0, 0, 1, 0, b"s", metadata)
     now, waits = 1_000_000, set()
     for _ in range(500):
-        frame = rows.to_frame([("http://a/", page)])
+        frame = crawldatum_columns.to_frame([("http://a/", page)])
         times = [pl.Series([time], dtype=pl.Int64) for time in (0, 0, now, 1, STATUS_NOTMODIFIED)]
-        ((_, same),) = rows.records(schedule.set_fetch_schedule_columns(frame, *times))
+        ((_, same),) = crawldatum_columns.records(
+            schedule.set_fetch_schedule_columns(frame, *times)
+        )
         plan = schedule.plan("http://a/", page, now, 1, STATUS_NOTMODIFIED)
         schedule.set_fetch_schedule("http://a/", page, 0, 0, now, 1, STATUS_NOTMODIFIED)
         assert same == page and plan.fetch_time == page.fetch_time
@@ -209,13 +211,17 @@ def test_a_failed_page_is_due_when_its_retry_is(retry: str, most: str, wait: int
         configured(**{n: value for n, value in values.items() if value})
     )
     page = CrawlDatum(STATUS_DB_UNFETCHED, 100, 1.0)
-    frame = rows.to_frame([("http://a/", page.copy())])
+    frame = crawldatum_columns.to_frame([("http://a/", page.copy())])
     times = [pl.Series([value], dtype=pl.Int64) for value in (0, 0, 7000)]
     schedule.set_page_retry_schedule("http://a/", page, 0, 0, 7000)
-    ((_, same),) = rows.records(schedule.set_page_retry_schedule_columns(frame, *times))
+    ((_, same),) = crawldatum_columns.records(
+        schedule.set_page_retry_schedule_columns(frame, *times)
+    )
     assert same == page and page.fetch_time == 7000 + wait * 1000
     for now, due in ((7001, False), (page.fetch_time - 1, False), (page.fetch_time, True)):
-        frame, mask = schedule.should_fetch_columns(rows.to_frame([("http://a/", page)]), now)
+        frame, mask = schedule.should_fetch_columns(
+            crawldatum_columns.to_frame([("http://a/", page)]), now
+        )
         assert (schedule.should_fetch("http://a/", page.copy(), now), mask[0]) == (due, due)
 
 
@@ -260,9 +266,9 @@ def test_both_shapes_agree(
     state: int,
 ) -> None:
     schedule = cls(configured())
-    frame = rows.to_frame([(url, datum)])
+    frame = crawldatum_columns.to_frame([(url, datum)])
     columns = [pl.Series([value], dtype=pl.Int64) for value in (0, 0, fetched, modified, state)]
-    ((_, found),) = rows.records(schedule.set_fetch_schedule_columns(frame, *columns))
+    ((_, found),) = crawldatum_columns.records(schedule.set_fetch_schedule_columns(frame, *columns))
     schedule.set_fetch_schedule(url, datum, 0, 0, fetched, modified, state)
     assert found == datum
     assert math.isfinite(datum.fetch_time)

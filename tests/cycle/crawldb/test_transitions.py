@@ -21,7 +21,8 @@ from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.job import Counters
 from minutch.records import crawldatum as codes
-from minutch.records.crawldatum import CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import pack
@@ -196,7 +197,10 @@ def check(
     given_rules: UpdateSettings,
 ) -> None:
     table, counters = updated(
-        sort_by_key(rows.to_frame(old)), sort_by_key(rows.to_frame(segment)), given_rules, NOW
+        sort_by_key(crawldatum_columns.to_frame(old)),
+        sort_by_key(crawldatum_columns.to_frame(segment)),
+        given_rules,
+        NOW,
     )
     together = sorted([*old, *segment], key=lambda entry: entry[0].encode())
     expected = {}
@@ -204,7 +208,9 @@ def check(
         result = reference(url, [datum.copy() for _, datum in group], given_rules)
         if result is not None:
             expected[url] = result.to_bytes().hex()
-    assert {url: datum.to_bytes().hex() for url, datum in rows.records(table)} == expected
+    assert {
+        url: datum.to_bytes().hex() for url, datum in crawldatum_columns.records(table)
+    } == expected
     assert table["key"].is_sorted()
     assert sum(counters.values()) == len({url for url, _ in together})
 
@@ -242,12 +248,12 @@ def one(
     """The new entry of the one URL there is."""
     known = [] if old is None else [("http://a/", old)]
     table, _ = updated(
-        rows.to_frame(known),
-        rows.to_frame([("http://a/", datum) for datum in segment]),
+        crawldatum_columns.to_frame(known),
+        crawldatum_columns.to_frame([("http://a/", datum) for datum in segment]),
         given_rules,
         NOW,
     )
-    ((_, datum),) = rows.records(table)
+    ((_, datum),) = crawldatum_columns.records(table)
     return datum
 
 
@@ -276,8 +282,8 @@ def test_the_latest_of_several_old_entries_counts() -> None:
         CrawlDatum(codes.STATUS_DB_FETCHED, i, 1.0, time) for i, time in enumerate((5, 9, 7))
     ]
     table, counters = updated(
-        rows.to_frame([("http://a/", datum) for datum in entries_before]),
-        rows.to_frame([]),
+        crawldatum_columns.to_frame([("http://a/", datum) for datum in entries_before]),
+        crawldatum_columns.to_frame([]),
         USUAL,
         NOW,
     )
@@ -286,28 +292,35 @@ def test_the_latest_of_several_old_entries_counts() -> None:
 
 
 def test_a_lone_signature_is_counted(caplog: pytest.LogCaptureFixture) -> None:
-    segment = rows.to_frame([("http://a/", CrawlDatum(codes.STATUS_SIGNATURE, signature=b"s"))])
-    table, counters = updated(rows.to_frame([]), segment, USUAL, NOW)
+    segment = crawldatum_columns.to_frame(
+        [("http://a/", CrawlDatum(codes.STATUS_SIGNATURE, signature=b"s"))]
+    )
+    table, counters = updated(crawldatum_columns.to_frame([]), segment, USUAL, NOW)
     assert (len(table), counters) == (0, {NO_FETCH_NO_OLD: 1})
     assert "http://a/" in caplog.text
 
 
 def test_nothing_is_added_where_additions_are_not_allowed() -> None:
-    segment = rows.to_frame(
+    segment = crawldatum_columns.to_frame(
         [
             ("http://a/", CrawlDatum(codes.STATUS_LINKED)),
             ("http://b/", CrawlDatum(codes.STATUS_SIGNATURE)),
         ]
     )
-    table, counters = updated(rows.to_frame([]), segment, NO_ADDITIONS, NOW)
+    table, counters = updated(crawldatum_columns.to_frame([]), segment, NO_ADDITIONS, NOW)
     assert (len(table), counters) == (0, {NOT_ADDED: 2})
 
 
 def test_entries_count_by_their_status_not_by_their_file() -> None:
     stray_link = ("http://a/", CrawlDatum(codes.STATUS_LINKED, 5, 0.5))
     stray_entry = ("http://a/", CrawlDatum(codes.STATUS_DB_FETCHED, 60, 1.0, 9))
-    table, _ = updated(rows.to_frame([stray_link]), rows.to_frame([stray_entry]), USUAL, NOW)
-    ((_, datum),) = rows.records(table)
+    table, _ = updated(
+        crawldatum_columns.to_frame([stray_link]),
+        crawldatum_columns.to_frame([stray_entry]),
+        USUAL,
+        NOW,
+    )
+    ((_, datum),) = crawldatum_columns.records(table)
     assert (datum.status, datum.score) == (codes.STATUS_DB_FETCHED, 1.5)
 
 
@@ -323,8 +336,10 @@ def test_an_unknown_status_of_another_kind_is_reported(caplog: pytest.LogCapture
 
 
 def test_an_update_of_nothing_by_nothing() -> None:
-    table, counters = updated(rows.to_frame([]), rows.to_frame([]), USUAL, NOW)
-    assert table.schema == rows.to_frame([]).schema
+    table, counters = updated(
+        crawldatum_columns.to_frame([]), crawldatum_columns.to_frame([]), USUAL, NOW
+    )
+    assert table.schema == crawldatum_columns.to_frame([]).schema
     assert not counters
 
 
@@ -375,10 +390,10 @@ def test_a_failing_scoring_filter_costs_only_its_records(caplog: pytest.LogCaptu
 
     picky = UpdateSettings(USUAL.schedule, Picky(), 3, 7776000, 100, True)  # type: ignore[arg-type]
     links: Mapping[str, float] = {"http://a/": 0.5, "http://b/": 0.25}
-    segment = rows.to_frame(
+    segment = crawldatum_columns.to_frame(
         [(url, CrawlDatum(codes.STATUS_LINKED, 5, score)) for url, score in links.items()]
     )
-    table, counters = updated(rows.to_frame([]), segment, picky, NOW)
+    table, counters = updated(crawldatum_columns.to_frame([]), segment, picky, NOW)
     assert table["score"].to_list() == [0.0, 0.25]
     assert counters["errors of scoring filters"] == 1
     assert "http://a/" in caplog.text

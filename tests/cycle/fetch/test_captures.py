@@ -7,10 +7,9 @@ from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.captures import KEY, capture_of, remembered, robots_captures
 from minutch.cycle.fetch.results.fetchlog import Capture
 from minutch.hadoop.formats.writables import Text
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.protocolstatus import GONE, NOTMODIFIED, SUCCESS, ProtocolStatus
+from minutch.records.protocol import GONE, NOTMODIFIED, SUCCESS, Content, ProtocolStatus
 from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original
 from minutch.warc.warcfile import sha1_digest
 

@@ -19,11 +19,10 @@ from minutch.cycle.parse.partwriters import REPEATED, PartSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 from minutch.work.tables.compression import TYPE_PROPERTY, compression_type
 
 CONF = Configuration()

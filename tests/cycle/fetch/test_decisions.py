@@ -14,8 +14,8 @@ from minutch.cycle.fetch.guards import (
     ThroughputGuard,
 )
 from minutch.cycle.fetch.settings import PressureSettings, RobotsSettings
-from minutch.records import protocolstatus as codes
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records import protocol as codes
+from minutch.records.protocol import ProtocolStatus
 
 ROBOTS = RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
 DAY = 86_400_000

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from minutch.job import Counters
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocol import Content
 from tests.support.misbehaving import FAULTS, LIMIT, PAGE, MisbehavingServer
 from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
 

@@ -22,10 +22,10 @@ from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ParseError
 from minutch.hadoop.formats.writables import Writable
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS
 from minutch.records.metadata import FETCH_STATUS_KEY, Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from tests.cycle.fetch.test_fetch_job import start, wait_until_held, wait_until_it_ends
 from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
@@ -46,7 +46,7 @@ import ctypes, os, signal
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.links import Outlink
 from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsedata import SUCCESS, ParseStatus
 
 def spin():
     while True:

@@ -44,12 +44,11 @@ from minutch.cycle.fetch.visits import Visits
 from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.errors import ProtocolError, StoreError
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.parsestatus import SUCCESS, SUCCESS_REDIRECT, ParseStatus
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import SUCCESS, SUCCESS_REDIRECT, ParseStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from tests.support.fetchlists import index_of
 
 QUICK = replace(

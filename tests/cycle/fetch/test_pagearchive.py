@@ -17,9 +17,9 @@ from minutch.cycle.fetch.results.fetchlog import Capture, FetchLog, Frame, frame
 from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, finish, recover
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
+from minutch.records.protocol import Content
 from tests.support.archived import CHANGED, MODIFIED, Record, archived_crawl, checked
 from tests.support.misbehaving import FAULTS, MisbehavingServer
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment

@@ -18,8 +18,8 @@ from minutch.cycle.fetch.settings import PressureSettings, QueueSettings, Redire
 from minutch.cycle.fetch.snapshot import Details, QueueState, together
 from minutch.cycle.fetch.stats import Failure, HostTimes
 from minutch.plugin.points import ProtocolOutput
-from minutch.records import protocolstatus as codes
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records import protocol as codes
+from minutch.records.protocol import ProtocolStatus
 from tests.cycle.fetch.test_loop import QUICK, Bench, Listener, Rules, Web, urls
 from tests.cycle.fetch.test_seen import NOW
 

@@ -25,11 +25,10 @@ from minutch.cycle.fetch.loop import FetchLoop, Snapshot
 from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.plugin.points import ProtocolOutput
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.parsestatus import SUCCESS, ParseStatus
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import SUCCESS, ParseStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from plugins.protocol_http.http import Http
 from tests.cycle.fetch.test_loop import Bench, Listener, Rules, Web
 from tests.support.golden import PROJECT, SHARED

@@ -7,9 +7,9 @@ import pytest
 from minutch.cycle.fetch.reasons import fate, http_code, reason
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as codes
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
 
 _TLS = (
     "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https://e.org/ failed with: "

@@ -18,12 +18,11 @@ from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.parsestatus import SUCCESS, SUCCESS_REDIRECT, ParseStatus
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import SUCCESS, SUCCESS_REDIRECT, ParseStatus
+from minutch.records.protocol import Content, ProtocolStatus
 
 SETTINGS = FetchSettings.from_conf(Configuration(), now=0)
 NOW = 1_800_000_000_000

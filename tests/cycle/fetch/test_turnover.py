@@ -43,11 +43,10 @@ from minutch.hadoop.formats.sequencefile import NONE
 from minutch.job import Counters
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 from tests.cycle.fetch.test_loop import Listener, Rules
 from tests.support.fetchlists import write_list
 from tests.support.virtualtime import VirtualClock, run

@@ -22,7 +22,7 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
     CrawlDatum,
 )
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 
 NOW = 1_000_000_000_000
 DAY = 86_400_000

@@ -25,7 +25,7 @@ from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.fsck.leftovers import in_database
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.work.engine import engine_of, selection
 from minutch.work.tables import parallel, spans

@@ -13,7 +13,7 @@ from minutch.errors import ExpressionError, FormatError, StoreError
 from minutch.hadoop.formats.writables import FloatWritable, LongWritable, MapWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
-from minutch.records.crawldatum.rows import records
+from minutch.records.crawldatum_columns import records
 from minutch.records.hostdatum import HostDatum
 from minutch.urls.parts import host_of
 from minutch.work.tables.crawldata import read

@@ -7,7 +7,7 @@ import pytest
 
 from minutch.cycle.hostdb import checks
 from minutch.cycle.hostdb.checks import NEVER, Checks
-from minutch.records.hostdatum.columns import COUNTS, HOSTDB_SCHEMA
+from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000

@@ -11,7 +11,8 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.hostdb.processors import CrawlDatumProcessor, FetchOverdueProcessor
 from minutch.hadoop.formats.writables import FloatWritable, Writable
-from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum, rows
+from minutch.records import crawldatum_columns
+from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from tests.cycle.hostdb.test_updatehostdb import PAGES, context, described, update
 from tests.support.crawldbs import NOW
 
@@ -29,7 +30,7 @@ def test_overdue_by_rows_and_by_columns(limit: str) -> None:
         (f"http://a/{number}", CrawlDatum(status, 0, 1.0, NOW - random.randrange(5 * DAY)))
         for number, status in enumerate([STATUS_DB_UNFETCHED, STATUS_DB_FETCHED] * 50)
     ]
-    frame = rows.to_frame(entries)
+    frame = crawldatum_columns.to_frame(entries)
     by_rows = CrawlDatumProcessor.count_columns(processor, frame)
     assert processor.count_columns(frame).equals(by_rows)
     assert 0 < by_rows["num.overdue"].sum() < 50 or limit == "0"

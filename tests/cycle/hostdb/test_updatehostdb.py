@@ -34,7 +34,7 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.hostdatum import HostDatum
-from minutch.records.protocolstatus import MOVED, ProtocolStatus
+from minutch.records.protocol import MOVED, ProtocolStatus
 from tests.support.crawldbs import NOW, write_db
 from tests.support.nameserver import NameServer
 

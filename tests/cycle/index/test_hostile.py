@@ -16,9 +16,8 @@ from minutch.conf import Configuration
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.job import Counters, JobContext
-from minutch.records.links.linksets import LinkSets
-from minutch.records.links.table import INLINKS_SCHEMA
-from minutch.records.parsetext import ParseText
+from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
+from minutch.records.parsedata import ParseText
 from tests.support.documents import Made
 
 FILTERS = (

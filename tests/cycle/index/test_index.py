@@ -19,11 +19,9 @@ from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.database import part_name
 from minutch.work.tables.shuffle import split

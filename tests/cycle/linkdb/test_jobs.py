@@ -22,8 +22,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.writables import Text
 from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Outlink
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseData, ParseStatus
 
 PLUGINS = "urlfilter-regex|urlnormalizer-(pass|regex|basic)"
 Pages = dict[str, list[tuple[str, str]]]

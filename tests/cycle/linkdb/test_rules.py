@@ -12,7 +12,7 @@ from minutch.cycle.linkdb import rules
 from minutch.cycle.linkdb.rules import LinkRules, UrlChain
 from minutch.job import Counters
 from minutch.kernels.inlinks import DIFFERENT, SAME, UNKNOWN
-from minutch.records.links.table import OUTLINKS_SCHEMA
+from minutch.records.links_columns import OUTLINKS_SCHEMA
 
 CONF = Configuration.load(
     [], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-(pass|regex|basic)"}

@@ -16,10 +16,9 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.records import links_columns
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, LAYOUTS, Inlink, Inlinks
-from minutch.records.links import columns as links_columns
-from minutch.records.links.linksets import LinkSets
-from minutch.records.links.table import INLINKS_SCHEMA
+from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
 from minutch.work.tables.linkfiles import InlinksWriter, scan_inlinks
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.tables import write_records

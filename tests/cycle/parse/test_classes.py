@@ -10,7 +10,7 @@ from minutch.commands.classes import encodingdetector, textprofilesignature
 from minutch.conf import Configuration
 from minutch.cycle.parse.signature import TextProfileSignature
 from minutch.errors import StoreError, UsageError
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import COMMANDS, context_for
 

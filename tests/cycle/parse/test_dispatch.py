@@ -19,9 +19,8 @@ from minutch.cycle.parse.dispatch import (
 )
 from minutch.errors import ConfigError, ParseError
 from minutch.plugin.points import Parse, Parser, ParseResult
-from minutch.records.content import Content
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import FAILED, SUCCESS, ParseStatus
+from minutch.records.parsedata import FAILED, SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 from tests.support.pages import URL, configuration, content
 
 PLUGINS = """<parse-plugins>

@@ -23,10 +23,9 @@ from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import Bytes, Views
 from minutch.plugin.chains import URLFilters
-from minutch.records.content import Content
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun
+from minutch.records.protocol import Content
 from tests.support.examples import examples
 from tests.support.pages import configuration
 from tests.urls.strategies import urls

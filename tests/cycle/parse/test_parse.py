@@ -39,9 +39,9 @@ from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.sequencefile import RECORD
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from tests.plugins.test_parse_others import RSS
 from tests.support.crawldbs import write_db
 from tests.support.golden import PROJECT

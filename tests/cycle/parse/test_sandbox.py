@@ -32,9 +32,7 @@ from minutch.errors import ConfigError
 from minutch.hadoop.formats.mapfile import MapFileReader
 from minutch.hadoop.formats.sequencefile import NONE
 from minutch.job import Counters
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
-from minutch.records.parsetext import ParseText, serialized
+from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText, serialized
 from tests.support.pages import configuration, content
 
 LINUX = pytest.mark.skipif(
@@ -53,7 +51,7 @@ import ctypes, fcntl, mmap, os, resource, signal, socket, subprocess, sys, threa
 from pathlib import Path
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
+from minutch.records.parsedata import SUCCESS, ParseStatus
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 

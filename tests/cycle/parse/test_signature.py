@@ -8,7 +8,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.signature import MD5Signature, TextMD5Signature
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 
 @pytest.mark.parametrize("size", [1, 55, 56, 64, 4096, 100_003])

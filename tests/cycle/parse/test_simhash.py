@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from minutch.conf import Configuration
 from minutch.cycle.parse.signature import MD5Signature, make_signature
 from minutch.cycle.parse.simhash import SimHashSignature, simhash
-from minutch.records.content import Content
+from minutch.records.protocol import Content
 
 MASK = 2**64 - 1
 

@@ -39,14 +39,19 @@ from minutch.inspect.report.reportfile import gathered
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.metadata import PROTO_STATUS_KEY, SIGNATURE_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import GONE, MOVED, NOTMODIFIED, RETRY, SUCCESS, ProtocolStatus
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
+from minutch.records.protocol import (
+    GONE,
+    MOVED,
+    NOTMODIFIED,
+    RETRY,
+    SUCCESS,
+    Content,
+    ProtocolStatus,
+)
 from tests.support.archived import read_records
 from tests.support.crawldbs import DAY, NOW, write_db
 

@@ -35,7 +35,6 @@ from minutch.hadoop.formats.sequenceheader import COMPRESSIONS
 from minutch.hadoop.formats.writables import Writable
 from minutch.job import Counters as JobCounters
 from minutch.plugin.urlrules import UrlRules
-from minutch.records.content import Content
 from minutch.records.crawldatum import (
     STATUS_FETCH_NOTMODIFIED,
     STATUS_FETCH_SUCCESS,
@@ -44,8 +43,8 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.metadata import SEGMENT_NAME_KEY, Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseData, ParseText
+from minutch.records.protocol import Content
 from tests.plugin.places import configuration, write_plugin
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for

@@ -19,9 +19,9 @@ from minutch.cycle.segment.store import CONTENT, PARSE_DATA, Segment, part_write
 from minutch.errors import ChecksumError, StoreError, UsageError
 from minutch.hadoop.formats.checksum import verify_file, write_file
 from minutch.job import JobContext
-from minutch.records.content import Content
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun, context_for, nutch_runs
 from tests.support.sequencefiles import copy_writable

@@ -42,7 +42,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFile
 from minutch.hadoop.formats.writables import UTF8, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseText
 from tests.support.golden import GOLDEN, PROJECT, needs_golden
 from tests.support.segments import conf_for, fetch_segment
 

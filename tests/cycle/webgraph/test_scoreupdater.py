@@ -15,7 +15,7 @@ from minutch.cycle.webgraph.scoreupdater import CLEARED, SCORED, scoreupdater
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.work.tables.crawldata import CrawlDataWriter
 from tests.support.graphs import context, graph_of, nodes
 

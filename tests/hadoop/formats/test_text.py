@@ -28,10 +28,9 @@ from minutch.hadoop.formats.writables import (
     Writable,
 )
 from minutch.job import JobContext
-from minutch.records.crawldatum import CrawlDatum
+from minutch.records.crawldatum import CrawlDatum, NutchWritable
 from minutch.records.links import LAYOUT_PLAIN, Inlink, Inlinks
 from minutch.records.metadata import Metadata
-from minutch.records.nutchwritable import NutchWritable
 from minutch.records.parsedata import ParseData
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import SEQUENCEFILES, golden_records

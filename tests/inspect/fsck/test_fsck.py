@@ -26,12 +26,12 @@ from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.mapfile import rebuild_index
 from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_UNFETCHED,
     STATUS_FETCH_SUCCESS,
     CrawlDatum,
-    rows,
 )
 from minutch.records.hostdatum import HostDatum
 from minutch.work.tables.crawldata import CrawlDataWriter
@@ -64,7 +64,7 @@ def crawl(tmp_path: Path) -> Path:
 def generated(segment: Path, entries: list[tuple[str, CrawlDatum]]) -> None:
     (segment / "crawl_generate").mkdir(parents=True)
     with CrawlDataWriter(segment / "crawl_generate/part-r-00000", mapfile=False) as writer:
-        writer.write(rows.to_frame(entries))
+        writer.write(crawldatum_columns.to_frame(entries))
 
 
 def fsck(crawl: Path, *options: str) -> tuple[int, list[str]]:
@@ -346,7 +346,7 @@ def test_segments_against_each_other_and_the_crawldb(crawl: Path) -> None:
     (one / "content").mkdir()
     (one / "crawl_generate").mkdir()
     with CrawlDataWriter(one / "crawl_generate/part-r-00000", mapfile=False) as writer:
-        writer.write(rows.to_frame([*new, ("http://lost.example/", CrawlDatum())]))
+        writer.write(crawldatum_columns.to_frame([*new, ("http://lost.example/", CrawlDatum())]))
     two = crawl / "segments/20260101000002"
     (two / "crawl_generate").mkdir(parents=True)
     assert fsck(crawl) == (

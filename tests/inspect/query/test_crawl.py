@@ -19,13 +19,10 @@ from minutch.cycle.segment.store import (
 from minutch.errors import MinutchError, StoreError
 from minutch.hadoop.formats.writables import Text
 from minutch.inspect.query.parquetexport import export_parquet
-from minutch.records import protocolstatus
-from minutch.records.content import Content
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import SUCCESS, ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
+from minutch.records.protocol import Content, ProtocolStatus
 from tests.support.crawldbs import DAY, NOW, metadata, write_db
 from tests.support.golden import GOLDEN, needs_golden
 
@@ -162,7 +159,7 @@ def test_a_text_is_read_only_where_it_is_asked_for(tmp_path: Path) -> None:
     answers = {"a": "one page", "b": None, "c": "an other"}
     with part_writer(segment.path, CRAWL_FETCH, 0) as append:
         for name in answers:
-            append(f"http://a.org/{name}", _fetched(33, protocolstatus.SUCCESS, None, "200"))
+            append(f"http://a.org/{name}", _fetched(33, protocol.SUCCESS, None, "200"))
     with (
         part_writer(segment.path, PARSE_DATA, 0) as data,
         part_writer(segment.path, PARSE_TEXT, 0) as texts,
@@ -193,13 +190,13 @@ def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path
     fetched later.
     """
     segment = Segment(tmp_path / "segments/20260101000000")
-    moved = _fetched(33 + 3, protocolstatus.MOVED, "http://a.org/b", "301")
-    linked = _fetched(0x43, protocolstatus.MOVED, "http://a.org/b", "301")
+    moved = _fetched(33 + 3, protocol.MOVED, "http://a.org/b", "301")
+    linked = _fetched(0x43, protocol.MOVED, "http://a.org/b", "301")
     failed = _fetched(
-        34, protocolstatus.EXCEPTION, "java.net.SocketTimeoutException: Read timed out", "200"
+        34, protocol.EXCEPTION, "java.net.SocketTimeoutException: Read timed out", "200"
     )
-    answered = _fetched(34, protocolstatus.EXCEPTION, "Http code=503, url=http://a.org/d", "503")
-    skipped = _fetched(0x43, protocolstatus.NOTFETCHING, "hit by time limit", "200")
+    answered = _fetched(34, protocol.EXCEPTION, "Http code=503, url=http://a.org/d", "503")
+    skipped = _fetched(0x43, protocol.NOTFETCHING, "hit by time limit", "200")
     entries = {
         "a": [moved],
         "b": [linked, _fetched(33, 1, None, "200")],

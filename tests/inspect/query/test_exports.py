@@ -15,7 +15,7 @@ from minutch.commands import export
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.errors import StoreError
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.links.linksets import LinkSets
+from minutch.records.links_columns import LinkSets
 from tests.support.crawldbs import NOW, context, write_db
 from tests.support.golden import GOLDEN, needs_golden
 

@@ -20,7 +20,7 @@ from minutch.inspect.query.predicates import EVERYWHERE, Pruning, intersection, 
 from minutch.inspect.query.session import plain
 from minutch.inspect.query.table import Request
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.fields import Fields
+from minutch.records.crawldatum_columns import Fields
 from minutch.work.tables.keyranges import KeyRange
 from tests.support.crawldbs import NOW, metadata, write_db
 from tests.support.examples import examples

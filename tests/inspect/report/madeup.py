@@ -27,15 +27,12 @@ from minutch.hadoop.formats.registry import Writable
 from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
-from minutch.records import protocolstatus as codes
-from minutch.records.content import Content
+from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
-from minutch.records.parsedata import ParseData
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.parsedata import ParseData, ParseStatus, ParseText
+from minutch.records.protocol import Content, ProtocolStatus
 from tests.support.crawldbs import write_db
 
 START = 1_790_000_000_000

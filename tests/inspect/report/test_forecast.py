@@ -29,7 +29,7 @@ from minutch.inspect.report.poisson import best
 from minutch.inspect.report.seededrandom import uniform
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import records, to_frame
+from minutch.records.crawldatum_columns import records, to_frame
 from minutch.work.tables.merge import sort_by_key
 from minutch.work.tables.packed import pack
 from tests.support.tables import patched_frame

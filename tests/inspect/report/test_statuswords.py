@@ -7,8 +7,8 @@ from http import HTTPStatus
 import pytest
 
 from minutch.inspect.report import statuswords
-from minutch.records.crawldatum.datum import STATUS_NAMES
-from minutch.records.protocolstatus import CODE_NAMES
+from minutch.records.crawldatum import STATUS_NAMES
+from minutch.records.protocol import CODE_NAMES
 
 
 def test_every_status_of_an_entry_has_words() -> None:

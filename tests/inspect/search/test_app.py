@@ -33,8 +33,8 @@ from minutch.records.metadata import (
     RESPONSE_CODE_KEY,
     RESPONSE_TIME_KEY,
 )
-from minutch.records.parsestatus import NOTPARSED, SUCCESS, SUCCESS_REDIRECT, ParseStatus
-from minutch.records.protocolstatus import NOTFOUND, ProtocolStatus
+from minutch.records.parsedata import NOTPARSED, SUCCESS, SUCCESS_REDIRECT, ParseStatus
+from minutch.records.protocol import NOTFOUND, ProtocolStatus
 from minutch.web import cells
 from minutch.web.access import LOCAL, Access
 from tests.inspect.search.conftest import HOSTILE, HOSTILE_CONTENT, JAPANESE

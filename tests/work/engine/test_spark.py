@@ -43,8 +43,8 @@ from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
 from minutch.records.hostdatum import HostDatum
+from minutch.records.protocol import Content
 from minutch.work.engine import selection, session
 from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.cycle.index.test_index import Crawl

@@ -45,7 +45,7 @@ from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.hadoop.stores import StorePath, as_path, hadoop
 from minutch.job import JobContext, set_up_process
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
-from minutch.records.crawldatum.rows import to_frame
+from minutch.records.crawldatum_columns import to_frame
 from minutch.work.engine import session
 from minutch.work.tables import install
 from minutch.work.tables.crawldata import CrawlDataWriter, scan

@@ -17,7 +17,7 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.keyorder import TEXT
 from minutch.hadoop.formats.mapfile import INDEX, MapFileWriter
-from minutch.records.parsetext import ParseText
+from minutch.records.parsedata import ParseText
 from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
 from tests.support.examples import examples
 

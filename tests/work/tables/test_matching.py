@@ -9,7 +9,7 @@ from minutch.expressions import compile_expression
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import records, to_frame
+from minutch.records.crawldatum_columns import records, to_frame
 from minutch.work.tables.matching import matching
 
 METADATA = MapWritable(

@@ -12,8 +12,7 @@ import pytest
 from minutch.errors import FormatError
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum.rows import records
-from minutch.records.crawldatum.table import CRAWLDB_SCHEMA, PACKED_SCHEMA
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, PACKED_SCHEMA, records
 from minutch.work.tables import crawldata
 from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.frame import concat

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import Content, ProtocolStatus
 
 
 @dataclass(slots=True)

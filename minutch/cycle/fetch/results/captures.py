@@ -21,10 +21,10 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.fetchlog import Capture
 from minutch.hadoop.formats.writables import Text
-from minutch.records import protocolstatus
-from minutch.records.content import Content
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CAPTURE, Metadata
+from minutch.records.protocol import Content
 from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original, fetch_time
 from minutch.warc.warcfile import sha1_digest
 
@@ -46,7 +46,7 @@ def capture_of(answer: Answer) -> Capture | None:
     if content is None:
         return None
     known = remembered(url, datum)
-    if answer.status is not None and answer.status.code == protocolstatus.NOTMODIFIED:
+    if answer.status is not None and answer.status.code == protocol.NOTMODIFIED:
         original = known if _is_of(known, content.metadata) else None
         return Capture(url, time, datum, content, NOT_MODIFIED, original)
     digest = sha1_digest(content.content)

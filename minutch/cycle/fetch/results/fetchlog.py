@@ -46,8 +46,8 @@ from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.work.tables.install import sync_path
 
 if TYPE_CHECKING:
-    from minutch.records.content import Content
     from minutch.records.crawldatum import CrawlDatum
+    from minutch.records.protocol import Content
     from minutch.warc.pagewriter import Original
 
 log = logging.getLogger(__name__)

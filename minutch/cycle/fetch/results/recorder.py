@@ -26,7 +26,6 @@ from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ScoringFilter
 from minutch.records import crawldatum as status
-from minutch.records.content import Content
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     CONTENT_TYPE_KEY,
@@ -34,7 +33,8 @@ from minutch.records.metadata import (
     PROTO_STATUS_KEY,
     SEGMENT_NAME_KEY,
 )
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.parsedata import ParseStatus
+from minutch.records.protocol import Content
 
 log = logging.getLogger(__name__)
 

@@ -1,27 +1,121 @@
-"""org.apache.nutch.parse.ParseData: what a parse found, but for the text; and ParseImpl, both
-together.
+"""What a parse found in a page (org.apache.nutch.parse): ParseData, ParseText, ParseStatus.
 
-ParseData    byte version (5), ParseStatus, text title, int count, Outlink*, Metadata of the
-content,
-             Metadata of the parse
-ParseImpl    boolean canonical, ParseText, ParseData
+ParseStatus    byte version (2; 1 has gzip'd strings), byte major code, short minor code,
+               int number of arguments (-1 for none), (int length, UTF-8)*
+ParseText      byte version (2; 1 has gzip'd text), text
+ParseData      byte version (5), ParseStatus, text title, int count, Outlink*, Metadata of the
+               content, Metadata of the parse
+ParseImpl      boolean canonical, ParseText, ParseData
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Final, Self
 
 from minutch.charsets import UTF_8, Charset, lookup
 from minutch.errors import FormatError
-from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text, encode_vlong
 from minutch.hadoop.formats.writables import Writable
-from minutch.records.links import Outlink
-from minutch.records.links.outlinkrun import OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun
 from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata, read_version
-from minutch.records.parsestatus import ParseStatus
-from minutch.records.parsetext import ParseText
+from minutch.records.strings import (
+    args_to_string,
+    read_compressed_string,
+    read_string,
+    read_string_array,
+    write_string_array,
+)
+
+NOTPARSED: Final = 0
+SUCCESS: Final = 1
+FAILED: Final = 2
+MAJOR_NAMES: Final = ("notparsed", "success", "failed")
+
+SUCCESS_REDIRECT: Final = 100
+"""Success; the arguments are the URL that a meta refresh leads to and its delay in seconds."""
+FAILED_EXCEPTION: Final = 200
+FAILED_TRUNCATED: Final = 202
+FAILED_INVALID_FORMAT: Final = 203
+FAILED_MISSING_PARTS: Final = 204
+FAILED_MISSING_CONTENT: Final = 205
+
+
+@dataclass(slots=True)
+class ParseStatus(Writable):
+    """A major and a minor code with arguments."""
+
+    class_name = "org.apache.nutch.parse.ParseStatus"
+    major: int = NOTPARSED
+    minor: int = 0
+    args: list[str | None] | None = None
+
+    @classmethod
+    def failed(cls, minor: int, message: str) -> Self:
+        """Returns a failure with its reason."""
+        return cls(FAILED, minor, [message])
+
+    @property
+    def is_success(self) -> bool:
+        return self.major == SUCCESS
+
+    @property
+    def message(self) -> str | None:
+        """The first argument."""
+        return self.args[0] if self.args else None
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        version = read_version(data, "ParseStatus", (1, 2))
+        major, minor = data.read_byte(), data.read_short()
+        return cls(
+            major,
+            minor,
+            read_string_array(data, read_compressed_string if version == 1 else read_string),
+        )
+
+    def write(self, out: DataOutput) -> None:
+        out.write_byte(2)
+        out.write_byte(self.major)
+        out.write_short(self.minor)
+        write_string_array(out, self.args)
+
+    def __hash__(self) -> int:
+        return hash((self.major, self.minor))
+
+    def __str__(self) -> str:
+        name = MAJOR_NAMES[self.major] if 0 <= self.major < len(MAJOR_NAMES) else "UNKNOWN!"
+        return f"{name}({self.major},{self.minor}){args_to_string(self.args)}"
+
+
+@dataclass(slots=True)
+class ParseText(Writable):
+    """The plain text of a page."""
+
+    class_name = "org.apache.nutch.parse.ParseText"
+    text: str = ""
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        version = read_version(data, "ParseText", (1, 2))
+        return cls((read_compressed_string(data) or "") if version == 1 else data.read_text())
+
+    def write(self, out: DataOutput) -> None:
+        out.write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Returns the value's bytes; the text is copied once."""
+        return serialized(encode_text(self.text))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def serialized(text: bytes) -> bytes:
+    """Returns the record of a text in UTF-8."""
+    return b"".join((b"\2", encode_vlong(len(text)), text))
+
 
 VERSION = 5
 

@@ -26,8 +26,8 @@ from minutch.hadoop.formats.javaio import DataInput, encode_vlong
 from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
 from minutch.kernels import find, maps
 from minutch.kernels.arrow import Bytes, Strings, from_series
-from minutch.records.metadata.rawmap import RawMap, merge
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
+from minutch.records.rawmap import RawMap, merge
 
 TEXT, FLOAT, INT, LONG, STATUS, OTHER = (
     maps.TEXT,

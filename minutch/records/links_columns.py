@@ -6,6 +6,9 @@
     ParseStatus  byte 2 | byte major | short minor | int count | count × text
     Outlink      text URL | text anchor | boolean | MapWritable, if true
 
+A table has one row per Inlink or Outlink, in the order of the record. `LinkSets` are Inlinks as
+rows that stay where they are: sorting and merging moves the rows' numbers.
+
 Metadata is carried as it was stored, an empty map as none. Kernels pass over metadata of strings
 and numbers; a batch with any other, or with damage, goes through the dataclasses, which know the
 errors. Source: org.apache.nutch.crawl.Inlinks, Inlink; org.apache.nutch.parse.ParseData,
@@ -16,7 +19,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +34,73 @@ from minutch.kernels import links as kernels
 from minutch.kernels.arrow import Strings, from_series
 from minutch.kernels.libdeflate import compressor, libdeflate
 from minutch.kernels.native import Slices
-from minutch.records.links.link import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
-from minutch.records.links.linksets import LinkSets, Rows
-from minutch.records.parsedata import VERSION
-from minutch.records.parsestatus import ParseStatus
+from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
+from minutch.records.parsedata import VERSION, ParseStatus
+
+INLINKS_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),  # the URL that is linked to
+        "from_url": pl.Binary(),  # null in the one row of a key whose Inlinks are empty
+        "anchor": pl.Binary(),
+        "metadata": pl.Binary(),  # null = none, else Hadoop's MapWritable as it was stored
+    }
+)
+
+OUTLINKS_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),  # the page's URL
+        "to_url": pl.Binary(),
+        "anchor": pl.Binary(),
+    }
+)
+
+
+Rows = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSets:
+    """Inlinks records: number i has the links `rows[starts[i] : starts[i + 1]]`, in this order.
+
+    `links` is a table with the columns of INLINKS_SCHEMA, or without the last one.
+    """
+
+    links: pl.DataFrame
+    rows: Rows
+    starts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, links: pl.DataFrame) -> Self:
+        """Returns the records of a table in which the rows of a key lie together."""
+        is_first = links["key"].ne_missing(links["key"].shift()).to_numpy()
+        starts = np.append(np.flatnonzero(is_first), len(links))
+        return cls(links, np.arange(len(links), dtype=np.uint32), starts.astype(np.int64))
+
+    def __len__(self) -> int:
+        """Number of links."""
+        return int(self.starts[-1] - self.starts[0])
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return len(self.starts) - 1
+
+    def batches(self, records: int) -> Iterator[Self]:
+        """Yields the same, so many records at a time."""
+        for first in range(0, self.records, records):
+            yield type(self)(self.links, self.rows, self.starts[first : first + records + 1])
+
+    def table(self) -> pl.DataFrame:
+        """Returns the rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie
+        together.
+        """
+        table = self.links[self.rows[self.starts[0] : self.starts[-1]]]
+        return (
+            table
+            if "metadata" in table.columns
+            else table.with_columns(metadata=pl.lit(None, pl.Binary))
+        )
+
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache

@@ -1,18 +1,27 @@
-"""org.apache.nutch.crawl.CrawlDatum: what the CrawlDb knows about one URL, and what a segment says
-of it.
+"""CrawlDatum, what the CrawlDb knows about one URL and a segment says of it; and what else is
+written of org.apache.nutch.crawl.
 
-    byte version (7)
-    byte status
-    long fetch time (ms since the epoch; when to fetch next, in a segment when it was fetched)
-    byte retries since fetch
-    int  fetch interval (s)                      versions 1 to 5: float, in seconds
-    float score
-    long modified time (ms)                      from version 3
-    byte length of the signature, signature      from version 3
-    boolean has metadata, [MapWritable]          from version 4; before version 7 usually Nutch's
-                                                 own map
+    CrawlDatum       byte version (7)
+                     byte status
+                     long fetch time (ms since the epoch; when to fetch next, in a segment when it
+                          was fetched)
+                     byte retries since fetch
+                     int  fetch interval (s)                 versions 1 to 5: float, in seconds
+                     float score
+                     long modified time (ms)                 from version 3
+                     byte length of the signature, signature from version 3
+                     boolean has metadata, [MapWritable]     from version 4; before version 7
+                                                             usually Nutch's own map
 
-Versions before 5 have other status codes, which are mapped. minutch writes version 7.
+    MapWritable      int size; if it is not 0: byte count of further classes, (byte id, text class
+    (before 0.9)     name)*, then per entry: byte key class id, byte value class id, key, value
+
+    SelectorEntry    text URL, CrawlDatum, int segment number: between generate's two jobs
+    NutchWritable    any of Nutch's values behind one byte that tells its class
+
+Versions before 5 have other status codes, which are mapped. minutch writes version 7. Unlike
+Hadoop's, entries of Nutch's own map keep the order in which they were put, and both class ids stand
+before the key.
 """
 
 from __future__ import annotations
@@ -24,11 +33,99 @@ from typing import Final, Self
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats import javahash
+from minutch.hadoop.formats.genericwritable import GenericWritable
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
-from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWritable, Text, Writable
+from minutch.hadoop.formats.writables import (
+    FloatWritable,
+    IntWritable,
+    MapWritable,
+    Text,
+    Writable,
+    lookup,
+)
 from minutch.records.metadata import read_version
-from minutch.records.metadata.oldmapwritable import OldMapWritable
-from minutch.records.protocolstatus import ProtocolStatus
+from minutch.records.protocol import ProtocolStatus
+
+_CLASSES: Final = {
+    -127: "org.apache.hadoop.io.NullWritable",
+    -126: "org.apache.hadoop.io.LongWritable",
+    -125: "org.apache.hadoop.io.Text",
+    -124: "org.apache.hadoop.io.MD5Hash",
+    -122: "org.apache.nutch.protocol.Content",
+    -121: "org.apache.nutch.parse.ParseText",
+    -120: "org.apache.nutch.parse.ParseData",
+    -119: "org.apache.nutch.crawl.MapWritable",
+    -118: "org.apache.hadoop.io.BytesWritable",
+    -117: "org.apache.hadoop.io.FloatWritable",
+    -116: "org.apache.hadoop.io.IntWritable",
+    -115: "org.apache.hadoop.io.ObjectWritable",
+    -114: "org.apache.nutch.protocol.ProtocolStatus",
+}
+_FIRST_NEW_ID: Final = -113
+"""Nutch began at -114, which is ProtocolStatus's, so that it could not read such maps back."""
+_IDS: Final = {name: class_id for class_id, name in _CLASSES.items()}
+
+
+class OldMapWritable(dict[Writable, Writable], Writable):
+    """A map of Writables in insertion order."""
+
+    __slots__ = ()
+    class_name = "org.apache.nutch.crawl.MapWritable"
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        result = cls()
+        start = data.pos
+        size = data.read_int()
+        if not 0 <= size <= data.remaining:
+            raise FormatError("impossible size of a MapWritable", offset=start, found=size)
+        if not size:
+            return result
+        names = dict(_CLASSES)
+        for _ in range(data.read_byte()):
+            class_id = data.read_byte()
+            names[class_id] = data.read_text()
+        for _ in range(size):
+            start = data.pos
+            ids = data.read_byte(), data.read_byte()
+            unknown = [i for i in ids if i not in names]
+            if unknown:
+                raise FormatError(
+                    "class id that the MapWritable's table lacks", offset=start, found=unknown[0]
+                )
+            key = lookup(names[ids[0]], start).read(data)
+            result[key] = lookup(names[ids[1]], start).read(data)
+        return result
+
+    def write(self, out: DataOutput) -> None:
+        out.write_int(len(self))
+        if not self:
+            return
+        ids = dict(_IDS)
+        for entry in self.items():
+            for value in entry:
+                ids.setdefault(value.class_name, _FIRST_NEW_ID + len(ids) - len(_IDS))
+        new = list(ids.items())[len(_IDS) :]
+        out.write_byte(len(new))
+        for name, class_id in new:
+            out.write_byte(class_id)
+            out.write_text(name)
+        for key, value in self.items():
+            out.write_byte(ids[key.class_name])
+            out.write_byte(ids[value.class_name])
+            key.write(out)
+            value.write(out)
+
+    def to_map_writable(self) -> MapWritable:
+        """Returns the same entries in Hadoop's map, which CrawlDatum version 7 holds."""
+        return MapWritable(self)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return len(self)
+
+    def __str__(self) -> str:
+        return "".join(f"{key}:{value} " for key, value in self.items())
+
 
 CUR_VERSION: Final = 7
 MAX_SIGNATURE: Final = 127
@@ -282,3 +379,47 @@ def _read_old_metadata(data: DataInput) -> MapWritable:
         raise failures[0]
     result, data.pos = readings[0]
     return MapWritable(result)
+
+
+@dataclass(slots=True)
+class SelectorEntry(Writable):
+    """A URL selected for the segment with number `seg_num`, counted from 1."""
+
+    class_name = "org.apache.nutch.crawl.Generator$SelectorEntry"
+    url: str
+    datum: CrawlDatum
+    seg_num: int = 0
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        return cls(data.read_text(), CrawlDatum.read(data), data.read_int())
+
+    def write(self, out: DataOutput) -> None:
+        out.write_text(self.url)
+        self.datum.write(out)
+        out.write_int(self.seg_num)
+
+    def __str__(self) -> str:
+        return f"url={self.url}, datum={self.datum}, segnum={self.seg_num}"
+
+
+_HADOOP = (
+    "NullWritable BooleanWritable LongWritable ByteWritable BytesWritable FloatWritable IntWritable"
+    " MapWritable Text"
+)
+_NUTCH = (
+    "crawl.CrawlDatum crawl.Inlink crawl.Inlinks indexer.NutchIndexAction metadata.Metadata"
+    " parse.Outlink parse.ParseText parse.ParseData parse.ParseImpl parse.ParseStatus"
+    " protocol.Content protocol.ProtocolStatus scoring.webgraph.LinkDatum hostdb.HostDatum"
+)
+
+
+class NutchWritable(GenericWritable):
+    """One value of the classes in `types`, in Nutch's order."""
+
+    __slots__ = ()
+    class_name = "org.apache.nutch.crawl.NutchWritable"
+    types = (
+        *(f"org.apache.hadoop.io.{name}" for name in f"{_HADOOP} MD5Hash".split()),
+        *(f"org.apache.nutch.{name}" for name in _NUTCH.split()),
+    )

@@ -27,6 +27,7 @@ from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Writable, looku
 if TYPE_CHECKING:
     import polars as pl
 
+
 _SIZE = struct.Struct(">i")
 _NAME_LENGTH = struct.Struct(">H")
 _TEXT = next(i & 0xFF for i, name in PREDEFINED_CLASSES.items() if name.endswith(".Text"))

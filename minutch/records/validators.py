@@ -32,23 +32,18 @@ from zlib import crc32
 
 from minutch.clock import http_time
 from minutch.hadoop.formats.writables import Text
-from minutch.records.crawldatum.datum import (
+from minutch.records import rawmap
+from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_NOTMODIFIED,
     STATUS_DB_UNFETCHED,
     CrawlDatum,
 )
-from minutch.records.metadata import (
-    CONTENT_FETCH_TIME_KEY,
-    DAMAGED_KEY,
-    TRUNCATED_KEY,
-    Metadata,
-    rawmap,
-)
+from minutch.records.metadata import CONTENT_FETCH_TIME_KEY, DAMAGED_KEY, TRUNCATED_KEY, Metadata
 
 PROPERTY: Final = "http.store.etag"
-KEY: Final = Text("_validators_")
-RAW_KEY: Final = rawmap.text_key(str(KEY))
+VALIDATORS_KEY: Final = Text("_validators_")
+RAW_KEY: Final = rawmap.text_key(str(VALIDATORS_KEY))
 LONGEST: Final = 512
 """Characters; a longer tag is not kept."""
 HELD: Final = (STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED, STATUS_DB_UNFETCHED)
@@ -141,7 +136,7 @@ def _opaque(tag: str) -> str:
 
 def held(url: str, datum: CrawlDatum) -> Validators | None:
     """Returns the validators of the copy that an entry stands for; None if it stands for none."""
-    stored = datum.metadata.get(KEY)
+    stored = datum.metadata.get(VALIDATORS_KEY)
     if stored is None or datum.status not in HELD or not datum.signature:
         return None
     found, _, words = str(stored).partition(" ")
