@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
     from minutch.cycle.crawl.crawls import crawl as crawl
-    from minutch.cycle.crawl.options import CrawlOptions as CrawlOptions
+    from minutch.cycle.crawl.steps import CrawlOptions as CrawlOptions
     from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions as CrawlcompleteOptions
     from minutch.cycle.crawldb.crawlcomplete import crawlcomplete as crawlcomplete
     from minutch.cycle.crawldb.dedup import DedupOptions as DedupOptions
@@ -252,7 +252,7 @@ _WHERE = {
     "crawlcomplete": "minutch.cycle.crawldb.crawlcomplete",
     "CrawlcompleteOptions": "minutch.cycle.crawldb.crawlcomplete",
     "crawl": "minutch.cycle.crawl.crawls",
-    "CrawlOptions": "minutch.cycle.crawl.options",
+    "CrawlOptions": "minutch.cycle.crawl.steps",
     "explain": "minutch.inspect.explain.explainer",
     "overview": "minutch.inspect.explain.explainer",
     "ExplainOptions": "minutch.inspect.explain.settings",

@@ -33,8 +33,8 @@ from minutch.conf.crawlfolder import CONF, SITE
 from minutch.conf.sources import NUTCH
 from minutch.cycle.crawl.crawler import LOG
 from minutch.cycle.crawl.crawls import crawl
-from minutch.cycle.crawl.options import CrawlOptions
-from minutch.cycle.crawl.remembered import remember
+from minutch.cycle.crawl.preflight import remember
+from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError

@@ -64,7 +64,7 @@ def _indented(text: str) -> str:
 
 
 # What a command that shows its progress itself lets through besides warnings.
-_LIVE = ("minutch.progress", "minutch.cycle.fetch.display")
+_LIVE = ("minutch.progress", "minutch.cycle.fetch.watch")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 _COMPLAINT = re.compile(r"\d{4}-\d\d-\d\d \S+ (?:WARNING|ERROR) +(\S+): (.*)")
 _SAID = ("minutch.cycle.fetchlist.generate",)

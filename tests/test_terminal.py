@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.fetch.display import Display
+from minutch.cycle.fetch.watch import Display
 from minutch.cycle.segment.store import CONTENT, part_writer
 from minutch.job import CLEAR
 from minutch.log import configure

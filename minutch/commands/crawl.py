@@ -24,10 +24,9 @@ from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.conf.crawlfolder import is_a_crawl
 from minutch.cycle.crawl.crawls import crawl
-from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.preflight import Wishes, failed_seeds, with_schemes
 from minutch.cycle.crawl.screen import Screen
-from minutch.cycle.crawl.seedhosts import failed_seeds, with_schemes
-from minutch.cycle.crawl.wishes import Wishes
+from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.nearduplicates import MOST_BITS
 from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.watch import Watch

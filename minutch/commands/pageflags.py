@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO
 
 from minutch.commands.arguments import Arguments, Flag
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
-from minutch.cycle.fetch.reasons import reason
+from minutch.cycle.fetch.decisions import reason
 from minutch.cycle.parse.pagecheck import CheckFailed, PageChecker
 from minutch.errors import MinutchError
 from minutch.job import JobContext

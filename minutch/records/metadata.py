@@ -37,7 +37,7 @@ RESPONSE_HEADERS_KEY: Final = "_response.headers_"
 PROTOCOL_VERSIONS_KEY: Final = "_protocol_versions_"
 CONTENT_TYPE_KEY: Final = "Content-Type"
 CAPTURE: Final = "_warc_"
-"""The last capture of the page in WARC files (minutch.cycle.fetch.results.captures). Nutch has no
+"""The last capture of the page in WARC files (minutch.cycle.fetch.results.recorder). Nutch has no
 such key.
 """
 

@@ -20,12 +20,11 @@ from minutch.conf import Configuration
 from minutch.conf.xml import read_properties
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.seeds import read_seeds
-from minutch.cycle.fetch.frontier.hoststate import FILE_NAME, FetchState
-from minutch.cycle.fetch.frontier.restlog import PREFIX, read_rests
+from minutch.cycle.fetch.frontier.hostmemory import FILE_NAME, PREFIX, BusyHosts, read_rests
 from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
-from minutch.cycle.fetch.tasks.listtask import LEDGER
-from minutch.cycle.fetch.tasks.listtask import _done as read_done
+from minutch.cycle.fetch.tasks.taskfetch import LEDGER
+from minutch.cycle.fetch.tasks.taskfetch import _done as read_done
 from minutch.cycle.fetchlist.generatemarks import _read as read_planned
 from minutch.cycle.segment.replaced import ABOVE, BEGAN, REPLACES, Replaces, began_with, visible
 from minutch.cycle.segment.segmentnames import _read as read_placed
@@ -82,13 +81,13 @@ def _log(folder: Path) -> None:
 
 
 def _fetch_state(folder: Path) -> None:
-    state = FetchState(folder)
+    state = BusyHosts(folder)
     state.write("INSERT INTO busy VALUES (?, ?)", [("a.b", 5)])
     state.close()
 
 
 def _use_fetch_state(folder: Path) -> object:
-    state = FetchState(folder)
+    state = BusyHosts(folder)
     try:
         return state.read("SELECT * FROM busy")
     finally:

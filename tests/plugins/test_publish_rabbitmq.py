@@ -15,7 +15,7 @@ import pika
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.publishers import Publishers
+from minutch.cycle.fetch.stats import Publishers
 from minutch.errors import ConfigError
 from minutch.plugin.points import NutchPublisher
 from plugins.lib_rabbitmq.client import Binding, RabbitMQClient

@@ -16,7 +16,7 @@ from pathlib import Path
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.frontier.hoststate import FetchState
+from minutch.cycle.fetch.frontier.hostmemory import BusyHosts
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.segment.segmentnames import segment_name
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
@@ -374,5 +374,5 @@ def _remember(state: Path) -> None:
             "http://stale.example/",
         )
         disk.put("http:stale.example:80", old)
-    with FetchState(state) as hosts:
+    with BusyHosts(state) as hosts:
         hosts.remember_busy("busy.example", NOW + DAY)

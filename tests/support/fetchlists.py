@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from minutch.cycle.fetch.frontier.listindex import ListIndex
-from minutch.cycle.fetch.frontier.listpass import DATUM
-from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.listindex import DATUM, ListIndex
+from minutch.cycle.fetch.frontier.queueitems import QueueNames
 from minutch.cycle.fetch.settings import BY_HOST
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import Text

@@ -23,9 +23,8 @@ from minutch.archives.replay.newsegments import NewSegments
 from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
-from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.fetchlog import Frame
-from minutch.cycle.fetch.results.recorder import Recorder
+from minutch.cycle.fetch.results.recorder import Answer, Recorder
 from minutch.cycle.fetch.settings import RedirectSettings
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import date_time_to_string

@@ -25,17 +25,14 @@ from typing import Any, Final, TypeVar, cast
 from minutch import log
 from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
-from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.outside import Outside, fetch_state_folder
 from minutch.cycle.crawl.policy import OneByOne, Policy
-from minutch.cycle.crawl.remembered import remember
+from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.rounds import Round
-from minutch.cycle.crawl.screen import Screen, Totals
-from minutch.cycle.crawl.steps import TITLES, Steps, steps_of
-from minutch.cycle.crawl.summaries import next_commands
-from minutch.cycle.fetch.frontier.hoststate import CLOCK_FILE
+from minutch.cycle.crawl.screen import Screen, Totals, next_commands, outcomes_of
+from minutch.cycle.crawl.steps import TITLES, CrawlOptions, Steps, steps_of
+from minutch.cycle.fetch.frontier.hostmemory import CLOCK_FILE
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.outcomes import outcomes_of
 from minutch.cycle.fetchlist.due import FEW
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.index.writers import keep_documents, reach_writers, writes_beside

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
 from minutch.hadoop.stores import is_local
 from minutch.job import JobContext
 from minutch.work.tables.crawldata import scan
@@ -82,7 +82,7 @@ class Outside:
         folder = fetch_state_folder(self.directory, self.context.conf)
         if folder is None:
             return {}
-        with FetchState(folder, read_only=True) as state:
+        with BusyHosts(folder, read_only=True) as state:
             return state.busy_hosts(self.context.clock.now())
 
     # -- news --------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ from typing import Final
 from minutch.cycle.crawl.crawler import Crawler
 from minutch.cycle.crawl.policy import Carried
 from minutch.cycle.fetch.frontier.listindex import generate_files
-from minutch.cycle.fetch.results.resume import logs_in, resume
+from minutch.cycle.fetch.results.fetchresults import logs_in, resume
 from minutch.cycle.fetch.roundsfetch import RoundsFetch
-from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.stats import Snapshot
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER

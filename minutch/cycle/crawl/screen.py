@@ -6,26 +6,177 @@
     round 1 of 3, parse: 4 of 9 pages, 20/s, 0:01 left                        live
 
 Titles, rows and the summary are the command's output (stdout), the live line goes to stderr, as log
-lines do. Whoever watches the crawl gets the same.
+lines do. Whoever watches the crawl gets the same. Pages are counted by what lies in a fetched
+segment (`outcomes_of`), why they did not come is said in the words of `fetch/decisions.py`.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
+from typing import Final
 
-from minutch.cycle.crawl.summaries import counters_of, result_of, size
-from minutch.cycle.fetch.outcomes import Outcomes
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.conf.confidential import shown
+from minutch.conf.configuration import COMMAND_LINE
+from minutch.conf.crawlfolder import CONF, SITE, is_remembering
+from minutch.conf.xml import read_properties
+from minutch.cycle.crawl.steps import CrawlOptions
+from minutch.cycle.fetch.decisions import fate, http_code, reason
+from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, CRAWL_PARSE
 from minutch.hadoop.formats.javahash import date_time_to_string
+from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext, live_line, time_text
+from minutch.processwide import command_line
+from minutch.records import crawldatum as status
+from minutch.records import crawldatum_columns
+from minutch.records import protocol as codes
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import PROTO_STATUS_KEY
+from minutch.records.protocol import ProtocolStatus
 from minutch.terminal import BOLD, YELLOW, counted, folded, folded_command, width_of
+from minutch.work.tables.crawldata import scan
+from minutch.work.tables.database import part_paths
 
 WIDTH = 80
 _EXAMPLES = 5
 """URLs that are named for each reason with -v."""
+
+
+# -- the pages of a segment ------------------------------------------------------------------------
+#
+# New, changed and failed pages, and why they failed:
+#
+#   crawl_generate   a page that had been fetched before is fetched again; with its old signature
+#   crawl_fetch      the status of every page, and of failures the protocol status, `_pst_`
+#   crawl_parse      the signatures of what was fetched: equal ones are pages that did not change
+
+FETCHED: Final = (status.STATUS_FETCH_SUCCESS, status.STATUS_FETCH_NOTMODIFIED)
+_REDIRECTED: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
+_SEEN: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
+"""Statuses of pages whose content was had before."""
+_GONE: Final = ("gone", "denied")
+
+_PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
+
+
+@dataclass
+class Outcomes:
+    """Counts of pages. `reasons` counts (what becomes of the page, why), `examples` has URLs for
+    each.
+    """
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    redirected: int = 0
+    gone: int = 0
+    errors: int = 0
+    bytes: int = 0
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    examples: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    @property
+    def fetched(self) -> int:
+        """Pages whose content is there."""
+        return self.new + self.changed + self.unchanged
+
+    def add(self, other: Outcomes) -> None:
+        """Adds another round's."""
+        for name in ("new", "changed", "unchanged", "redirected", "gone", "errors", "bytes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.reasons.update(other.reasons)
+
+    def lines(self) -> Iterator[str]:
+        """Yields the reasons by what becomes of the pages, most frequent first."""
+        groups: dict[str, Counter[str]] = {}
+        for (becomes, why), count in self.reasons.items():
+            groups.setdefault(becomes, Counter())[why] += count
+        for becomes, whys in sorted(groups.items(), key=lambda item: -item[1].total()):
+            listed = ", ".join(f"{count:,} × {why}" for why, count in whys.most_common())
+            yield f"{becomes} {whys.total():,}: {listed}"
+
+
+def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
+    """Summarizes the segment of a finished round; `proxy` is http.proxy.host. Raises FormatError
+    (damage).
+    """
+    result = Outcomes(bytes=sum(path.stat().st_size for path in (segment / CONTENT).glob("*/data")))
+    before = _column(segment / CRAWL_GENERATE, _SEEN)
+    successes = []
+    for frame in _frames(segment / CRAWL_FETCH):
+        successes.append(frame.filter(pl.col("status").is_in(FETCHED)).select("key", "status"))
+        result.redirected += int(frame["status"].is_in(_REDIRECTED).sum())
+        failed = frame.filter(~pl.col("status").is_in((*FETCHED, *_REDIRECTED)))
+        for url, datum in crawldatum_columns.records(failed):
+            _count_failure(result, url, datum, proxy)
+    _count_successes(result, successes, before, segment)
+    return result
+
+
+def _count_successes(
+    result: Outcomes, found: list[pl.DataFrame], before: pl.DataFrame, segment: Path
+) -> None:
+    if not found:
+        return
+    pages = pl.concat(found).unique("key")
+    again = pages.join(before, on="key")
+    signatures = _column(segment / CRAWL_PARSE, (status.STATUS_SIGNATURE,))
+    again = again.join(signatures, on="key", how="left", suffix="_now")
+    same = (again["status"] == status.STATUS_FETCH_NOTMODIFIED) | again["signature"].eq_missing(
+        again["signature_now"]
+    )
+    result.unchanged = int(same.sum())
+    result.changed = len(again) - result.unchanged
+    result.new = len(pages) - len(again)
+
+
+def _column(folder: Path, statuses: tuple[int, ...]) -> pl.DataFrame:
+    """Key and signature of the entries of these statuses."""
+    empty = pl.DataFrame(schema={"key": pl.Binary, "signature": pl.Binary})
+    frames = [
+        frame.filter(pl.col("status").is_in(statuses)).select("key", "signature")
+        for frame in _frames(folder)
+    ]
+    return pl.concat([empty, *frames]).unique("key")
+
+
+def _frames(folder: Path) -> Iterator[pl.DataFrame]:
+    if folder.is_dir():
+        for path in part_paths(folder):
+            yield from scan(path)
+
+
+def _count_failure(result: Outcomes, url: str, datum: CrawlDatum, proxy: str) -> None:
+    """Counts a page that did not come; links that redirects found are none, nor pages that the next
+    round is to fetch.
+    """
+    protocol = datum.metadata.get(_PROTO_STATUS)
+    known = protocol if isinstance(protocol, ProtocolStatus) else ProtocolStatus(codes.FAILED)
+    if datum.status == status.STATUS_LINKED and known.code != codes.NOTFETCHING:
+        return
+    key = fate(datum.status, known), reason(known, http_code(datum), proxy)
+    if key[1] == Outcome.SKIPPED_TAIL.reason:
+        return
+    result.reasons[key] += 1
+    result.examples.setdefault(key, []).append(url)
+    if key[0] in _GONE:
+        result.gone += 1
+    elif known.code != codes.NOTFETCHING:
+        result.errors += 1
+
+
+# -- what is shown ---------------------------------------------------------------------------------
 
 
 @dataclass
@@ -137,3 +288,170 @@ class Screen:
     def _say(self, text: str, style: str = "") -> None:
         self.context.print(text, style=style if self.context.colour else "")
         self.context.out.flush()
+
+
+# -- the counters of steps in plain words, and what may be done after a crawl ----------------------
+
+Counts = Mapping[str, int]
+
+# For each step: its counters in the order of the sentence, and what they are called. `{}` is the
+# number; a word in the plural loses its s at one. Counters that are 0 are left out.
+_WORDS: Final[dict[str, dict[str, str]]] = {
+    "inject": {
+        "seeds": "{} seeds",
+        "seeds new": "{} new",
+        "seeds already in the CrawlDb": "{} known",
+        "seeds rejected": "{} rejected",
+        "seeds given more than once": "{} given twice",
+    },
+    "sitemap": {
+        "sitemaps read": "{} sitemaps",
+        "new URLs": "{} new URLs",
+        "URLs that the crawldb has": "{} known",
+        "URLs rejected by filters": "{} rejected",
+        "failed sitemap fetches": "{} not fetched",
+        "sitemaps that can't be read": "{} unreadable",
+        "sitemaps that robots.txt forbids": "{} denied by robots.txt",
+    },
+    "generate": {
+        "selected_total": "{} pages to fetch",
+        "not_in_top_n_total": "{} left for later rounds",
+        "urls_skipped_per_host_overflow_total": "{} over the limit of their host",
+        "urls_skipped_per_pattern_total": "{} over the limit of their pattern",
+        "url_filters_rejected_total": "{} rejected by filters",
+        "wait_for_update_total": "{} in another fetch list",
+        "malformed_urls_skipped_total": "{} malformed",
+    },
+    "fetch": {
+        "fetched": "{} pages",
+        "not modified": "{} not modified",
+        "redirected": "{} redirects",
+        "retry": "{} errors",
+        "gone": "{} gone",
+        "denied": "{} denied by robots.txt",
+        "deferred": "{} deferred",
+        "left to the next round": "{} left to the next round",
+    },
+    "parse": {
+        "success": "{} documents",
+        "failed": "{} failed",
+        "skipped_no_parser": "{} without a parser",
+        "skipped_truncated": "{} cut off",
+        "documents_with_links_cut": "{} with links cut",
+        "documents_with_external_links_left_out": "{} with external links left out",
+    },
+    "updatedb": {
+        "db_unfetched": "{} to fetch",
+        "db_fetched": "{} fetched",
+        "db_notmodified": "{} unchanged",
+        "db_duplicate": "{} duplicates",
+        "db_gone": "{} gone",
+        "redirects": "{} redirects",
+    },
+    "updatehostdb": {
+        "total_hosts_total": "{} hosts",
+        "new_known_host_total": "{} found",
+        "rediscovered_host_total": "{} found again",
+        "new_unknown_host_total": "{} without an address",
+        "existing_unknown_host_total": "{} still without an address",
+        "purged_unknown_host_total": "{} dropped",
+    },
+    "invertlinks": {
+        "inlinks written": "{} links",
+        "pages with inlinks": "to {} pages",
+    },
+    "dedup": {"documents marked as duplicates": "{} duplicates"},
+    "index": {
+        "indexed_total": "{} documents",
+        "refused_total": "{} refused",
+        "deleted_gone_total": "{} gone",
+        "deleted_redirects_total": "{} redirects",
+        "deleted_duplicates_total": "{} duplicates",
+        "skipped_by_indexing_filter_total": "{} left out by filters",
+        "errors_indexing_total": "{} errors",
+    },
+    "clean": {"deleted_documents_total": "{} gone or duplicates"},
+}
+_NOTHING: Final = {
+    "dedup": "no duplicates",
+    "invertlinks": "no links between sites",
+    "generate": "nothing is due",
+    "clean": "nothing is gone",
+}
+
+
+def result_of(step: str, counters: Counts) -> str:
+    """Says in a sentence what a step has done."""
+    counts = dict(counters)
+    if step == "updatedb":
+        total = sum(count for name, count in counts.items() if name.startswith("db_"))
+        counts["redirects"] = counts.get("db_redir_temp", 0) + counts.get("db_redir_perm", 0)
+        return ", ".join([f"{counted(total, 'URLs')} known", *_said(step, counts)])
+    if step == "fetch":
+        skipped = sum(count for name, count in counts.items() if name.startswith("skipped"))
+        return (
+            ", ".join([*_said(step, counts), *([f"{skipped:,} not asked for"] if skipped else [])])
+            or "nothing"
+        )
+    return ", ".join(_said(step, counts)) or _NOTHING.get(step, "nothing")
+
+
+def counters_of(counters: Counts) -> str:
+    """Shows all counters by their own names, zeros left out."""
+    return ", ".join(f"{name} {count:,}" for name, count in counters.items() if count) or "nothing"
+
+
+def _said(step: str, counts: Counts) -> list[str]:
+    return [
+        _phrase(text, counts[name])
+        for name, text in _WORDS.get(step, {}).items()
+        if counts.get(name)
+    ]
+
+
+def _phrase(text: str, count: int) -> str:
+    before, _, after = text.partition("{} ")
+    word, blank, rest = after.partition(" ")
+    return f"{before}{counted(count, word)}{blank}{rest}"
+
+
+def size(count: int) -> str:
+    """Bytes as people read them: `312 KB`."""
+    amount, units = float(count), ["bytes", "KB", "MB", "GB", "TB"]
+    while amount >= 1000 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    return (
+        f"{amount:,.0f} {units[0]}"
+        if amount >= 10 or units[0] == "bytes"
+        else f"{amount:.1f} {units[0]}"
+    )
+
+
+def next_commands(directory: Path, options: CrawlOptions, conf: Configuration) -> list[str]:
+    """Returns commands to go on with a crawl, or to look at its results."""
+    place = shlex.quote(options.shown_as or str(directory))
+    again = options.again or f"{place} {max(1, options.rounds)}"
+    commands = [
+        command_line(" ".join(("crawl", *_given_again(directory, conf), again))),
+        command_line(f"report {place}"),
+        command_line(f"explain {place}"),
+    ]
+    has_index = (directory / "index" / "current").is_dir()
+    return [*commands, command_line(f"serve {place}")] if has_index else commands
+
+
+def _given_again(directory: Path, conf: Configuration) -> Iterator[str]:
+    """Yields the -D of the command line that the crawl's folder does not remember; secrets as shell
+    variables.
+    """
+    kept = {}
+    if is_remembering(directory):
+        kept = {item.name: item.value for item in read_properties(directory / CONF / SITE)}
+    for name in conf:
+        value = conf.raw(name) or ""
+        if conf.source(name) == COMMAND_LINE and kept.get(name) != value:
+            is_secret = shown(name, value) != value
+            variable = re.sub(r"\W", "_", name).upper()
+            yield "-D"
+            yield f'{name}="${variable}"' if is_secret else shlex.quote(f"{name}={value}")

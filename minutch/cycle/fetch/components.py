@@ -1,4 +1,4 @@
-"""Makes the plugins of a fetch, each when it is first asked for.
+"""Makes the plugins of a fetch, each when it is first asked for, and finds the protocol of a URL.
 
 Below the job nothing else knows the configuration. Every process of a fetch makes its own.
 """
@@ -12,11 +12,12 @@ from typing import Final
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.publishers import Publishers
+from minutch.cycle.fetch.stats import Publishers
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.pageparser import PageParser
 from minutch.cycle.parse.signature import Signature, make_signature
 from minutch.cycle.parse.workerpool import PoolSettings
+from minutch.errors import ProtocolError, UrlError
 from minutch.plugin.chains import (
     SCOPE_DEFAULT,
     SCOPE_FETCHER,
@@ -24,7 +25,10 @@ from minutch.plugin.chains import (
     URLFilters,
     URLNormalizers,
 )
+from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
+from minutch.plugin.turns import Turn
+from minutch.urls.idn import to_ascii_2008
 
 STATE_PROPERTY: Final = "minutch.fetch.state"
 
@@ -93,3 +97,44 @@ class FetchComponents:
     def pool(self) -> PoolSettings:
         """The limits of parse workers."""
         return PoolSettings.from_conf(self._conf)
+
+
+class ProtocolLookup:
+    """Protocols by URL: the factory is asked once for each scheme, unless a host has a protocol of
+    its own.
+    """
+
+    def __init__(self, factory: ProtocolFactory, turn: Turn) -> None:
+        """`turn` gives requests to hosts of other queues their turn."""
+        self._factory = factory
+        self._turn = turn
+        self._by_scheme: dict[str, Protocol] = {}
+
+    def protocol_of(self, url: str) -> Protocol:
+        """Returns the protocol of a URL. Raises ProtocolError if none takes it."""
+        scheme = url[: url.find(":")]
+        known = self._by_scheme.get(scheme)
+        if known is not None:
+            return known
+        protocol = self._factory.get_protocol(url)
+        protocol.turn = self._turn
+        if not self._factory.mapping.hosts:
+            self._by_scheme[scheme] = protocol
+        return protocol
+
+    async def close(self) -> None:
+        """Closes the protocols that were used."""
+        await self._factory.close()
+
+
+async def addresses_of(factory: ProtocolFactory, url: str, host: str) -> list[str]:
+    """Returns the addresses of a URL's host, as its protocol finds them; of an IPv6 address the
+    brackets are no part.
+    """
+    try:
+        name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
+        return await factory.get_protocol(url).addresses_of(name)
+    except UrlError:
+        return []
+    except ProtocolError:  # a name of a queue, too; what is wrong is said when it is its turn
+        return [host]

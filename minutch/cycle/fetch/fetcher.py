@@ -19,18 +19,22 @@ from typing import TYPE_CHECKING, Final
 from minutch.clock import Clock, SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
-from minutch.cycle.fetch.display import host_table, result_table
 from minutch.cycle.fetch.fetchprocesses import number_of
-from minutch.cycle.fetch.frontier.hoststate import state_folder
+from minutch.cycle.fetch.frontier.hostmemory import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import Interrupted, ListFetch
 from minutch.cycle.fetch.remotesegment import fetched_here
-from minutch.cycle.fetch.results.captures import archiving
+from minutch.cycle.fetch.results.recorder import archiving
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.watch import Watch
-from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
+from minutch.cycle.fetch.watch import Watch, host_table, result_table
+from minutch.cycle.segment.store import (
+    BEGUN,
+    CRAWL_FETCH,
+    FETCHING,
+    Segment,
+)
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of, runs_here
@@ -41,6 +45,7 @@ from minutch.work.tables.workfolders import remove
 
 if TYPE_CHECKING:
     from minutch.cycle.fetch.tasks.taskfetch import TaskFetch
+
 
 log = logging.getLogger(__name__)
 LEFT: Final = (

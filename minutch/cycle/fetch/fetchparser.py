@@ -24,8 +24,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from minutch.cycle.fetch.results.recorder import EventValue, ParsedPage
-from minutch.cycle.fetch.results.storedparse import is_parse, pack_parse
+from minutch.cycle.fetch.results.recorder import EventValue, ParsedPage, is_parse, pack_parse
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage

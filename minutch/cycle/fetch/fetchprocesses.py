@@ -38,8 +38,7 @@ from minutch.cycle.fetch.neighbours import Neighbours, Share
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.session import FetchSession, SessionFiles
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
-from minutch.cycle.fetch.snapshot import Snapshot, together
-from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
 from minutch.errors import MinutchError, StoreError, in_a_line
 from minutch.processes import start_worker
 

@@ -24,22 +24,19 @@ from typing import Final, Protocol, TextIO
 from minutch import eventloops
 from minutch.clock import SteadyClock
 from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.display import Display
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses
 from minutch.cycle.fetch.frontier.hostmemory import HostMemory
 from minutch.cycle.fetch.frontier.listindex import listed_urls
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.listener import ProcessListener
 from minutch.cycle.fetch.neighbours import Alone, Neighbours
-from minutch.cycle.fetch.places import places_here
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import Part
+from minutch.cycle.fetch.results.fetchresults import Resumed, logs_after, logs_in, resume
 from minutch.cycle.fetch.results.pagearchive import finish, recover
-from minutch.cycle.fetch.results.resume import Resumed, logs_after, logs_in, resume
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
-from minutch.cycle.fetch.settings import FetchSettings, share_of
-from minutch.cycle.fetch.snapshot import Snapshot
-from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.settings import FetchSettings, places_here, share_of
+from minutch.cycle.fetch.stats import FetchStats, ProcessListener, Snapshot
+from minutch.cycle.fetch.watch import Display
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError, StoreError
 from minutch.hadoop.formats.sequencefile import NONE, RECORD

@@ -19,21 +19,24 @@ from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.claims import Claims
 from minutch.cycle.fetch.frontier.queueitems import FetchItem
 from minutch.cycle.fetch.frontier.queues import FetchQueues
-from minutch.cycle.fetch.guards import BandwidthGovernor, Guards, LoadGuard
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.listener import FetchListener
+from minutch.cycle.fetch.limits import (
+    BandwidthGovernor,
+    Guards,
+    LoadGuard,
+    Pause,
+    Visitor,
+    Visits,
+    Wakeup,
+)
 from minutch.cycle.fetch.neighbours import Neighbours
-from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain, timed_out
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
-from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot, details_of
-from minutch.cycle.fetch.turnover import Turnover, go_on, left
-from minutch.cycle.fetch.visits import Visitor, Visits
-from minutch.cycle.fetch.wakeup import Wakeup
+from minutch.cycle.fetch.stats import FetchListener, LongestWaits, Snapshot, details_of
+from minutch.cycle.fetch.turnover import Claims, Turnover, go_on, left
 from minutch.errors import ConfigError, StoreError
 
 log = logging.getLogger(__name__)
@@ -224,8 +227,7 @@ class FetchLoop:
         lasted = self.pause.end(now)
         if lasted:
             log.info("the fetch goes on, after %.1f s", lasted / 1000)
-            limit = self.queues.settings.time_limit
-            if limit != NEVER:
+            if (limit := self.queues.settings.time_limit) != NEVER:
                 self.queues.settings = replace(self.queues.settings, time_limit=limit + lasted)
             for running in self._running.values():
                 running.since += lasted
@@ -290,11 +292,9 @@ class FetchLoop:
         being opened, None if all are taken.
         """
         running = self._in_flight()
-        is_full = running >= min(self._places, self._load.bearable)
-        if is_full or self._leaving or self.pause.is_on:
+        if running >= min(self._places, self._load.bearable) or self._leaving or self.pause.is_on:
             return None
-        delay = self.settings.start_delay
-        elapsed = (self.clock.monotonic() - self._started) * 1000
+        delay, elapsed = self.settings.start_delay, (self.clock.monotonic() - self._started) * 1000
         # one place more is open after each fetcher.threads.start.delay ms
         is_open = delay <= 0 or running < min(self._places, 1 + int(elapsed / delay))
         return now if is_open else now + delay
@@ -455,21 +455,21 @@ class FetchLoop:
             self.queues.leave_deferred(now)
 
     def _look_for_hung(self, now: int) -> None:
-        limit = self.settings.hung_after
         for task, running in list(self._running.items()):
             if self.visits.waits(task):
                 running.since = now
-            if now - running.since > limit and not (running.hung or running.chain.parsing):
+            lasted, is_done = now - running.since, running.hung or running.chain.parsing
+            if lasted > self.settings.hung_after and not is_done:
                 running.hung = True
                 self.results.stats.events["hung_threads_total"] += 1
-                url, lasted = running.chain.item.url, now - running.since
+                url = running.chain.item.url
                 log.warning("fetch of %s hangs for %d ms: given up", url, lasted)
                 task.cancel()
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:
         """Returns the state of the fetch; `pages` and `size` are those of the last second."""
-        queues, stats, now = self.queues, self.results.stats, self.clock.now()
-        ledger = self.results.ledger
+        queues, stats, ledger = self.queues, self.results.stats, self.results.ledger
+        now = self.clock.now()
         longest_rest, longest_queue, resting = self._longest.of(queues, stats, now)
         oldest = min((running.since for running in self._running.values()), default=now)
         return Snapshot(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
-from minutch.cycle.fetch.frontier.queuekey import queue_hash
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, queue_hash
 
 
 @dataclass(frozen=True, slots=True)

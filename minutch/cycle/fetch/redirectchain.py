@@ -30,24 +30,20 @@ from minutch.cycle.fetch.decisions import (
     ending,
     host_failed,
     is_unmodified,
+    reason,
     redirect_datum,
     retry_after,
 )
-from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow
-from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.frontier import LinkFollower
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames, pack_follow
 from minutch.cycle.fetch.frontier.queues import ROBOTS_DEFER, FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.linkfollower import LinkFollower
-from minutch.cycle.fetch.listener import FetchListener
-from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.reasons import reason
-from minutch.cycle.fetch.results.answer import Answer
+from minutch.cycle.fetch.limits import Pause, Wakeup
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.results.fetchresults import FetchResults
-from minutch.cycle.fetch.results.recorder import ParsedPage
+from minutch.cycle.fetch.results.recorder import Answer, ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.wakeup import Wakeup
+from minutch.cycle.fetch.stats import FetchListener, FetchStats
 from minutch.errors import ConfigError, PluginError, ProtocolError
 from minutch.plugin import points
 from minutch.records import crawldatum as status

@@ -21,7 +21,6 @@ from typing import Final, Self
 
 from minutch.clock import SteadyClock
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
-from minutch.cycle.fetch.display import Display, host_table, result_table
 from minutch.cycle.fetch.fetcher import (
     INTERRUPTED,
     LEFT,
@@ -32,14 +31,14 @@ from minutch.cycle.fetch.fetcher import (
     working,
 )
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses, number_of
-from minutch.cycle.fetch.frontier.hoststate import state_folder
+from minutch.cycle.fetch.frontier.hostmemory import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import STOPPED, Interrupted, ListFetch, signals
-from minutch.cycle.fetch.results.captures import archiving
+from minutch.cycle.fetch.results.recorder import archiving
 from minutch.cycle.fetch.session import SessionFiles
-from minutch.cycle.fetch.snapshot import Snapshot
-from minutch.cycle.fetch.watch import Watch
+from minutch.cycle.fetch.stats import Snapshot
+from minutch.cycle.fetch.watch import Display, Watch, host_table, result_table
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext

@@ -17,30 +17,24 @@ from itertools import chain
 from pathlib import Path
 
 from minutch.clock import Clock, SteadyClock
-from minutch.cycle.fetch.components import FetchComponents
+from minutch.cycle.fetch.components import FetchComponents, ProtocolLookup
 from minutch.cycle.fetch.decisions import RedirectRules
-from minutch.cycle.fetch.frontier.frontier import Frontier, open_frontier
+from minutch.cycle.fetch.frontier.frontier import Frontier, LinkFollower, open_frontier
 from minutch.cycle.fetch.frontier.listindex import listed_urls
 from minutch.cycle.fetch.frontier.queueitems import FetchItem
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.linkfollower import LinkFollower
-from minutch.cycle.fetch.listener import FetchListener
+from minutch.cycle.fetch.limits import Pause, Visits, Wakeup
 from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.neighbours import Neighbours
-from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.protocols import ProtocolLookup
 from minutch.cycle.fetch.redirectchain import ChainRunner
 from minutch.cycle.fetch.results.closing import stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog
-from minutch.cycle.fetch.results.fetchresults import FetchResults
+from minutch.cycle.fetch.results.fetchresults import FetchResults, Resumed
 from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, number_of
 from minutch.cycle.fetch.results.recorder import PageParser, Recorder
-from minutch.cycle.fetch.results.resume import Resumed
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.stats import FetchListener, FetchStats
 from minutch.cycle.fetch.turnover import Turnover, left
-from minutch.cycle.fetch.visits import Visits
-from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.cycle.segment.store import Segment
 
 

@@ -11,11 +11,12 @@ Where several processes share a fetch, `share_of` gives each its part of the set
 from __future__ import annotations
 
 import logging
+import resource
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.places import places_in
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.hadoop.formats.javahash import float32
 from minutch.warc.warcfile import DEFAULT_LIMIT, CrawlerIdentity, level_of
@@ -23,6 +24,7 @@ from minutch.work.tables.parallel import memory_budget
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
 
 log = logging.getLogger(__name__)
 
@@ -352,3 +354,35 @@ def share_of(settings: T, index: int, count: int) -> T:
                 item.metadata[_LEAST], value // count + (index < value % count)
             )
     return replace(settings, **changes)
+
+
+# -- places ----------------------------------------------------------------------------------------
+#
+# What bounds the requests in flight where nobody does (fetcher.threads.fetch, `fetch -threads`): a
+# place for each host that may be asked, within memory and file descriptors.
+
+PLACE: Final = 1 << 17
+"""Bytes that are reckoned for a request in flight: 16 KB for itself, and a page as it comes."""
+_OTHERS: Final = 256
+"""Descriptors that are left to logs, pipes, name servers and idle connections."""
+_LEAST_PLACES: Final = 16
+
+
+def places_in(memory: int) -> int:
+    """Returns the number of places that so many bytes have room for."""
+    return max(_LEAST_PLACES, memory // PLACE)
+
+
+def places_here(wanted: int) -> int:
+    """Returns `wanted`, or fewer where this process may not open so many connections; lifts the
+    limit as far as the system lets it (RLIMIT_NOFILE).
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and soft < hard:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+    most = max(_LEAST_PLACES, soft - _OTHERS) if soft != resource.RLIM_INFINITY else wanted
+    if most < wanted:
+        log.info("%d requests at a time: this process may open %d files (ulimit -n)", most, soft)
+    return min(wanted, most)

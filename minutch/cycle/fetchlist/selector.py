@@ -22,7 +22,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.results.resume import followed, logs_in
+from minutch.cycle.fetch.results.fetchresults import followed, logs_in
 from minutch.cycle.fetchlist import due, patterns, select
 from minutch.cycle.fetchlist.generatemarks import keys_in
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts

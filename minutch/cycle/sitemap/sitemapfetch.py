@@ -26,7 +26,7 @@ from typing import Final, Self
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import Verdict, decide, leads_in
-from minutch.cycle.fetch.frontier.queuekey import host_name
+from minutch.cycle.fetch.frontier.queueitems import host_name
 from minutch.cycle.fetch.settings import RobotsSettings, millis
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap

@@ -1,9 +1,9 @@
 """Foretells what a fetch would do with a URL before it sends a request: protocol, queue,
 robots.txt, resting host, address guard.
 
-The answers come from what the fetch itself asks (`fetch/queues.py`, `fetch/decisions.py`, the
-protocol plugin) and from what the crawl has kept; no host is asked. Names are looked up only where
-`resolve` is given.
+The answers come from what the fetch itself asks (`fetch/frontier/queues.py`, `fetch/decisions.py`,
+the protocol plugin) and from what the crawl has kept; no host is asked. Names are looked up only
+where `resolve` is given.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from minutch.cycle.fetch.decisions import Verdict, decide
-from minutch.cycle.fetch.frontier.hoststate import FILE_NAME, FetchState
-from minutch.cycle.fetch.frontier.queuekey import QueueNames, host_name
+from minutch.cycle.fetch.frontier.hostmemory import FILE_NAME, BusyHosts
+from minutch.cycle.fetch.frontier.queueitems import QueueNames, host_name
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, ProtocolError, UrlError
 from minutch.inspect.explain.facts import FetchVerdict, HostFacts, RobotsFacts
@@ -177,7 +177,7 @@ class Access:
     def _busy_until(self, host: str) -> int | None:
         if not (self._state / FILE_NAME).is_file():
             return None
-        with FetchState(self._state, read_only=True) as state:
+        with BusyHosts(self._state, read_only=True) as state:
             return state.busy_hosts(self._now).get(host)
 
     def _known_host(self, url: str) -> str:

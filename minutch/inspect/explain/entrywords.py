@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from minutch.cycle.fetch.reasons import http_code
+from minutch.cycle.fetch.decisions import http_code
 from minutch.hadoop.formats.javahash import float32
 from minutch.inspect.explain.facts import EntryFacts, LeftOut, ReferringSegment, Score
 from minutch.inspect.explain.visits import protocol_status, why

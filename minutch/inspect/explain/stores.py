@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.frontier.hoststate import state_folder
+from minutch.cycle.fetch.frontier.hostmemory import state_folder
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment

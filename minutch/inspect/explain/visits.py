@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from minutch.cycle.fetch.reasons import answered, http_code, reason
+from minutch.cycle.fetch.decisions import answered, http_code, reason
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, PARSE_DATA, Segment
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text

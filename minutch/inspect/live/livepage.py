@@ -10,10 +10,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from minutch.cycle.fetch.display import time_left
 from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
-from minutch.cycle.fetch.snapshot import Snapshot
-from minutch.cycle.fetch.watch import Round, Watch
+from minutch.cycle.fetch.stats import Snapshot
+from minutch.cycle.fetch.watch import Round, Watch, time_left
 from minutch.job import time_text
 from minutch.terminal import counted, visible_line
 from minutch.web import cells, frame, plots

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from minutch.cycle.fetch.snapshot import Snapshot
+from minutch.cycle.fetch.stats import Snapshot
 from minutch.cycle.fetch.watch import Totals, Watch
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

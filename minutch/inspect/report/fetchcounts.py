@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.cycle.fetch.reasons import reason
+from minutch.cycle.fetch.decisions import reason
 from minutch.inspect.query.outcomes import OUTCOMES, is_fetch, outcome
 from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed, quantile
 from minutch.records import protocol as codes

@@ -13,7 +13,7 @@ import polars as pl
 
 from minutch.charsets import UTF_8
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.reasons import http_code, reason
+from minutch.cycle.fetch.decisions import http_code, reason
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import (
     CONTENT,

@@ -18,15 +18,14 @@ from minutch.commands import flow
 from minutch.conf import Configuration
 from minutch.cycle.crawl import crawler as crawl_module
 from minutch.cycle.crawl.crawler import INTERRUPTED, Crawler
-from minutch.cycle.crawl.options import CrawlOptions
-from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES
+from minutch.cycle.crawl.screen import Outcomes
+from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, CrawlOptions
 from minutch.cycle.crawldb.dedup import DedupOptions
 from minutch.cycle.crawldb.inject import InjectOptions
 from minutch.cycle.crawldb.updatedb import UpdateOptions
 from minutch.cycle.fetch.fetcher import FetchOptions
-from minutch.cycle.fetch.frontier.hoststate import FetchState
+from minutch.cycle.fetch.frontier.hostmemory import BusyHosts
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.outcomes import Outcomes
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.hostdb.update import UpdateHostDbOptions
@@ -124,7 +123,7 @@ def printed(run: Crawler) -> str:
 
 def test_hosts_that_asked_for_a_rest_are_left_out(jobs: Jobs) -> None:
     run = crawl(jobs, rounds=1)
-    with FetchState(jobs.root / "crawl" / ".fetchstate") as state:
+    with BusyHosts(jobs.root / "crawl" / ".fetchstate") as state:
         state.remember_busy("a.example", run.context.clock.now() + 60_000)
         state.remember_busy("b.example", run.context.clock.now() - 1)
     run.run()

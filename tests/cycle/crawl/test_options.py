@@ -9,7 +9,7 @@ import pytest
 
 from minutch.commands.crawl import parse_options, parse_wait
 from minutch.conf import Configuration
-from minutch.cycle.crawl.options import CrawlOptions
+from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.errors import UsageError
 from minutch.plugin.chains import URLFilters
 

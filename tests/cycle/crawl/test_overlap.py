@@ -26,10 +26,10 @@ from minutch.conf import Configuration
 from minutch.cycle.crawl import overlap
 from minutch.cycle.crawl.crawler import Crawled, Crawler
 from minutch.cycle.crawl.crawls import crawl
-from minutch.cycle.crawl.options import CrawlOptions
 from minutch.cycle.crawl.outside import STOP
 from minutch.cycle.crawl.overlap import FewHosts, Overlapping
 from minutch.cycle.crawl.rounds import Round
+from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch import fetchprocesses, roundsfetch
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.cycle.crawl.summaries import counters_of, result_of, size
+from minutch.cycle.crawl.screen import counters_of, result_of, size
 
 
 @pytest.mark.parametrize(

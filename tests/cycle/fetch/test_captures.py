@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from minutch.cycle.fetch.decisions import redirect_datum
-from minutch.cycle.fetch.results.answer import Answer
-from minutch.cycle.fetch.results.captures import KEY, capture_of, remembered, robots_captures
 from minutch.cycle.fetch.results.fetchlog import Capture
+from minutch.cycle.fetch.results.recorder import (
+    CAPTURE_KEY,
+    Answer,
+    capture_of,
+    remembered,
+    robots_captures,
+)
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
@@ -76,11 +81,11 @@ def test_another_pages_memory_is_none() -> None:
     captured(datum, page(), OK, 1000)
     assert remembered("http://b.example/", datum) is None
     assert (
-        KEY
+        CAPTURE_KEY
         not in redirect_datum(datum, STATUS_DB_UNFETCHED, None, URL, "http://a.example/x").metadata
     )
-    for text in ("", "x", "1 2 3 4", f"{str(datum.metadata[KEY])[:8]} x sha1:A"):
-        datum.metadata[KEY] = Text(text)
+    for text in ("", "x", "1 2 3 4", f"{str(datum.metadata[CAPTURE_KEY])[:8]} x sha1:A"):
+        datum.metadata[CAPTURE_KEY] = Text(text)
         assert remembered(URL, datum) is None
 
 

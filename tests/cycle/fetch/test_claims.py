@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from minutch.clock import SteadyClock
-from minutch.cycle.fetch.claims import Claims
 from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Child, _Worker
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.neighbours import Share
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
-from minutch.cycle.fetch.results.resume import followed, logs_after, logs_in, resume
+from minutch.cycle.fetch.results.fetchresults import followed, logs_after, logs_in, resume
 from minutch.cycle.fetch.session import SessionFiles, open_session
+from minutch.cycle.fetch.turnover import Claims
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import Segment
 from minutch.records.crawldatum import CrawlDatum

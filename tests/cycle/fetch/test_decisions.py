@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minutch.cycle.fetch.decisions import Decision, Verdict, decide, host_failed, retry_after
-from minutch.cycle.fetch.guards import (
+from minutch.cycle.fetch.limits import (
     FIRST_LOAD,
     LEAST_LOAD,
     BandwidthGovernor,

@@ -19,7 +19,7 @@ import pytest
 
 from minutch.commands.fetch import run
 from minutch.cycle.fetch.fetcher import LEFT, FetchOptions, fetch, working
-from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
+from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
 from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError, UsageError
@@ -261,7 +261,7 @@ def test_a_damaged_state_costs_requests_and_no_page(
         tmp_path, [(url, CrawlDatum(STATUS_DB_FETCHED, 100, 1.0, modified_time=1)) for url in urls]
     )
     folder = state_folder(segment.path)
-    with FetchState(folder) as state:
+    with BusyHosts(folder) as state:
         state.write("INSERT INTO busy VALUES (?, ?)", [(f"h{n}", 10**15) for n in range(2000)])
     path = folder / "fetch.sqlite"
     path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 40_000)

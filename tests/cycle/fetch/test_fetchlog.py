@@ -19,7 +19,7 @@ from minutch.cycle.fetch.results.fetchlog import (
     log_codec,
     positions,
 )
-from minutch.cycle.fetch.results.resume import resume
+from minutch.cycle.fetch.results.fetchresults import resume
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 

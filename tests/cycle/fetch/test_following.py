@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow, unpack_follow
-from minutch.cycle.fetch.frontier.queuekey import QueueNames
-from minutch.cycle.fetch.linkfollower import LinkFollower
+from minutch.cycle.fetch.frontier.frontier import LinkFollower
+from minutch.cycle.fetch.frontier.queueitems import (
+    FetchItem,
+    QueueNames,
+    pack_follow,
+    unpack_follow,
+)
 from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
@@ -96,7 +100,7 @@ def test_no_link_is_followed_to_a_url_of_the_fetch_list() -> None:
 
 def test_publishers(tmp_path: Path) -> None:
     from minutch.clock import FakeClock
-    from minutch.cycle.fetch.publishers import Publishers
+    from minutch.cycle.fetch.stats import Publishers
 
     folder = tmp_path / "plugins" / "publisher-test"
     folder.mkdir(parents=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch.frontier import hostaddresses as module
-from minutch.cycle.fetch.frontier.hostaddresses import AHEAD, AddressedList, HostAddresses
-from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.components import addresses_of
+from minutch.cycle.fetch.frontier import frontier as module
+from minutch.cycle.fetch.frontier.frontier import AHEAD, AddressedList, HostAddresses
+from minutch.cycle.fetch.frontier.queueitems import QueueNames
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.protocols import addresses_of
 from minutch.plugin.protocolfactory import ProtocolFactory
 from tests.support.fetchlists import index_of
 from tests.support.misbehaving import MisbehavingServer, page

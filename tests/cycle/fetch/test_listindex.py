@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from minutch.cycle.fetch.frontier.listindex import ListIndex, generate_files, listed_urls
-from minutch.cycle.fetch.frontier.listpass import Change
-from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.listindex import Change, ListIndex, generate_files, listed_urls
+from minutch.cycle.fetch.frontier.queueitems import QueueNames
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import BY_DOMAIN, BY_HOST
 from minutch.errors import FormatError, StoreError, UrlError

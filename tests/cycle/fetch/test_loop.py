@@ -16,20 +16,17 @@ from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch import loop as loop_module
 from minutch.cycle.fetch.decisions import RedirectRules
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
-from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.hostmemory import Rest
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
-from minutch.cycle.fetch.frontier.restlog import Rest
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.linkfollower import LinkFollower
+from minutch.cycle.fetch.limits import Pause, Visits, Wakeup
 from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.neighbours import Alone
-from minutch.cycle.fetch.pause import Pause
-from minutch.cycle.fetch.redirectchain import ChainRunner
+from minutch.cycle.fetch.redirectchain import ChainRunner, LinkFollower
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
-from minutch.cycle.fetch.results.fetchresults import FetchResults
+from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
 from minutch.cycle.fetch.results.recorder import NoScoring, PageParser, ParsedPage, Recorder
-from minutch.cycle.fetch.results.resume import resume
 from minutch.cycle.fetch.settings import (
     FetchSettings,
     FollowSettings,
@@ -38,10 +35,7 @@ from minutch.cycle.fetch.settings import (
     RedirectSettings,
     RobotsSettings,
 )
-from minutch.cycle.fetch.snapshot import Snapshot, together
-from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.visits import Visits
-from minutch.cycle.fetch.wakeup import Wakeup
+from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
 from minutch.errors import ProtocolError, StoreError
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocol as codes

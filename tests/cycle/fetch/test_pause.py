@@ -12,11 +12,10 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.limits import Pause
 from minutch.cycle.fetch.loop import FetchLoop
-from minutch.cycle.fetch.pause import Pause
 from minutch.cycle.fetch.settings import PressureSettings, QueueSettings, RedirectSettings
-from minutch.cycle.fetch.snapshot import Details, QueueState, together
-from minutch.cycle.fetch.stats import Failure, HostTimes
+from minutch.cycle.fetch.stats import Details, Failure, HostTimes, QueueState, together
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocol as codes
 from minutch.records.protocol import ProtocolStatus

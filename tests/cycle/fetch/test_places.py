@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch import places
+from minutch.cycle.fetch import settings
 from tests.support.golden import PROJECT
 from tests.support.segments import LOOPBACK, fetched, make_segment
 from tests.support.timedserver import NOT_FOUND, TimedServer, page
@@ -22,8 +22,8 @@ LIMITED = (
 
 
 def test_places_by_memory() -> None:
-    assert places.places_in(1 << 30) == 8192
-    assert places.places_in(0) == 16
+    assert settings.places_in(1 << 30) == 8192
+    assert settings.places_in(0) == 16
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_places_by_open_files(
 ) -> None:
     """The limit is lifted first, where the system says how far."""
     lifted: list[tuple[int, int]] = []
-    monkeypatch.setattr(places.resource, "getrlimit", lambda _: (soft, hard))
-    monkeypatch.setattr(places.resource, "setrlimit", lambda _, limits: lifted.append(limits))
-    assert places.places_here(100_000) == expected
-    assert places.places_here(7) == 7
+    monkeypatch.setattr(settings.resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(settings.resource, "setrlimit", lambda _, limits: lifted.append(limits))
+    assert settings.places_here(100_000) == expected
+    assert settings.places_here(7) == 7
     assert lifted == ([(hard, hard)] * 2 if soft < hard != resource.RLIM_INFINITY else [])
 
 

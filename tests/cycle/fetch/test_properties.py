@@ -19,8 +19,8 @@ import httpx
 import pytest
 
 from minutch.conf import Configuration
+from minutch.cycle.fetch.frontier.frontier import LinkFollower
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.linkfollower import LinkFollower
 from minutch.cycle.fetch.loop import FetchLoop, Snapshot
 from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings

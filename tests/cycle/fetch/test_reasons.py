@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.cycle.fetch.reasons import fate, http_code, reason
+from minutch.cycle.fetch.decisions import fate, http_code, reason
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records import crawldatum as status
 from minutch.records import protocol as codes

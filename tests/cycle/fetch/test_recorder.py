@@ -11,9 +11,8 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import REPR_KEY, RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.results.answer import Answer
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
-from minutch.cycle.fetch.results.recorder import NoScoring, PageParser, ParsedPage, Recorder
+from minutch.cycle.fetch.results.recorder import Answer, NoScoring, PageParser, ParsedPage, Recorder
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.cycle.fetch.frontier import restlog
-from minutch.cycle.fetch.frontier.restlog import RestLog, read_rests
+from minutch.cycle.fetch.frontier import hostmemory
+from minutch.cycle.fetch.frontier.hostmemory import RestLog, read_rests
 from minutch.records.crawldatum import STATUS_LINKED
 from tests.support.examples import few
 from tests.support.segments import LOOPBACK, conf_for, fetch_segment, fetched, make_segment
@@ -54,7 +54,7 @@ def test_a_file_goes_on_and_drops_what_is_over(tmp_path: Path) -> None:
 
 
 def test_a_file_that_grows_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restlog, "GROWN", 1000)
+    monkeypatch.setattr(hostmemory, "GROWN", 1000)
     clock = FakeClock(0)
     log = RestLog(tmp_path, 0, clock.now)
     for number in range(1000):

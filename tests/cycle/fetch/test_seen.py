@@ -13,8 +13,15 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import SteadyClock
-from minutch.cycle.fetch import snapshot as snapshot_module
-from minutch.cycle.fetch.display import (
+from minutch.cycle.fetch import stats as snapshot_module
+from minutch.cycle.fetch.frontier import hostmemory as state_module
+from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, HostMemory, read_rests, state_folder
+from minutch.cycle.fetch.frontier.queueitems import RESTS, FetchItem
+from minutch.cycle.fetch.frontier.queues import FetchQueues
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.settings import QueueSettings
+from minutch.cycle.fetch.stats import MAX_HOSTS, FetchStats, LongestWaits, Snapshot
+from minutch.cycle.fetch.watch import (
     Display,
     host_table,
     live_line,
@@ -22,16 +29,6 @@ from minutch.cycle.fetch.display import (
     status_lines,
     time_left,
 )
-from minutch.cycle.fetch.frontier import hoststate as state_module
-from minutch.cycle.fetch.frontier.hostmemory import HostMemory
-from minutch.cycle.fetch.frontier.hoststate import FetchState, state_folder
-from minutch.cycle.fetch.frontier.queueitems import RESTS, FetchItem
-from minutch.cycle.fetch.frontier.queues import FetchQueues
-from minutch.cycle.fetch.frontier.restlog import read_rests
-from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.settings import QueueSettings
-from minutch.cycle.fetch.snapshot import LongestWaits, Snapshot
-from minutch.cycle.fetch.stats import MAX_HOSTS, FetchStats
 from minutch.records.crawldatum import CrawlDatum
 from tests.test_clock import Jumping
 
@@ -180,16 +177,16 @@ def test_state_is_kept_beside_the_segments(tmp_path: Path) -> None:
 
 
 def test_state_outlives_its_process(tmp_path: Path) -> None:
-    with FetchState(tmp_path) as state:
+    with BusyHosts(tmp_path) as state:
         state.remember_busy("a", 1000)
         state.remember_busy("b", 2000)
-    with FetchState(tmp_path) as state:
+    with BusyHosts(tmp_path) as state:
         assert state.busy_hosts(1000) == {"b": 2000}
 
 
 def test_state_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_module, "MOST_HOSTS", 2)
-    with FetchState(tmp_path) as state:
+    with BusyHosts(tmp_path) as state:
         for number in range(5):
             state.remember_busy(f"h{number}", 1000 + number)
         state.forget_old(1000)
@@ -207,14 +204,14 @@ def test_state_is_pruned_and_dated_while_a_fetch_lasts(tmp_path: Path) -> None:
     for _ in range(2):
         machine.advance(3000)
         memory.busy_until("b", clock.now() + 5000)
-    with FetchState(tmp_path, read_only=True) as state:
+    with BusyHosts(tmp_path, read_only=True) as state:
         assert state.busy_hosts(0) == {"b": 7_005_000}
     machine.set(500_000_000)
     clock.anchor()
     memory.busy_until("c", clock.now() + 7000)
     memory.rested([("c", clock.now() + 3000)])
     memory.close()
-    with FetchState(tmp_path, read_only=True) as state:
+    with BusyHosts(tmp_path, read_only=True) as state:
         assert state.busy_hosts(10_000_000) == {"c": 500_007_000}
     assert read_rests(tmp_path, machine.now()) == {"c": 500_003_000}
 

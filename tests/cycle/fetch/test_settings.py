@@ -7,7 +7,6 @@ from dataclasses import fields
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.places import places_in
 from minutch.cycle.fetch.settings import (
     NEVER,
     FetchSettings,
@@ -17,6 +16,7 @@ from minutch.cycle.fetch.settings import (
     RedirectSettings,
     RobotsSettings,
     millis,
+    places_in,
     share_of,
 )
 from minutch.work.tables.parallel import memory_budget

@@ -13,8 +13,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from minutch.cycle.fetch.snapshot import Snapshot
-from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.tasks import taskchannel as line
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 

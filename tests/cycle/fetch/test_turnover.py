@@ -24,9 +24,8 @@ from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.neighbours import Alone
 from minutch.cycle.fetch.results.fetchlog import Part, frames
-from minutch.cycle.fetch.results.fetchresults import FetchResults
+from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
 from minutch.cycle.fetch.results.recorder import ParsedPage
-from minutch.cycle.fetch.results.resume import resume
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import (
     FetchSettings,

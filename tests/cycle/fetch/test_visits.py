@@ -7,13 +7,11 @@ import asyncio
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
-from minutch.cycle.fetch.frontier.queuekey import QueueNames
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.limits import Visitor, Visits, Wakeup
 from minutch.cycle.fetch.settings import BY_HOST, QueueSettings
-from minutch.cycle.fetch.visits import Visitor, Visits
-from minutch.cycle.fetch.wakeup import Wakeup
 from minutch.plugin.turns import NoTurn
 from minutch.records.crawldatum import CrawlDatum
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.results.storedparse import is_parse, pack_parse
+from minutch.cycle.fetch.results.recorder import is_parse, pack_parse
 from minutch.cycle.parse import workeranswers, workerpool
 from minutch.cycle.parse.packing import PackedDocument
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask, are_usable

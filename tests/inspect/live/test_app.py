@@ -13,8 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from minutch.clock import FakeClock
-from minutch.cycle.fetch.snapshot import Details, QueueState
-from minutch.cycle.fetch.stats import Failure, FetchStats, HostTimes
+from minutch.cycle.fetch.stats import Details, Failure, FetchStats, HostTimes, QueueState
 from minutch.cycle.fetch.watch import Watch
 from minutch.inspect.live.liveapp import make
 from minutch.job import Progress

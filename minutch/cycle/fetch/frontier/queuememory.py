@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from minutch.cycle.fetch.frontier.queueitems import FetchQueue
-from minutch.cycle.fetch.frontier.queuekey import queue_hash
+from minutch.cycle.fetch.frontier.queueitems import FetchQueue, queue_hash
 from minutch.cycle.fetch.ledger import Outcome
 
 _SWEEP: Final = 10_000

@@ -44,8 +44,8 @@ from minutch.cycle.fetch.frontier.queueitems import (
     HostItems,
     OneItem,
     OpenLists,
+    host_name,
 )
-from minutch.cycle.fetch.frontier.queuekey import host_name
 from minutch.cycle.fetch.frontier.queuememory import QueueMemory
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import BY_HOST, NEVER, QueueSettings

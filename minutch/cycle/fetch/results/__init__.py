@@ -4,11 +4,8 @@
 
 Begin with `fetchlog`: what is in it is safe.
 
-    `answer`, `recorder`            what came of a URL; makes its records
-    `captures`                      decides how an answer is archived
-    `fetchresults`                  writes the records of each URL once, and settles it
+    `recorder`                      makes the records of what came of a URL
+    `fetchresults`                  writes them once; reads what an earlier run has left
     `fetchlog`, `pagearchive`       keep them at once: the log; WARC files
-    `storedparse`                   packs the parse of a page for the log
-    `resume`                        reads what an earlier run of the same fetch has left
     `closing`                       sorts the log into the parts of the segment
 """

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from minutch.cycle.fetch.results.fetchlog import Part, let_go, log_codec, mapped, positions
-from minutch.cycle.fetch.results.storedparse import unpack_parse
+from minutch.cycle.fetch.results.recorder import unpack_parse
 from minutch.cycle.parse.partwriters import (
     REPEATED,
     PartSettings,

@@ -13,28 +13,36 @@ vanish without a trace; its updatedb, like ours, leaves a known URL as it was fo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Final, Protocol
 
-from minutch.cycle.fetch.decisions import ending, skipped_status
-from minutch.cycle.fetch.results.answer import Answer
-from minutch.cycle.fetch.results.captures import capture_of, robots_captures
-from minutch.cycle.fetch.results.fetchlog import Frame, Part
+from minutch.clock import http_time
+from minutch.conf import Configuration
+from minutch.cycle.fetch.decisions import CAPTURE_KEY, ending, skipped_status
+from minutch.cycle.fetch.results.fetchlog import Capture, Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.errors import MinutchError
+from minutch.cycle.parse.packing import PackedDocument
+from minutch.cycle.parse.pageparser import are_usable
+from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ScoringFilter
 from minutch.records import crawldatum as status
+from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     CONTENT_TYPE_KEY,
     FETCH_STATUS_KEY,
     PROTO_STATUS_KEY,
     SEGMENT_NAME_KEY,
+    Metadata,
 )
 from minutch.records.parsedata import ParseStatus
-from minutch.records.protocol import Content
+from minutch.records.protocol import Content, ProtocolStatus
+from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original, fetch_time
+from minutch.warc.warcfile import sha1_digest
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +53,25 @@ EventValue = str | int | float | None | list[dict[str, str]]
 
 
 @dataclass(slots=True)
+class Answer:
+    """The answer to a request, or why there is none."""
+
+    url: str
+    datum: CrawlDatum
+    fetch_status: int
+    """The status that `datum` gets (CrawlDatum.STATUS_FETCH_*, STATUS_LINKED)."""
+    time: int
+    """When it came (ms)."""
+    status: ProtocolStatus | None = None
+    content: Content | None = None
+
+
+@dataclass(slots=True)
 class ParsedPage:
     """The result of parsing one page: what the segment gets, and values for the fetcher itself."""
 
     stored: bytes = b""
-    """Its value in the log (`storedparse`)."""
+    """Its value in the log (`pack_parse`)."""
     status: ParseStatus | None = None
     """Status of the page itself; None if it was not parsed."""
     signature: bytes | None = None
@@ -272,3 +294,143 @@ class Recorder:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
         if self._settings.warc is not None:
             frame.captures += robots_captures(contents, self._date(now))
+
+
+# -- captures --------------------------------------------------------------------------------------
+#
+# How each answer is archived: as a whole page or as a revisit. Pure: no I/O.
+#
+# Every answer is archived, errors too. What had not changed becomes a revisit, by what the CrawlDb
+# entry remembers:
+#
+#     metadata `_warc_`     8 hex digits of the URL's hash, blank, time of the last whole capture
+#                           (ms), blank, its digest
+#
+# updatedb carries it along, and so does Nutch's. It belongs to one URL: a redirect's target that
+# inherits it has another hash.
+
+IMPLIED: Final = (
+    "store.http.headers",
+    "store.http.request",
+    "store.ip.address",
+    "store.protocol.versions",
+)
+"""Properties by which protocols hand over what belongs into an archive."""
+
+
+def capture_of(answer: Answer) -> Capture | None:
+    """Returns the capture of an answer, None if nothing came. Notes in its datum what a later
+    revisit may refer to.
+    """
+    url, time, datum, content = answer.url, answer.time, answer.datum, answer.content
+    if content is None:
+        return None
+    known = remembered(url, datum)
+    if answer.status is not None and answer.status.code == protocol.NOTMODIFIED:
+        original = known if _is_of(known, content.metadata) else None
+        return Capture(url, time, datum, content, NOT_MODIFIED, original)
+    digest = sha1_digest(content.content)
+    if known is not None and known.digest == digest and content.content:
+        return Capture(url, time, datum, content, IDENTICAL, known)
+    datum.metadata[CAPTURE_KEY] = Text(f"{_hash(url)} {time} {digest}")
+    return Capture(url, time, datum, content, "", Original(time, digest))
+
+
+def remembered(url: str, datum: CrawlDatum) -> Original | None:
+    """Returns the last whole capture of a URL, as its entry has it."""
+    words = str(datum.metadata.get(CAPTURE_KEY, "")).split(" ")
+    if len(words) != 3 or words[0] != _hash(url) or not (words[1].isascii() and words[1].isdigit()):
+        return None
+    return Original(int(words[1][:15]), words[2])
+
+
+def _is_of(known: Original | None, answer: Metadata) -> bool:
+    """Tells whether an unmodified answer is about the capture `known`: not if it was modified
+    since.
+    """
+    modified = http_time(answer.field("Last-Modified") or "")
+    return known is not None and (modified is None or modified <= known.time)
+
+
+def _hash(url: str) -> str:
+    return blake2b(url.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+
+
+def robots_captures(contents: list[Content], now: int) -> Iterator[Capture]:
+    """robots.txt files (fetcher.store.robotstxt)."""
+    for content in contents:
+        time = fetch_time(content)
+        yield Capture(content.url, now if time is None else time, CrawlDatum(), content)
+
+
+def archiving(conf: Configuration) -> Configuration:
+    """Returns the configuration for a fetch: what an archive needs to know is kept."""
+    return conf.with_values(dict.fromkeys(IMPLIED, "true"))
+
+
+# -- the parse of a page ---------------------------------------------------------------------------
+#
+# One value of the fetch log: made by a parse worker, read when the segment is closed.
+#
+#     parse     :=  u16 number of outcomes   (u8 length, outcome in ASCII)*   document*
+#     document  :=  u8 flags   u32 length of each   URL   text   data   crawl
+#     flags     :=  1: found inside another page   2: texts are stored
+#
+# URL, text, data and crawl are those of `minutch.cycle.parse.packing.PackedDocument`, whose values
+# are compressed as the segment's files have them. Numbers are big-endian.
+
+_COUNT: Final = struct.Struct(">H")
+_DOCUMENT: Final = struct.Struct(">B4I")
+_EXTRA: Final = 1
+_TEXT: Final = 2
+
+
+def pack_parse(outcomes: Sequence[str], documents: Sequence[PackedDocument]) -> bytes:
+    """Returns the value of a page with these outcomes and documents."""
+    pieces = [_COUNT.pack(len(outcomes))]
+    for outcome in outcomes:
+        name = outcome.encode("ascii")
+        pieces += (bytes([len(name)]), name)
+    for url, text, data, crawl, is_extra in documents:
+        flags = (_EXTRA if is_extra else 0) | (0 if text is None else _TEXT)
+        found = (url, text or b"", data, crawl)
+        pieces += (_DOCUMENT.pack(flags, *map(len, found)), *found)
+    return b"".join(pieces)
+
+
+def is_parse(value: bytes) -> bool:
+    """Tells whether a value can be used: a worker that was taken over answers what it likes, and
+    what is in the log has to be read when the segment is closed.
+    """
+    try:
+        return are_usable(*unpack_parse(value))
+    except FormatError:
+        return False
+
+
+def unpack_parse(value: bytes) -> tuple[list[str], list[PackedDocument]]:
+    """Returns outcomes and documents of a value. Raises FormatError."""
+    try:
+        (count,) = _COUNT.unpack_from(value)
+        at = _COUNT.size
+        outcomes = []
+        for _ in range(count):
+            end = at + 1 + value[at]
+            outcomes.append(value[at + 1 : end].decode("ascii"))
+            at = end
+        documents = []
+        while at < len(value):
+            flags, *sizes = _DOCUMENT.unpack_from(value, at)
+            at += _DOCUMENT.size
+            found = []
+            for size in sizes:
+                found.append(value[at : at + size])
+                at += size
+            url, text, data, crawl = found
+            stored = text if flags & _TEXT else None
+            documents.append(PackedDocument(url, stored, data, crawl, bool(flags & _EXTRA)))
+        if at != len(value):
+            raise ValueError(f"{at - len(value)} bytes are missing")
+    except (struct.error, ValueError, IndexError) as error:
+        raise FormatError(f"broken parse of a page ({error})") from error
+    return outcomes, documents

@@ -2,8 +2,7 @@
 no other list.
 
     `taskfetch`     where the fetch is started: starts the tasks, moves what they bring into the
-                    segment
-    `listtask`      on the other machines: fetches a list
+                    segment; on the other machines: fetches a list
     `taskchannel`   connects both: progress one way, orders the other
 
     <segment>/_fetch/begun                      how the fetch was begun

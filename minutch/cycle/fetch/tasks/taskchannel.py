@@ -24,8 +24,7 @@ from multiprocessing.connection import Connection, answer_challenge, deliver_cha
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-from minutch.cycle.fetch.snapshot import Snapshot, together
-from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from minutch.cycle.fetch.outcomes import Outcomes
+from minutch.cycle.crawl.screen import Outcomes
 
 
 def test_the_most_frequent_comes_first() -> None:

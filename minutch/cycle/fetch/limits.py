@@ -1,0 +1,336 @@
+"""Bounds, holds and wakes a fetch: decides once a second if it is too slow to go on, or has only
+few hosts left, and how many requests it may have in flight; lets chains wait for their turn.
+
+Source: the loop of org.apache.nutch.fetcher.Fetcher.FetcherRun.run; tail and load are our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from minutch.clock import Clock
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
+from minutch.cycle.fetch.frontier.queues import FetchQueues
+from minutch.cycle.fetch.settings import NEVER, PressureSettings
+from minutch.plugin.turns import NoTurn, Visit
+from minutch.records.crawldatum import CrawlDatum
+
+log = logging.getLogger(__name__)
+
+LONGEST_TAIL: Final = 20
+"""Seconds that the last hosts of a fetch may take in any case: about what a round costs
+beside its fetch.
+"""
+FIRST_LOAD: Final = 1000
+LEAST_LOAD: Final = 50
+"""Requests in flight that a machine is trusted with at first, and in any case."""
+LATE: Final = 0.2
+"""Seconds by which the event loop of a machine that has enough to do may be late."""
+
+
+class ThroughputGuard:
+    """fetcher.throughput.threshold.*: give up after so many seconds with fewer pages than the
+    threshold.
+    """
+
+    def __init__(self, settings: PressureSettings) -> None:
+        self._settings = settings
+        self._below = 0
+        self._done = settings.min_pages == NEVER
+
+    def too_slow(self, pages_last_second: int, now: int) -> bool:
+        """True once, when the threshold was missed `retries` times; the queues are then emptied."""
+        settings = self._settings
+        if self._done or now <= settings.check_after or pages_last_second >= settings.min_pages:
+            return False
+        self._below += 1
+        log.warning(
+            "%d: %d pages in the last second, fewer than fetcher.throughput.threshold.pages=%d",
+            self._below, pages_last_second, settings.min_pages,
+        )  # fmt: skip
+        self._done = self._below == settings.retries
+        return self._done
+
+
+class TailGuard:
+    """fetcher.tail.share: leaves the rest of a list to a later fetch when few hosts have URLs left.
+
+    Of the hosts that had some at the same time, fewer than the share are left, and what they have
+    takes longer than LONGEST_TAIL.
+    """
+
+    def __init__(self, settings: PressureSettings) -> None:
+        self._share = settings.tail_share
+        self._most = 0
+
+    def is_over(self, hosts: int, time_left: float) -> bool:
+        """Says whether to end, asked now and then; `hosts` have URLs left, for so many seconds."""
+        self._most = max(self._most, hosts)
+        return 0 < hosts < self._share * self._most and time_left > LONGEST_TAIL
+
+
+class BandwidthGovernor:
+    """fetcher.bandwidth.target: adds threads while bandwidth is left, takes them away when there is
+    too little.
+    """
+
+    def __init__(self, settings: PressureSettings) -> None:
+        self._settings = settings
+        self._seconds = 0
+        self._bytes = 0
+
+    def adjust(self, total_bytes: int, active: int, threads: int, places: int) -> int:
+        """Threads to add (positive) or take away (negative); called once a second.
+
+        `active` threads of `threads` are at work, `places` is queues times threads per queue.
+        """
+        settings = self._settings
+        if settings.bits_per_second <= 0:
+            return 0
+        if self._seconds < settings.check_every:
+            self._seconds += 1
+            return 0
+        self._seconds = 0
+        rate = (total_bytes - self._bytes) * 8 // settings.check_every
+        self._bytes = total_bytes
+        per_thread = rate // active if active > 0 else 0
+        if per_thread <= 0:
+            return 0
+        if rate < settings.bits_per_second:
+            if places <= active:
+                return 0
+            return max(
+                0,
+                min((settings.bits_per_second - rate) // per_thread, settings.max_threads - active),
+            )
+        excess = (rate - settings.bits_per_second) // per_thread
+        return -excess if excess < threads else 0
+
+
+class LoadGuard:
+    """Bounds what is in flight by what this machine can take: where its own event loop is late,
+    requests time out at hosts that are not slow.
+    """
+
+    def __init__(self) -> None:
+        self.bearable = FIRST_LOAD
+        """Requests that may be in flight."""
+
+    def adjust(self, late: float, active: int) -> None:
+        """The loop was `late` by so many seconds, with `active` requests in flight; called once a
+        second.
+        """
+        if late > LATE:
+            self.bearable = max(LEAST_LOAD, min(self.bearable, active) * 3 // 4)
+        elif active >= self.bearable * 3 // 4:
+            self.bearable += self.bearable // 2
+
+
+class Guards(NamedTuple):
+    """What may end a list, once it has begun; looked at once a second."""
+
+    throughput: ThroughputGuard
+    tail: TailGuard
+
+    @classmethod
+    def of(cls, settings: PressureSettings) -> Guards:
+        """Returns the guards of a list that begins."""
+        return cls(ThroughputGuard(settings), TailGuard(settings))
+
+
+class Pause:
+    """Holds a fetch: no request begins until it resumes, and what waits loses nothing. Off at
+    first; times in ms.
+
+    A request that is under way is finished. Before every other one, be it for robots.txt or for a
+    redirect's target, a chain asks `is_on`, and waits for `over`.
+    """
+
+    def __init__(self) -> None:
+        self._since: int | None = None
+        self._over = asyncio.Event()
+
+    @property
+    def is_on(self) -> bool:
+        return self._since is not None
+
+    def begin(self, now: int) -> None:
+        """Holds back what has not begun."""
+        if self._since is None:
+            self._since = now
+            self._over.clear()
+
+    def end(self, now: int) -> int:
+        """Lets everything go on; returns how long that took, 0 if nothing was held."""
+        if self._since is None:
+            return 0
+        lasted = self.lasting(now)
+        self._since = None
+        self._over.set()
+        return lasted
+
+    def lasting(self, now: int) -> int:
+        """Milliseconds since the pause began; 0 if there is none."""
+        return 0 if self._since is None else max(0, now - self._since)
+
+    async def over(self) -> None:
+        """Waits for the end of the pause."""
+        while self.is_on:
+            await self._over.wait()
+
+
+class Wakeup:
+    """Wakes the fetch loop: its parts say that there may be something to do, and it looks once for
+    all that was said in one turn of the event loop. Nobody hears it at first.
+    """
+
+    def __init__(self) -> None:
+        self._heard: Callable[[], None] | None = None
+        self._called = False
+
+    def hear(self, call: Callable[[], None] | None) -> None:
+        """Calls this from now on, or nothing."""
+        self._heard = call
+
+    def __call__(self) -> None:
+        """There may be something to do."""
+        if self._heard is not None and not self._called:
+            self._called = True
+            asyncio.get_running_loop().call_soon(self._answer)
+
+    def _answer(self) -> None:
+        self._called = False
+        if self._heard is not None:
+            self._heard()
+
+
+# -- visits ----------------------------------------------------------------------------------------
+#
+# A chain may send a request to a host of another queue than its own, when that host may be asked:
+# for a robots.txt that redirects there.
+#
+#   async with visits.of(origin, url) as visit:     waits for the turn of the URL's queue
+#       …                                           one request
+#                                                   and its queue rests, unless visit.asked = False
+#
+# A visitor is an item of that queue, and comes before those of the fetch list; when it is taken,
+# the chain goes on. There is no turn (NoTurn) where the host is given up, where the fetch ends, and
+# where two chains would wait for each other. Where several processes share a fetch, each spaces its
+# own visits to a host that another one fetches.
+
+
+@dataclass(slots=True, eq=False)
+class Visitor(FetchItem):
+    """A chain of another queue that waits for its turn."""
+
+    home: str = ""
+    """Its own queue, in which it keeps its place."""
+    task: asyncio.Task[None] | None = field(default_factory=asyncio.current_task)
+    turn: asyncio.Future[None] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+    def refuse(self, reason: str) -> None:
+        """There won't be a turn."""
+        if not self.turn.done():
+            self.turn.set_exception(NoTurn(reason))
+
+
+@dataclass(slots=True)
+class Visits:
+    """The chains that wait for other hosts than their own."""
+
+    queues: FetchQueues
+    clock: Clock
+    names: QueueNames
+    wakeup: Wakeup
+    """Called when a chain begins to wait, and when a place may be free."""
+    _waiting: dict[asyncio.Task[None] | None, Visitor] = field(default_factory=dict)
+    _awaited: Counter[str] = field(default_factory=Counter)
+    """How many wait for each queue."""
+    _refused: str = ""
+
+    @asynccontextmanager
+    async def of(self, origin: str, url: str) -> AsyncIterator[Visit]:
+        """Waits until the host of `url` may be asked by a chain that fetches `origin`. Raises
+        NoTurn.
+        """
+        await self.names.learn([url])
+        home, queue_id = self.names.of(origin) or "", self.names.of(url)
+        visit = Visit()
+        if queue_id is None or queue_id == home:  # its own place is enough
+            yield visit
+            return
+        visitor = Visitor(url, CrawlDatum(), queue_id, home=home)
+        await self._turn(visitor)
+        try:
+            yield visit
+        finally:
+            self.queues.finish(visitor, self.clock.now(), asked=visit.asked)
+            self.wakeup()
+
+    async def _turn(self, visitor: Visitor) -> None:
+        if self._refused:
+            raise NoTurn(self._refused)
+        if self._leads_to(visitor.queue_id, visitor.home):
+            raise NoTurn(f"{visitor.home} and {visitor.queue_id} would wait for each other")
+        self._waiting[visitor.task] = visitor
+        self._awaited[visitor.queue_id] += 1
+        self.queues.add(visitor, self.clock.now())
+        self.wakeup()
+        try:
+            await visitor.turn
+        except asyncio.CancelledError:
+            if not visitor.turn.cancelled():  # its turn had just begun
+                self.queues.finish(visitor, self.clock.now(), asked=False)
+            raise
+        finally:
+            self._leave(visitor)
+
+    def _leads_to(self, queue_id: str, home: str) -> bool:
+        """Returns whether who waits for `queue_id` waits for `home` in the end."""
+        if not self._awaited[home]:
+            return False
+        targets: dict[str, set[str]] = {}
+        for visitor in self._waiting.values():
+            targets.setdefault(visitor.home, set()).add(visitor.queue_id)
+        reached, new = {queue_id}, {queue_id}
+        while new:
+            new = {target for one in new for target in targets.get(one, ())} - reached
+            reached |= new
+        return home in reached
+
+    def _leave(self, visitor: Visitor) -> None:
+        if self._waiting.pop(visitor.task, None) is not None:
+            self._awaited[visitor.queue_id] -= 1
+            if not self._awaited[visitor.queue_id]:
+                del self._awaited[visitor.queue_id]
+
+    # -- what the loop asks ------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def waits(self, task: asyncio.Task[None]) -> bool:
+        """Returns whether a chain's task waits for its turn."""
+        return task in self._waiting
+
+    def begin(self, visitor: Visitor, now: int) -> None:
+        """Lets a chain go on, whose turn it is."""
+        if visitor.turn.done():  # it has been given up meanwhile
+            self.queues.finish(visitor, now, asked=False)
+        else:
+            self._leave(visitor)
+            visitor.turn.set_result(None)
+
+    def refuse(self, reason: str) -> None:
+        """Gives nobody a turn any more."""
+        self._refused = reason
+        for visitor in self._waiting.values():
+            visitor.refuse(reason)
