@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 from minutch import eventloops, jobs, log, processwide
 from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.conf.check import check
-from minutch.conf.crawlfolder import CONF, SITE
-from minutch.conf.sources import NUTCH
+from minutch.conf.sources import CONF, NUTCH, SITE
 from minutch.cycle.crawl.crawler import LOG
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.preflight import remember

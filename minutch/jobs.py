@@ -21,7 +21,7 @@ from typing import TextIO
 from minutch.clock import Clock, SystemClock
 from minutch.commands import flow
 from minutch.conf import Configuration
-from minutch.conf.crawlfolder import conf_of
+from minutch.conf.sources import conf_of
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext, set_up_process
 

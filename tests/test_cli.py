@@ -390,7 +390,7 @@ def test_output_is_utf8_whatever_the_locale() -> None:
 def test_properties_without_effect_are_marked() -> None:
     from minutch.commands.showproperties import MARK, line, run
     from minutch.conf import Configuration
-    from minutch.conf.inert import INERT
+    from minutch.conf.properties import INERT
 
     out = io.StringIO()
     own = {"a": "${b}", "b": "1", "http.proxy.password": "swordfish", "c": "${http.proxy.password}"}

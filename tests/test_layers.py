@@ -56,7 +56,7 @@ PLUGIN_MAY_TOO = {
     },
     "inspect.search": {"indexer_local"},
     "warc.reading": {"protocol_archive"},
-    "work.tables.wholefile": {"indexer_csv", "indexer_dummy"},
+    "work.tables.install": {"indexer_csv", "indexer_dummy"},
 }
 """What else some plugins import: parsers what Nutch's core offers them (EncodingDetector, MimeUtil,
 OutlinkExtractor, ParserFactory), writers and protocol-archive the files that they write or read."""

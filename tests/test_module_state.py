@@ -28,8 +28,8 @@ WRITTEN = {
     "minutch.hadoop.formats.registry._FINDERS": "added to as minutch.records is imported",
     "minutch.kernels.arrow._held": "each entry is of one token, and taken out by whoever is first",
     "minutch.kernels.arrow._tokens": ATOMIC,
-    "minutch.kernels.interpreted._functions": "one for each kernel, made under _making",
-    "minutch.kernels.interpreted._namespaces": "one for each module of kernels, made under _making",
+    "minutch.kernels.library._functions": "one for each kernel, made under _making",
+    "minutch.kernels.library._namespaces": "one for each module of kernels, made under _making",
     "minutch.plugin.repository._said": "lines about a configuration; at worst one is said twice",
     "minutch.processes._parents_ends": "weak; read by a fork alone, which has one thread",
     "minutch.processwide._settings": f"replaced as a whole; {PER_PROCESS}",
@@ -37,7 +37,7 @@ WRITTEN = {
     "minutch.urls.parts.PROTOCOLS": f"schemes of plugins, as Nutch's stream handlers: {ONCE}",
     "minutch.work.engine.session._running": "at most one, changed under _lock",
     "minutch.work.engine.spark._numbers": ATOMIC,
-    "minutch.work.tables.workfolders._numbers": ATOMIC,
+    "minutch.work.tables.install._numbers": ATOMIC,
 }
 """Names that functions write to."""
 OBJECTS = {
@@ -52,8 +52,8 @@ KEPT_FOR_EVER = {
     "minutch.kernels.build._all": "of a program that builds the wheel",
     "minutch.kernels.build._check": "of a program that builds the wheel",
     "minutch.kernels.clibrary.memmem": "one address",
-    "minutch.kernels.libdeflate._library": "one library",
-    "minutch.kernels.libdeflate.libdeflate": "one library",
+    "minutch.kernels.clibrary._library": "one library",
+    "minutch.kernels.clibrary.libdeflate": "one library",
     "minutch.kernels.library._sources": "the sources of the kernels",
     "minutch.kernels.library.find_callback": "callbacks in the sources",
     "minutch.kernels.library.is_interpreted": "one answer",

@@ -88,7 +88,7 @@ class Checkout:
         )
 
     def change_a_kernel(self, source: str) -> None:
-        (self.home / "minutch/kernels/find.py").write_text(source)
+        (self.home / "minutch/kernels/sequencefile.py").write_text(source)
 
     def calls(self) -> list[str]:
         """Returns the arguments of the fake's calls since the last look; look-ups of versions are

@@ -30,7 +30,7 @@ from minutch.records.protocol import Content
 from minutch.warc.jsontext import valid
 from minutch.warc.pagewriter import fetch_time, fitted_head, rebuilt_head
 from minutch.warc.warcfile import ARC_LIMIT, NO_URI, ArcFiles, Output, uri_of
-from minutch.work.tables.success import mark_success
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)

@@ -18,8 +18,7 @@ from typing import Final, NamedTuple
 from minutch.archives.pagenames import longer_name
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import encode_text
-from minutch.work.tables.install import make_directory, sync_path, sync_tree
-from minutch.work.tables.workfolders import clear, work_folder
+from minutch.work.tables.install import clear, make_directory, sync_path, sync_tree, work_folder
 
 _WORK: Final = ".pages-"
 

@@ -32,7 +32,7 @@ from minutch.records.crawldatum import STATUS_FETCH_NOTMODIFIED, STATUS_FETCH_SU
 from minutch.warc.pagewriter import write_page, write_parse_data, write_parse_text
 from minutch.warc.warcfile import DEFAULT_LIMIT, NO_URI, Output, WarcFiles, level_of, uri_of
 from minutch.work.tables.compression import is_compressed
-from minutch.work.tables.success import mark_success
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)

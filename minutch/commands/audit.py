@@ -15,7 +15,7 @@ from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
 from minutch.processwide import command_line
 from minutch.terminal import counted, folded, folded_command, visible_line, width_of
-from minutch.work.tables.wholefile import WholeFile
+from minutch.work.tables.install import WholeFile
 
 USAGE: Final = """audit <crawl> [--csv <folder>] [--json] [--only <ids>] [--fail-on <severity>]
 \tcrawl\tthe folder of a crawl

@@ -282,7 +282,7 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
     """Loads the configuration that environment and command line specify."""
     from minutch.conf import HOME, Configuration
     from minutch.conf.check import check
-    from minutch.conf.crawlfolder import conf_of, refuse_anybodys
+    from minutch.conf.sources import conf_of, refuse_anybodys
 
     folders = [Path(name) for name in environment.get("NUTCH_CONF_DIR", "").split(":") if name]
     home = Path(environment["MINUTCH_HOME"]) if environment.get("MINUTCH_HOME") else HOME

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from minutch.commands.arguments import Arguments, Flag, fail, parse
 from minutch.conf import NEW_CRAWLS, Configuration
-from minutch.conf.crawlfolder import is_a_crawl
+from minutch.conf.sources import is_a_crawl
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.preflight import Wishes, failed_seeds, with_schemes
 from minutch.cycle.crawl.screen import Screen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
 from minutch.job import JobContext
-from minutch.plugin.urlcheckers import filterchecker
+from minutch.plugin.checkers import filterchecker
 
 USAGE = """\
 URLFilterChecker [-Dproperty=value]... [-filterName filterName] \

@@ -17,8 +17,7 @@ from minutch.conf.sources import PROFILES
 from minutch.errors import StoreError
 from minutch.job import JobContext
 from minutch.processwide import command_line
-from minutch.work.tables.wholefile import WholeFile
-from minutch.work.tables.workfolders import clear
+from minutch.work.tables.install import WholeFile, clear
 
 USAGE = """init [<folder>]
   <folder>  where conf/ and seeds/ are made; by default the working folder"""

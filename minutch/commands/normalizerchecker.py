@@ -6,7 +6,7 @@ from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.lineserver import LINE_FLAGS, answer_lines
 from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT
-from minutch.plugin.urlcheckers import normalizerchecker
+from minutch.plugin.checkers import normalizerchecker
 
 USAGE = """\
 URLNormalizerChecker [-Dproperty=value]... [-normalizer <normalizerName>] [-scope <scope>] \

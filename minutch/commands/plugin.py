@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from minutch.commands import arguments
 from minutch.job import JobContext
-from minutch.plugin.listing import main_of, plugin_lines, url_filter_named
+from minutch.plugin.checkers import main_of, plugin_lines, url_filter_named
 from minutch.plugin.repository import PluginRepository
 
 USAGE = "PluginRepository pluginId className [arg1 arg2 ...]"

@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from minutch.conf import DEFAULTS
-from minutch.conf.confidential import HIDDEN, shown
-from minutch.conf.inert import INERT
+from minutch.conf.properties import HIDDEN, INERT, shown
 from minutch.job import JobContext
 
 USAGE = """ShowProperties [<crawl>]

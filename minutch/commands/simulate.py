@@ -23,7 +23,7 @@ from minutch.inspect.report.forecast import ForecastOptions
 from minutch.inspect.report.simulate import Candidate, simulate
 from minutch.inspect.report.simulated import as_json, svg, text
 from minutch.job import JobContext
-from minutch.work.tables.wholefile import WholeFile
+from minutch.work.tables.install import WholeFile
 
 USAGE: Final = """simulate <crawl> [-schedule <names>] [-days <n>] [-budget <n>[/day]] [options]
 \tcrawl\tthe folder of a crawl

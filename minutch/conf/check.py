@@ -2,7 +2,7 @@
 
     wrong type          a property whose default is a truth value or a number, set to something else
                         error
-    wrong word          what `minutch.conf.kinds` does not allow: words, lists, sizes, patterns ...
+    wrong word          what `conf.properties` does not allow: words, lists, sizes, patterns ...
                         error
     misspelt name       not a property, but nearly one
                         warning
@@ -23,7 +23,7 @@ import re
 from typing import Final
 
 from minutch.conf import Configuration
-from minutch.conf.kinds import KINDS
+from minutch.conf.properties import KINDS
 from minutch.errors import ConfigError
 
 log = logging.getLogger(__name__)

@@ -23,11 +23,9 @@ from types import MappingProxyType
 from typing import Any, cast, overload
 
 from minutch.clock import Clock, SystemClock
-from minutch.conf import confidential
-from minutch.conf.crawlfolder import conf_of
-from minutch.conf.kinds import KINDS
-from minutch.conf.sources import NUTCH, first_file, sources
-from minutch.conf.values import BOOLEANS, float32, read_double, read_integer, read_size
+from minutch.conf import properties
+from minutch.conf.properties import BOOLEANS, KINDS, float32, read_double, read_integer, read_size
+from minutch.conf.sources import NUTCH, conf_of, first_file, sources
 from minutch.conf.xml import Property, read_properties
 from minutch.errors import ConfigError
 from minutch.processwide import command_line
@@ -381,8 +379,8 @@ class Configuration:
         return items
 
     def get_word(self, name: str) -> str:
-        """Returns the trimmed value of a property of `minutch.conf.kinds`. Raises ConfigError for
-        one that does not belong.
+        """Returns the trimmed value of a property of `conf.properties`. Raises ConfigError for one
+        that does not belong.
         """
         value = self.get_trimmed(name) or self.default(name) or ""
         if not KINDS[name].fits(value):
@@ -393,7 +391,7 @@ class Configuration:
         """Returns the error for a wrong value: it names the property, its origin, what is allowed
         and what was found.
         """
-        found = confidential.shown(name, found)
+        found = properties.shown(name, found)
         return ConfigError(f"{name} ({self.source(name)}): expected {expected}, found {found!r}")
 
     # -- variables ---------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class _Export:
     def __init__(
         self, views: Views, buffers: Sequence[Bytes], valid: Bytes | None, kind: bytes
     ) -> None:
-        from minutch.kernels.find import release
+        from minutch.kernels.sequencefile import release
 
         sizes = np.array([len(buffer) for buffer in buffers], np.int64)
         addresses = [None if valid is None else valid.ctypes.data, views.ctypes.data]

@@ -207,7 +207,7 @@ def _all() -> tuple[list[native.Kernel], list[native.Callback]]:
         "inlined": lambda function: njit(function, forceinline=True, **_options()),
         "inner": lambda function: njit(function, **_options()),
     }
-    names = ("native", "memory", "seeded", "primitives", *library.modules())
+    names = ("native", "memory", *library.modules())
     made: dict[Any, Any] = {}
     for module in [importlib.import_module(f"minutch.kernels.{name}") for name in names]:
         for attribute, value in list(vars(module).items()):

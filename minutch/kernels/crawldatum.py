@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minutch.kernels.find import Places, Stretch, records, verified
-from minutch.kernels.memory import int_at, long_at, put_int
+from minutch.kernels.memory import copy_bytes, int_at, long_at, put_int, scratch32, scratch64
 from minutch.kernels.native import (
     I8,
     I32,
@@ -26,7 +25,7 @@ from minutch.kernels.native import (
     kernel,
     string_at,
 )
-from minutch.kernels.primitives import copy_bytes, scratch32, scratch64
+from minutch.kernels.sequencefile import Places, Stretch, records, verified
 
 FIXED_SIZE = 28
 LEAST_RECORD = 8 + 1 + FIXED_SIZE + 1

@@ -1,5 +1,5 @@
-"""A kernel that compresses short strings, each to a zlib stream of its own, faster than any library
-can.
+"""Kernels for values that are compressed one by one: one inflates them, one compresses short
+strings, each to a zlib stream of its own, faster than any library can.
 
 Libraries clear tables of 64 to 128 KB before each stream, which takes longer than compressing a
 record of a hundred bytes. Here a stream has one block: with the fixed Huffman codes, or stored
@@ -20,8 +20,17 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from minutch.kernels.memory import (
+    call7,
+    compare,
+    copy_bytes,
+    load8,
+    load64,
+    scratch64,
+    store32,
+    store64,
+)
 from minutch.kernels.native import I32, I64, Int, Slices, Word, inner, int64, kernel, uint64
-from minutch.kernels.primitives import call7, copy_bytes, load8, load64, store32, store64
 
 SHORT: Final = 2048
 """Bytes up to which a string is for this kernel."""
@@ -245,3 +254,55 @@ def deflate(at: I64, length: I32, streams: Slices, compressor: Compressor) -> No
         out_at[i] = end
         out_len[i] = deflate_one(at[i], size, target + end, len(out) - end, compressor)
         end += out_len[i]
+
+
+class Decompressor(NamedTuple):
+    """The fields of what unpacks zlib streams: libdeflate's decompressor and function."""
+
+    state: Int
+    function: Int
+
+
+@kernel
+def inflate(streams: Slices, first: Int, strings: Slices, decompressor: Decompressor) -> Int:
+    """Inflate zlib streams from number `first` on into `strings`, one after the other.
+
+    A stream with the bytes of the one before shares its output: the links of a page are often
+    alike. Returns the number of the stream for which there was no room, or how many there are; -1
+    if one is damaged.
+    """
+    buf, at, length = streams
+    out, out_at, out_len = strings
+    counts = scratch64(2)
+    source = int64(buf.ctypes.data)
+    target = int64(out.ctypes.data)
+    count_at = int64(counts.ctypes.data)
+    end = out_at[first - 1] + out_len[first - 1] if first else int64(0)
+    for i in range(first, len(at)):
+        if i and length[i] == length[i - 1]:
+            size = int64(length[i])
+            if compare(source + at[i], size, source + at[i - 1], size) == 0:
+                out_at[i], out_len[i] = out_at[i - 1], out_len[i - 1]
+                continue
+        room = len(out) - end
+        code = (
+            call7(
+                decompressor.function,
+                decompressor.state,
+                source + at[i],
+                length[i],
+                target + end,
+                room,
+                count_at,
+                count_at + 8,
+            )
+            & 0xFFFF_FFFF
+        )
+        if code == 3:
+            return i
+        if code != 0 or counts[0] != length[i]:
+            return -1
+        out_at[i] = end
+        out_len[i] = counts[1]
+        end += counts[1]
+    return len(at)

@@ -16,7 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minutch.kernels.memory import HIGH_BITS, first_marked, put_vint
+from minutch.kernels.memory import (
+    HIGH_BITS,
+    copy_bytes,
+    first_marked,
+    load8,
+    load32,
+    load64,
+    put_vint,
+    store8,
+    store64,
+)
 from minutch.kernels.native import (
     I64,
     U8,
@@ -31,7 +41,6 @@ from minutch.kernels.native import (
     kernel,
     uint64,
 )
-from minutch.kernels.primitives import copy_bytes, load8, load32, load64, store8, store64
 
 LOCAL_NAME, NEXT, PARENT, FIRST_CHILD, TYPE = 8, 40, 56, 64, 88
 """Of a node; a tag's or attribute's name is a small number, or the address of its entry if it is

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from minutch.kernels.inflate import Decompressor
+from minutch.kernels.deflate import Decompressor
+from minutch.kernels.hash import string_hash
 from minutch.kernels.links import (
     AHEAD,
     ask_for_string,
@@ -16,7 +17,17 @@ from minutch.kernels.links import (
     first_outlink,
     skip_map,
 )
-from minutch.kernels.memory import int_at, vint_at
+from minutch.kernels.memory import (
+    call7,
+    copy_bytes,
+    int_at,
+    load8,
+    load64,
+    scratch64,
+    store32,
+    store64,
+    vint_at,
+)
 from minutch.kernels.native import (
     I8,
     I64,
@@ -34,8 +45,6 @@ from minutch.kernels.native import (
     string_at,
     uint64,
 )
-from minutch.kernels.primitives import call7, copy_bytes, load8, load64, scratch64, store32, store64
-from minutch.kernels.seeded import string_hash
 
 DIFFERENT, SAME, UNKNOWN = 0, 1, 2
 """Results of `compare_hosts`: the hosts differ, they are the same, or a URL is not plain enough to
@@ -297,7 +306,7 @@ def merge(
     """Make a record of the rows of each key (`order` has them sorted): each link once, at most
     `limit`, in their order.
 
-    Fills `sets`; returns how many records there are. `seed` as in `seeded`.
+    Fills `sets`; returns how many records there are. `seed` as in `string_hash`.
     """
     count = len(order)
     table = Table(np.empty(4 * count, np.int64), np.empty(2 * count, np.uint64))  # mostly untouched

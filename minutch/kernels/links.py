@@ -13,7 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from minutch.kernels.deflate import BEFORE, Compressor, deflate_one, finish_stored
-from minutch.kernels.memory import int_at, put_int, put_vint, vint_at, vint_size
+from minutch.kernels.memory import (
+    copy_bytes,
+    int_at,
+    prefetch,
+    put_int,
+    put_vint,
+    vint_at,
+    vint_size,
+)
 from minutch.kernels.native import (
     I32,
     I64,
@@ -31,7 +39,6 @@ from minutch.kernels.native import (
     kernel,
     string_at,
 )
-from minutch.kernels.primitives import copy_bytes, prefetch
 
 PARSE_DATA_VERSION = 5
 PARSE_STATUS_VERSION = 2

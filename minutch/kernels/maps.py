@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minutch.kernels.memory import compare
+from minutch.kernels.memory import compare, copy_bytes, load8
 from minutch.kernels.native import (
     I32,
     I64,
@@ -27,7 +27,6 @@ from minutch.kernels.native import (
     string_at,
     uint64,
 )
-from minutch.kernels.primitives import copy_bytes, load8
 
 TEXT, FLOAT, INT, LONG, BOOLEAN, NULL, MD5, STATUS, ODD = (
     0x8C,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.memory import HIGH_BITS, first_marked
+from minutch.kernels.memory import HIGH_BITS, first_marked, load64
 from minutch.kernels.native import (
     I64,
     U8,
@@ -26,7 +26,6 @@ from minutch.kernels.native import (
     kernel,
     uint64,
 )
-from minutch.kernels.primitives import load64
 from minutch.kernels.tags import Tag
 
 FOREIGN = Tag.SVG | Tag.MATH

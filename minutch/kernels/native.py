@@ -10,7 +10,7 @@ Python's lock.
 
 A kernel is written in the part of Python that Numba understands. `build` compiles all of them and
 links one shared library, which `library` loads: neither Numba nor a compiler is there when a job
-runs. `interpreted` runs the same source without a compiler, slowly, for debugging.
+runs. `library` runs the same source without a compiler, slowly, for debugging.
 
 The names of types in a kernel's signature are all that is known of its arguments:
 

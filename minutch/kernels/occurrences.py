@@ -24,8 +24,8 @@ from minutch.kernels.html import (
     find_name,
     has_more_than_blanks,
 )
+from minutch.kernels.memory import load32
 from minutch.kernels.native import I64, Bool, Int, U8Rows, inner, int64, kernel
-from minutch.kernels.primitives import load32
 
 ALWAYS: Final = 1
 IF_EMPTY: Final = 2

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from minutch.kernels.hosts import plain_host
-from minutch.kernels.memory import compare, put_int, put_vint, vint_at
+from minutch.kernels.hash import string_hash
+from minutch.kernels.memory import compare, copy_bytes, put_int, put_vint, vint_at
 from minutch.kernels.native import (
     I32,
     I64,
@@ -27,8 +27,7 @@ from minutch.kernels.native import (
     kernel,
     string_at,
 )
-from minutch.kernels.primitives import copy_bytes
-from minutch.kernels.seeded import string_hash
+from minutch.kernels.urls import plain_host
 
 REJECTED: Final = -1
 PENDING: Final = -2
@@ -74,7 +73,7 @@ class Verdicts(NamedTuple):
 
     URL i is arena[urls[i, 0] :][: urls[i, 1]], its hash hashes[i]; it is stored as
     arena[outs[i, 0] :][: outs[i, 1]], for a size REJECTED or PENDING. `slots` has i + 1 or 0, in
-    open addressing by hash (of `seeded`); `state` the number of URLs, and of bytes of the arena
+    open addressing by hash (`string_hash`); `state` the number of URLs, and of bytes of the arena
     that are used.
 
     A table of sites is one of these, of URLs up to the end of the host (whole ones where they are

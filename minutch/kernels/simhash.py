@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from minutch.kernels.hash import word_hash
+from minutch.kernels.memory import scratch32
 from minutch.kernels.native import (
     I64,
     U8,
@@ -20,8 +22,6 @@ from minutch.kernels.native import (
     kernel,
     uint64,
 )
-from minutch.kernels.primitives import scratch32
-from minutch.kernels.seeded import word_hash
 
 _ALONE = 0x1_0000
 """In a table of characters: each of these is a word of its own."""
@@ -75,7 +75,7 @@ def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U6
     `width` words have.
 
     `seen` is all zeros, at least twice as many as there are words, and a power of two. Where in it
-    a run has its place goes by `seed`, as in `seeded`: a page knows the words' own hashes.
+    a run has its place goes by `seed`, as in `string_hash`: a page knows the words' own hashes.
     """
     ones = scratch32(64)
     mask = uint64(len(seen) - 1)

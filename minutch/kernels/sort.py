@@ -14,7 +14,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.memory import byte_swap, compare
+from minutch.kernels.memory import (
+    byte_swap,
+    compare,
+    copy_bytes,
+    load8,
+    load32,
+    load64,
+    prefetch,
+    scratch64,
+    store32,
+    store64,
+)
 from minutch.kernels.native import (
     I32,
     I64,
@@ -31,16 +42,6 @@ from minutch.kernels.native import (
     string_at,
     uint32,
     uint64,
-)
-from minutch.kernels.primitives import (
-    copy_bytes,
-    load8,
-    load32,
-    load64,
-    prefetch,
-    scratch64,
-    store32,
-    store64,
 )
 
 ENTRY = 24

@@ -20,7 +20,7 @@ from minutch.kernels.links import (
     skip_map,
     skip_text,
 )
-from minutch.kernels.memory import int_at, long_at, put_int, vint_at, vint_size
+from minutch.kernels.memory import copy_bytes, int_at, long_at, put_int, vint_at, vint_size
 from minutch.kernels.native import (
     I8,
     I32,
@@ -35,7 +35,6 @@ from minutch.kernels.native import (
     kernel,
     string_at,
 )
-from minutch.kernels.primitives import copy_bytes
 
 TAIL = 13
 """Bytes of a LinkDatum after its strings."""

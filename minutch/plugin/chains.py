@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, PluginError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
-from minutch.plugin.distincturls import by_distinct
+from minutch.plugin.columns import by_distinct
 from minutch.plugin.points import (
     HTMLMetaTags,
     HtmlParseFilter,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData, ParseText
     from minutch.records.protocol import Content
-    from minutch.urls.plainurls import Untouched, Verdicts
+    from minutch.urls.rules import Untouched, Verdicts
 
 log = logging.getLogger(__name__)
 

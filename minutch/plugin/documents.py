@@ -31,6 +31,7 @@ import polars as pl
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import MapWritable, Text
+from minutch.plugin.extension import Parse
 from minutch.plugin.fieldcolumns import (
     as_lists,
     column_of,
@@ -39,7 +40,6 @@ from minutch.plugin.fieldcolumns import (
     lists_of,
     texts_of,
 )
-from minutch.plugin.results import Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import to_datum
 from minutch.records.document import NutchDocument, NutchField

@@ -1,14 +1,37 @@
-"""Reads the parameters of index-writers.xml and exchanges.xml: named strings with typed getters.
+"""Reads index-writers.xml and exchanges.xml, trees of elements with attributes, and their
+parameters: named strings with typed getters.
 
-Source: org.apache.nutch.indexer.IndexWriterParams. An empty value counts as none, but for `get`.
+Namespaces don't count. Nothing outside the file is opened. Source:
+org.apache.nutch.indexer.IndexWriterParams. An empty value counts as none, but for `get`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from xml.etree import ElementTree
 
-from minutch.conf import confidential
+from minutch.conf import properties
+from minutch.conf.configuration import Configuration
 from minutch.errors import ConfigError
+
+
+def read_elements(conf: Configuration, name: str) -> ElementTree.Element:
+    """Returns the root of the configuration file `name`. Raises ConfigError with file and line."""
+    text, path = conf.read_resource(name), conf.resource(name)
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as exc:
+        raise ConfigError(f"{path}, line {exc.position[0]}: {exc}") from exc
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
+
+
+def parameters_of(element: ElementTree.Element) -> dict[str, str]:
+    """Returns the `<param name="…" value="…"/>` below an element; of equal names the last one
+    counts.
+    """
+    return {param.get("name", ""): param.get("value", "") for param in element.iter("param")}
 
 
 class Parameters(dict[str, str]):
@@ -46,5 +69,5 @@ class Parameters(dict[str, str]):
 
     def wrong(self, name: str, expected: str) -> ConfigError:
         """Makes the error for an invalid value."""
-        found = confidential.shown(name, self.get(name, ""))
+        found = properties.shown(name, self.get(name, ""))
         return ConfigError(f"{self.owner}: parameter {name}: expected {expected}, found {found!r}")

@@ -15,9 +15,7 @@
     org.apache.nutch.publisher.NutchPublisher    NutchPublisher      fetch
 
 An extension is created once per configuration, `cls(conf, parameters)`; `parameters` are those of
-`<implementation>` in plugin.xml. Where a job works on columns, each method for one record has a
-twin for a column. A class with only the row method works there as well (the base class loops); one
-that has both is fast in both (see `minutch.plugin.columns`).
+`<implementation>` in plugin.xml. Twins of methods, for columns: see `minutch.plugin.columns`.
 """
 
 from __future__ import annotations
@@ -28,9 +26,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from minutch.plugin.columns import map_records, map_strings, map_updates, records
-from minutch.plugin.extension import ExtensionBase
-from minutch.plugin.results import Action, HTMLMetaTags, Parse, ParseResult, ProtocolOutput, Refused
-from minutch.plugin.turns import Turn, at_once
+from minutch.plugin.extension import (
+    Action,
+    ExtensionBase,
+    HTMLMetaTags,
+    Parse,
+    ParseResult,
+    ProtocolOutput,
+    Refused,
+    Turn,
+    at_once,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,14 +49,13 @@ if TYPE_CHECKING:
     from minutch.records.links import Inlinks
     from minutch.records.parsedata import ParseData, ParseText
     from minutch.records.protocol import Content
-    from minutch.urls.plainurls import Untouched, Verdicts
     from minutch.urls.robots import KnownRobots, RobotRules
+    from minutch.urls.rules import Untouched, Verdicts
 
 __all__ = [
     "POINTS",
     "Action",
     "Exchange",
-    "ExtensionBase",
     "HTMLMetaTags",
     "HtmlParseFilter",
     "IndexWriter",

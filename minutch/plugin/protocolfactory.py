@@ -1,5 +1,6 @@
 """Chooses the protocol plugin that fetches a URL: by host, by the configured scheme, or by what the
-plugins declare.
+plugins declare; and asks it once more where it says that it needs a second request (WOULDBLOCK),
+after a rest, for those who have no queue to do that.
 
 host-protocol-mapping.txt, a tab between the two columns, `#` starts a comment line:
 
@@ -13,17 +14,21 @@ list) has the scheme is used. Source: org.apache.nutch.protocol.ProtocolFactory.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from dataclasses import dataclass, field
+from typing import Final
 
 from minutch.conf import Configuration
 from minutch.errors import ProtocolError, UrlError
-from minutch.plugin.points import Protocol
+from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.plugin.repository import Extension, PluginRepository, instance_of
-from minutch.records.protocol import PROTO_NOT_FOUND
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.protocol import PROTO_NOT_FOUND, WOULDBLOCK, Content
 from minutch.urls import parts
 from minutch.urls.domains import domain_of
+from minutch.urls.robots import RobotRules
 
 log = logging.getLogger(__name__)
 
@@ -119,3 +124,30 @@ class ProtocolFactory:
             ),
             None,
         )
+
+
+MOST: Final = 3
+"""Requests for one page."""
+
+
+async def output_of(protocol: Protocol, url: str, datum: CrawlDatum, rest: float) -> ProtocolOutput:
+    """Returns the page at a URL; `rest` in seconds."""
+    for _ in range(MOST - 1):
+        output = await protocol.get_protocol_output(url, datum)
+        if output.status.code != WOULDBLOCK:
+            return output
+        await asyncio.sleep(rest)
+    return await protocol.get_protocol_output(url, datum)
+
+
+async def rules_of(
+    protocol: Protocol, url: str, datum: CrawlDatum, contents: list[Content] | None, rest: float
+) -> RobotRules:
+    """Returns the robots.txt rules for a URL, as `get_robot_rules` does; `rest` in seconds."""
+    for _ in range(MOST - 1):
+        rules = await protocol.get_robot_rules(url, datum, contents)
+        failure = getattr(rules, "failure", None)
+        if failure is None or failure.code != WOULDBLOCK:
+            return rules
+        await asyncio.sleep(rest)
+    return await protocol.get_robot_rules(url, datum, contents)

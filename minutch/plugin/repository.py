@@ -38,13 +38,19 @@ from typing import Any, Final, TypeVar
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.conf.crawlfolder import refuse_anybodys
+from minutch.conf.sources import refuse_anybodys
 from minutch.errors import MinutchError, PluginError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
-from minutch.plugin.extension import misfit
-from minutch.plugin.includes import missing_plugins, misspelt_plugins
-from minutch.plugin.manifest import FILE_NAME, Implementation, Manifest, read_manifest
-from minutch.plugin.points import POINTS, ExtensionBase
+from minutch.plugin.extension import ExtensionBase, misfit
+from minutch.plugin.manifest import (
+    FILE_NAME,
+    Implementation,
+    Manifest,
+    missing_plugins,
+    misspelt_plugins,
+    read_manifest,
+)
+from minutch.plugin.points import POINTS
 from minutch.terminal import counted
 from minutch.urls.parts import register_protocol
 

@@ -33,8 +33,8 @@ from typing import Final, Self
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats import javahash
-from minutch.hadoop.formats.genericwritable import GenericWritable
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
+from minutch.hadoop.formats.registry import GenericWritable
 from minutch.hadoop.formats.writables import (
     FloatWritable,
     IntWritable,

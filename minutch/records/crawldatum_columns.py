@@ -41,7 +41,7 @@ from minutch.hadoop.formats.batch import (
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import MapWritable
 from minutch.kernels import crawldatum as kernels
-from minutch.kernels import find, layout
+from minutch.kernels import sequencefile
 from minutch.kernels.arrow import Bytes, from_series
 from minutch.records import metadata_columns, rawmap
 from minutch.records.crawldatum import CrawlDatum
@@ -256,7 +256,7 @@ def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
     length[:] = kernels.FIXED_SIZE + 1
     length += signatures.views[:, 0]
     length += metadata.views[:, 0]
-    buffer = np.empty(int(find.running_sum(length, at)), np.uint8)
+    buffer = np.empty(int(sequencefile.running_sum(length, at)), np.uint8)
     kernels.encode(buffer, at, _numbers(frame), signatures.column, metadata.column)
     return buffer, at, length
 
@@ -295,8 +295,8 @@ def _put_in(table: Places, rows: Places, at: Offsets, before: Offsets) -> Places
     count = table.size + int((at < 0).sum())
     key_at, value_at = np.empty(count, np.int64), np.empty(count, np.int64)
     key_len, value_len = np.empty(count, np.int32), np.empty(count, np.int32)
-    found = find.Places(key_at, key_len, value_at, value_len)
-    layout.put_in(table.arrays, rows.arrays, at, before, found)
+    found = sequencefile.Places(key_at, key_len, value_at, value_len)
+    sequencefile.put_in(table.arrays, rows.arrays, at, before, found)
     return Places(*found, (table.owner, rows.owner))
 
 

@@ -319,7 +319,7 @@ def resolve_runs(runs: Sequence[RelativeRun]) -> None:
         return
     import numpy as np
 
-    from minutch.kernels import resolve as kernel
+    from minutch.kernels import urls as kernel
 
     outlinks = [run.outlinks for run in runs]
     data = b"".join([run.data for run in outlinks])

@@ -32,7 +32,7 @@ from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.kernels import deflate
 from minutch.kernels import links as kernels
 from minutch.kernels.arrow import Strings, from_series
-from minutch.kernels.libdeflate import compressor, libdeflate
+from minutch.kernels.clibrary import compressor, libdeflate
 from minutch.kernels.native import Slices
 from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
 from minutch.records.parsedata import VERSION, ParseStatus

@@ -24,7 +24,7 @@ from minutch.hadoop.formats.batch import Lengths, Offsets, string_column
 from minutch.hadoop.formats.javahash import text_hash
 from minutch.hadoop.formats.javaio import DataInput, encode_vlong
 from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
-from minutch.kernels import find, maps
+from minutch.kernels import maps, sequencefile
 from minutch.kernels.arrow import Bytes, Strings, from_series
 from minutch.records.protocol import ProtocolStatus
 from minutch.records.rawmap import RawMap, merge
@@ -123,7 +123,7 @@ def texts_in_place(metadata: pl.Series, name: str, least: int) -> InPlace:
     text = (found.kind == TEXT) & (found.value_len >= least)
     row, value_at = found.row[text], found.value_at[text]
     start, length = np.empty(len(metadata), np.int64), np.empty(len(metadata), np.int32)
-    find.string_places(*strings.column, start, length)
+    sequencefile.string_places(*strings.column, start, length)
     out, at = np.empty(int(length.sum(dtype=np.int64)) + least, np.uint8), np.empty_like(start)
     maps.gather(start, length, out, at)
     return InPlace(out, at, length, row, at[row] + value_at - start[row])
@@ -324,7 +324,7 @@ def _joined(
 def _places(strings: Strings) -> tuple[Offsets, npt.NDArray[np.int64]]:
     """Returns the addresses and lengths of a column's strings."""
     at, length = np.empty(len(strings.views), np.int64), np.empty(len(strings.views), np.int32)
-    find.string_places(*strings.column, at, length)
+    sequencefile.string_places(*strings.column, at, length)
     return at, length.astype(np.int64)
 
 

@@ -24,11 +24,11 @@ import polars as pl
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, string_column
 from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
-from minutch.kernels import find, links, parsemeta
+from minutch.kernels import links, parsedata, sequencefile
 from minutch.kernels import parsedata as kernels
 from minutch.kernels.arrow import Bytes
-from minutch.kernels.find import strip_lengths
 from minutch.kernels.native import Slices
+from minutch.kernels.sequencefile import strip_lengths
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, VERSION, ParseData, ParseStatus, ParseText
@@ -236,7 +236,7 @@ def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
     place, size = np.empty(batch.size, np.int64), np.empty(batch.size, np.int32)
     single = np.empty(batch.size, np.uint8)
     records = Slices(batch.values, batch.value_at, batch.value_len)
-    parsemeta.find_value(records, np.frombuffer(encode_text(name), np.uint8), place, size, single)
+    parsedata.find_value(records, np.frombuffer(encode_text(name), np.uint8), place, size, single)
     text = encode_text(value)
     texts = [encode_vlong(len(text)) + text]
     number = np.zeros(batch.size, np.int64)
@@ -249,12 +249,12 @@ def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
         texts.append(new)
     each_len = np.fromiter(map(len, texts), np.int32, len(texts))
     each_at = np.empty(len(texts), np.int64)
-    find.running_sum(each_len, each_at)
+    sequencefile.running_sum(each_len, each_at)
     out_len, out_at = batch.value_len - size + each_len[number], np.empty(batch.size, np.int64)
-    out = np.empty(int(find.running_sum(out_len, out_at)), np.uint8)
+    out = np.empty(int(sequencefile.running_sum(out_len, out_at)), np.uint8)
     joined = np.frombuffer(b"".join(texts), np.uint8)
     chosen = Slices(joined, each_at[number], each_len[number])
-    parsemeta.replace(records, place, size, chosen, out, out_at)
+    parsedata.replace(records, place, size, chosen, out, out_at)
     return batch._replace(values=out, value_at=out_at, value_len=out_len)
 
 

@@ -23,7 +23,7 @@ from typing import Final
 
 from minutch import processwide
 from minutch.errors import ConfigError, UrlError
-from minutch.urls.idn import label_to_ascii_2003
+from minutch.urls.hostname import label_to_ascii_2003
 from minutch.urls.parts import Url, parse, split_labels
 
 _SNAPSHOT = ".tld_set_snapshot"

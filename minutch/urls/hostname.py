@@ -1,19 +1,205 @@
-"""Names the server that a host name means, in one form: `localhost.` is `localhost`, `127.1` is
-`127.0.0.1`, `[::0001]` is `[::1]`, `bücher.example` is `xn--bcher-kva.example`.
+"""Names of hosts: in other scripts, in one form, and their addresses.
 
-Whatever belongs to a server goes by this form: queues, robots.txt, credentials, cookies, the
-request itself. `urls.parts.host_of` is the host as Nutch's records and rules have it.
+Between Unicode and the ASCII form (`xn--…`) there are two standards. IDNA 2003 (RFC 3490, nameprep)
+is java.net.IDN with ALLOW_UNASSIGNED; IDNA 2008 is ICU's UTS 46 processing, non-transitional,
+without STD3, bidi and joiner checks, which is what Nutch's URLUtil asks of it. Names are expected
+in lower case. Both raise UrlError where Nutch throws MalformedURLException.
+
+`canonical_host` names the server that a host name means, in one form: `localhost.` is `localhost`,
+`127.1` is `127.0.0.1`, `[::0001]` is `[::1]`, `bücher.example` is `xn--bcher-kva.example`. Whatever
+belongs to a server goes by this form: queues, robots.txt, credentials, cookies, the request itself.
+`urls.parts.host_of` is the host as Nutch's records and rules have it.
 """
 
 from __future__ import annotations
 
 import re
 import socket
+import unicodedata
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from ipaddress import IPv6Address
+from time import monotonic
+from typing import NamedTuple
 
 from minutch.errors import UrlError
-from minutch.urls import idn
+from minutch.urls.parts import host_of, parse
+from minutch.urls.uri import build_uri
+
+_ACE = "xn--"
+_MAX_LABEL = 63
+_MAX_NAME = 253
+_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+
+
+def to_ascii_2003(host: str) -> str:
+    """Returns each label through ToASCII (java.net.IDN.toASCII); ASCII labels stay as they are."""
+    if host in (".", "\u3002", "\uff0e", "\uff61"):
+        return "."
+    labels = _DOTS.split(host)
+    if len(labels) > 1 and not labels[-1]:
+        return ".".join(label_to_ascii_2003(label) for label in labels[:-1]) + "."
+    return ".".join(label_to_ascii_2003(label) for label in labels) if host else host
+
+
+def label_to_ascii_2003(label: str) -> str:
+    """RFC 3490's ToASCII of one label; UrlError for what nameprep forbids and for more than 63
+    characters.
+    """
+    text = label if label.isascii() else _nameprep(label)
+    if not text:
+        raise UrlError("empty label in host name")
+    if not text.isascii():
+        if text.startswith(_ACE):
+            raise UrlError(f"host label {label!r} starts with {_ACE} already")
+        text = _ACE + text.encode("punycode").decode("ascii").lower()
+    if len(text) > _MAX_LABEL:
+        raise UrlError(f"host label {label!r} is longer than {_MAX_LABEL} characters")
+    return text
+
+
+def _nameprep(label: str) -> str:
+    from encodings.idna import nameprep
+
+    try:
+        return nameprep(label)
+    except UnicodeError as exc:
+        raise UrlError(f"host label {label!r} can't be prepared: {exc}") from exc
+
+
+def to_unicode_2003(host: str) -> str:
+    """Returns each label through ToUnicode (java.net.IDN.toUnicode); a label that can't be decoded
+    stays as it is.
+    """
+    if not host:
+        return host
+    return ".".join(_label_to_unicode_2003(label) for label in _DOTS.split(host))
+
+
+def _label_to_unicode_2003(label: str) -> str:
+    try:
+        text = label if label.isascii() else _nameprep(label)
+        if text[:4].lower() != _ACE:
+            return label
+        decoded = text[4:].encode("ascii").decode("punycode")
+        return decoded if to_ascii_2003(decoded).lower() == text.lower() else label
+    except ValueError:
+        return label
+
+
+def to_ascii_2008(host: str) -> str:
+    """UTS 46 ToASCII with length checks; UrlError for what ICU reports as an error."""
+    name = _process(host, _encode_label)
+    if len(name.removesuffix(".")) > _MAX_NAME:
+        raise UrlError(f"host name {host!r} is longer than {_MAX_NAME} characters")
+    return name
+
+
+def to_unicode_2008(host: str) -> str:
+    """UTS 46 ToUnicode; UrlError for what ICU reports as an error."""
+    return _process(host, lambda label: label)
+
+
+def _process(host: str, finish: Callable[[str], str]) -> str:
+    mapped = _map(host)
+    labels = mapped.split(".")
+    root = len(labels) > 1 and not labels[-1]
+    if root:
+        labels.pop()
+    done = [finish(_check_label(label, host)) for label in labels]
+    return ".".join(done) + ("." if root else "")
+
+
+def _map(host: str) -> str:
+    import idna
+
+    try:
+        return idna.uts46_remap(host, std3_rules=False, transitional=False)
+    except (idna.IDNAError, UnicodeError) as exc:
+        raise UrlError(
+            f"host name {host!r} has a character that no host name may have: {exc}"
+        ) from exc
+
+
+def _encode_label(label: str) -> str:
+    text = label if label.isascii() else _ACE + label.encode("punycode").decode("ascii")
+    if len(text) > _MAX_LABEL:
+        raise UrlError(f"host label {label!r} is longer than {_MAX_LABEL} characters")
+    return text
+
+
+def _check_label(label: str, host: str) -> str:
+    """Returns the Unicode form of one mapped label, checked as UTS 46 (section 4.1) asks."""
+    if label.startswith(_ACE):
+        label = _decode_ace(label, host)
+    units = label.encode("utf-16-be", "surrogatepass")
+    if not label or label[0] == "-" or label[-1] == "-" or units[4:8] == b"\0-\0-":
+        raise UrlError(
+            f"label {label!r} of host name {host!r} is empty or has a hyphen in a forbidden place"
+        )
+    if unicodedata.category(label[0]).startswith("M"):
+        raise UrlError(f"label {label!r} of host name {host!r} starts with a combining mark")
+    return label
+
+
+def _decode_ace(label: str, host: str) -> str:
+    try:
+        decoded = label[4:].encode("ascii").decode("punycode")
+    except ValueError as exc:
+        raise UrlError(f"label {label!r} of host name {host!r} is not Punycode") from exc
+    if (
+        not decoded
+        or decoded.isascii()
+        or unicodedata.normalize("NFC", decoded) != decoded
+        or _map(decoded) != decoded
+    ):
+        raise UrlError(f"label {label!r} of host name {host!r} decodes to what it may not")
+    return decoded
+
+
+def url_to_ascii(url: str) -> str | None:
+    """Returns the URL with its host in ASCII and lower case (URLUtil.toASCII); None if there is no
+    such URL.
+
+    A quirk: where the host changes, the rest is percent-encoded once more, `%` included.
+    """
+    try:
+        parsed = parse(url)
+        host = parsed.host.lower()
+        if not host or (host == parsed.host and host.isascii()):
+            return url
+        ascii_host = to_ascii_2008(host)
+        return build_uri(
+            parsed.protocol,
+            parsed.user_info,
+            ascii_host,
+            parsed.port,
+            parsed.path,
+            parsed.query,
+            parsed.ref,
+        )
+    except UrlError:
+        return None
+
+
+def url_to_unicode(url: str) -> str | None:
+    """Returns the URL with its host in Unicode and lower case (URLUtil.toUNICODE); None if there is
+    no such URL.
+    """
+    try:
+        parsed = parse(url)
+        host = parsed.host.lower()
+        if not host or (host == parsed.host and "xn--" not in host):
+            return url
+        user = "" if parsed.user_info is None else f"{parsed.user_info}@"
+        port = "" if parsed.port == -1 else f":{parsed.port}"
+        ref = "" if parsed.ref is None else f"#{parsed.ref}"
+        return f"{parsed.protocol}://{user}{to_unicode_2008(host)}{port}{parsed.file}{ref}"
+    except UrlError:
+        return None
+
 
 _MAPPED = bytes(10) + b"\xff\xff"
 _ZEROS = re.compile(r"(?<![0-9a-f])0+(?=[0-9a-f])")
@@ -36,7 +222,7 @@ def canonical_host(host: str) -> str:
 def _canonical(host: str) -> str:
     if not host.isascii():
         try:
-            host = idn.to_ascii_2008(host).lower()
+            host = to_ascii_2008(host).lower()
         except UrlError:
             return host
     if host.startswith("["):
@@ -60,3 +246,36 @@ def _canonical_ipv6(host: str) -> str:
     if packed.startswith(_MAPPED):
         return socket.inet_ntoa(packed[len(_MAPPED) :])
     return f"[{IPv6Address(packed).compressed}]"
+
+
+class HostLookup(NamedTuple):
+    """The result of looking up a host, which is None for an invalid URL."""
+
+    host: str | None
+    found: bool
+    ms: int
+
+
+def look_up_hosts(urls: Iterable[str], threads: int) -> Iterator[HostLookup]:
+    """Looks up the hosts of URLs; yields the results in their order. Blank lines are ignored."""
+    pool = ThreadPoolExecutor(threads)
+    waiting: deque[Future[HostLookup]] = deque()
+    try:
+        for url in urls:
+            if url.strip():
+                waiting.append(pool.submit(_look_up, host_of(url)))
+            if len(waiting) >= 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_up(host: str | None) -> HostLookup:
+    start = monotonic()
+    try:
+        found = bool(host) and bool(socket.getaddrinfo(host, None))
+    except (OSError, UnicodeError):
+        found = False
+    return HostLookup(host, found, int((monotonic() - start) * 1000))

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from minutch.errors import UrlError
 from minutch.hadoop.formats.batch import Lengths, Offsets
 from minutch.kernels.arrow import INLINE, Bytes, Views
-from minutch.kernels.distinct import numbered
-from minutch.kernels.hosts import find_hosts
+from minutch.kernels.keycolumns import numbered
 from minutch.kernels.native import Column
+from minutch.kernels.urls import find_hosts
 from minutch.urls.parts import parse
 
 Numbers = npt.NDArray[np.int64]

@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from minutch.conf.confidential import shown_request
+from minutch.conf.properties import shown_request
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (

@@ -23,7 +23,7 @@ import polars as pl
 
 from minutch.errors import ConfigError
 from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement
-from minutch.urls.rulefiles import rule_lines
+from minutch.urls.rules import rule_lines
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from minutch.plugin.documents import Documents, cut_texts, texts_of
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
-from minutch.work.tables.wholefile import WholeFile
+from minutch.work.tables.install import WholeFile
 
 END = "\r\n"
 FILE = "nutch.csv"

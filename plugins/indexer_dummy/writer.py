@@ -21,7 +21,7 @@ from minutch.plugin.documents import Documents, texts_of
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument, value_text
-from minutch.work.tables.wholefile import WholeFile
+from minutch.work.tables.install import WholeFile
 
 
 class DummyIndexWriter(IndexWriter):

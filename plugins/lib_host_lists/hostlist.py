@@ -10,7 +10,7 @@ from minutch.errors import UrlError
 from minutch.plugin.columns import host_column, keep, map_distinct
 from minutch.urls.domains import domain_of, suffix_of
 from minutch.urls.parts import parse
-from minutch.urls.rulefiles import rule_lines
+from minutch.urls.rules import rule_lines
 
 if TYPE_CHECKING:
     import polars as pl

@@ -21,11 +21,11 @@ from typing import Final
 import httpx
 
 from minutch.conf import Configuration
-from minutch.conf.confidential import shown_request
+from minutch.conf.properties import shown_request
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
+from minutch.plugin.extension import Visit
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.plugin.turns import Visit
 from minutch.records import validators
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (

@@ -15,7 +15,7 @@ from typing import Final
 import httpx
 
 from minutch.errors import UrlError
-from minutch.plugin.turns import NoTurn
+from minutch.plugin.extension import NoTurn
 from minutch.records import protocol as codes
 from minutch.records.protocol import ProtocolStatus
 

@@ -32,15 +32,22 @@ import httpx
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.plugin.turns import Turn, at_once
+from minutch.plugin.extension import Turn, at_once
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
-from minutch.urls.robots import ALLOW_ALL, ALLOW_NONE, KnownRobots, RobotRules
-from minutch.urls.robotsagent import RobotsParser, robots_limit, robots_parser
+from minutch.urls.robots import (
+    ALLOW_ALL,
+    ALLOW_NONE,
+    KnownRobots,
+    RobotRules,
+    RobotsParser,
+    robots_limit,
+    robots_parser,
+)
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
 from .failures import PUT_OFF, failed, java_text, put_off

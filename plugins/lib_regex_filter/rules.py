@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.columns import keep
-from minutch.plugin.points import ExtensionBase
+from minutch.plugin.extension import ExtensionBase
 from minutch.urls.domains import domain_of
-from minutch.urls.javaregex.derivative import Complement, Intersection, Pattern
-from minutch.urls.javaregex.marked import ANYTHING, NOTHING
+from minutch.urls.javaregex.derivative import ANYTHING, NOTHING, Complement, Intersection, Pattern
 from minutch.urls.javaregex.tree import Alternation
 from minutch.urls.parts import host_of
-from minutch.urls.plainurls import Verdicts
-from minutch.urls.rulefiles import rule_lines
+from minutch.urls.rules import Verdicts, rule_lines
 
 if TYPE_CHECKING:
     import polars as pl

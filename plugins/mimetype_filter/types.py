@@ -20,7 +20,7 @@ from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.links import Inlinks
-from minutch.urls.rulefiles import rule_lines
+from minutch.urls.rules import rule_lines
 
 log = logging.getLogger(__name__)
 

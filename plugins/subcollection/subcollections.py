@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.conf.elements import read_elements
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.plugin.documents import Documents, Pages
+from minutch.plugin.parameters import read_elements
 from minutch.plugin.points import IndexingFilter, Parse
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument

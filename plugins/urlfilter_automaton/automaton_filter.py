@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import is_too_large
-from minutch.urls.javaregex.derivative import Automaton, Complement, Intersection, Pattern
-from minutch.urls.javaregex.marked import whole
+from minutch.urls.javaregex.derivative import Automaton, Complement, Intersection, Pattern, whole
 from minutch.urls.javaregex.tree import Alternation, Anchor, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
-from minutch.urls.plainurls import Verdicts
-from minutch.urls.rulefiles import file_name, rule_place
+from minutch.urls.rules import Verdicts, file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter
 from .syntax import parse_pattern

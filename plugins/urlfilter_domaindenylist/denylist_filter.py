@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.plugin.points import URLFilter
-from minutch.urls.rulefiles import rule_place, rules_text
+from minutch.urls.rules import rule_place, rules_text
 
 from ..lib_host_lists.hostlist import HostList
 

@@ -28,7 +28,7 @@ from minutch.errors import ConfigError, UrlError
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import JavaRegex
 from minutch.urls.parts import Url, parse
-from minutch.urls.rulefiles import file_name, rule_lines, rule_place
+from minutch.urls.rules import file_name, rule_lines, rule_place
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from minutch.plugin.points import URLExemptionFilter
 from minutch.urls.javaregex import JavaRegex
-from minutch.urls.rulefiles import file_name
+from minutch.urls.rules import file_name
 
 from ..lib_regex_filter.rules import RuleFilter
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from minutch.conf import Configuration
 from minutch.plugin.columns import keep
 from minutch.plugin.points import URLFilter
-from minutch.urls.rulefiles import file_name, rule_lines, rule_place, rules_text
+from minutch.urls.rules import file_name, rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import JavaRegex
-from minutch.urls.plainurls import Verdicts
-from minutch.urls.rulefiles import file_name, rule_place
+from minutch.urls.rules import Verdicts, file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter
 from .segment_loop import PATTERNS, SegmentLoop

@@ -46,7 +46,7 @@ class SegmentLoop:
         import polars as pl
 
         from minutch.kernels.arrow import from_series
-        from minutch.kernels.segments import find_loops
+        from minutch.kernels.sieve import find_loops
 
         strings, loops = from_series(urls), np.empty(len(urls), np.bool_)
         find_loops(strings.views, strings.addresses, loops)

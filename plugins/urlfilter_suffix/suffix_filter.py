@@ -21,7 +21,7 @@ from minutch.errors import UrlError
 from minutch.plugin.columns import keep, map_strings, patch
 from minutch.plugin.points import URLFilter
 from minutch.urls.parts import parse
-from minutch.urls.rulefiles import file_name, rule_lines, rule_place, rules_text
+from minutch.urls.rules import file_name, rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl

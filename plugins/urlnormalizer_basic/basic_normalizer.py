@@ -23,11 +23,11 @@ from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.columns import patch, rewrite
 from minutch.plugin.points import URLNormalizer
-from minutch.urls import idn
-from minutch.urls.javaregex.marked import NOTHING, found_in
+from minutch.urls import hostname
+from minutch.urls.javaregex.derivative import NOTHING, found_in
 from minutch.urls.javaregex.syntax import parse_regex
 from minutch.urls.parts import Url, compose, parse
-from minutch.urls.plainurls import Untouched
+from minutch.urls.rules import Untouched
 from minutch.urls.uri import form_decode, normalize_escapes, parse_uri
 
 if TYPE_CHECKING:
@@ -161,9 +161,11 @@ class BasicURLNormalizer(URLNormalizer):
             host = form_decode(host)
         host = host.lower()
         if self.to_ascii and not host.isascii():
-            host = idn.to_ascii_2008(host) if self.idna2008 else idn.to_ascii_2003(host)
+            host = hostname.to_ascii_2008(host) if self.idna2008 else hostname.to_ascii_2003(host)
         elif self.to_unicode and "xn--" in host:
-            host = idn.to_unicode_2008(host) if self.idna2008 else idn.to_unicode_2003(host)
+            host = (
+                hostname.to_unicode_2008(host) if self.idna2008 else hostname.to_unicode_2003(host)
+            )
         return host.removesuffix(".") if self.trim_dot else host
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minutch.plugin.points import URLNormalizer
-from minutch.urls.plainurls import Untouched
+from minutch.urls.rules import Untouched
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ from minutch.conf import Configuration
 from minutch.plugin.columns import host_column, map_distinct, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.parts import compose, parse
-from minutch.urls.rulefiles import rule_lines, rule_place, rules_text
+from minutch.urls.rules import rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl

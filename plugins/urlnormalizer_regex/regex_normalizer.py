@@ -28,10 +28,9 @@ from minutch.errors import ConfigError
 from minutch.plugin.columns import map_strings, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.javaregex import LINE_ENDS, JavaRegex, Replacement, is_too_large
-from minutch.urls.javaregex.derivative import Complement
-from minutch.urls.javaregex.marked import NOTHING
+from minutch.urls.javaregex.derivative import NOTHING, Complement
 from minutch.urls.javaregex.tree import Alternation
-from minutch.urls.plainurls import Untouched
+from minutch.urls.rules import Untouched
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ from minutch.errors import ConfigError
 from minutch.plugin.columns import host_column, rewrite
 from minutch.plugin.points import URLNormalizer
 from minutch.urls.parts import Url, parse
-from minutch.urls.rulefiles import rule_lines, rule_place, rules_text
+from minutch.urls.rules import rule_lines, rule_place, rules_text
 
 if TYPE_CHECKING:
     import polars as pl

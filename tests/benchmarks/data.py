@@ -49,10 +49,10 @@ from minutch.records.crawldatum import (
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.parsedata import ParseData
 from minutch.records.validators import VALIDATORS_KEY, Validators
-from minutch.work.tables import crawldata
-from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables import recordfiles
 from minutch.work.tables.database import part_name
-from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.shuffle import split
 from minutch.work.tables.spannedfile import TEXT
 
@@ -365,7 +365,7 @@ def write_validated(path: Path, segment: Path) -> None:
     (path / "crawl_parse").mkdir()
     copy = Validators('"5f2a-63b1c8d40"', "Wed, 01 Oct 2025 00:00:09 GMT", NOW // 1000)
     for part in sorted(segment.glob("crawl_parse/part-*")):
-        rows = crawldata.read(part)
+        rows = recordfiles.read(part)
         pages = rows.filter(pl.col("status") == STATUS_SIGNATURE)
         metadata = [
             MapWritable({VALIDATORS_KEY: copy.stored(url.decode(), signature)}).to_bytes()

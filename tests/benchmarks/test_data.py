@@ -15,7 +15,7 @@ from minutch.cycle.webgraph.store import WebGraph
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_LINKED, STATUS_SIGNATURE
 from minutch.records.parsedata import ParseData
-from minutch.work.tables import crawldata
+from minutch.work.tables import recordfiles
 from tests.benchmarks import data
 from tests.benchmarks.databases import Result, make_inputs, markdown
 
@@ -57,7 +57,7 @@ def test_segment(tmp_path: Path) -> None:
         for path in sorted((tmp_path / "crawl_parse").iterdir())
         if not path.name.startswith(".")
     ]
-    parsed = pl.concat([crawldata.read(path) for path in parts])
+    parsed = pl.concat([recordfiles.read(path) for path in parts])
     counts = dict(parsed["status"].value_counts().iter_rows())
     assert counts == {STATUS_LINKED: PAGES * data.PARSED_LINKS_PER_PAGE, STATUS_SIGNATURE: PAGES}
     pages = 0

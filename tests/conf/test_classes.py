@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from minutch.conf import Configuration
-from minutch.conf.classes import MOVED, class_named
+from minutch.conf.properties import MOVED, class_named
 from minutch.cycle.parse.simhash import SimHashSignature
 from minutch.errors import ConfigError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.conf.confidential import HIDDEN, shown, shown_request
+from minutch.conf.properties import HIDDEN, shown, shown_request
 from minutch.cycle.index.writers import WriterChain
 from minutch.plugin.parameters import Parameters
 from tests.support.golden import PROJECT

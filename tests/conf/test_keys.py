@@ -16,12 +16,12 @@ from xml.etree import ElementTree
 import pytest
 
 from minutch.conf import Configuration
-from minutch.conf.inert import INERT
+from minutch.conf.properties import INERT
 from minutch.version import __version__
 from tests.conf.tested import is_set
 from tests.support.golden import PROJECT, SHARED
 
-LISTS = {"inert.py", "kinds.py"}
+LISTS = {"properties.py"}
 DEFAULTS = PROJECT / "conf" / "nutch-default.xml"
 PROPERTIES = SHARED / "nutch" / "properties.tsv"
 CHANGED = {

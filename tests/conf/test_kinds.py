@@ -9,7 +9,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.conf.check import FLOATS, check
-from minutch.conf.kinds import KINDS
+from minutch.conf.properties import KINDS
 from minutch.errors import ConfigError
 
 CONF = Configuration.load([])

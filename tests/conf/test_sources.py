@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from minutch.conf import NEW_CRAWLS, Configuration
-from minutch.conf.crawlfolder import conf_of
-from minutch.conf.sources import PROFILE
+from minutch.conf.sources import PROFILE, conf_of
 from minutch.errors import ConfigError
 from tests.support.golden import PROJECT
 

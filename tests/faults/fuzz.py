@@ -33,7 +33,8 @@ from pathlib import Path
 from typing import Final
 
 from minutch.errors import MinutchError
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from tests.faults.readers import WEB, Reader, memory
 from tests.faults.rulereaders import CONFIGURATION
 from tests.faults.storedreaders import FILES, FOLDERS, Folder

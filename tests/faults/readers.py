@@ -40,8 +40,7 @@ from minutch.inspect.search.stillpage import still
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.records.metadata import Metadata
 from minutch.urls.domains import domain_name, domain_suffix
-from minutch.urls.hostname import canonical_host
-from minutch.urls.idn import url_to_ascii, url_to_unicode
+from minutch.urls.hostname import canonical_host, url_to_ascii, url_to_unicode
 from minutch.urls.parts import parse, reverse_url
 from minutch.urls.resolve import Resolver, WhatwgResolver
 from minutch.urls.robots import parse_robots

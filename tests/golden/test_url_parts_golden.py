@@ -17,7 +17,7 @@ from minutch.urls.domains import (
     is_same_domain,
     top_level_domain,
 )
-from minutch.urls.idn import url_to_ascii, url_to_unicode
+from minutch.urls.hostname import url_to_ascii, url_to_unicode
 from minutch.urls.parts import host_of, host_segments, page_of, parse, reverse_url
 from minutch.urls.resolve import resolve, resolver
 from minutch.urls.uri import parse_uri

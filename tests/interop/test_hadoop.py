@@ -9,7 +9,8 @@ import pytest
 
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, PACKAGE
 from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import (
     BooleanWritable,
     BytesWritable,

@@ -31,7 +31,7 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
 from minutch.records.parsedata import ParseData
-from minutch.work.tables.linkfiles import scan_inlinks
+from minutch.work.tables.recordfiles import scan_inlinks
 from tests.cycle.segment.test_compaction import NOW as NEWEST
 from tests.cycle.segment.test_compaction import URLS, History, Round, job
 from tests.interop.harness import Harness

@@ -14,7 +14,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
 from minutch.hadoop.formats.javaio import DataOutput
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import Text, Writable
 from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
-from minutch.kernels import find, library, simhash, sort
+from minutch.kernels import library, sequencefile, simhash, sort
 
 
 class RunKernels:
@@ -30,7 +30,7 @@ class RunKernels:
 
     def run(self, item: bytes) -> str:
         lengths, places = np.arange(20, dtype=np.int32), np.zeros(20, np.int64)
-        total = find.running_sum(lengths, places)
+        total = sequencefile.running_sum(lengths, places)
         views, order = np.zeros((3, 4), np.int32), np.arange(3, dtype=np.uint32)
         sort.sort_order(views, np.zeros(1, np.uint64), order)
         words, result = np.arange(9, dtype=np.uint64), np.zeros(1, np.uint64)

@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minutch.kernels.clibrary import compressor, libdeflate
 from minutch.kernels.deflate import (
     LIBRARY_OVERHEAD,
     OVERHEAD,
@@ -18,7 +19,6 @@ from minutch.kernels.deflate import (
     deflate,
     new_places,
 )
-from minutch.kernels.libdeflate import compressor, libdeflate
 from minutch.kernels.native import Slices
 
 

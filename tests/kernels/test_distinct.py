@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.plugin.distincturls import by_distinct, numbered
+from minutch.plugin.columns import by_distinct, numbered
 
 STRINGS = (
     st.sampled_from(["", "a", "b", "12345678", "123456789", "é" * 9, "http://host/" + "x" * 30])

@@ -10,8 +10,8 @@ import zlib
 import pytest
 
 from minutch.errors import MinutchError
-from minutch.kernels import libdeflate as module
-from minutch.kernels.libdeflate import GzipMembers, ZlibStreams, libdeflate
+from minutch.kernels import clibrary as module
+from minutch.kernels.clibrary import GzipMembers, ZlibStreams, libdeflate
 
 
 def test_the_functions_are_libdeflates() -> None:

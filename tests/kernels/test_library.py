@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from minutch.errors import MinutchError
-from minutch.kernels import find, layout, library, link, native, simhash, sort
+from minutch.kernels import library, link, native, sequencefile, simhash, sort
 from minutch.kernels.native import Kernel
 from tests.kernels import starts
 from tests.support.golden import PROJECT
@@ -39,31 +39,33 @@ def test_wrong_arrays_never_reach_a_kernel() -> None:
         None,
         5,
     ):
-        with pytest.raises(TypeError, match=r"find\.running_sum: expected \(I32, I64\), found"):
-            find.running_sum(length, at)  # type: ignore[arg-type]
+        with pytest.raises(
+            TypeError, match=r"sequencefile\.running_sum: expected \(I32, I64\), found"
+        ):
+            sequencefile.running_sum(length, at)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"expected \(I32, I64\), found"):
-        find.running_sum(np.zeros(3, np.int32))  # type: ignore[call-arg]
+        sequencefile.running_sum(np.zeros(3, np.int32))  # type: ignore[call-arg]
 
 
 def test_records_of_arrays_are_taken_as_such_alone() -> None:
-    records = find.Places(*2 * (np.arange(2), np.zeros(2, np.int32)))
+    records = sequencefile.Places(*2 * (np.arange(2), np.zeros(2, np.int32)))
     rows, before = np.array([-1]), np.array([2])
-    more = find.Places(*(field[:1] + 7 for field in records))
-    out = find.Places(*2 * (np.zeros(3, np.int64), np.zeros(3, np.int32)))
-    layout.put_in(records, more, rows, before, out)
+    more = sequencefile.Places(*(field[:1] + 7 for field in records))
+    out = sequencefile.Places(*2 * (np.zeros(3, np.int64), np.zeros(3, np.int32)))
+    sequencefile.put_in(records, more, rows, before, out)
     assert out.key_at.tolist() == [0, 1, 7] and out.value_len.tolist() == [0, 0, 7]
     for wrong in (tuple(out), None, more._replace(key_at=records.key_len)):
         with pytest.raises(TypeError, match=r"put_in: expected \(I64, I32, I64, I32, I64"):
-            layout.put_in(records, more, rows, before, wrong)  # type: ignore[arg-type]
+            sequencefile.put_in(records, more, rows, before, wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="put_in: expected"):
-        layout.put_in(*records, *more, rows, before, *out)  # type: ignore[call-arg]
+        sequencefile.put_in(*records, *more, rows, before, *out)  # type: ignore[call-arg]
 
 
 def test_arrays_that_cant_be_written_can_be_read() -> None:
     length = np.array([3, 4], np.int32)
     length.flags.writeable = False
     at = np.empty(2, np.int64)
-    assert find.running_sum(length, at) == 7 and at.tolist() == [0, 3]
+    assert sequencefile.running_sum(length, at) == 7 and at.tolist() == [0, 3]
 
 
 def test_another_layout_of_objects_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +88,7 @@ def test_every_kernel_is_in_the_library() -> None:
     assert len(kernels) > 50
     for kernel in kernels:
         assert library.find_kernel(kernel)
-    assert find.release.address()
+    assert sequencefile.release.address()
 
 
 @pytest.mark.skipif(not shutil.which("readelf"), reason="needs readelf")
@@ -108,8 +110,8 @@ def test_the_library_needs_memcpy_and_its_like_alone() -> None:
 
 def test_no_job_imports_numba() -> None:
     code = (
-        "import sys, numpy as np; from minutch.kernels import find; "
-        "find.running_sum(np.zeros(3, np.int32), np.zeros(3, np.int64)); "
+        "import sys, numpy as np; from minutch.kernels import sequencefile; "
+        "sequencefile.running_sum(np.zeros(3, np.int32), np.zeros(3, np.int64)); "
         "print([name for name in ('numba', 'llvmlite') if name in sys.modules])"
     )
     done = subprocess.run(

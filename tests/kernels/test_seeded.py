@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from minutch.cycle.parse import linkverdicts, simhash
-from minutch.kernels import distinct, seeded
+from minutch.kernels import hash, keycolumns
 from minutch.kernels.arrow import from_series
 from minutch.records.links import Outlink, OutlinkRun
 
@@ -30,7 +30,7 @@ def numbered(keys: list[str], seed: int) -> tuple[list[int], list[int], list[int
         np.empty(count, np.uint32),
         np.empty(count, np.uint32),
     )
-    found = distinct.number(*strings[:2], seed, slots, hashes, rows, numbers)
+    found = keycolumns.number(*strings[:2], seed, slots, hashes, rows, numbers)
     return rows[:found].tolist(), numbers.tolist(), hashes[:found].tolist()
 
 
@@ -45,7 +45,7 @@ def folded(a: int, b: int) -> int:
 
 def expected_hash(key: bytes, seed: int) -> int:
     """The same hash with Python's integers."""
-    odd, other = int(seeded._ODD), int(seeded._OTHER)
+    odd, other = int(hash._ODD), int(hash._OTHER)
     secret = folded(seed ^ other, odd)
     state = seed ^ len(key)
     words = [key[i : i + 8] for i in range(0, max(0, (len(key) - 1) // 16 * 16), 8)]
@@ -75,7 +75,7 @@ def probes(hashes: list[int], size: int) -> int:
     return looked
 
 
-@pytest.mark.parametrize("seed", [ONE, OTHER, seeded.SEED], ids=["one", "other", "of this process"])
+@pytest.mark.parametrize("seed", [ONE, OTHER, hash.SEED], ids=["one", "other", "of this process"])
 def test_every_byte_of_a_string_counts(seed: int) -> None:
     keys = [
         "http://host.example/a/path?of=sixty-five&characters=123456789abc"[:size]
@@ -103,7 +103,7 @@ def test_strings_that_collide_with_one_seed_are_spread_by_another() -> None:
 
 
 def test_each_process_draws_a_seed_that_fits_an_integer_of_kernels() -> None:
-    assert 0 <= seeded.SEED < 1 << 63
+    assert 0 <= hash.SEED < 1 << 63
 
 
 def test_numbers_do_not_depend_on_the_seed() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.kernels.arrow import from_series
-from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.frame import sort_by_key
 from tests.support.examples import examples, few
 from tests.support.tables import a_key
 

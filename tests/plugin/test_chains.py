@@ -24,7 +24,7 @@ from minutch.records.crawldatum_columns import to_frame
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import ParseData, ParseStatus
 from minutch.records.protocol import Content
-from minutch.work.tables.packed import pack
+from minutch.work.tables.recordfiles import pack
 from tests.plugin.places import configuration, write_plugin
 
 FILTERS = """

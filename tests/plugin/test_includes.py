@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.plugin.includes import (
+from minutch.plugin.manifest import (
     NUTCH_PLUGINS,
     expand,
     missing_plugins,

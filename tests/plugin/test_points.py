@@ -10,9 +10,9 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.plugin.extension import ExtensionBase
 from minutch.plugin.points import (
     POINTS,
-    ExtensionBase,
     Parse,
     ParseResult,
     ScoringFilter,
@@ -22,7 +22,7 @@ from minutch.plugin.points import (
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import to_frame
 from minutch.records.parsedata import ParseData, ParseStatus
-from minutch.work.tables.packed import pack
+from minutch.work.tables.recordfiles import pack
 
 CONF = Configuration()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.plugin.repeats import MOST, output_of, rules_of
+from minutch.plugin.protocolfactory import MOST, output_of, rules_of
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import WOULDBLOCK, Content, ProtocolStatus
 from minutch.urls.robots import ALLOW_ALL, RobotRules

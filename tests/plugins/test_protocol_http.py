@@ -23,8 +23,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import Protocol, ProtocolOutput
-from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.plugin.repeats import output_of
+from minutch.plugin.protocolfactory import ProtocolFactory, output_of
 from minutch.records import validators
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE, CrawlDatum
 from minutch.records.protocol import is_truncated

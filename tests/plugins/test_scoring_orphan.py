@@ -22,7 +22,7 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.crawldatum_columns import to_frame
-from minutch.work.tables.packed import pack
+from minutch.work.tables.recordfiles import pack
 from plugins.scoring_orphan.orphan import LAST_LINKED, OrphanScoringFilter
 from tests.support.crawldbs import context, read_db, write_db, write_segment
 

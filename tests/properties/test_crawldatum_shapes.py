@@ -22,8 +22,8 @@ from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
-from minutch.work.tables import crawldata
-from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
+from minutch.work.tables import recordfiles
+from minutch.work.tables.recordfiles import CRAWL_DATUM, CrawlDataWriter
 from minutch.work.tables.spannedfile import TEXT
 from tests.support.examples import examples
 from tests.support.tables import Records, read_records, some_records, write_records
@@ -53,7 +53,7 @@ def write_by_rows(path: Path, frame: pl.DataFrame) -> None:
 def check(records: Records, directory: Path, compression: str) -> None:
     """Records are read as the dataclass reads them, and written as it writes them."""
     write_records(directory / "file", records, compression)
-    frame = crawldata.read(directory / "file")
+    frame = recordfiles.read(directory / "file")
     assert frame.schema == CRAWLDB_SCHEMA
     assert frame["key"].to_list() == [key for key, _ in records]
     rewritten = [CrawlDatum.from_bytes(value).to_bytes() for _, value in records]
@@ -93,7 +93,7 @@ def test_old_versions(tmp_path: Path, seed: int) -> None:
 def test_compressed_output_holds_the_same_records(tmp_path: Path, compression: str) -> None:
     records = some_records(Random(9), 300)
     write_records(tmp_path / "file", records, "NONE")
-    frame = crawldata.read(tmp_path / "file")
+    frame = recordfiles.read(tmp_path / "file")
     with CrawlDataWriter(tmp_path / "out", mapfile=False, compression=compression) as writer:
         writer.write(frame)
     assert read_records(tmp_path / "out") == records
@@ -114,24 +114,24 @@ def test_a_damaged_record_is_reported_with_its_file(tmp_path: Path) -> None:
         "NONE",
     )
     with pytest.raises(FormatError, match=r"file.*http://b/"):
-        crawldata.read(tmp_path / "file")
+        recordfiles.read(tmp_path / "file")
 
 
 def test_an_empty_map_is_no_metadata(tmp_path: Path) -> None:
     value = CrawlDatum(2).to_bytes()[:-1] + b"\1" + bytes(5)
     write_records(tmp_path / "file", [(b"http://a/", value)], "NONE")
-    assert crawldata.read(tmp_path / "file")["metadata"].to_list() == [None]
+    assert recordfiles.read(tmp_path / "file")["metadata"].to_list() == [None]
 
 
 def test_other_classes_are_refused(tmp_path: Path) -> None:
     write_records(tmp_path / "file", [], "NONE", value_class="org.apache.nutch.crawl.Inlinks")
     with pytest.raises(FormatError, match="CrawlDatum"):
-        crawldata.scan(tmp_path / "file")
+        recordfiles.scan(tmp_path / "file")
 
 
 def test_keys_out_of_order_are_refused(tmp_path: Path) -> None:
     write_records(tmp_path / "file", some_records(Random(3), 50), "NONE")
-    frame = crawldata.read(tmp_path / "file")[::-1]
+    frame = recordfiles.read(tmp_path / "file")[::-1]
     for compression in COMPRESSIONS:
         path = tmp_path / compression
         with (
@@ -144,7 +144,7 @@ def test_keys_out_of_order_are_refused(tmp_path: Path) -> None:
 
 def test_order_holds_over_tables(tmp_path: Path) -> None:
     write_records(tmp_path / "file", some_records(Random(3), 50), "NONE")
-    frame = crawldata.read(tmp_path / "file")
+    frame = recordfiles.read(tmp_path / "file")
     with (
         pytest.raises(FormatError, match="out of order"),
         CrawlDataWriter(tmp_path / "out") as writer,

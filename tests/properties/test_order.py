@@ -25,15 +25,16 @@ from minutch.commands import dedup, inject, mergedb, readdb, updatedb
 from minutch.cycle.crawldb import seeds
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.compress import PACKAGE, codec_for
-from minutch.hadoop.formats.sequencefile import BLOCK, RECORD, SequenceFileReader
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import BLOCK, RECORD
 from minutch.job import JobContext
 from minutch.records import crawldatum as codes
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables import shuffle
 from minutch.work.tables.compression import PLAIN, Compression
-from minutch.work.tables.crawldata import CrawlDataWriter
-from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.spannedfile import SpannedFile
 from tests.support.crawldbs import NOW, context, metadata, printed, write_db
 from tests.support.examples import examples

@@ -12,8 +12,8 @@ from minutch.job import JobContext
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.compression import PLAIN, Compression
-from minutch.work.tables.crawldata import CrawlDataWriter
-from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.shuffle import split
 
 NOW = 1_800_000_000_000

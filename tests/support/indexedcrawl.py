@@ -22,7 +22,7 @@ from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content
-from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.recordfiles import CrawlDataWriter
 
 PLUGINS = "index-(basic|anchor|more)|language-identifier|indexer-local|scoring-opic"
 FOLDERS = ("content", "crawl_fetch", "crawl_parse", "parse_data", "parse_text")

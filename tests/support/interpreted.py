@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minutch.kernels.interpreted import function_of
+from minutch.kernels.library import function_of
 from minutch.kernels.native import Kernel
 
 calls: Counter[str] = Counter()

@@ -23,8 +23,7 @@ from minutch.hadoop.formats.writables import (
 from minutch.records import crawldatum_columns, protocol
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
 from minutch.records.protocol import ProtocolStatus
-from minutch.work.tables.crawldata import CRAWL_DATUM
-from minutch.work.tables.packed import Patched
+from minutch.work.tables.recordfiles import CRAWL_DATUM, Patched
 from minutch.work.tables.spannedfile import TEXT
 
 Records = list[tuple[bytes, bytes]]

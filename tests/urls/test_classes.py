@@ -12,7 +12,7 @@ from minutch.commands import cli
 from minutch.commands.classes import resolveurls, urlutil
 from minutch.conf import Configuration
 from minutch.errors import UrlError, UsageError
-from minutch.urls import hostlookups
+from minutch.urls import hostname
 from tests.support.nutchruns import context_for
 
 
@@ -39,7 +39,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> set[str]:
             raise socket.gaierror(socket.EAI_NONAME, "unknown")
         return ["address"]
 
-    monkeypatch.setattr(hostlookups.socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(hostname.socket, "getaddrinfo", getaddrinfo)
     return asked
 
 
@@ -75,8 +75,8 @@ def test_nothing_to_resolve(tmp_path: Path) -> None:
 
 def test_a_name_that_hangs_does_not_hold_up_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
-    monkeypatch.setattr(hostlookups.socket, "getaddrinfo", lambda *_: answered.wait(60))
-    answers = hostlookups.look_up_hosts((f"http://h{n}/" for n in range(10)), 1)
+    monkeypatch.setattr(hostname.socket, "getaddrinfo", lambda *_: answered.wait(60))
+    answers = hostname.look_up_hosts((f"http://h{n}/" for n in range(10)), 1)
     threading.Timer(0.05, answered.set).start()
     assert next(answers).found
     answers.close()  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import UrlError
-from minutch.urls import idn
+from minutch.urls import hostname
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,10 @@ from minutch.urls import idn
     ],
 )
 def test_to_ascii(host: str, idna2003: str | None, idna2008: str | None) -> None:
-    for convert, expected in ((idn.to_ascii_2003, idna2003), (idn.to_ascii_2008, idna2008)):
+    for convert, expected in (
+        (hostname.to_ascii_2003, idna2003),
+        (hostname.to_ascii_2008, idna2008),
+    ):
         if expected is None:
             with pytest.raises(UrlError):
                 convert(host)
@@ -48,17 +51,22 @@ def test_to_ascii(host: str, idna2003: str | None, idna2008: str | None) -> None
     ],
 )
 def test_to_unicode(host: str, idna2003: str, idna2008: str | None) -> None:
-    assert idn.to_unicode_2003(host) == idna2003
+    assert hostname.to_unicode_2003(host) == idna2003
     if idna2008 is None:
         with pytest.raises(UrlError):
-            idn.to_unicode_2008(host)
+            hostname.to_unicode_2008(host)
     else:
-        assert idn.to_unicode_2008(host) == idna2008
+        assert hostname.to_unicode_2008(host) == idna2008
 
 
 @given(st.text(max_size=20))
 def test_only_our_error(host: str) -> None:
-    for convert in (idn.to_ascii_2003, idn.to_unicode_2003, idn.to_ascii_2008, idn.to_unicode_2008):
+    for convert in (
+        hostname.to_ascii_2003,
+        hostname.to_unicode_2003,
+        hostname.to_ascii_2008,
+        hostname.to_unicode_2008,
+    ):
         try:
             convert(host)
         except UrlError as exc:
@@ -68,8 +76,8 @@ def test_only_our_error(host: str) -> None:
 @given(st.text(st.characters(categories=["Ll"], max_codepoint=0x24F), min_size=1, max_size=10))
 def test_there_and_back(label: str) -> None:
     try:
-        there = idn.to_ascii_2008(label)
+        there = hostname.to_ascii_2008(label)
     except UrlError:
         return
     assert there.isascii()
-    assert idn.to_ascii_2008(idn.to_unicode_2008(there)) == there
+    assert hostname.to_ascii_2008(hostname.to_unicode_2008(there)) == there

@@ -13,8 +13,7 @@ from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.plugin.chains import SCOPE_OUTLINK
 from minutch.records.links import Outlink, OutlinkRun
 from minutch.urls.javaregex import JavaRegex
-from minutch.urls.javaregex.derivative import Automaton
-from minutch.urls.javaregex.marked import END, START
+from minutch.urls.javaregex.derivative import END, START, Automaton
 from tests.support.examples import examples
 from tests.urls.strategies import plain_urls, urls
 

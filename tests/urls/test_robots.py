@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
-from minutch.urls import robotstable
+from minutch.urls import robotsfile
 from minutch.urls.robots import (
     ALLOW_ALL,
     ALLOW_NONE,
     RobotRules,
+    agent_names,
     normal_path,
     normal_rule,
     parse_robots,
+    robots_parser,
 )
-from minutch.urls.robotsagent import agent_names, robots_parser
-from minutch.urls.robotsfile import line_of, read_robots
-from minutch.urls.robotstable import PathRule
+from minutch.urls.robotsfile import PathRule, line_of, read_robots
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 from tests.urls.strategies import any_text, urls
 
@@ -257,13 +257,13 @@ def test_matching_is_linear_in_the_stars(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_many_rules_are_looked_up_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
-    path = robotstable._Plain.path
+    path = robotsfile._Plain.path
 
-    def look_at(self: robotstable._Plain, number: int) -> str:
+    def look_at(self: robotsfile._Plain, number: int) -> str:
         looked_at.append(number)
         return path(self, number)
 
-    monkeypatch.setattr(robotstable._Plain, "path", look_at)
+    monkeypatch.setattr(robotsfile._Plain, "path", look_at)
     body = "User-agent: *\n" + "".join(
         f"Disallow: /{number}/\nAllow: /{number}/x\n" for number in range(10_000)
     )
@@ -276,13 +276,13 @@ def test_many_rules_are_looked_up_not_walked(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_only_longer_wildcards_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    matches = robotstable._matches
+    matches = robotsfile._matches
 
     def try_one(first: str, rest: str, path: str) -> bool:
         tried.append(rest)
         return matches(first, rest, path)
 
-    monkeypatch.setattr(robotstable, "_matches", try_one)
+    monkeypatch.setattr(robotsfile, "_matches", try_one)
     rules = RobotRules(
         (
             PathRule("/*b*c", allow=True),
@@ -301,7 +301,7 @@ def test_a_path_is_compared_with_so_many_wildcards_and_refused_if_there_are_more
     assert not rules.is_allowed("http://a/zzz/1f40")
     assert rules.is_allowed("http://a/" + "z" * 100)
     assert not rules.is_allowed("http://a/" + "z" * 1000)
-    assert rules.deciding("/" + "z" * 1000) == PathRule(robotstable.TOO_MANY, allow=False)
+    assert rules.deciding("/" + "z" * 1000) == PathRule(robotsfile.TOO_MANY, allow=False)
     ordinary = parse_robots(b"User-agent: *\n" + b"Disallow: /*q\n" * 900, "", ["a"])
     assert ordinary.is_allowed("http://a/" + "z" * 4000)
 

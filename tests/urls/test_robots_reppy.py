@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from minutch.conf import Configuration
-from minutch.urls.robotsagent import RobotsParser, reppy_parser, robots_parser
+from minutch.urls.robots import RobotsParser, reppy_parser, robots_parser
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 
 pytest.importorskip("reppy.robots", reason="the extra `reppy` is not installed")

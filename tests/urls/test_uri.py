@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import UrlError
-from minutch.urls.idn import url_to_ascii, url_to_unicode
+from minutch.urls.hostname import url_to_ascii, url_to_unicode
 from minutch.urls.uri import (
     build_uri,
     escape_unsafe,

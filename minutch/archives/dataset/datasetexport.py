@@ -43,9 +43,8 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_
 from minutch.cycle.segment.storedrecords import RawRecord, text_key
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_vlong
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.recordsort import sort_records
-from minutch.hadoop.formats.sequencefile import BLOCK, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import TEXT, sort_records
+from minutch.hadoop.formats.sequencewriter import BLOCK, SequenceFileWriter
 from minutch.job import Counters, JobContext
 from minutch.records.parsedata import ParseStatus
 from minutch.work.tables.textparts import output_folder, require_absent

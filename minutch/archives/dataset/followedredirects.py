@@ -19,7 +19,7 @@ from minutch.archives.dataset.metadatadoc import answer_of, redirect_of
 from minutch.cycle.segment.store import CRAWL_FETCH, Segment
 from minutch.cycle.segment.storedrecords import RawRecord, decode
 from minutch.hadoop.formats.javaio import decode_text, encode_text
-from minutch.hadoop.formats.recordsort import merge_records, sort_records
+from minutch.hadoop.formats.mapfile import merge_records, sort_records
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import STATUS_FETCH_REDIR_PERM, STATUS_FETCH_REDIR_TEMP, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY

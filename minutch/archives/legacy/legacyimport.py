@@ -46,16 +46,16 @@ from minutch.cycle.segment.store import (
 )
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import decode_text, encode_text, encode_vlong
-from minutch.hadoop.formats.recordsort import sort_records
+from minutch.hadoop.formats.mapfile import sort_records
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import ScoringFilters
-from minutch.plugin.results import Parse
+from minutch.plugin.extension import Parse
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, status_name
 from minutch.work.engine import engine_of
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import OutputSettings
+from minutch.work.tables.install import work_folder
 from minutch.work.tables.textparts import output_folder, require_absent
-from minutch.work.tables.workfolders import work_folder
 
 log = logging.getLogger(__name__)
 SEGMENTS: Final = "segments"

@@ -24,9 +24,7 @@ from minutch.cycle.fetch.session import make_recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.segment.segmentnames import place_together, segment_name
 from minutch.cycle.segment.store import Segment
-from minutch.work.tables.install import NEW, make_directory
-from minutch.work.tables.success import mark_success
-from minutch.work.tables.workfolders import remove, work_folder
+from minutch.work.tables.install import NEW, make_directory, mark_success, remove, work_folder
 
 MOST: Final = 200
 """Maximum number of segments, all of which are open at the same time."""

@@ -25,7 +25,7 @@ from typing import Final, Self
 
 from minutch.archives.web.surt import surt
 from minutch.archives.web.webarchive import ArchiveListener
-from minutch.hadoop.formats.recordsort import sort_records
+from minutch.hadoop.formats.mapfile import sort_records
 from minutch.warc.pagewriter import status_of
 from minutch.warc.warcfile import FIELDS, PAYLOAD_DIGEST, WrittenRecord
 

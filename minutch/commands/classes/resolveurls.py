@@ -11,7 +11,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, parse
 from minutch.job import JobContext
-from minutch.urls.hostlookups import look_up_hosts
+from minutch.urls.hostname import look_up_hosts
 
 USAGE: Final = """ResolveUrls -urls <urls> [-numThreads <threads>]
  -urls <urls>            a file with a URL in each line

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 from minutch.commands.service.confinedpaths import Refused
 from minutch.conf import DEFAULTS, Configuration
 from minutch.conf.check import check
-from minutch.conf.confidential import shown
+from minutch.conf.properties import shown
 from minutch.errors import ConfigError
 
 DEFAULT: Final = "default"

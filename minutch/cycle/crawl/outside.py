@@ -20,10 +20,9 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
 from minutch.hadoop.stores import is_local
 from minutch.job import JobContext
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.install import CURRENT
-from minutch.work.tables.wholefile import WholeFile
+from minutch.work.tables.install import CURRENT, WholeFile
+from minutch.work.tables.recordfiles import scan
 
 STOP: Final = ".STOP"
 SITEMAPS_PROPERTY: Final = "crawl.sitemaps.interval"

@@ -33,7 +33,7 @@ from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, JobContext
 from minutch.terminal import counted
-from minutch.work.tables.workfolders import remove
+from minutch.work.tables.install import remove
 
 log = logging.getLogger(__name__)
 

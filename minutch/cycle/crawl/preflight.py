@@ -19,10 +19,9 @@ from xml.sax.saxutils import escape
 
 from minutch import eventloops
 from minutch.conf import Configuration
-from minutch.conf.confidential import shown
 from minutch.conf.configuration import COMMAND_LINE
-from minutch.conf.crawlfolder import CONF, SITE, names_code
-from minutch.conf.sources import PROFILE
+from minutch.conf.properties import shown
+from minutch.conf.sources import CONF, PROFILE, SITE, names_code
 from minutch.cycle.crawl.steps import LOCAL_ONLY, CrawlOptions
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
@@ -33,8 +32,7 @@ from minutch.hadoop.stores import is_local
 from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import Parser, Protocol
-from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.plugin.repeats import output_of
+from minutch.plugin.protocolfactory import ProtocolFactory, output_of
 from minutch.plugin.repository import PluginRepository
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
@@ -42,7 +40,7 @@ from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocol import ProtocolStatus
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import parse
-from minutch.work.tables.wholefile import WholeFile
+from minutch.work.tables.install import WholeFile
 
 log = logging.getLogger(__name__)
 
@@ -305,8 +303,8 @@ class _Entries:
 #
 #     <crawl>/conf/nutch-site.xml    profile, agent, delay, scope, and each -D of the first crawl
 #
-# A secret (`minutch.conf.confidential`) and what names code are not written, but said to be
-# missing. What reads the file is `minutch.conf.crawlfolder`.
+# A secret (`minutch.conf.properties`) and what names code are not written, but said to be
+# missing. What reads the file is `minutch.conf.sources`.
 
 ALWAYS: Final = (
     PROFILE,

@@ -33,9 +33,8 @@ from minutch.errors import LockedError, StoreError, naming
 from minutch.hadoop.stores import is_local
 from minutch.records.crawldatum import STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.work.tables.database import Database
-from minutch.work.tables.install import NEW, sync_path
+from minutch.work.tables.install import NEW, clear, remove, sync_path
 from minutch.work.tables.lock import holder, lock
-from minutch.work.tables.workfolders import clear, remove
 
 RECORD = ".round"
 _NEW_RECORD = f"{RECORD}.new"

@@ -26,9 +26,9 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.conf.confidential import shown
 from minutch.conf.configuration import COMMAND_LINE
-from minutch.conf.crawlfolder import CONF, SITE, is_remembering
+from minutch.conf.properties import shown
+from minutch.conf.sources import CONF, SITE, is_remembering
 from minutch.conf.xml import read_properties
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.fetch.decisions import fate, http_code, reason
@@ -45,8 +45,8 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocol import ProtocolStatus
 from minutch.terminal import BOLD, YELLOW, counted, folded, folded_command, width_of
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import part_paths
+from minutch.work.tables.recordfiles import scan
 
 WIDTH = 80
 _EXAMPLES = 5

@@ -34,8 +34,8 @@ from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
 from minutch.work.engine import Engine, Partition, Shuffled, Task, engine_of
 from minutch.work.tables.database import OutputSettings
-from minutch.work.tables.merge import sort_by_key
-from minutch.work.tables.packed import Patched, take
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import Patched, take
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spans import InputSplit
 

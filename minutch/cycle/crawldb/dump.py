@@ -32,14 +32,13 @@ from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import status_name
 from minutch.work.engine import Partition, Task, engine_of
 from minutch.work.tables.compression import text_codec
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import part_name
-from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.frame import decode_keys, sort_by_key
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.matching import matching
-from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.shuffle import partition_of
 from minutch.work.tables.spans import InputSplit
-from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent, text_part
 
 log = logging.getLogger(__name__)

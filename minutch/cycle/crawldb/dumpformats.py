@@ -26,15 +26,14 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.hadoop.formats import writables
 from minutch.hadoop.formats.checksum import ChecksumWriter
-from minutch.hadoop.formats.codecstream import CompressedWriter
-from minutch.hadoop.formats.compress import Codec
+from minutch.hadoop.formats.compress import Codec, CompressedWriter
 from minutch.hadoop.formats.javahash import date_to_string, float_to_string
 from minutch.hadoop.formats.writables import MapWritable, Writable
 from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.compression import Compression, output_compression, text_codec
-from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.textparts import float_texts, text_file
 
 CSV_HEADER: Final = (

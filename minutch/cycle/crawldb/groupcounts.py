@@ -22,8 +22,7 @@ from minutch.urls.domains import suffix_of
 from minutch.urls.hostcolumns import domains_of, map_distinct
 from minutch.work.engine import Engine, Task, engine_of
 from minutch.work.tables.compression import text_codec
-from minutch.work.tables.crawldata import scan
-from minutch.work.tables.packed import scan_packed
+from minutch.work.tables.recordfiles import scan, scan_packed
 from minutch.work.tables.shuffle import split
 from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.textparts import output_folder, text_part

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.kernels import match as kernels
+from minutch.kernels import keycolumns as kernels
 from minutch.kernels.arrow import from_series
-from minutch.work.tables.merge import has_repeats
+from minutch.work.tables.frame import has_repeats
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.signedinteger[Any]]

@@ -28,8 +28,8 @@ from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.rawmap import RawMap
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import OutputSettings
-from minutch.work.tables.merge import has_repeats, sort_by_key
-from minutch.work.tables.success import mark_success
+from minutch.work.tables.frame import has_repeats, sort_by_key
+from minutch.work.tables.install import mark_success
 
 log = logging.getLogger(__name__)
 ENTRIES: Final = "entries written"

@@ -31,8 +31,8 @@ from minutch.records.crawldatum import (
     STATUS_FETCH_REDIR_TEMP,
     STATUS_FETCH_SUCCESS,
 )
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import concat
+from minutch.work.tables.recordfiles import scan
 
 _FETCHED: Final = [
     STATUS_FETCH_SUCCESS,

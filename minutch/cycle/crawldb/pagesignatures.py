@@ -14,9 +14,9 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.parse.simhash import SIZE
 from minutch.records import crawldatum as status
 from minutch.urls.hostcolumns import domains_of, host_names
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import ordered
+from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.spans import InputSplit
 
 FETCHED: Final = (

@@ -30,14 +30,12 @@ from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.work.engine import Engine, Partition, Source, Task
-from minutch.work.engine.stored import StoredParts
+from minutch.work.engine.selection import StoredParts
 from minutch.work.tables.compression import Compression
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import OutputSettings, is_partitioned
-from minutch.work.tables.frame import decode_keys, encode_keys
-from minutch.work.tables.merge import aligned
-from minutch.work.tables.packed import Patched, scan_packed
+from minutch.work.tables.frame import aligned, decode_keys, encode_keys
 from minutch.work.tables.parallel import ordered
+from minutch.work.tables.recordfiles import Patched, scan, scan_packed
 from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.writer import TableWriter
 

@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.conf.classes import class_named
+from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum, java_round

@@ -18,7 +18,7 @@ from minutch.job import Counters
 from minutch.plugin.chains import ScoringFilters
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables.packed import unpack
+from minutch.work.tables.recordfiles import unpack
 
 log = logging.getLogger(__name__)
 

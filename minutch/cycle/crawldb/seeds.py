@@ -38,7 +38,7 @@ from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.compress import codec_for
 from minutch.hadoop.formats.javahash import float32, parse_float
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.kernels.seeds import find_seeds
+from minutch.kernels.urls import find_seeds
 from minutch.plugin.chains import ScoringFilters
 from minutch.records.crawldatum import STATUS_INJECTED
 from minutch.records.metadata import FIXED_INTERVAL_KEY

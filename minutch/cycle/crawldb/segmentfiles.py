@@ -18,7 +18,7 @@ from minutch.records.crawldatum_columns import PACKED_SCHEMA
 from minutch.urls.hostcolumns import lack_host
 from minutch.work.engine import Engine, Task
 from minutch.work.tables.database import OutputSettings
-from minutch.work.tables.packed import scan_packed
+from minutch.work.tables.recordfiles import scan_packed
 from minutch.work.tables.spans import InputSplit
 
 

@@ -35,8 +35,8 @@ from minutch.records.crawldatum import SECONDS_PER_DAY, status_name
 from minutch.terminal import counted
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.engine import Task, engine_of
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.spans import InputSplit
 
 Floats = NDArray[np.float32]

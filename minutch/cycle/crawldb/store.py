@@ -18,8 +18,7 @@ from minutch.work.tables.database import Database, part_name
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.work.tables.crawldata import CrawlDataWriter
-    from minutch.work.tables.packed import PatchedWriter
+    from minutch.work.tables.recordfiles import CrawlDataWriter, PatchedWriter
 
 
 class CrawlDb(Database):
@@ -61,19 +60,19 @@ class CrawlDb(Database):
         """Returns a partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition
         (at least one table).
         """
-        from minutch.work.tables.crawldata import scan
+        from minutch.work.tables.recordfiles import scan
 
         return scan(self.require_parts()[index])
 
     def scan_packed(self, index: int) -> Iterator[pl.DataFrame]:
         """Scans like `scan_part`, in tables of PACKED_SCHEMA."""
-        from minutch.work.tables.packed import scan_packed
+        from minutch.work.tables.recordfiles import scan_packed
 
         return scan_packed(self.require_parts()[index])
 
     def read_part(self, index: int) -> pl.DataFrame:
         """Returns a whole partition as a table of CRAWLDB_SCHEMA, sorted by key."""
-        from minutch.work.tables.crawldata import read
+        from minutch.work.tables.recordfiles import read
 
         return read(self.require_parts()[index])
 
@@ -84,7 +83,7 @@ class CrawlDb(Database):
         """Returns a writer of partition `index` of the CrawlDb that is being written to `directory`
         (see `replacement`).
         """
-        from minutch.work.tables.crawldata import CrawlDataWriter
+        from minutch.work.tables.recordfiles import CrawlDataWriter
 
         return CrawlDataWriter(directory / part_name(index), mapfile=True, **compression.options)
 
@@ -93,6 +92,6 @@ class CrawlDb(Database):
         directory: Path, index: int, compression: Compression = PLAIN
     ) -> PatchedWriter:
         """Opens a writer like `part_writer`, for packed tables with some rows replaced."""
-        from minutch.work.tables.packed import PatchedWriter
+        from minutch.work.tables.recordfiles import PatchedWriter
 
         return PatchedWriter(directory / part_name(index), **compression.options)

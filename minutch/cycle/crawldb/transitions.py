@@ -55,8 +55,8 @@ from minutch.records import rawmap, validators
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, resealed
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.metadata_columns import with_all
-from minutch.work.tables.merge import has_repeats
-from minutch.work.tables.packed import Patched, pack, take, unpack
+from minutch.work.tables.frame import has_repeats
+from minutch.work.tables.recordfiles import Patched, pack, take, unpack
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from minutch.cycle.crawldb.matching import Ints, Mask, by_score, first_of_each, last, latest, match
 from minutch.records import crawldatum as status
-from minutch.work.tables.merge import sort_by_key
-from minutch.work.tables.packed import take, unpack
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import take, unpack
 
 Codes = NDArray[np.uint8]
 

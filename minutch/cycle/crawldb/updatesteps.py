@@ -31,7 +31,7 @@ from minutch.cycle.crawldb.updates import Fetched, Updates
 from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables.packed import pack, take
+from minutch.work.tables.recordfiles import pack, take
 
 _STATES = {
     STATUS_UNKNOWN: "nothing to compare it with",

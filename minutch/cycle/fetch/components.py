@@ -25,10 +25,10 @@ from minutch.plugin.chains import (
     URLFilters,
     URLNormalizers,
 )
+from minutch.plugin.extension import Turn
 from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.plugin.turns import Turn
-from minutch.urls.idn import to_ascii_2008
+from minutch.urls.hostname import to_ascii_2008
 
 STATE_PROPERTY: Final = "minutch.fetch.state"
 

@@ -38,10 +38,9 @@ from minutch.cycle.segment.store import (
 from minutch.errors import ConfigError, LockedError, StoreError
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of, runs_here
+from minutch.work.tables.install import mark_success, remove
 from minutch.work.tables.lock import lock
 from minutch.work.tables.parallel import workers
-from minutch.work.tables.success import mark_success
-from minutch.work.tables.workfolders import remove
 
 if TYPE_CHECKING:
     from minutch.cycle.fetch.tasks.taskfetch import TaskFetch

@@ -18,7 +18,7 @@ from minutch.clock import Clock
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.settings import NEVER, PressureSettings
-from minutch.plugin.turns import NoTurn, Visit
+from minutch.plugin.extension import NoTurn, Visit
 from minutch.records.crawldatum import CrawlDatum
 
 log = logging.getLogger(__name__)

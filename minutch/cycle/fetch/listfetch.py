@@ -39,7 +39,7 @@ from minutch.cycle.fetch.stats import FetchStats, ProcessListener, Snapshot
 from minutch.cycle.fetch.watch import Display
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError, StoreError
-from minutch.hadoop.formats.sequencefile import NONE, RECORD
+from minutch.hadoop.formats.sequencewriter import NONE, RECORD
 from minutch.job import Counters
 from minutch.processwide import command_line
 

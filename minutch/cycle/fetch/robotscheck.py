@@ -16,13 +16,11 @@ from minutch import eventloops
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, UrlError
 from minutch.job import JobContext
-from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.plugin.repeats import rules_of
+from minutch.plugin.protocolfactory import ProtocolFactory, rules_of
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import Content
 from minutch.urls.parts import parse
-from minutch.urls.robots import RobotRules
-from minutch.urls.robotsagent import agent_names, robots_parser
+from minutch.urls.robots import RobotRules, agent_names, robots_parser
 
 log = logging.getLogger(__name__)
 

@@ -43,8 +43,8 @@ from minutch.cycle.segment.store import CRAWL_GENERATE, Segment
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
 from minutch.work.tables.database import part_name
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.parallel import workers
-from minutch.work.tables.success import mark_success
 
 log = logging.getLogger(__name__)
 

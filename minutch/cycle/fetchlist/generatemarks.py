@@ -33,9 +33,9 @@ from minutch.job import Counters, Progress
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.terminal import counted
 from minutch.work.engine import Engine
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.database import OutputSettings
 from minutch.work.tables.install import sync_path
+from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)

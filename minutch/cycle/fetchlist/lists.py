@@ -31,20 +31,18 @@ from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.kernels.arrow import from_series
-from minutch.kernels.distinct import numbered
+from minutch.kernels.keycolumns import numbered
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.records.rawmap import merge
 from minutch.work.engine import engine_of, runs_here
 from minutch.work.tables.compression import Compression, output_compression
-from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys, empty
-from minutch.work.tables.install import NEW, sync_path, sync_tree
+from minutch.work.tables.install import NEW, mark_success, sync_path, sync_tree, work_folder
 from minutch.work.tables.parallel import memory_budget
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.success import mark_success
-from minutch.work.tables.workfolders import work_folder
 
 _PLACE: Final = 12
 """Bytes of an entry's place: its segment, its part and the hash of its URL, each a big-endian

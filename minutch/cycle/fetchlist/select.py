@@ -36,9 +36,9 @@ from minutch.kernels import hash as hash_kernels
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
 from minutch.urls.hostcolumns import domains_of, host_names
+from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each, number_of_parts
-from minutch.work.tables.rankwindow import Ranks
 
 Ints = NDArray[np.int64]
 

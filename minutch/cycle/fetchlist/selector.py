@@ -34,10 +34,10 @@ from minutch.job import Counters, Progress
 from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.hostdatum import HOSTDB_SCHEMA
 from minutch.work.engine import Engine, Task
-from minutch.work.tables.crawldata import scan
+from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys, empty
 from minutch.work.tables.parallel import for_each
-from minutch.work.tables.rankwindow import Ranks
+from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.spans import InputSplit
 
 if TYPE_CHECKING:

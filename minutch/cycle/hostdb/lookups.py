@@ -16,7 +16,7 @@ from typing import Self
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.urls.idn import to_ascii_2008
+from minutch.urls.hostname import to_ascii_2008
 
 THREADS_PROPERTY = "hostdb.num.resolvers.threads"
 

@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.conf.classes import class_named
+from minutch.conf.properties import class_named
 from minutch.hadoop.formats.writables import LongWritable, Writable
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum_columns import records

@@ -43,10 +43,9 @@ from minutch.errors import ConfigError, FormatError
 from minutch.job import Counters, JobContext, Progress
 from minutch.records.hostdatum import HOSTDB_SCHEMA
 from minutch.work.tables.compression import PLAIN, Compression, output_compression
-from minutch.work.tables.crawldata import scan
-from minutch.work.tables.frame import decode_keys, encode_keys
-from minutch.work.tables.merge import aligned
+from minutch.work.tables.frame import aligned, decode_keys, encode_keys
 from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts, ordered
+from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spannedfile import data_file
 

@@ -17,9 +17,8 @@ from typing import Final, NamedTuple, Self
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.conf.elements import parameters_of, read_elements
 from minutch.plugin.documents import Documents
-from minutch.plugin.parameters import Parameters
+from minutch.plugin.parameters import Parameters, parameters_of, read_elements
 from minutch.plugin.points import Exchange
 from minutch.plugin.repository import PluginRepository
 

@@ -24,9 +24,9 @@ from minutch.plugin.chains import URLNormalizers
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum_columns import decode_packed
 from minutch.scratch import scratch
-from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import concat, decode_keys, empty, encode_keys
 from minutch.work.tables.keyranges import KeyRange
+from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spannedfile import SpannedFile, data_file
 from minutch.work.tables.spans import Numbers, scan_numbered

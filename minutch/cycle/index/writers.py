@@ -20,14 +20,13 @@ from typing import Final, Self, TypeVar
 
 import polars as pl
 
-from minutch.conf import Configuration, confidential
-from minutch.conf.elements import parameters_of, read_elements
+from minutch.conf import Configuration, properties
 from minutch.cycle.index.exchanges import Exchanges
 from minutch.cycle.index.fieldmapping import FieldMapping
 from minutch.errors import IndexBusyError, IndexWriterError, MinutchError
 from minutch.job import Counters
 from minutch.plugin.documents import Documents
-from minutch.plugin.parameters import Parameters
+from minutch.plugin.parameters import Parameters, parameters_of, read_elements
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.plugin.repository import Extension, PluginRepository
 from minutch.terminal import counted
@@ -348,7 +347,7 @@ class WriterChain:
         for queue in self._queues:
             lines.append(f"{type(queue.writer).__name__} ({queue.name}):")
             lines += [
-                f"  {name} = {confidential.shown(name, str(value))}\t{what}"
+                f"  {name} = {properties.shown(name, str(value))}\t{what}"
                 for name, (what, value) in queue.writer.describe().items()
             ]
         return "\n".join(lines)

@@ -29,15 +29,15 @@ from minutch.cycle.linkdb.store import AUTO, LAYOUT_PROPERTY, LinkDb, layout_for
 from minutch.job import Counters, Progress
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
-from minutch.kernels.seeded import SEED
+from minutch.kernels.hash import SEED
 from minutch.records.links_columns import LinkSets, Rows
 from minutch.work.engine import Engine, Partition, Source, Task
 from minutch.work.engine.interface import ReadRows
-from minutch.work.engine.stored import StoredParts
+from minutch.work.engine.selection import StoredParts
 from minutch.work.tables.compression import DEFLATED, Compression, output_compression
 from minutch.work.tables.database import is_partitioned, record_estimate
-from minutch.work.tables.linkfiles import scan_inlinks
-from minutch.work.tables.merge import aligned, key_order
+from minutch.work.tables.frame import aligned, key_order
+from minutch.work.tables.recordfiles import scan_inlinks
 from minutch.work.tables.spans import InputSplit
 
 MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"

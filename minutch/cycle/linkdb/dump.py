@@ -27,9 +27,9 @@ from minutch.records.links_columns import INLINKS_SCHEMA
 from minutch.urls.javaregex import JavaRegex
 from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent, text_part
 
 log = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.spans import InputSplit
-from minutch.work.tables.success import mark_success
 
 log = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from minutch.job import Counters
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_LINKDB, URLFilters, URLNormalizers
-from minutch.plugin.distincturls import by_distinct
-from minutch.plugin.urlshortcut import UrlShortcut
+from minutch.plugin.columns import by_distinct
+from minutch.plugin.urlrules import UrlShortcut
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, encode_keys
 

@@ -24,7 +24,7 @@ from minutch.records.links import LAYOUT_METADATA, Inlinks
 from minutch.records.links_columns import layout_of
 from minutch.work.tables.compression import DEFLATED, Compression
 from minutch.work.tables.database import Database, part_name
-from minutch.work.tables.linkfiles import InlinksWriter, scan_inlinks
+from minutch.work.tables.recordfiles import InlinksWriter, scan_inlinks
 
 LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
 """The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else

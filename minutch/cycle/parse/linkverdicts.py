@@ -16,6 +16,7 @@ import numpy as np
 
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javaio import decode_text, encode_text
+from minutch.kernels.hash import SEED
 from minutch.kernels.outlinks import (
     NAMELESS,
     REJECTED,
@@ -26,14 +27,13 @@ from minutch.kernels.outlinks import (
     settle,
     view_urls,
 )
-from minutch.kernels.seeded import SEED
 from minutch.kernels.sieve import ASK, UNKNOWN, sift
 from minutch.records.links import OutlinkRun
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.urls.plainautomaton import PlainUrlAutomaton
+    from minutch.urls.rules import PlainUrlAutomaton
 
 _REMEMBERED: Final = 1 << 17
 """URLs whose verdicts are kept; when there are more, all are forgotten."""

@@ -22,8 +22,7 @@ from minutch.cycle.parse.pagerecords import CrawlParseRecord, LinkRecords, PageR
 from minutch.cycle.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.javaio import encode_text
-from minutch.hadoop.formats.sequencefile import RECORD
-from minutch.hadoop.formats.sequencewriter import record_places
+from minutch.hadoop.formats.sequencewriter import RECORD, record_places
 from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, Compressor, deflate, new_places
 from minutch.kernels.native import U8, Slices
 from minutch.records.crawldatum import CrawlDatum

@@ -26,8 +26,7 @@ from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import SCOPE_DEFAULT, ScoringFilters, URLNormalizers
 from minutch.plugin.points import Parse, ParseResult, ProtocolOutput
-from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.plugin.repeats import output_of, rules_of
+from minutch.plugin.protocolfactory import ProtocolFactory, output_of, rules_of
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import CONTENT_TYPE_KEY
 from minutch.records.parsedata import ParseData

@@ -39,7 +39,7 @@ from minutch.hadoop.formats.javaio import decode_text
 from minutch.job import Counters, JobContext
 from minutch.work.engine import Partition, Task, engine_of
 from minutch.work.tables.database import are_partitions, record_estimate
-from minutch.work.tables.success import mark_success
+from minutch.work.tables.install import mark_success
 
 log = logging.getLogger(__name__)
 _SHOWN_BY: Final = 50

@@ -26,9 +26,16 @@ from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput
-from minutch.hadoop.formats.mapfile import DATA, TEXT, MapFileReader, MapFileWriter
-from minutch.hadoop.formats.recordsort import merge_records, sort_records
-from minutch.hadoop.formats.sequencefile import RECORD, SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import (
+    DATA,
+    TEXT,
+    MapFileReader,
+    MapFileWriter,
+    merge_records,
+    sort_records,
+)
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import RECORD, SequenceFileWriter
 from minutch.job import Counters
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import part_name

@@ -25,7 +25,7 @@ from collections import Counter
 from hashlib import md5
 from typing import TYPE_CHECKING, Any, Protocol
 
-from minutch.conf.classes import class_named
+from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
 from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from minutch.cycle.parse.signature import MD5Signature
 from minutch.kernels import simhash as kernels
-from minutch.kernels.seeded import SEED
+from minutch.kernels.hash import SEED
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration

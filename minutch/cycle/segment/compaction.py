@@ -49,10 +49,9 @@ from minutch.terminal import counted
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import record_estimate
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.install import NEW, sync_tree
+from minutch.work.tables.install import NEW, clear, sync_tree, work_folder
 from minutch.work.tables.lock import lock
 from minutch.work.tables.spans import scan_all
-from minutch.work.tables.workfolders import clear, work_folder
 
 log = logging.getLogger(__name__)
 

@@ -53,7 +53,7 @@ from minutch.records.crawldatum import (
     STATUS_PARSE_FAILED,
     STATUS_SIGNATURE,
 )
-from minutch.work.tables.merge import has_repeats, sort_by_key
+from minutch.work.tables.frame import has_repeats, sort_by_key
 from minutch.work.tables.shuffle import split
 
 MERGE_SCHEMA = pl.Schema(

@@ -58,7 +58,7 @@ from minutch.cycle.segment.storedrecords import decode
 from minutch.errors import StoreError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import decode_text
-from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.hadoop.formats.writables import Writable, lookup
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_DEFAULT, SegmentMergeFilters
@@ -70,9 +70,9 @@ from minutch.records.crawldatum_columns import decode_packed
 from minutch.terminal import counted
 from minutch.work.engine import Task, engine_of
 from minutch.work.tables.database import record_estimate
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.parallel import ordered
 from minutch.work.tables.spans import Numbers, scan_numbered
-from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import output_folder, require_absent
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ import polars as pl
 from minutch.cycle.segment.mergerules import MERGE_SCHEMA, together
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, places, string_column
-from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.job import Counters
 from minutch.kernels import sort
 from minutch.kernels.arrow import Bytes, from_series
@@ -30,8 +30,7 @@ from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables import spans
 from minutch.work.tables.database import are_partitions
-from minutch.work.tables.frame import decode_keys, empty, encode_keys
-from minutch.work.tables.merge import aligned
+from minutch.work.tables.frame import aligned, decode_keys, empty, encode_keys
 from minutch.work.tables.parallel import workers
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from minutch.work.tables.spannedfile import SPAN_SIZE, data_file

@@ -19,13 +19,13 @@ from minutch.cycle.segment.mergestreams import as_batch, as_places
 from minutch.cycle.segment.store import LAYOUTS, PARSE_DATA
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, string_column
-from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
 from minutch.records.parsedata_columns import with_content_meta
+from minutch.work.tables.compression import MOST, deflated, inflated
 from minutch.work.tables.database import part_name
 from minutch.work.tables.writer import TableWriter
-from minutch.work.tables.zlibvalues import MOST, deflated, inflated
 
 
 class SegmentsWriter:

@@ -37,8 +37,8 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
+from minutch.work.tables.install import WholeFile
 from minutch.work.tables.parallel import number_of_parts
-from minutch.work.tables.wholefile import WholeFile
 
 log = logging.getLogger(__name__)
 RECODE_PROPERTY = "segment.reader.content.recode"

@@ -36,8 +36,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from minutch import strictjson
-from minutch.work.tables.install import NEW, sync_path
-from minutch.work.tables.workfolders import own_name, remove
+from minutch.work.tables.install import NEW, own_name, remove, sync_path
 
 log = logging.getLogger(__name__)
 

@@ -26,8 +26,7 @@ from typing import Final
 from minutch import strictjson
 from minutch.hadoop.stores import copies
 from minutch.work.tables import journal
-from minutch.work.tables.install import sync_path, sync_tree
-from minutch.work.tables.workfolders import left_over, own_name, remove
+from minutch.work.tables.install import left_over, own_name, remove, sync_path, sync_tree
 
 log = logging.getLogger(__name__)
 

@@ -45,17 +45,32 @@ from minutch.cycle.segment.storedrecords import (
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import decode_text, encode_text
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import DATA, MapFileWriter
-from minutch.hadoop.formats.recordsort import RUN_BYTES, merge_records, sort_records
-from minutch.hadoop.formats.sequencefile import NONE, RECORD, SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import (
+    DATA,
+    RUN_BYTES,
+    TEXT,
+    MapFileWriter,
+    merge_records,
+    sort_records,
+)
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import NONE, RECORD, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
 from minutch.hadoop.stores import StorePath, as_path, copies, is_local
 from minutch.work.tables import journal
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import are_partitions, part_name, part_paths
-from minutch.work.tables.install import NEW, discard, make_directory, sync_path, sync_tree
-from minutch.work.tables.workfolders import clear, left_over, make_folder, remove
+from minutch.work.tables.install import (
+    NEW,
+    clear,
+    discard,
+    left_over,
+    make_directory,
+    make_folder,
+    remove,
+    sync_path,
+    sync_tree,
+)
 
 log = logging.getLogger(__name__)
 

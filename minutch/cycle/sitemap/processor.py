@@ -37,10 +37,10 @@ from minutch.plugin.urlrules import UrlRules
 from minutch.records.hostdatum import HostDatum
 from minutch.work.engine import engine_of
 from minutch.work.tables import spans
-from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.database import Database, OutputSettings
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import memory_budget, number_of_parts
+from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.shuffle import Shuffle
 
 log = logging.getLogger(__name__)

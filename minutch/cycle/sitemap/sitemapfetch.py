@@ -34,8 +34,7 @@ from minutch.cycle.sitemap.sitemapurls import SCHEMES, ListedUrls, Sitemap, Site
 from minutch.errors import ConfigError, MinutchError, ParseError
 from minutch.job import Counters
 from minutch.plugin.points import Protocol
-from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.plugin.repeats import output_of, rules_of
+from minutch.plugin.protocolfactory import ProtocolFactory, output_of, rules_of
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import Content, is_truncated
 from minutch.urls.resolve import WhatwgResolver, resolver_class

@@ -32,11 +32,11 @@ from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.records import crawldatum as status
 from minutch.records.webgraph import GRAPH_LINKS_SCHEMA, INLINK, NODES_SCHEMA, OUTLINK
-from minutch.work.tables import crawldata
-from minutch.work.tables.merge import aligned, pieces
+from minutch.work.tables import recordfiles
+from minutch.work.tables.frame import aligned, pieces
 from minutch.work.tables.parallel import for_each
+from minutch.work.tables.recordfiles import scan_dated_outlinks, scan_link_data
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.webgraphfiles import scan_dated_outlinks, scan_link_data
 
 log = logging.getLogger(__name__)
 DELETE_GONE_PROPERTY: Final = "link.delete.gone"
@@ -176,7 +176,7 @@ class _Candidates:
         for number, segment in enumerate(map(Segment, self._segments), 1):
             for part in _parts(segment, CRAWL_FETCH):
                 log.info("OutlinkDb: adding input: %s", part)
-                for pages in crawldata.scan(part):
+                for pages in recordfiles.scan(part):
                     gone = pages.filter(pl.col("status").is_in(_GONE))
                     yield gone.select(
                         "key",

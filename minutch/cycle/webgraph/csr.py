@@ -27,8 +27,7 @@ from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import StoreError
 from minutch.job import Counters, Progress
 from minutch.processwide import command_line
-from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.merge import aligned
+from minutch.work.tables.frame import aligned, decode_keys
 from minutch.work.tables.shuffle import Shuffle
 
 REPEATED: Final = "further links from a page or domain ignored"

@@ -29,10 +29,10 @@ from minutch.kernels import webgraph as kernels
 from minutch.kernels.arrow import from_series, to_series
 from minutch.records.webgraph import LinkNodes, node_values
 from minutch.work.tables.database import part_name
-from minutch.work.tables.merge import aligned, pieces
+from minutch.work.tables.frame import aligned, pieces
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.success import mark_success
 from minutch.work.tables.writer import TableWriter
 
 log = logging.getLogger(__name__)

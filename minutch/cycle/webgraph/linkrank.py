@@ -36,10 +36,9 @@ from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import ConfigError, StoreError
 from minutch.hadoop.formats.javahash import float_to_string
 from minutch.job import Counters, JobContext
-from minutch.work.tables.install import SPILL
+from minutch.work.tables.install import SPILL, work_folder
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.shuffle import split
-from minutch.work.tables.workfolders import work_folder
 
 log = logging.getLogger(__name__)
 ITERATIONS_PROPERTY: Final = "link.analyze.num.iterations"

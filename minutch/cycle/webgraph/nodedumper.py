@@ -27,7 +27,7 @@ from minutch.cycle.webgraph.settings import GraphSettings
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.hadoop.formats.batch import Places
 from minutch.hadoop.formats.checksum import ChecksumWriter
-from minutch.hadoop.formats.codecstream import CompressedWriter
+from minutch.hadoop.formats.compress import CompressedWriter
 from minutch.hadoop.formats.writables import FloatWritable
 from minutch.job import Counters, JobContext
 from minutch.kernels.arrow import to_series
@@ -36,8 +36,8 @@ from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.compression import Compression, text_codec
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys, encode_keys
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.success import mark_success
 from minutch.work.tables.textparts import float_texts, output_folder, require_absent, text_part
 from minutch.work.tables.writer import TableWriter
 

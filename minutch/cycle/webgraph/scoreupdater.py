@@ -22,8 +22,8 @@ from minutch.cycle.webgraph.store import WebGraph
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import OutputSettings
+from minutch.work.tables.install import mark_success
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.success import mark_success
 
 log = logging.getLogger(__name__)
 CLEAR_PROPERTY: Final = "link.score.updater.clear.score"

@@ -31,8 +31,8 @@ from minutch.records.webgraph import LinkNodes, LoopSet, Node
 from minutch.work.tables import install
 from minutch.work.tables.compression import Compression
 from minutch.work.tables.database import Database, part_name
-from minutch.work.tables.merge import merged
-from minutch.work.tables.webgraphfiles import LinkDataWriter, NodeWriter, scan_link_data, scan_nodes
+from minutch.work.tables.frame import merged
+from minutch.work.tables.recordfiles import LinkDataWriter, NodeWriter, scan_link_data, scan_nodes
 
 OUTLINKS = "outlinks"
 

@@ -3,11 +3,11 @@
 Begin with javaio, then writables, then sequencefile, whose docstring has the grammar.
 
     `javaio`, `javahash`, `javafloats`        Java's numbers, strings, hash codes and printing
-    `registry`, `writables`, `genericwritable`, `keyorder`    values by their Java class
-    `sequencefile`, `sequenceheader`, `sequencewriter`    flat files of keys and values
-    `mapfile`, `arrayfile`, `recordsort`      sorted files with an index
-    `batch`, `readbuffer`                     records in bulk, and files read front to back
+    `registry`, `writables`                   values by their Java class
+    `sequencefile`, `sequencewriter`          flat files of keys and values
+    `mapfile`, `arrayfile`                    sorted files with an index
+    `batch`                                   records in bulk
     `checksum`                                the `.crc` beside a file
-    `compress`, `codecstream`, `zstd`         codecs
+    `compress`, `zstd`                        codecs
     `text`                                    any of these files as text or JSON
 """

@@ -19,9 +19,16 @@ from typing import Any
 
 from minutch.hadoop.formats.checksum import WholeOrNothing
 from minutch.hadoop.formats.javaio import DataOutput
-from minutch.hadoop.formats.keyorder import LONG, NULL
-from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader, MapFileWriter
-from minutch.hadoop.formats.sequenceheader import MAGIC
+from minutch.hadoop.formats.mapfile import (
+    DATA,
+    INDEX,
+    INDEX_INTERVAL,
+    LONG,
+    NULL,
+    MapFileReader,
+    MapFileWriter,
+)
+from minutch.hadoop.formats.sequencewriter import MAGIC
 from minutch.hadoop.stores import as_path
 
 _LONG = struct.Struct(">q")

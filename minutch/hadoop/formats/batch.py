@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from minutch.kernels import find, sort
+from minutch.kernels import sequencefile, sort
 from minutch.kernels.arrow import Bytes, Strings, from_series, to_series
-from minutch.kernels.libdeflate import libdeflate
-from minutch.kernels.sums import first_bad_sum
+from minutch.kernels.clibrary import libdeflate
+from minutch.kernels.sequencefile import first_bad_sum
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,9 +45,9 @@ class Stretch(NamedTuple):
     chunk: int
 
     @property
-    def place(self) -> find.Stretch:
+    def place(self) -> sequencefile.Stretch:
         """The stretch as a kernel's argument."""
-        return find.Stretch(*self, libdeflate().crc32)
+        return sequencefile.Stretch(*self, libdeflate().crc32)
 
     @property
     def is_whole(self) -> bool:
@@ -122,7 +122,7 @@ class Batch(NamedTuple):
 def _joined(strings: Sequence[bytes]) -> tuple[Bytes, Offsets, Lengths]:
     length = np.fromiter(map(len, strings), np.int32, len(strings))
     at = np.empty(len(strings), np.int64)
-    find.running_sum(length, at)
+    sequencefile.running_sum(length, at)
     return np.frombuffer(b"".join(strings), np.uint8), at, length
 
 
@@ -144,9 +144,9 @@ class Places(NamedTuple):
         return cls(*places(keys), at + values.ctypes.data, length, (keys.owner, keys.views, values))
 
     @property
-    def arrays(self) -> find.Places:
+    def arrays(self) -> sequencefile.Places:
         """The places as a kernel's argument."""
-        return find.Places(self.key_at, self.key_len, self.value_at, self.value_len)
+        return sequencefile.Places(self.key_at, self.key_len, self.value_at, self.value_len)
 
     @property
     def size(self) -> int:
@@ -177,7 +177,7 @@ def places(strings: Strings) -> tuple[Offsets, Lengths]:
     """Returns the addresses and lengths of a column's strings."""
     count = len(strings.views)
     at, length = np.empty(count, np.int64), np.empty(count, np.int32)
-    find.string_places(strings.views, strings.addresses, at, length)
+    sequencefile.string_places(strings.views, strings.addresses, at, length)
     return at, length
 
 
@@ -198,7 +198,7 @@ def string_column(
     """
     shortest = 0 if least is None else least
     found = np.empty(3, np.int64)
-    find.extent(at, length, shortest, found)
+    sequencefile.extent(at, length, shortest, found)
     base, end, present = found.tolist()
     if least is not None and not present:
         import polars as pl
@@ -208,7 +208,7 @@ def string_column(
         )
     views = np.empty((len(at), 4), np.int32)
     valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
-    find.fill_views(buffer, at, length, shortest, base, views, valid)
+    sequencefile.fill_views(buffer, at, length, shortest, base, views, valid)
     return to_series(
         name, views, [buffer[base:end]], valid if len(valid) else None, is_text=is_text
     )

@@ -24,8 +24,8 @@ import numpy as np
 
 from minutch.errors import ChecksumError, FormatError, naming
 from minutch.hadoop.stores import as_path, is_local
-from minutch.kernels.libdeflate import libdeflate
-from minutch.kernels.sums import make_sums
+from minutch.kernels.clibrary import libdeflate
+from minutch.kernels.sequencefile import make_sums
 
 BYTES_PER_CHECKSUM = 512
 MAGIC = b"crc\0"

@@ -1,4 +1,5 @@
-"""Hadoop's compression codecs, by the names of their Java classes, on whole buffers.
+"""Hadoop's compression codecs, by the names of their Java classes: on whole buffers, and as streams
+for files that are written front to back (CompressionOutputStream).
 
     Default, Deflate    zlib stream                                     (RFC 1950)
     Gzip                gzip members; written with an empty header      (RFC 1952)
@@ -13,7 +14,8 @@
 
 A block holds at most `buffer - overhead` bytes (buffer: `io.compression.codec.snappy.buffersize`,
 256 KiB). A longer write becomes one block with a chunk per that many bytes, and the empty block
-follows that closing the stream adds.
+follows that closing the stream adds. Front to back a file has one stream, as Hadoop writes it; of
+Snappy and LZ4, which know blocks only, a block for so many bytes.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import local
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minutch.errors import FormatError, TruncatedError
+from minutch.hadoop.formats.checksum import ChecksumWriter, WholeOrNothing
 
 if TYPE_CHECKING:
-    from minutch.kernels.libdeflate import ZlibStreams
+    from minutch.kernels.clibrary import ZlibStreams
+
 
 PACKAGE = "org.apache.hadoop.io.compress."
 DEFAULT_CODEC = PACKAGE + "DefaultCodec"
@@ -111,7 +115,7 @@ def _streams_of_thread() -> ZlibStreams:
     """
     found: ZlibStreams | None = getattr(_kept, "streams", None)
     if found is None:
-        from minutch.kernels.libdeflate import ZlibStreams
+        from minutch.kernels.clibrary import ZlibStreams
 
         found = _kept.streams = ZlibStreams(_INFLATED_AT_ONCE)
     return found
@@ -339,3 +343,74 @@ def codec_for(file_name: str) -> Codec | None:
     None if there is none.
     """
     return next((entry for entry in CODECS.values() if file_name.endswith(entry.extension)), None)
+
+
+BLOCK: Final = 128 * 1024
+"""Bytes of a block; less than the blocks that Hadoop's codecs take."""
+
+
+class Packer(Protocol):
+    """Compresses piece by piece."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """Takes data and returns the compressed bytes that are ready."""
+
+    def flush(self) -> bytes:
+        """Returns the remaining compressed bytes."""
+
+
+class _Blocks:
+    """A packer for codecs that take one block at a time."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec, self._waiting = codec, bytearray()
+
+    def compress(self, data: bytes, /) -> bytes:
+        self._waiting += data
+        out = bytearray()
+        while len(self._waiting) >= BLOCK:
+            out += self._codec.compress(bytes(self._waiting[:BLOCK]))
+            del self._waiting[:BLOCK]
+        return bytes(out)
+
+    def flush(self) -> bytes:
+        return self._codec.compress(bytes(self._waiting)) if self._waiting else b""
+
+
+def _zstd() -> Packer:
+    from minutch.hadoop.formats import zstd
+
+    made: Packer = zstd.compressor()
+    return made
+
+
+_STREAMS: Final[dict[str, Callable[[], Packer]]] = {
+    ".deflate": zlib.compressobj,
+    ".gz": lambda: zlib.compressobj(wbits=31),
+    ".bz2": bz2.BZ2Compressor,
+    ".zst": _zstd,
+}
+
+
+def packer(codec: Codec) -> Packer:
+    """Returns a compressor of one stream."""
+    make = _STREAMS.get(codec.extension)
+    return _Blocks(codec) if make is None else make()
+
+
+class CompressedWriter(WholeOrNothing):
+    """A new file that is compressed, and its sibling of checksums."""
+
+    def __init__(self, file: ChecksumWriter, codec: Codec) -> None:
+        self._file, self._packer = file, packer(codec)
+
+    def write(self, data: bytes) -> None:
+        """Appends."""
+        self._file.write(self._packer.compress(data))
+
+    def close(self) -> None:
+        self._file.write(self._packer.flush())
+        self._file.close()
+
+    def discard(self) -> None:
+        self._file.discard()

@@ -1,4 +1,5 @@
-"""MapFile: a directory with a sorted SequenceFile `data` and its `index`.
+"""MapFile: a directory with a sorted SequenceFile `data` and its `index`; the order of keys, and
+the sort of records that come in another.
 
     data     a SequenceFile of keys in ascending order (equal keys may repeat) and values
     index    a SequenceFile, always BLOCK-compressed: some of the keys -> LongWritable(position in
@@ -6,38 +7,95 @@
 
 A key goes into the index if it is the first, or if at least `interval` (128,
 `io.map.index.interval`) keys came since the last one that did and the data file has grown: so in a
-block-compressed file an entry points at a block's marker. Keys are handled as serialized bytes;
-`keyorder` says how they are ordered.
+block-compressed file an entry points at a block's marker.
+
+Keys are handled as serialized bytes, and ordered as the WritableComparators of their classes do:
+Text by its UTF-8 bytes, numbers by value, bytes as unsigned; other classes byte by byte. Records
+are sorted with bounded memory: runs on disk, then one merge; those with equal keys stay in the
+order in which they came.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from heapq import merge
+from operator import itemgetter
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.checksum import WholeOrNothing, crc_path
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
-from minutch.hadoop.formats.keyorder import LONG, TEXT, Key, sort_key
-from minutch.hadoop.formats.sequencefile import BLOCK, NONE, SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.javaio import DataInput
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import BLOCK, NONE, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
 from minutch.hadoop.stores import as_path
+from minutch.scratch import scratch
 
-__all__ = [
-    "DATA",
-    "INDEX",
-    "INDEX_INTERVAL",
-    "LONG",
-    "TEXT",
-    "MapFileReader",
-    "MapFileWriter",
-    "rebuild_index",
-]
+_IO = "org.apache.hadoop.io."
+TEXT, LONG, NULL = _IO + "Text", _IO + "LongWritable", _IO + "NullWritable"
+
+Key = Any
+"""A sort key: of the same type for all keys of a class."""
+
+
+def _text(key: bytes) -> bytes:
+    if key and key[0] < 0x80 and key[0] == len(key) - 1:  # the length is one byte
+        return key[1:]
+    return DataInput(key).read_text_bytes()
+
+
+def _number(read: Callable[[DataInput], int]) -> Callable[[bytes], int]:
+    return lambda key: read(DataInput(key))
+
+
+def _float(layout: str) -> Callable[[bytes], tuple[bool, float, bool]]:
+    """Float.compare: NaN is the largest, -0.0 lies below 0.0."""
+    unpack = struct.Struct(layout).unpack
+
+    def key(data: bytes) -> tuple[bool, float, bool]:
+        value = float(unpack(data)[0])
+        nan = math.isnan(value)
+        return nan, 0.0 if nan else value, math.copysign(1.0, value) > 0
+
+    return key
+
+
+_SORT_KEYS: dict[str, Callable[[bytes], Key]] = {
+    TEXT: _text,
+    _IO + "UTF8": lambda key: key[2:],
+    _IO + "BytesWritable": lambda key: key[4:],
+    _IO + "MD5Hash": lambda key: key,
+    _IO + "BooleanWritable": _number(DataInput.read_boolean),
+    _IO + "ByteWritable": _number(DataInput.read_byte),
+    _IO + "ShortWritable": _number(DataInput.read_short),
+    _IO + "IntWritable": _number(DataInput.read_int),
+    LONG: _number(DataInput.read_long),
+    _IO + "VIntWritable": _number(DataInput.read_vint),
+    _IO + "VLongWritable": _number(DataInput.read_vlong),
+    _IO + "FloatWritable": _float(">f"),
+    _IO + "DoubleWritable": _float(">d"),
+    NULL: lambda key: 0,
+}
+_SORT_KEYS |= {
+    "UTF8": _SORT_KEYS[_IO + "UTF8"],
+    "long": _SORT_KEYS[LONG],
+}  # as the oldest files name them
+
+
+def sort_key(class_name: str) -> Callable[[bytes], Key]:
+    """Returns the function that maps serialized keys of a class to what they are ordered by.
+
+    Keys of a class without an order of its own are compared byte by byte.
+    """
+    return _SORT_KEYS.get(class_name, lambda key: key)
+
 
 log = logging.getLogger(__name__)
 
@@ -348,3 +406,60 @@ def rebuild_index(
     crc_path(fresh).replace(crc_path(directory / INDEX))
     fresh.replace(directory / INDEX)
     return count
+
+
+Record = tuple[bytes, bytes]
+
+RUN_BYTES = 128 * 1024 * 1024
+"""About how many bytes of keys and values are sorted at once."""
+
+_first = itemgetter(0)
+
+
+def sort_records(
+    records: Iterable[Record],
+    *,
+    key: Callable[[bytes], bytes] | None = None,
+    run_bytes: int = RUN_BYTES,
+    directory: Path | None = None,
+) -> Iterator[Record]:
+    """Yields the records in the order of their keys, or of `key(serialized key)`.
+
+    Runs go into a temporary folder in `directory` (default: the system's), which disappears when
+    the iterator ends or is closed.
+    """
+
+    def order(record: Record) -> bytes:
+        return record[0] if key is None else key(record[0])
+
+    with ExitStack() as stack:
+        run: list[Record] = []
+        files: list[Path] = []
+        folder: Path | None = None
+        size = 0
+        for record in records:
+            run.append(record)
+            size += len(record[0]) + len(record[1])
+            if size >= run_bytes:
+                if folder is None:
+                    folder = stack.enter_context(scratch("sort", directory))
+                files.append(_write_run(folder / f"run-{len(files)}", sorted(run, key=order)))
+                run.clear()
+                size = 0
+        run.sort(key=order)
+        readers = [stack.enter_context(SequenceFileReader(file)) for file in files]
+        yield from merge(*readers, run, key=order)
+
+
+def _write_run(path: Path, records: Iterable[Record]) -> Path:
+    with SequenceFileWriter(path, "", "") as writer:
+        for key, value in records:
+            writer.append_raw(key, value)
+    return path
+
+
+def merge_records(sources: Iterable[Iterable[Record]]) -> Iterator[Record]:
+    """Merges sources that are sorted by their keys' bytes; of equal keys, the earlier source goes
+    first.
+    """
+    return merge(*sources, key=_first)

@@ -1,8 +1,9 @@
-"""The base of all Writables, and how a Java class name leads to one.
+"""The base of all Writables, and how a Java class name, or a byte, leads to one.
 
 `register` adds a class by its `class_name` (importing `writables` adds Hadoop's own). Who has
 further classes hands in a finder (`add_finder`), which imports one when its name is met in a file:
-`minutch.records` does so for Nutch's.
+`minutch.records` does so for Nutch's. org.apache.hadoop.io.GenericWritable is one of several
+classes behind one byte.
 """
 
 from __future__ import annotations
@@ -104,3 +105,48 @@ def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
         raise FormatError("unknown Writable class", offset=offset, found=class_name)
     REGISTRY[class_name] = found
     return found
+
+
+class GenericWritable(Writable):
+    """org.apache.hadoop.io.GenericWritable: a value of one of `types`, whose index is stored in one
+    byte.
+    """
+
+    __slots__ = ("instance",)
+    types: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, instance: Writable) -> None:
+        if instance.class_name not in self.types:
+            raise FormatError(
+                f"class that {type(self).__name__} cannot hold",
+                expected="one of its types",
+                found=instance.class_name,
+            )
+        self.instance = instance
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        start = data.pos
+        index = data.read_unsigned_byte()
+        if index >= len(cls.types):
+            raise FormatError(
+                "class index beyond the table",
+                offset=start,
+                expected=f"< {len(cls.types)}",
+                found=index,
+            )
+        return cls(lookup(cls.types[index], start).read(data))
+
+    def write(self, out: DataOutput) -> None:
+        out.write_byte(self.types.index(self.instance.class_name))
+        self.instance.write(out)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.instance == other.instance
+
+    def __hash__(self) -> int:
+        return hash(self.instance)
+
+    def __str__(self) -> str:
+        name = self.instance.class_name
+        return f"GW[class={name},value={self.instance}]"

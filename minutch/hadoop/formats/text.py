@@ -27,7 +27,7 @@ from minutch.hadoop.formats.compress import PACKAGE, codec, codec_for
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.mapfile import DATA, INDEX
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequenceheader import MAGIC
+from minutch.hadoop.formats.sequencewriter import MAGIC
 from minutch.hadoop.formats.writables import BytesWritable, NullWritable, Writable, lookup
 
 Decoder = Callable[[bytes], Writable]

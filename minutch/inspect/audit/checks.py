@@ -49,9 +49,8 @@ from minutch.scratch import scratch
 from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.install import make_directory
+from minutch.work.tables.install import make_directory, remove
 from minutch.work.tables.spans import scan_all
-from minutch.work.tables.workfolders import remove
 
 REST: Final = 24 * 3600 * 1000
 """Milliseconds for which an answer counts; nothing is asked for more often."""

@@ -34,9 +34,9 @@ from minutch.inspect.explain.visits import visits
 from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
-from minutch.work.tables.crawldata import scan_having
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each
+from minutch.work.tables.recordfiles import scan_having
 
 MOST_DUPLICATES: Final = 20
 """Pages with the same signature that are named."""

@@ -29,7 +29,7 @@ from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.records.crawldatum import STATUS_LINKED, status_name
 from minutch.terminal import agreeing, counted
-from minutch.work.tables.crawldata import scan
+from minutch.work.tables.recordfiles import scan
 
 MOST: Final = 10
 """Hosts that are listed at most."""

@@ -24,9 +24,8 @@ from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.urls.hostcolumns import host_names
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.linkfiles import scan_outlinks
+from minutch.work.tables.recordfiles import scan, scan_outlinks
 
 MOST_SHOWN: Final = 20
 """Links that are shown of a page, and pages that redirect to one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from minutch.conf import Configuration
-from minutch.conf.confidential import shown
+from minutch.conf.properties import shown
 from minutch.conf.sources import NUTCH, PROFILE
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.fetch.settings import FetchSettings
@@ -17,7 +17,7 @@ from minutch.inspect.explain.facts import Setting
 from minutch.inspect.explain.urlforms import SCOPES
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.urls.robotsagent import agent_names
+from minutch.urls.robots import agent_names
 
 Resolve = Callable[[str], Sequence[str]]
 """Returns the addresses of a host."""

@@ -11,7 +11,7 @@ from minutch.inspect.explain.facts import FilterAnswer, MissingEntry, NormalForm
 from minutch.inspect.explain.settings import ExplainSettings
 from minutch.inspect.explain.urlforms import form_of
 from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT
-from minutch.plugin.rejections import why_rejected
+from minutch.plugin.urlrules import why_rejected
 from minutch.processwide import command_line
 from minutch.terminal import agreeing, counted
 

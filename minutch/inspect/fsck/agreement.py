@@ -31,8 +31,8 @@ from minutch.plugin.urlrules import UrlRules
 from minutch.processwide import command_line
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS
 from minutch.terminal import agreeing, counted
-from minutch.work.tables.crawldata import scan
 from minutch.work.tables.frame import decode_keys, empty
+from minutch.work.tables.recordfiles import scan
 
 _ROWS: Final = pl.Schema({"key": pl.Binary(), "status": pl.UInt8(), "fetch_time": pl.Int64()})
 

@@ -12,9 +12,8 @@ from minutch.cycle.segment.segmentnames import waiting
 from minutch.cycle.segment.store import FETCHING, LAYOUTS, WARC, Segment
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.processwide import command_line
-from minutch.work.tables.install import CURRENT, NEW, SPILL, beside
+from minutch.work.tables.install import CURRENT, NEW, SPILL, beside, left_over
 from minutch.work.tables.lock import LOCK_NAME, Owner, holder, left_candidates
-from minutch.work.tables.workfolders import left_over
 
 ROUND: Final = ".round"
 """The record that `minutch crawl` keeps while a round runs."""

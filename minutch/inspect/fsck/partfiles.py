@@ -37,7 +37,7 @@ from minutch.records.webgraph import LinkDatum, Node
 from minutch.terminal import agreeing, counted
 from minutch.work.tables import spans
 from minutch.work.tables.database import part_paths
-from minutch.work.tables.merge import first_out_of_order
+from minutch.work.tables.frame import first_out_of_order
 from minutch.work.tables.shuffle import partition_of
 from minutch.work.tables.spannedfile import SpannedFile, data_file
 

@@ -18,16 +18,14 @@ from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import MapFileWriter, rebuild_index
-from minutch.hadoop.formats.recordsort import Record, sort_records
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter, Record, rebuild_index, sort_records
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.records.webgraph import LinkDatum
 from minutch.work.tables.database import Database, part_name, part_paths
-from minutch.work.tables.install import sync_path
+from minutch.work.tables.install import WholeFile, sync_path
 from minutch.work.tables.spannedfile import data_file
-from minutch.work.tables.wholefile import WholeFile
 
 
 @dataclass

@@ -12,7 +12,7 @@ import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.batch import Batch, string_column
-from minutch.hadoop.formats.sequencefile import NONE
+from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.inspect.query.columns import (
     METADATA,
     STATUS,
@@ -29,8 +29,8 @@ from minutch.kernels.maps import gather
 from minutch.records import crawldatum_columns as crawldatum_fields
 from minutch.records.crawldatum_columns import KEY, Fields
 from minutch.urls.hostcolumns import hosts_at
-from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.spannedfile import Span, SpannedFile
 from minutch.work.tables.spans import batchwise
 

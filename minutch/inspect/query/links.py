@@ -26,7 +26,7 @@ from minutch.records.links_columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.linkfiles import LINKS_SPAN, scan_inlinks
+from minutch.work.tables.recordfiles import LINKS_SPAN, scan_inlinks
 from minutch.work.tables.spans import Numbers, batchwise, scan_numbered
 
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})

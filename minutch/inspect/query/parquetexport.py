@@ -20,8 +20,8 @@ from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.query.parquet import count, sink
 from minutch.inspect.query.table import Table
 from minutch.job import Counters, JobContext
+from minutch.work.tables.install import remove
 from minutch.work.tables.textparts import output_folder
-from minutch.work.tables.workfolders import remove
 
 log = logging.getLogger(__name__)
 

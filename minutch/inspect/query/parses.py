@@ -48,8 +48,8 @@ from minutch.records.metadata import (
 from minutch.records.parsedata import MAJOR_NAMES, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.parsedata_columns import ParseTable
 from minutch.records.protocol import Content
-from minutch.work.tables.crawldata import CRAWL_DATUM
 from minutch.work.tables.frame import decode_keys, empty
+from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.spans import Numbers, scan_numbered
 
 LANGUAGE_KEY: Final = "language"

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.sequencefile import BLOCK
+from minutch.hadoop.formats.sequencewriter import BLOCK
 from minutch.inspect.query.predicates import Pruning, Ranges
 from minutch.inspect.query.table import Request
 from minutch.urls.hostcolumns import host_names

@@ -37,7 +37,7 @@ from minutch.inspect.report.groupcounts import Aggregate, GroupCounts, batched
 from minutch.inspect.report.urlhistory import ROW_BYTES, UrlHistories
 from minutch.job import Progress
 from minutch.urls.urlkeys import url_keys
-from minutch.work.tables.linkfiles import scan_all_outlinks
+from minutch.work.tables.recordfiles import scan_all_outlinks
 
 MOST: Final = 100
 """Rows of a list in the facts."""

@@ -14,8 +14,8 @@ from minutch.inspect.report.compare import is_same_crawl
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.gather import FactsGatherer
 from minutch.job import JobContext
+from minutch.work.tables.install import WholeFile
 from minutch.work.tables.parallel import memory_budget
-from minutch.work.tables.wholefile import WholeFile
 
 FILE_ENDING: Final = "-report.html"
 

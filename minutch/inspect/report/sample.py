@@ -21,8 +21,8 @@ from minutch.inspect.query.crawl import Crawl
 from minutch.inspect.report.rates import Bits, Observations
 from minutch.inspect.report.seededrandom import mixed_bits
 from minutch.records import crawldatum as status
+from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.rankwindow import Ranks
 
 HELD: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
 """Statuses of entries of whose page a crawl has a copy."""

@@ -5,7 +5,7 @@ Begin with engine, which is what others call.
     `engine`                         compiles and matches
     `syntax`, `tree`, `charclass`    a pattern as a tree
     `writer`                         writes the tree for another engine
-    `derivative`, `marked`           matches in linear time, also in marked texts
+    `derivative`                     matches in linear time, also in marked texts
 """
 
 from minutch.urls.javaregex.engine import LINE_ENDS, JavaRegex, Replacement, is_too_large

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from minutch.errors import ConfigError
-from minutch.urls.javaregex.marked import found_in
+from minutch.urls.javaregex.derivative import found_in
 from minutch.urls.javaregex.syntax import RegexSyntaxError, parse_regex
 from minutch.urls.javaregex.tree import is_tame, required_character, required_literal
 from minutch.urls.javaregex.writer import write_python, write_rust

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Final
 from isal import igzip_lib, isal_zlib
 
 from minutch.hadoop.formats import zstd
-from minutch.kernels.libdeflate import GzipMembers
+from minutch.kernels.clibrary import GzipMembers
 from minutch.warc.reading.bytesource import PIECE, WHOLE, IsRecord, MemberSource, RecordPosition
 
 _GZIP: Final = 31

@@ -38,7 +38,7 @@ from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.recordheads import ARC, WARC
 from minutch.warc.reading.visits import Visit, VisitKind
 from minutch.warc.warcfile import target_uri
-from minutch.work.tables.workfolders import work_folder
+from minutch.work.tables.install import work_folder
 
 log = logging.getLogger(__name__)
 

@@ -3,10 +3,9 @@
 Begin with interface: the verbs that jobs know.
 
     `interface`                       what jobs ask of an engine
-    `local`, `pool`                   threads and processes of this machine
+    `local`                           threads and processes of this machine
     `spark`, `session`, `executor`    Spark: the driver, and what executors run
-    `shipping`                        what is sent to executors
-    `stored`, `selection`             databases as sources; the best rows, some at a time
+    `selection`                       databases as sources; the best rows, some at a time
 """
 
 from __future__ import annotations

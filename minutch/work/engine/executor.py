@@ -48,11 +48,10 @@ from minutch.work.engine.interface import (
     Write,
 )
 from minutch.work.engine.selection import select_rows, window_rows
-from minutch.work.engine.shipping import NAME, Packed
+from minutch.work.engine.session import NAME, Packed
 from minutch.work.tables import parallel
-from minutch.work.tables.install import SPILL
+from minutch.work.tables.install import SPILL, work_folder
 from minutch.work.tables.shuffle import Shuffle, split
-from minutch.work.tables.workfolders import work_folder
 
 LAST: Final = -1
 """The number of the entry with the counts of a piece."""

@@ -34,8 +34,8 @@ from minutch.job import Counters, Progress
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.work.tables.merge import Rows
-    from minutch.work.tables.rankwindow import Ranks
+    from minutch.work.engine.selection import Ranks
+    from minutch.work.tables.frame import Rows
     from minutch.work.tables.shuffle import Shuffle
     from minutch.work.tables.spans import InputSplit
 

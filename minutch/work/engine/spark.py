@@ -66,15 +66,14 @@ from minutch.work.engine.interface import (
     Task,
     Write,
 )
+from minutch.work.engine.selection import LAST as LAST_RANK
 from minutch.work.engine.selection import SelectedRows, SketchRanks, rank_of, sampled, window_rows
-from minutch.work.engine.session import CORES, context_of, run
-from minutch.work.engine.shipping import Packed
+from minutch.work.engine.session import CORES, Packed, context_of, run
+from minutch.work.tables.install import remove
 from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
-from minutch.work.tables.rankwindow import LAST as LAST_RANK
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
 from minutch.work.tables.spans import CombineFileSplit, FileSplit, InputSplit, combined
-from minutch.work.tables.workfolders import remove
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"
 SPLIT_SIZE: Final = 128 << 20

@@ -25,8 +25,7 @@ from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
+from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, TEXT, MapFileReader
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.stores import as_path, is_local
 from minutch.work.tables import install

@@ -1,32 +1,133 @@
-"""Replace a directory of a database so that at every instant the old or the new one is whole and
-found.
+"""Folders and files that appear whole or not at all: written beside their place, and put into it
+when they are complete.
 
     <db>/current            the database
     <db>/old                the one before, where a backup is kept
-    <db>/.new-…             being written; never read (`workfolders` has the names)
+    <db>/.new-…             being written; never read
     <db>/.spill-…           what a job keeps on disk for want of memory
     <db>/.next              complete, not yet in place
     <db>/.previous          taken out of its place, about to become `old` or to be deleted
 
-A folder that holds several databases has them under names of their own instead of `current`;
+    .new-…, .spill-…        prefix, then: <pid>-<start time of the process>-<host>.<number>
+
+A directory of a database is replaced so that at every instant the old or the new one is whole and
+found. A folder that holds several databases has them under names of their own instead of `current`;
 what belongs to such a name has it appended (`.next-NAME`), and there is no backup.
 
 Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere
 it does for the instant between two renames; `recover` then finds `.next` complete and puts it in
 place. HDFS renames a folder in one step, too; for file systems that copy instead see `journal`.
+
+A process that is killed leaves the folders that it worked in. Whoever makes one with the same
+prefix in the same place removes those whose process is gone; those of other hosts stay.
+
+A `WholeFile` replaces a file that is there before. Its checksum sibling, if it is to have one,
+comes with it: at any instant the file has its own sums or none.
+
+The empty file `_SUCCESS` that Hadoop's jobs leave in a finished output folder, for programs that
+wait for one, is off unless `mapreduce.fileoutputcommitter.marksuccessfuljobs` is true, and then
+only where Nutch does not switch it off itself, which it does for most databases: inject, updatedb,
+dedup, mergelinkdb, webgraph, linkrank, HostDb, sitemap and the statistics have no mark. Source:
+org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from typing import Final
 
+from minutch.conf import Configuration
 from minutch.errors import StoreError
-from minutch.hadoop.stores import copies, is_local
-from minutch.work.tables import journal, workfolders
+from minutch.hadoop.formats.checksum import ChecksumWriter, WholeOrNothing, crc_path
+from minutch.hadoop.stores import StorePath, copies, is_local
+from minutch.work.tables import journal
+from minutch.work.tables.lock import Owner
+
+log = logging.getLogger(__name__)
+
+_numbers = count()
+"""No name comes twice in a process: one that a folder has left is still cleared away at its end."""
+_NAME = re.compile(r"(\d+)(?:-(\d+)-(.+?)(?:\.\d+)?)?")
+
+
+def make_folder(parent: Path, prefix: str) -> Path:
+    """Returns a new, empty folder of this process in `parent`, after those of dead processes have
+    been removed.
+    """
+    clear(parent, prefix)
+    parent.mkdir(parents=True, exist_ok=True)
+    path = own_name(parent, prefix)
+    path.mkdir()
+    return path
+
+
+def own_name(parent: Path, prefix: str) -> Path:
+    """Returns a name in `parent` for a folder of this process, which no other folder has."""
+    owner = Owner.current()
+    return parent / f"{prefix}{owner.pid}-{owner.started}-{owner.host}.{next(_numbers)}"
+
+
+@contextmanager
+def work_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Makes a folder like `make_folder`, and removes it at the end if it is still there."""
+    path = make_folder(parent, prefix)
+    try:
+        yield path
+    finally:
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Removes a folder and what is in it, at the second try if need be; a warning where it
+    stays.
+    """
+    for _ in range(2):
+        if path.exists():
+            with suppress(OSError):
+                remove_tree(path)
+    if path.exists():
+        log.warning("%s can't be removed; the next job tries again", path)
+
+
+def remove_tree(path: Path) -> None:
+    """Removes a folder and what is in it. Raises OSError."""
+    if isinstance(path, StorePath):
+        path.remove_tree()
+    else:
+        shutil.rmtree(path)
+
+
+def left_over(parent: Path, prefix: str) -> list[Path]:
+    """Returns the folders with `prefix` in `parent` whose processes are gone."""
+    found = (
+        (path for path in parent.glob(f"{prefix}*") if path.is_dir())
+        if parent.is_dir()
+        else iter(())
+    )
+    return sorted(path for path in found if _is_left(path.name.removeprefix(prefix)))
+
+
+def clear(parent: Path, prefix: str) -> None:
+    """Removes the folders with `prefix` in `parent` whose processes are gone."""
+    for path in left_over(parent, prefix):
+        remove(path)
+
+
+def _is_left(name: str) -> bool:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return False
+    here = Owner.current().host
+    return Owner(int(match[1]), match[3] or here, int(match[2] or 0)).is_gone()
+
 
 CURRENT = "current"
 OLD = "old"
@@ -41,7 +142,7 @@ _RENAME_EXCHANGE = 2
 
 def new_directory(database: Path) -> Path:
     """Returns an empty directory beside `current` for a new database to be written into."""
-    return workfolders.make_folder(database, NEW)
+    return make_folder(database, NEW)
 
 
 def beside(database: Path, name: str = CURRENT) -> tuple[Path, Path]:
@@ -59,7 +160,7 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
     _put_in_order(database, name)
     if copies(database) and copies(new):
         if name == CURRENT and (not keep_old or (database / name).exists()):
-            workfolders.remove(database / OLD)
+            remove(database / OLD)
         old = database / OLD if keep_old and name == CURRENT else None
         journal.begin(database, [(database / name, old), (new, database / name)])
         return
@@ -78,7 +179,7 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
     if name == CURRENT:
         _retire(database, keep_old)
     elif previous.exists():
-        workfolders.remove_tree(previous)
+        remove_tree(previous)
 
 
 def discard(database: Path, new: Path) -> None:
@@ -86,7 +187,7 @@ def discard(database: Path, new: Path) -> None:
     way.
     """
     if not copies(database) or not (database / journal.JOURNAL).exists():
-        workfolders.remove(new)
+        remove(new)
 
 
 def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
@@ -96,7 +197,7 @@ def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
     for name in names:
         _put_in_order(database, name)
     for prefix in (NEW, SPILL):
-        workfolders.clear(database, prefix)
+        clear(database, prefix)
 
 
 def _put_in_order(database: Path, name: str) -> None:
@@ -113,19 +214,19 @@ def _put_in_order(database: Path, name: str) -> None:
                 break
     for leftover in (next_, previous):
         if leftover.exists():
-            workfolders.remove_tree(leftover)
+            remove_tree(leftover)
 
 
 def _retire(database: Path, keep_old: bool) -> None:
     old, previous = database / OLD, database / PREVIOUS
     if previous.exists() or not keep_old:
         with suppress(OSError):
-            workfolders.remove_tree(old)
+            remove_tree(old)
     if previous.exists():
         if keep_old:
             previous.rename(old)
         else:
-            workfolders.remove_tree(previous)
+            remove_tree(previous)
 
 
 def _exchange(first: Path, second: Path) -> bool:
@@ -175,3 +276,61 @@ def sync_tree(path: Path) -> None:
         for name in names:
             sync_path(Path(directory, name))
         sync_path(Path(directory))
+
+
+class WholeFile(WholeOrNothing):
+    """A new file at `path`; the folders above it are made. `sums`: with a `.crc` sibling, as
+    Hadoop's files have.
+    """
+
+    def __init__(self, path: Path, *, sums: bool) -> None:
+        """Raises OSError where it can't be written."""
+        self.path = path
+        make_directory(path.parent)
+        self._folder = make_folder(path.parent, f".{path.name}-")
+        new = self._folder / path.name
+        try:
+            self._file = ChecksumWriter(new) if sums else new.open("wb")
+        except BaseException:
+            remove(self._folder)
+            raise
+
+    def write(self, data: bytes) -> None:
+        """Appends bytes."""
+        self._file.write(data)
+
+    def close(self) -> None:
+        """Puts the file in its place; if that fails, leave what was there before."""
+        try:
+            self._install()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _install(self) -> None:
+        self._file.close()
+        sync_tree(self._folder)
+        new = self._folder / self.path.name
+        crc_path(self.path).unlink(missing_ok=True)
+        new.replace(self.path)
+        if crc_path(new).exists():
+            crc_path(new).replace(crc_path(self.path))
+        self._folder.rmdir()
+        sync_path(self.path.parent)
+
+    def discard(self) -> None:
+        """Leaves what was there before."""
+        with suppress(OSError):
+            self._file.close()
+        remove(self._folder)
+
+
+PROPERTY: Final = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+SUCCESS: Final = "_SUCCESS"
+
+
+def mark_success(conf: Configuration, folder: Path) -> None:
+    """Writes the mark into `folder`, which is complete, if the configuration asks for it."""
+    if conf.get_boolean(PROPERTY):
+        with ChecksumWriter(folder / SUCCESS):
+            pass

@@ -27,11 +27,11 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Offsets, keys_of
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.mapfile import INDEX, MapFileReader
-from minutch.hadoop.formats.sequencefile import BLOCK
+from minutch.hadoop.formats.sequencewriter import BLOCK
 from minutch.hadoop.formats.writables import LongWritable
-from minutch.kernels import find
+from minutch.kernels import sequencefile
 from minutch.kernels.clibrary import memmem
-from minutch.work.tables.merge import first_out_of_order
+from minutch.work.tables.frame import first_out_of_order
 from minutch.work.tables.spannedfile import Span, SpannedFile
 from minutch.work.tables.spans import opened
 
@@ -140,7 +140,7 @@ class SortedPart:
             return wanted
         found, ends = wanted.copy(), np.cumsum([len(word) for word in words], dtype=np.int64)
         needles = np.frombuffer(b"".join(words), np.uint8)
-        is_good = find.blocks_having(
+        is_good = sequencefile.blocks_having(
             stretch.place, bounds - bounds[0], needles, ends, memmem(), found
         )
         return found if is_good else wanted

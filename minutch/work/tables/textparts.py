@@ -20,11 +20,9 @@ import polars as pl
 from minutch.errors import StoreError
 from minutch.hadoop.formats import javafloats
 from minutch.hadoop.formats.checksum import ChecksumWriter
-from minutch.hadoop.formats.codecstream import CompressedWriter
-from minutch.hadoop.formats.compress import Codec
+from minutch.hadoop.formats.compress import Codec, CompressedWriter
 from minutch.work.tables.database import part_name
-from minutch.work.tables.install import make_directory, sync_path, sync_tree
-from minutch.work.tables.workfolders import clear, work_folder
+from minutch.work.tables.install import clear, make_directory, sync_path, sync_tree, work_folder
 
 
 def require_absent(out: Path, kind: str = "directory") -> None:

@@ -27,7 +27,7 @@ from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, new_sums, remove
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, LONG, MapFileWriter
-from minutch.hadoop.formats.sequencefile import (
+from minutch.hadoop.formats.sequencewriter import (
     BLOCK,
     BLOCK_SIZE,
     NONE,
@@ -35,14 +35,15 @@ from minutch.hadoop.formats.sequencefile import (
     SYNC_ESCAPE,
     SYNC_INTERVAL,
     SequenceFileWriter,
+    SequenceHeader,
+    new_sync,
 )
-from minutch.hadoop.formats.sequenceheader import SequenceHeader, new_sync
-from minutch.kernels import layout, sums
+from minutch.kernels import sequencefile
 from minutch.kernels.arrow import Bytes
-from minutch.kernels.find import MARKER_SIZE
-from minutch.kernels.libdeflate import libdeflate
+from minutch.kernels.clibrary import libdeflate
+from minutch.kernels.sequencefile import MARKER_SIZE
+from minutch.work.tables.compression import deflated_places
 from minutch.work.tables.spannedfile import TEXT
-from minutch.work.tables.zlibvalues import deflated_places
 
 _ROOM = 1 << 19
 """Bytes of a file that are written at a time: they are still in the processor's cache then."""
@@ -166,8 +167,8 @@ class BulkWriter:
         self._out = np.empty(_ROOM, np.uint8)
         self._out[: len(header)] = np.frombuffer(header, np.uint8)
         self._state = np.zeros(9, np.int64)
-        self._state[layout.USED] = self._state[layout.POSITION] = len(header)
-        self._state[layout.INDEX_POSITION] = -1
+        self._state[sequencefile.USED] = self._state[sequencefile.POSITION] = len(header)
+        self._state[sequencefile.INDEX_POSITION] = -1
         remove_sums(path)
         self._file = path.open("wb", buffering=0)
         self._sums = new_sums(path)
@@ -179,27 +180,27 @@ class BulkWriter:
         FormatError if the file is a MapFile's and a key is less than the one before it.
         """
         room = records.size // self._interval + 2 if self._interval else 1
-        index = layout.Indexed(np.empty(room, np.int64), np.empty(room, np.int64))
+        index = sequencefile.Indexed(np.empty(room, np.int64), np.empty(room, np.int64))
         state = self._state
-        state[layout.ROW] = state[layout.INDEXED] = state[layout.DESCENT] = 0
+        state[sequencefile.ROW] = state[sequencefile.INDEXED] = state[sequencefile.DESCENT] = 0
         while True:
             intervals = SYNC_INTERVAL, self._interval
-            layout.lay_out(self._out, state, self._marker, *intervals, records.arrays, index)
-            row = int(state[layout.ROW])
+            sequencefile.lay_out(self._out, state, self._marker, *intervals, records.arrays, index)
+            row = int(state[sequencefile.ROW])
             if row == records.size:
                 break
-            if state[layout.DESCENT]:
+            if state[sequencefile.DESCENT]:
                 self.reject(records.key(row - 1), records.key(row))
             self._drain()
             need = (
-                int(state[layout.USED])
+                int(state[sequencefile.USED])
                 + int(records.key_len[row])
                 + int(records.value_len[row])
                 + _AROUND
             )
             if need > len(self._out):  # one record that is longer than the buffer
                 self._out = np.concatenate((self._out, np.empty(need - len(self._out), np.uint8)))
-        indexed = int(state[layout.INDEXED])
+        indexed = int(state[sequencefile.INDEXED])
         return index.row[:indexed], index.position[:indexed]
 
     def reject(self, before: bytes, key: bytes) -> NoReturn:
@@ -210,15 +211,15 @@ class BulkWriter:
 
     def _drain(self, *, all_of_it: bool = False) -> None:
         """Moves what is in the buffer into the file, whole checksum chunks but at the end."""
-        used = int(self._state[layout.USED])
+        used = int(self._state[sequencefile.USED])
         size = used if all_of_it else used // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM
         found = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
-        sums.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, found, libdeflate().crc32)
+        sequencefile.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, found, libdeflate().crc32)
         _write_all(self._file, self._out[:size])
-        _start_storing(self._file, int(self._state[layout.POSITION]) - used, size)
+        _start_storing(self._file, int(self._state[sequencefile.POSITION]) - used, size)
         self._sums.write(found.tobytes())
         self._out[: used - size] = self._out[size:used]
-        self._state[layout.USED] = used - size
+        self._state[sequencefile.USED] = used - size
 
     def close(self) -> None:
         """Writes the rest and closes both files."""
@@ -310,7 +311,7 @@ class BulkMapWriter:
         lengths = np.empty(room, np.uint8)
         keys = np.empty(room + int(records.key_len[rows[first:]].sum(dtype=np.int64)), np.uint8)
         used, held = np.empty(2, np.int64), self._index.held
-        end: int = layout.index_entries(
+        end: int = sequencefile.index_entries(
             records.arrays, rows, first, held, BLOCK_SIZE, lengths, keys, used
         )
         values = positions[first:end].astype(">i8").tobytes()

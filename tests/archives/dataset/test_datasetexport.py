@@ -30,7 +30,8 @@ from minutch.cycle.segment.store import (
     part_writer,
 )
 from minutch.errors import FormatError, StoreError, UsageError
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.text import as_text
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records import crawldatum as codes

@@ -12,15 +12,15 @@ from minutch.cycle.crawldb.seeds import SeedText, seeds_in
 from minutch.cycle.fetchlist.select import url_hashes
 from minutch.cycle.linkdb.rules import _compared
 from minutch.hadoop.formats.batch import own_column, places, string_column
-from minutch.kernels import find, inlinks, maps
-from minutch.kernels import match as matching
+from minutch.kernels import inlinks, maps, sequencefile
+from minutch.kernels import keycolumns as matching
 from minutch.kernels.arrow import from_series
 from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
-from minutch.plugin.distincturls import by_distinct, numbered
-from minutch.plugin.urlshortcut import UrlShortcut
+from minutch.plugin.columns import by_distinct, numbered
+from minutch.plugin.urlrules import UrlShortcut
 from minutch.records import metadata_columns as metadata
 from minutch.urls.hostcolumns import hosts_of
-from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from plugins.urlfilter_regex.segment_loop import SegmentLoop
 from tests.benchmarks.kernels.made import Made
@@ -178,7 +178,7 @@ def add_up_lengths(made: Made) -> Ways:
     out = np.empty(len(lengths), np.int64)
 
     def by_kernel() -> tuple[int, np.ndarray]:
-        return find.running_sum(lengths, out), out
+        return sequencefile.running_sum(lengths, out), out
 
     def by_numpy() -> tuple[int, np.ndarray]:
         ends = np.cumsum(lengths, dtype=np.int64)

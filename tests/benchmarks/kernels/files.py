@@ -17,16 +17,14 @@ from minutch.hadoop.formats.batch import Batch, Places, Stretch
 from minutch.hadoop.formats.checksum import chunk_sums
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
-from minutch.kernels import find
+from minutch.kernels import sequencefile
 from minutch.records import crawldatum_columns
 from minutch.records import crawldatum_columns as crawldata
-from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
+from minutch.work.tables.compression import deflated, inflated
+from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.keyranges import SortedPart
-from minutch.work.tables.merge import sort_by_key
-from minutch.work.tables.packed import pack, unpack
-from minutch.work.tables.recordfinders import find_plain
-from minutch.work.tables.spannedfile import TEXT, Span, SpannedFile, data_file
-from minutch.work.tables.zlibvalues import deflated, inflated
+from minutch.work.tables.recordfiles import CRAWL_DATUM, CrawlDataWriter, pack, unpack
+from minutch.work.tables.spannedfile import TEXT, Span, SpannedFile, data_file, find_plain
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, plain, rows_of
 from tests.benchmarks.kernels.vectors import big_endian, crawl_data, encoded_crawl_data
@@ -66,7 +64,7 @@ def _walked(stretch: Stretch) -> Batch:
     while at < stretch.end:
         length, key_length = _INTS(view, at)
         if length == -1:
-            at += find.MARKER_SIZE
+            at += sequencefile.MARKER_SIZE
             continue
         text = at + 9
         if view[at + 8] > 127:
@@ -228,7 +226,7 @@ def read_lengths_of_a_block(made: Made) -> Ways:
     out = np.empty(made.count, np.int32)
 
     def by_kernel() -> np.ndarray:
-        assert find.vints(data, out), "VInts"
+        assert sequencefile.vints(data, out), "VInts"
         return out
 
     def by_python() -> list[int]:
@@ -253,7 +251,7 @@ def strip_lengths_of_texts(made: Made) -> Ways:
 
     def by_kernel() -> tuple[np.ndarray, np.ndarray]:
         at, length = batch.key_at.copy(), batch.key_len.copy()
-        assert find.strip_lengths(batch.keys, at, length), "Texts"
+        assert sequencefile.strip_lengths(batch.keys, at, length), "Texts"
         return at, length
 
     def by_numpy() -> tuple[np.ndarray, np.ndarray]:

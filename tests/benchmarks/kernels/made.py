@@ -13,8 +13,8 @@ from minutch.conf import Configuration
 from minutch.hadoop.formats.batch import Batch
 from minutch.records import crawldatum_columns as crawldata
 from minutch.records.links_columns import decode_outlinks
-from minutch.work.tables.crawldata import CrawlDataWriter
-from minutch.work.tables.merge import sort_by_key
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.spannedfile import SpannedFile, data_file
 from tests.benchmarks import data
 from tests.benchmarks.corpus import corpus

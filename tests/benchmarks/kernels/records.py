@@ -23,7 +23,7 @@ from minutch.records.metadata import FETCH_TIME_KEY
 from minutch.records.parsedata import ParseData
 from minutch.records.parsedata_columns import with_content_meta
 from minutch.records.webgraph import LinkDatum
-from minutch.work.tables.merge import key_order, sort_by_key
+from minutch.work.tables.frame import key_order, sort_by_key
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, plain, rows_of
 from tests.benchmarks.kernels.vectors import big_endian, crawl_data, encoded_crawl_data, text

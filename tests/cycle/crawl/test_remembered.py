@@ -12,7 +12,7 @@ import pytest
 
 import minutch
 from minutch.commands import cli
-from minutch.conf.crawlfolder import SITE
+from minutch.conf.sources import SITE
 from minutch.errors import ConfigError
 from tests.support.siteserver import SiteServer
 

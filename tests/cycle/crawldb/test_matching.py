@@ -15,7 +15,7 @@ from minutch.cycle.crawldb.matching import (
     merge_sorted,
     put_rows,
 )
-from minutch.work.tables.merge import has_repeats
+from minutch.work.tables.frame import has_repeats
 from tests.support.examples import examples
 
 keys = st.binary(max_size=20) | st.sampled_from([b"http://a/", b"http://a/b", b"http://a/bc", b""])

@@ -11,8 +11,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, records
-from minutch.work.tables.crawldata import CRAWL_DATUM, CrawlDataWriter
 from minutch.work.tables.database import part_name
+from minutch.work.tables.recordfiles import CRAWL_DATUM, CrawlDataWriter
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 
 CRAWLDBS = sorted(

@@ -24,8 +24,8 @@ from minutch.records import crawldatum as codes
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.work.tables.merge import sort_by_key
-from minutch.work.tables.packed import pack
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import pack
 from tests.support.crawldbs import metadata
 from tests.support.examples import examples
 from tests.support.tables import patched_frame

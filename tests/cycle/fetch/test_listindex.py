@@ -16,7 +16,7 @@ from minutch.cycle.fetch.frontier.queueitems import QueueNames
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import BY_DOMAIN, BY_HOST
 from minutch.errors import FormatError, StoreError, UrlError
-from minutch.hadoop.formats.sequencefile import BLOCK, NONE, RECORD
+from minutch.hadoop.formats.sequencewriter import BLOCK, NONE, RECORD
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.examples import examples

@@ -38,7 +38,7 @@ from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.fetchlist.select import Selection, SelectionSettings
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import Segment
-from minutch.hadoop.formats.sequencefile import NONE
+from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.job import Counters
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import crawldatum as status

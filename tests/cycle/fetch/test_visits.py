@@ -12,7 +12,7 @@ from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import Visitor, Visits, Wakeup
 from minutch.cycle.fetch.settings import BY_HOST, QueueSettings
-from minutch.plugin.turns import NoTurn
+from minutch.plugin.extension import NoTurn
 from minutch.records.crawldatum import CrawlDatum
 
 DELAY = 1000

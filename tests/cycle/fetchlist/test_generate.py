@@ -29,7 +29,7 @@ from minutch.records.crawldatum_columns import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.work.engine import engine_of, selection
 from minutch.work.tables import parallel, spans
-from minutch.work.tables.crawldata import read, scan
+from minutch.work.tables.recordfiles import read, scan
 from tests.cycle.fetchlist.test_select import java_hash
 from tests.support.crawldbs import write_db
 from tests.support.examples import few

@@ -16,7 +16,7 @@ from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum_columns import records
 from minutch.records.hostdatum import HostDatum
 from minutch.urls.parts import host_of
-from minutch.work.tables.crawldata import read
+from minutch.work.tables.recordfiles import read
 from tests.cycle.hostdb.test_updatehostdb import context, write_hostdb
 from tests.support.crawldbs import NOW, write_db
 

@@ -27,8 +27,8 @@ from minutch.cycle.fetchlist.select import (
 )
 from minutch.hadoop.formats.javaio import DataOutput
 from minutch.job import Counters
+from minutch.work.engine.selection import LAST, RankWindow
 from minutch.work.tables.parallel import for_each
-from minutch.work.tables.rankwindow import LAST, RankWindow
 
 CONF = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})
 

@@ -22,7 +22,7 @@ from minutch.cycle.linkdb.rules import LINKS_SCHEMA, REJECTED
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.job import JobContext
 from minutch.work.tables import parallel, shuffle
-from minutch.work.tables.merge import key_order
+from minutch.work.tables.frame import key_order
 from minutch.work.tables.shuffle import Shuffle
 from tests.cycle.linkdb.test_jobs import Pages, segment
 from tests.support.examples import examples

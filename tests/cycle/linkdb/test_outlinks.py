@@ -24,7 +24,7 @@ from minutch.hadoop.formats.writables import (
 from minutch.job import Counters
 from minutch.records.links import Outlink
 from minutch.records.parsedata import ParseData
-from minutch.work.tables.linkfiles import scan_outlinks
+from minutch.work.tables.recordfiles import scan_outlinks
 from minutch.work.tables.spans import CombineFileSplit
 
 URLS = (

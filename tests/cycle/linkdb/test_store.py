@@ -19,7 +19,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records import links_columns
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, LAYOUTS, Inlink, Inlinks
 from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
-from minutch.work.tables.linkfiles import InlinksWriter, scan_inlinks
+from minutch.work.tables.recordfiles import InlinksWriter, scan_inlinks
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.tables import write_records
 

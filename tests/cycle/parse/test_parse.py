@@ -34,9 +34,8 @@ from minutch.cycle.segment.store import (
 )
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError, UsageError
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import MapFileWriter
-from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
+from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum

@@ -30,7 +30,7 @@ from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.mapfile import MapFileReader
-from minutch.hadoop.formats.sequencefile import NONE
+from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.job import Counters
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText, serialized
 from tests.support.pages import configuration, content

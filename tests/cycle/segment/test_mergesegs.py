@@ -31,7 +31,7 @@ from minutch.errors import FormatError, StoreError, UsageError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequenceheader import COMPRESSIONS
+from minutch.hadoop.formats.sequencewriter import COMPRESSIONS
 from minutch.hadoop.formats.writables import Writable
 from minutch.job import Counters as JobCounters
 from minutch.plugin.urlrules import UrlRules

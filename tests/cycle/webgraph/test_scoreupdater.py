@@ -16,7 +16,7 @@ from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
 from minutch.records.crawldatum_columns import to_frame
-from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from tests.support.graphs import context, graph_of, nodes
 
 WEB = {"http://a.com/": ["http://b.com/", "http://c.com/"], "http://b.com/": ["http://a.com/"]}

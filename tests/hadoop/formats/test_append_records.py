@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.sequencefile import (
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import (
     BLOCK,
     NONE,
     RECORD,
-    SequenceFileReader,
     SequenceFileWriter,
+    record_places,
 )
-from minutch.hadoop.formats.sequencewriter import record_places
 
 SYNC = bytes(range(16))
 RECORDS = st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=40)), max_size=12)

@@ -22,9 +22,9 @@ from minutch.hadoop.formats.arrayfile import (
 )
 from minutch.hadoop.formats.checksum import write_file
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
-from minutch.hadoop.formats.keyorder import sort_key
-from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter, rebuild_index
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter, rebuild_index, sort_key
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import (
     BytesWritable,
     DoubleWritable,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.hadoop.formats.recordsort import merge_records, sort_records
+from minutch.hadoop.formats.mapfile import merge_records, sort_records
 
 
 @given(

@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 
 from minutch.errors import ChecksumError, FormatError, TruncatedError
 from minutch.hadoop.formats.compress import CODECS, DEFAULT_CODEC, codec
-from minutch.hadoop.formats.sequencefile import (
-    SYNC_INTERVAL,
-    SequenceFileReader,
-    SequenceFileWriter,
-)
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SYNC_INTERVAL, SequenceFileWriter
 from minutch.hadoop.formats.writables import IntWritable, LongWritable, Text
 from tests.support.golden import needs_golden
 from tests.support.sequencefiles import (

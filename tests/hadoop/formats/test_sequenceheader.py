@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import DataInput
-from minutch.hadoop.formats.sequenceheader import COMPRESSIONS, SequenceHeader, new_sync
+from minutch.hadoop.formats.sequencewriter import COMPRESSIONS, SequenceHeader, new_sync
 from tests.support.sequencefiles import old_header
 
 SYNC = bytes(range(16))

@@ -15,7 +15,7 @@ from minutch.commands import text as command
 from minutch.conf import Configuration
 from minutch.errors import FormatError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter
-from minutch.hadoop.formats.sequencefile import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.text import as_json, as_text, files_below, to_json
 from minutch.hadoop.formats.writables import (
     BytesWritable,

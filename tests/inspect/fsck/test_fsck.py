@@ -23,9 +23,9 @@ from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import rebuild_index
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import TEXT, rebuild_index
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
@@ -34,8 +34,8 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.hostdatum import HostDatum
-from minutch.work.tables.crawldata import CrawlDataWriter
 from minutch.work.tables.lock import lock
+from minutch.work.tables.recordfiles import CrawlDataWriter
 from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.support import graphs
 from tests.support.crawldbs import context, printed, read_db, write_db, write_segment

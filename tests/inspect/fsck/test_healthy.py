@@ -22,8 +22,9 @@ from minutch import jobs
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.checksum import verify_file
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.sequencefile import SequenceFileReader, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import TEXT
+from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from tests.inspect.fsck.test_fsck import flip
 from tests.support.segments import LOOPBACK
 

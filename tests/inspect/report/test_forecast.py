@@ -30,8 +30,8 @@ from minutch.inspect.report.seededrandom import uniform
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import records, to_frame
-from minutch.work.tables.merge import sort_by_key
-from minutch.work.tables.packed import pack
+from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.recordfiles import pack
 from tests.support.tables import patched_frame
 
 NOW = 1_800_000_000_000

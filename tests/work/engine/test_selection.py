@@ -15,13 +15,14 @@ from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.work.engine.interface import Task
 from minutch.work.engine.selection import (
     ALL,
+    LAST,
+    Ranks,
     RankSketch,
     SketchRanks,
     rank_of,
     sampled,
     window_rows,
 )
-from minutch.work.tables.rankwindow import LAST, Ranks
 from minutch.work.tables.spans import FileSplit
 from tests.support.segments import conf_for
 

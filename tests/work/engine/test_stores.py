@@ -48,9 +48,9 @@ from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
 from minutch.records.crawldatum_columns import to_frame
 from minutch.work.engine import session
 from minutch.work.tables import install
-from minutch.work.tables.crawldata import CrawlDataWriter, scan
 from minutch.work.tables.database import Database
 from minutch.work.tables.lock import lock
+from minutch.work.tables.recordfiles import CrawlDataWriter, scan
 from minutch.work.tables.spannedfile import SpannedFile
 from minutch.work.tables.spans import FileSplit
 from tests.cycle.index.test_index import Crawl

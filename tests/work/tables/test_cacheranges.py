@@ -65,10 +65,10 @@ def test_rows_come_by_partition_and_range(
     tables = some_tables(random, some_keys(random, kind), 20)
     everything = [row for table in tables for row in table.iter_rows()]
     with Shuffle(parts, SCHEMA, budget=1 << 30, spill=tmp_path) as rows:
-        from minutch.work.tables import cacheranges
+        from minutch.work.tables import shuffle
 
-        monkeypatch.setattr(cacheranges, "RANGE_ROWS", size)
-        monkeypatch.setattr(cacheranges, "MAX_BUFFER", room)
+        monkeypatch.setattr(shuffle, "RANGE_ROWS", size)
+        monkeypatch.setattr(shuffle, "MAX_BUFFER", room)
         for table in tables:
             rows.add(table)
         for part in range(parts):

@@ -37,8 +37,7 @@ from minutch.cycle.segment.store import CRAWL_GENERATE, segments_in
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.checksum import verify_file
-from minutch.hadoop.formats.codecstream import BLOCK, packer
-from minutch.hadoop.formats.compress import CODECS, DEFAULT_CODEC, PACKAGE, Codec
+from minutch.hadoop.formats.compress import BLOCK, CODECS, DEFAULT_CODEC, PACKAGE, Codec, packer
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.work.tables.compression import (

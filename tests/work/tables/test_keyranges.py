@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import encode_vlong
-from minutch.hadoop.formats.keyorder import TEXT
-from minutch.hadoop.formats.mapfile import INDEX, MapFileWriter
+from minutch.hadoop.formats.mapfile import INDEX, TEXT, MapFileWriter
 from minutch.records.parsedata import ParseText
 from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
 from tests.support.examples import examples

@@ -9,7 +9,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from minutch.work.tables.merge import aligned
+from minutch.work.tables.frame import aligned
 
 Stream = list[pl.DataFrame]
 

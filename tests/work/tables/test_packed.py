@@ -13,10 +13,17 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, PACKED_SCHEMA, records
-from minutch.work.tables import crawldata
-from minutch.work.tables.crawldata import CrawlDataWriter
+from minutch.work.tables import recordfiles
 from minutch.work.tables.frame import concat
-from minutch.work.tables.packed import Patched, PatchedWriter, pack, scan_packed, take, unpack
+from minutch.work.tables.recordfiles import (
+    CrawlDataWriter,
+    Patched,
+    PatchedWriter,
+    pack,
+    scan_packed,
+    take,
+    unpack,
+)
 from tests.support.tables import Records, some_records, write_records
 
 FILES = ("data", ".data.crc", "index", ".index.crc")
@@ -52,7 +59,7 @@ def test_a_packed_table_holds_what_decoding_and_encoding_give(
             some_records(Random(seed), 400, old_versions=old_versions),
             compression,
         )
-        frame = crawldata.read(tmp_path / "file")
+        frame = recordfiles.read(tmp_path / "file")
         packed = read(tmp_path / "file")
         again = unpack(packed)
         assert packed.schema == PACKED_SCHEMA and again.schema == CRAWLDB_SCHEMA
@@ -80,7 +87,7 @@ def test_a_record_that_ends_too_soon_is_named(tmp_path: Path, size: int) -> None
 
 def test_rows_are_taken_by_position(tmp_path: Path) -> None:
     write_records(tmp_path / "file", some_records(Random(7), 100), "NONE")
-    frame = crawldata.read(tmp_path / "file")
+    frame = recordfiles.read(tmp_path / "file")
     packed = read(tmp_path / "file")
     some = take(packed, np.array([5, 59, 5, 0]))
     others = take(packed, np.array([-1, 3, -1]))
@@ -100,7 +107,7 @@ def patched(entries: Records, directory: Path, random: Random) -> tuple[Patched,
     Records are also in it with other scores than they will have.
     """
     write_records(directory / "all", entries, "NONE")
-    whole = crawldata.read(directory / "all")
+    whole = recordfiles.read(directory / "all")
     kinds = [random.choice(("kept", "kept", "kept", "changed", "added", "scored")) for _ in entries]
     table = [i for i, kind in enumerate(kinds) if kind != "added"]
     more = [i for i, kind in enumerate(kinds) if kind in ("changed", "added")]
@@ -151,4 +158,4 @@ def test_nothing_patched_by_nothing(tmp_path: Path) -> None:
     nothing = np.array([], np.int64)
     with PatchedWriter(tmp_path / "out") as writer:
         writer.write(Patched(pl.DataFrame(schema=PACKED_SCHEMA), concat([]), nothing, nothing))
-    assert crawldata.read(tmp_path / "out").is_empty()
+    assert recordfiles.read(tmp_path / "out").is_empty()

@@ -14,7 +14,7 @@ import pytest
 from minutch.errors import ChecksumError, FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.checksum import crc_path
-from minutch.work.tables.crawldata import CRAWL_DATUM
+from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.spannedfile import Span, SpannedFile
 from minutch.work.tables.spans import Numbers, scan_numbered
 from tests.support.tables import SYNC, Records, some_records, write_records
@@ -192,9 +192,9 @@ def test_a_record_that_unpacks_to_too_much_is_damage(
     file = SpannedFile(path)
     (span,) = file.spans()
     assert [batch.size for batch in file.batches(span)] == [2]
-    monkeypatch.setattr("minutch.work.tables.recordfinders.MOST", 100_000)
     monkeypatch.setattr("minutch.work.tables.spannedfile.MOST", 100_000)
-    monkeypatch.setattr("minutch.work.tables.zlibvalues.MOST", 100_000)
+    monkeypatch.setattr("minutch.work.tables.spannedfile.MOST", 100_000)
+    monkeypatch.setattr("minutch.work.tables.compression.MOST", 100_000)
     file = SpannedFile(path)
     with pytest.raises(
         FormatError, match="unpacks to too much: expected at most 100000 bytes"

@@ -16,7 +16,7 @@ from minutch.commands import (
     updatedb,
 )
 from minutch.cycle.segment.store import segments_in
-from minutch.work.tables.success import PROPERTY, SUCCESS
+from minutch.work.tables.install import PROPERTY, SUCCESS
 from tests.cycle.linkdb.test_jobs import ONE, segment
 from tests.support.crawldbs import context, printed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.work.tables.workfolders import clear, left_over, make_folder, work_folder
+from minutch.work.tables.install import clear, left_over, make_folder, work_folder
 
 PREFIX = ".spill-"
 

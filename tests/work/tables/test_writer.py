@@ -17,7 +17,7 @@ from minutch.hadoop.formats.batch import Places
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
-from minutch.hadoop.formats.sequencefile import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.kernels.arrow import from_series
 from minutch.work.tables import writer as writer_module
 from minutch.work.tables.spannedfile import TEXT

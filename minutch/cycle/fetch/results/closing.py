@@ -36,10 +36,10 @@ from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError, in_a_line
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
-from minutch.hadoop.formats.sequencefile import RECORD
+from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.job import Counters
 from minutch.work.tables.database import part_name
-from minutch.work.tables.workfolders import remove
+from minutch.work.tables.install import remove
 
 RUN: Final = 50_000
 """Entries sorted in memory at a time."""

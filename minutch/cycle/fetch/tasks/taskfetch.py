@@ -53,9 +53,8 @@ from minutch.hadoop.stores import as_path
 from minutch.job import Counters
 from minutch.work.engine import Engine, Task
 from minutch.work.tables.database import part_name
-from minutch.work.tables.install import NEW, sync_path, sync_tree
+from minutch.work.tables.install import NEW, remove, sync_path, sync_tree, work_folder
 from minutch.work.tables.lock import lock
-from minutch.work.tables.workfolders import remove, work_folder
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,6 @@
-"""Kernels that find the records of a SequenceFile, and the strings in them.
+"""Kernels that find the records of a SequenceFile and the strings in them, and that lay records out
+as it has them, markers where they are due; and over the checksums of its `.crc` file, a big-endian
+CRC-32 for each chunk.
 
     record   := int length of key and value | int length of key | key | value
     marker   := int -1 | 16 bytes sync
@@ -13,7 +15,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minutch.kernels.memory import compare, int_at, vint_at, word_at
+from minutch.kernels.memory import (
+    call7,
+    compare,
+    copy_bytes,
+    int_at,
+    load32,
+    load64,
+    put_int,
+    put_vint,
+    store64,
+    vint_at,
+    vint_size,
+    word_at,
+)
 from minutch.kernels.native import (
     I32,
     I64,
@@ -32,8 +47,37 @@ from minutch.kernels.native import (
     uint8,
     uint32,
 )
-from minutch.kernels.primitives import call7, load32, load64, store64
-from minutch.kernels.sums import first_bad_sum
+
+
+@kernel
+def first_bad_sum(buf: U8, first: Int, last: Int, size: Int, sums: U8, crc32: Int) -> Int:
+    """The first of the chunks `first` to `last` - 1 whose CRC is not the big-endian one in `sums`;
+    -1 if all are.
+    """
+    data = int64(buf.ctypes.data)
+    total = len(buf)
+    for i in range(first, last):
+        at = i * size
+        count = min(size, total - at)
+        found = call7(crc32, 0, data + at, count, 0, 0, 0, 0) & 0xFFFF_FFFF
+        if found != int_at(sums, 4 * i) & 0xFFFF_FFFF:
+            return i
+    return -1
+
+
+@kernel
+def make_sums(buf: U8, start: Int, end: Int, size: Int, sums: U8, crc32: Int) -> None:
+    """The big-endian CRCs of the chunks of `size` bytes of buf[start:end], the last one may be
+    shorter.
+    """
+    data = int64(buf.ctypes.data)
+    n = 0
+    while start < end:
+        count = min(size, end - start)
+        put_int(sums, 4 * n, call7(crc32, 0, data + start, count, 0, 0, 0, 0) & 0xFFFF_FFFF)
+        start += count
+        n += 1
+
 
 MARKER_SIZE = 20
 STRETCH = 1 << 15
@@ -273,3 +317,136 @@ def string_places(views: Views, addresses: U64, at: I64, length: I32) -> None:
     for i in range(len(views)):
         at[i] = string_at(views, addresses, i)
         length[i] = views[i, 0]
+
+
+@inlined
+def _copy(source: Places, row: Int, target: Places, to: Int) -> None:
+    """Copy the places of a record."""
+    target.key_at[to], target.key_len[to] = source.key_at[row], source.key_len[row]
+    target.value_at[to], target.value_len[to] = source.value_at[row], source.value_len[row]
+
+
+@kernel
+def put_in(table: Places, more: Places, instead: I64, before: I64, out: Places) -> None:
+    """Put more records between those of a table: record i before row before[i], which it replaces
+    if instead[i] >= 0.
+
+    `before` ascends.
+    """
+    row, n = int64(0), int64(0)
+    for i in range(len(before) + 1):
+        end = before[i] if i < len(before) else len(table.key_at)
+        while row < end:
+            _copy(table, row, out, n)
+            n += 1
+            row += 1
+        if i < len(before):
+            _copy(more, i, out, n)
+            n += 1
+            if instead[i] >= 0:
+                row += 1
+
+
+ROW, USED, POSITION, LAST_SYNC, COUNT, INDEX_DUE, INDEX_POSITION, INDEXED, DESCENT = range(9)
+"""Fields of the state of `lay_out`."""
+
+
+class Indexed(NamedTuple):
+    """The fields of the records that a MapFile's index gets: rows, and positions in the file."""
+
+    row: I64
+    position: I64
+
+
+@kernel
+def lay_out(
+    out: U8,
+    state: I64,
+    marker: U8,
+    sync_interval: Int,
+    index_interval: Int,
+    records: Places,
+    index: Indexed,
+) -> None:
+    """Write records with Text keys into `out` as far as there is room, markers where they are due.
+
+    Goes on at row state[ROW] and byte state[USED] of `out`, which stands at state[POSITION] of the
+    file. If index_interval > 0 (a MapFile), fills in what the index gets, and stops at a row whose
+    key is less than the one before: state[DESCENT].
+    """
+    key_at, key_len, value_at, value_len = records
+    row, used = state[ROW], state[USED]
+    shift = state[POSITION] - used
+    last_sync, count, due = state[LAST_SYNC], state[COUNT], state[INDEX_DUE]
+    last_indexed, indexed = state[INDEX_POSITION], state[INDEXED]
+    target = int64(out.ctypes.data)
+    room = int64(len(out)) - MARKER_SIZE
+    while row < len(key_at):
+        key, key_size = key_at[row], int64(key_len[row])
+        value, value_size = value_at[row], int64(value_len[row])
+        prefix = vint_size(key_size)
+        if used + 8 + prefix + key_size + value_size > room:
+            break
+        if (
+            index_interval
+            and row
+            and compare(key_at[row - 1], int64(key_len[row - 1]), key, key_size) > 0
+        ):
+            state[DESCENT] = row
+            break
+        position = used + shift
+        if index_interval and count >= due and position > last_indexed:
+            index.row[indexed] = row
+            index.position[indexed] = position
+            indexed += 1
+            due = count + index_interval
+            last_indexed = position
+        if position >= last_sync + sync_interval:
+            for i in range(MARKER_SIZE):
+                out[used + i] = marker[i]
+            used += MARKER_SIZE
+            last_sync = used + shift
+        put_int(out, used, prefix + key_size + value_size)
+        put_int(out, used + 4, prefix + key_size)
+        used = put_vint(out, used + 8, key_size)
+        copy_bytes(target + used, key, key_size)
+        used += key_size
+        copy_bytes(target + used, value, value_size)
+        used += value_size
+        count += 1
+        row += 1
+    state[ROW], state[USED], state[POSITION] = row, used, used + shift
+    state[LAST_SYNC], state[COUNT], state[INDEX_DUE] = last_sync, count, due
+    state[INDEX_POSITION], state[INDEXED] = last_indexed, indexed
+
+
+@kernel
+def index_entries(
+    records: Places,
+    rows: I64,
+    first: Int,
+    held: Int,
+    most: Int,
+    sizes: U8,
+    keys: U8,
+    used: I64,
+) -> Int:
+    """Lay out the keys of `rows`, from number `first` on, as a block has them: lengths into
+    `sizes`, Texts into `keys`.
+
+    Stops after the one with which Texts and positions (8 bytes each), and `held` bytes before them,
+    come to `most`. Returns the number after it; `used` tells the bytes written to either.
+    """
+    key_at, key_len = records.key_at, records.key_len
+    lengths, texts, number = int64(0), int64(0), first
+    while number < len(rows) and held < most:
+        size = int64(key_len[rows[number]])
+        start = texts
+        texts = put_vint(keys, texts, size)
+        copy_bytes(int64(keys.ctypes.data) + texts, key_at[rows[number]], size)
+        texts += size
+        lengths = put_vint(sizes, lengths, texts - start)
+        held += texts - start + 8
+        number += 1
+    used[0], used[1] = lengths, texts
+    return number

@@ -1,9 +1,11 @@
-"""A kernel that makes the links of pages absolute: the short ways of `resolve`, over runs of
-serialized Outlinks.
+"""Kernels over URLs in bulk: the hosts of plain ones, those with http or https and nothing unusual
+before the path; the links of pages made absolute; the seeds among the lines of a text.
 
-prefixes   what may stand before a target bounds     start and end in it of root | directory | page
-| scheme and colon | path of each page's base;
-           end = -1 where there is none (see resolve.Resolver)
+Links are runs of serialized Outlinks; they are resolved by the short ways of `urls.resolve`:
+
+    prefixes   what may stand before a target
+    bounds     start and end in it of root | directory | page | scheme and colon | path of each
+               page's base; end = -1 where there is none (see resolve.Resolver)
 """
 
 from __future__ import annotations
@@ -12,9 +14,25 @@ from typing import Final
 
 import numpy as np
 
-from minutch.kernels.memory import put_vint, vint_at
-from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, inlined, inner, int64, kernel
-from minutch.kernels.primitives import copy_bytes
+from minutch.kernels.memory import compare, copy_bytes, load8, load32, load64, put_vint, vint_at
+from minutch.kernels.native import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bool,
+    I64Rows,
+    Int,
+    Views,
+    Word,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint8,
+    uint64,
+)
+from minutch.kernels.sequencefile import put_view
 
 ROOT: Final = 0
 DIRECTORY: Final = 1
@@ -221,3 +239,170 @@ def resolve_links(
         ends[page] = to
         done = 0
     return True
+
+
+_MOST_DIGITS = 5
+_HTTP = 0x70747468
+
+
+@inlined
+def is_host_byte(byte: Word) -> Bool:
+    """A letter, a digit, `.`, `_` or `-`."""
+    lower = byte | uint64(32)
+    return 97 <= lower <= 122 or 48 <= byte <= 57 or byte in (45, 46, 95)
+
+
+@inlined
+def ends_site(at: Int, end: Int) -> Bool:
+    """Tell whether host and port are over at an address."""
+    if at == end:
+        return True
+    byte = load8(at)
+    return byte in (_SLASH, _MARK, _HASH)
+
+
+@inner
+def plain_host(at: Int, end: Int) -> tuple[Int, Int]:
+    """The address and size of the host of the URL between two addresses; the size is -1 where it is
+    not plain.
+
+    plain := http[s]:// | letters, digits, `.`, `_`, `-` | [: up to 5 digits] | end or one of / ? #
+    """
+    if end - at < 8 or load32(at) != _HTTP:
+        return at, int64(-1)
+    p = at + (5 if load8(at + 4) == 115 else 4)
+    if p + 3 > end or load8(p) != _COLON or load8(p + 1) != _SLASH or load8(p + 2) != _SLASH:
+        return at, int64(-1)
+    start = p + 3
+    p = start
+    while p < end and is_host_byte(load8(p)):
+        p += 1
+    size = p - start
+    if p < end and load8(p) == _COLON:
+        p += 1
+        digits = p
+        while p < end and 48 <= load8(p) <= 57:
+            p += 1
+        if p == digits or p - digits > _MOST_DIGITS:
+            return at, int64(-1)
+    return start, size if size > 0 and ends_site(p, end) else int64(-1)
+
+
+@inner
+def put_hosts(
+    base: Int,
+    at: I64,
+    length: I32,
+    count: Int,
+    row: Int,
+    out: U8,
+    used: Int,
+    views: Views,
+    valid: U8,
+) -> Int:
+    """The hosts of the first `count` URLs as rows from `row` on; `used` bytes of `out` are used.
+    See `find_hosts`.
+    """
+    target = int64(out.ctypes.data)
+    last, size = used, int64(0)
+    url, site = (
+        base,
+        int64(0),
+    )  # the URL before that had a host, and its bytes up to the host's end
+    for k in range(count):
+        i = row + k
+        here, end = base + at[k], base + at[k] + length[k]
+        if (
+            not site
+            or here + site > end
+            or compare(here, site, url, site) != 0
+            or not ends_site(here + site, end)
+        ):
+            start, found = plain_host(here, end)
+            if found < 0:
+                put_view(views, i, out, used, int64(0), int64(0))
+                continue
+            if found != size or compare(start, found, target + last, size) != 0:
+                copy_bytes(target + used, start, found)
+                last, size = used, found
+                used += found
+            url, site = here, start + size - here
+        put_view(views, i, out, last, size, int64(0))
+        valid[i >> 3] |= uint8(1 << (i & 7))
+    return used
+
+
+@kernel
+def find_hosts(base: Int, at: I64, length: I32, out: U8, views: Views, valid: U8) -> Int:
+    """The hosts of URLs, which lie at some distances from an address, as views (see `arrow`) of
+    their bytes in `out`.
+
+    A host that is the one before it is not repeated in `out`, which has room for all URLs. Where a
+    URL is plain its bit is set in `valid`; the views of the others are empty. Returns how many
+    bytes of `out` are used.
+    """
+    return put_hosts(base, at, length, len(at), int64(0), out, int64(0), views, valid)
+
+
+_BLANK, _COMMENT, _TAB, _LINE_FEED = 32, ord("#"), 9, 10
+
+
+@inner
+def next_control(at: Int, end: Int) -> Int:
+    """The address of the first byte below 32 between two addresses; `end` if there is none."""
+    ones, high = uint64(0x0101_0101_0101_0101), uint64(0x8080_8080_8080_8080)
+    while at + 8 <= end:
+        word: Word = load64(at)
+        if (word - ones * uint64(32)) & ~word & high:
+            break
+        at += 8
+    while at < end and load8(at) >= 32:
+        at += 1
+    return at
+
+
+@inner
+def trimmed(start: Int, end: Int) -> tuple[Int, Int]:
+    """The addresses without the blanks (all bytes up to the space) at both ends."""
+    while start < end and load8(start) <= _BLANK:
+        start += 1
+    while start < end and load8(end - 1) <= _BLANK:
+        end -= 1
+    return start, end
+
+
+@kernel
+def find_seeds(
+    text: U8, number: Int, line: U64, url_at: I64, url_len: I32, extra_at: I64, extra_len: I32
+) -> Int:
+    """Find where URLs, and what stands after the first tab (length -1: no tab), lie in `text`, the
+    lines of which end in LF.
+
+    `number` is that of the first line. Arrays have room for all lines; returns how many of them
+    hold a seed.
+    """
+    base = int64(text.ctypes.data)
+    end = base + len(text)
+    start, count = base, 0
+    while start < end:
+        tab = int64(0)
+        at = next_control(start, end)
+        while at < end and load8(at) != _LINE_FEED:
+            if not tab and load8(at) == _TAB:
+                tab = at
+            at = next_control(at + 1, end)
+        first, last = trimmed(start, tab or at)
+        if first < last and load8(first) != _COMMENT:
+            line[count] = number
+            url_at[count] = first - base
+            url_len[count] = last - first
+            extra_at[count] = 0
+            extra_len[count] = -1
+            if tab:
+                first, last = trimmed(tab + 1, at)
+                extra_at[count] = first - base
+                extra_len[count] = last - first
+            count += 1
+        number += 1
+        start = at + 1
+    return count

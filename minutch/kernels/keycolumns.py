@@ -1,13 +1,15 @@
-"""Kernels that cut tables into ranges of keys, and that gather the strings of a range from many
-tables.
+"""Kernels over columns of keys: which strings are distinct, where two sorted columns meet, ranges
+that tables are cut into, and the strings of a range gathered from many tables.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from minutch.kernels.memory import compare
+from minutch.kernels.hash import SEED, string_hash
+from minutch.kernels.memory import compare, copy_bytes, load8, load32, load64, prefetch, store32
 from minutch.kernels.native import (
+    F32,
     I32,
     I64,
     U8,
@@ -17,13 +19,169 @@ from minutch.kernels.native import (
     Int,
     Views,
     inlined,
+    inner,
     int64,
     kernel,
     string_at,
     uint64,
 )
-from minutch.kernels.primitives import copy_bytes, load8, load32, load64, prefetch, store32
 from minutch.kernels.sort import INLINE, word_of
+
+
+def numbered(strings: Column) -> tuple[U32, U32]:
+    """The first row of each distinct string, in the order in which they come, and the number of
+    each row's string.
+    """
+    count = len(strings.views)
+    slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
+    hashes = np.empty(count, np.uint64)
+    rows, numbers = np.empty(count, np.uint32), np.empty(count, np.uint32)
+    found = number(strings.views, strings.addresses, SEED, slots, hashes, rows, numbers)
+    return rows[:found], numbers
+
+
+@kernel
+def number(
+    views: Views, addresses: U64, seed: Int, slots: I32, hashes: U64, rows: U32, numbers: U32
+) -> Int:
+    """Number the strings: equal ones have one number, in the order in which they come first.
+
+    Fills `numbers` with that of each string and `rows` with the first row of each number; returns
+    how many there are. `slots` are zeros, a power of two of them and more than there are strings;
+    `hashes` has room for each string. `seed` as in `string_hash`.
+    """
+    mask = len(slots) - 1
+    count = int64(0)
+    for i in range(len(views)):
+        size, at = int64(views[i, 0]), string_at(views, addresses, i)
+        code = string_hash(at, size, seed)
+        slot = int64(code) & mask
+        while slots[slot]:
+            known = int64(slots[slot]) - 1
+            row = int64(rows[known])
+            if (
+                hashes[known] == code
+                and compare(string_at(views, addresses, row), int64(views[row, 0]), at, size) == 0
+            ):
+                numbers[i] = known
+                break
+            slot = (slot + 1) & mask
+        else:
+            slots[slot] = count + 1
+            hashes[count] = code
+            rows[count] = i
+            numbers[i] = count
+            count += 1
+    return count
+
+
+@kernel
+def meet(
+    views: Views,
+    addresses: U64,
+    table_views: Views,
+    table_addresses: U64,
+    group: I64,
+    at: I64,
+    before: I64,
+) -> Int:
+    """Number the distinct strings of a sorted column and look them up in a sorted table, in one
+    walk over both.
+
+    Fills `group` (of each string, the number), `at` (of each number, the first row of the table
+    with that string, or -1) and `before` (of each number, the rows of the table with smaller
+    strings). Returns how many numbers there are.
+    """
+    count = 0
+    row = 0
+    rows = len(table_views)
+    for i in range(len(views)):
+        here, size = string_at(views, addresses, i), int64(views[i, 0])
+        if count:
+            last = string_at(
+                views, addresses, i - 1
+            )  # often the same place; see `pack` of the sort
+            if last == here or compare(last, int64(views[i - 1, 0]), here, size) == 0:
+                group[i] = count - 1
+                continue
+        found = -1
+        while row < rows:
+            order = compare(
+                string_at(table_views, table_addresses, row),
+                int64(table_views[row, 0]),
+                here,
+                size,
+            )
+            if order >= 0:
+                if order == 0:
+                    found = row
+                break
+            row += 1
+        group[i] = count
+        at[count] = found
+        before[count] = row
+        count += 1
+    return count
+
+
+def sort_runs(group: I64, values: F32, order: I64) -> None:
+    """Fill `order` with the rows by group (which ascends), and within a group by descending value,
+    stably.
+    """
+    sort_runs_in(group, values, order, np.empty(len(group), np.int64))
+
+
+@kernel
+def sort_runs_in(group: I64, values: F32, order: I64, spare: I64) -> None:
+    """Do the same as `sort_runs`, with room for as many rows."""
+    n = len(group)
+    start = 0
+    while start < n:
+        end = start + 1
+        while end < n and group[end] == group[start]:
+            end += 1
+        if end - start <= 32:
+            for i in range(start, end):
+                value, to = values[i], i
+                while to > start and values[order[to - 1]] < value:
+                    order[to] = order[to - 1]
+                    to -= 1
+                order[to] = i
+        else:
+            for i in range(start, end):
+                order[i] = i
+            merge_sort(values, order, start, end, spare)
+        start = end
+
+
+@inner
+def merge_sort(values: F32, order: I64, start: Int, end: Int, spare: I64) -> None:
+    """Sort the rows in order[start:end] by descending value, stably: runs of growing width are
+    merged in pairs.
+    """
+    width = 1
+    while width < end - start:
+        for low in range(start, end - width, 2 * width):
+            middle, high = low + width, min(low + 2 * width, end)
+            if values[order[middle]] <= values[order[middle - 1]]:
+                continue
+            left, right, to = low, middle, 0
+            while left < middle and right < high:
+                if values[order[right]] > values[order[left]]:
+                    spare[to] = order[right]
+                    right += 1
+                else:
+                    spare[to] = order[left]
+                    left += 1
+                to += 1
+            while left < middle:
+                spare[to] = order[left]
+                left += 1
+                to += 1
+            for i in range(to):
+                order[low + i] = spare[i]
+        width *= 2
+
 
 _AHEAD = 12  # rows whose strings are on their way to the cache
 
