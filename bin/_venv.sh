@@ -48,15 +48,39 @@ follow() {
             *"Installing build dependencies: started"*) say "  fetching the build backend" ;;
             *"Installing backend dependencies: started"*) say "  fetching the compiler of kernels (Numba)" ;;
             *"Preparing editable metadata"*": started"*) say "  compiling and linking kernels (about 20 s)" ;;
-            *"Installing collected packages:"*) say "  installing packages" ;;
+            *"Installing collected packages:"*", "*) say "  installing packages" ;;
             "Collecting "*) line=${line#Collecting } && say "  fetching ${line%%[ <>=!~;(]*}" ;;
         esac
         [ "$status" = 0 ] || break
     done
 }
 
+# What minutch needs, with an extra: the packages of pyproject.toml, in place of its own extras theirs.
+needs() {
+    "$python" -P -c '
+import sys, tomllib
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+wanted, extras = list(project["dependencies"]), project["optional-dependencies"]
+wanted += extras[sys.argv[1]] if sys.argv[1] else []
+for need in wanted:
+    if need.startswith("minutch["):
+        wanted += [more for name in need[8:-1].split(",") for more in extras[name]]
+    else:
+        print(need)
+' "$1"
+}
+
+pip_install() {
+    local log=$1
+    shift
+    "$python" -P -m pip install --disable-pip-version-check --no-input --no-compile --progress-bar off "$@" 2>&1 |
+        follow "$log"
+    return "${PIPESTATUS[0]}"
+}
+
 install() {
-    local extra=$1 base log=$venv/install.log
+    local extra=$1 base log=$venv/install.log others
     if ! "$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
         base=$(find_python) || exit 1
         say "making .venv with $base"
@@ -64,12 +88,18 @@ install() {
     fi
     say "installing what it needs into .venv (once; takes a minute or so)"
     : >"$log"
-    if ! (cd "$home" && "$python" -P -m pip install --disable-pip-version-check --no-input --no-compile --progress-bar off \
-        -e ".${extra:+[$extra]}" 2>&1 | follow "$log"; exit "${PIPESTATUS[0]}"); then
+    cd "$home"
+    # Side by side: packages are fetched while kernels are compiled, which takes as long.
+    needs "$extra" >"$venv/needed.txt" || exit 1
+    pip_install "$log" -r "$venv/needed.txt" &
+    others=$!
+    if ! { pip_install "$log" --no-deps -e . && wait "$others"; }; then
+        wait "$others" || true
         tail -n 20 "$log" >&2
         say "the installation failed, $log has it all"
         exit 1
     fi
+    cd "$OLDPWD"
     say "installed"
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,10 +41,11 @@ case "$*" in
     "-I -c import sys, venv"*) [ -z "${{TOO_OLD:-}}" ] ;;
 esac
 """
-PIP = (
+_INSTALL = (
     "python -P -m pip install --disable-pip-version-check --no-input --no-compile"
-    " --progress-bar off -e ."
+    " --progress-bar off"
 )
+OURS = f"{_INSTALL} --no-deps -e ."
 BUILD = "python -P -m minutch.kernels.build"
 TOOLS = ("basename", "bash", "cat", "cksum", "cp", "dirname", "flock", "mkdir", "readlink", "tail")
 
@@ -96,7 +98,12 @@ class Checkout:
         """
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
-        return [line for line in lines if " -c " not in line]
+        return [line for line in lines if line.startswith("python") and " -c " not in line]
+
+    @property
+    def installs(self) -> set[str]:
+        """The calls that install what is needed and the project itself, at the same time."""
+        return {OURS, f"{_INSTALL} -r {self.home / '.venv' / 'needed.txt'}"}
 
 
 @pytest.fixture
@@ -110,29 +117,27 @@ def test_bash_reads_it(script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "extras", "handed"),
+    ("script", "handed"),
     [
-        ("minutch", "", "python -P -m minutch inject a b"),
-        ("nutch", "", "python -P -m minutch inject a b"),
-        ("crawl", "", "python -P -m minutch crawl inject a b"),
-        ("demo", "", "python -P -m tests.support.demo inject a b"),
-        ("test", "[test]", "python -m pytest -n auto --dist worksteal -rs inject a b"),
+        ("minutch", "python -P -m minutch inject a b"),
+        ("nutch", "python -P -m minutch inject a b"),
+        ("crawl", "python -P -m minutch crawl inject a b"),
+        ("demo", "python -P -m tests.support.demo inject a b"),
+        ("test", "python -m pytest -n auto --dist worksteal -rs inject a b"),
     ],
 )
-def test_the_first_use_installs(checkout: Checkout, script: str, extras: str, handed: str) -> None:
-    install = f"{PIP}{extras}"
+def test_the_first_use_installs(checkout: Checkout, script: str, handed: str) -> None:
     done = checkout.run(script, "inject", "a", "b")
-    assert done.returncode == 0
-    assert checkout.calls() == [
-        f"python3 -P -m venv --clear {checkout.home / '.venv'}",
-        install,
-        handed,
-    ]
+    assert done.returncode == 0, done.stderr
+    first, *installs, last = checkout.calls()
+    assert first == f"python3 -P -m venv --clear {checkout.home / '.venv'}"
+    assert (set(installs), last) == (checkout.installs, handed)
     checkout.run(script, "inject", "a", "b")
     assert checkout.calls() == [handed]
     (checkout.home / "pyproject.toml").write_text("[project]\nname = 'changed'\n")
     checkout.run(script, "inject", "a", "b")
-    assert checkout.calls() == [install, handed]
+    *installs, last = checkout.calls()
+    assert (set(installs), last) == (checkout.installs, handed)
 
 
 @pytest.mark.parametrize("script", ["minutch", "crawl"])
@@ -184,17 +189,17 @@ def test_a_failed_installation_shows_why_and_is_tried_again(checkout: Checkout) 
 
 
 def test_every_step_of_the_installation_is_said(checkout: Checkout) -> None:
-    said = checkout.run("minutch").stderr.splitlines()
-    assert said == [
-        f"minutch: making .venv with {checkout.path / 'python3'}",
-        "minutch: installing what it needs into .venv (once; takes a minute or so)",
+    first, second, *steps, last = checkout.run("minutch").stderr.splitlines()
+    assert first == f"minutch: making .venv with {checkout.path / 'python3'}"
+    assert second.startswith("minutch: installing what it needs into .venv")
+    assert set(steps) == {
         "minutch:   fetching the build backend",
         "minutch:   fetching the compiler of kernels (Numba)",
         "minutch:   compiling and linking kernels (about 20 s)",
         "minutch:   fetching httpx",
         "minutch:   installing packages",
-        "minutch: installed",
-    ]
+    }
+    assert last == "minutch: installed"
     assert "Collecting httpx>=0.28" in (checkout.home / ".venv" / "install.log").read_text()
 
 
@@ -208,7 +213,8 @@ def test_changed_kernels_are_compiled(checkout: Checkout) -> None:
     checkout.calls()
     checkout.change_a_kernel("a third")
     assert checkout.run("minutch").returncode == 0
-    assert checkout.calls() == [PIP, "python -P -m minutch"]
+    *installs, last = checkout.calls()
+    assert (set(installs), last) == (checkout.installs, "python -P -m minutch")
 
 
 def test_kernels_that_cannot_be_compiled_stop_the_script(checkout: Checkout) -> None:
@@ -257,3 +263,16 @@ def test_a_prepared_checkout_works_for_every_user() -> None:
 def test_the_tests_run_in_the_checkout(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout.run("test", "tests/x.py", cwd=tmp_path).returncode == 0
     assert checkout.calls()[-1] == "python -m pytest -n auto --dist worksteal -rs tests/x.py"
+
+
+def test_an_extra_brings_those_that_it_names(checkout: Checkout) -> None:
+    """pip cannot look them up in a project that is not installed yet."""
+    (checkout.home / "pyproject.toml").write_text(
+        "[project]\ndependencies = ['httpx>=0.28']\n[project.optional-dependencies]\n"
+        "tables = ['pyarrow']\ntest = ['pytest', 'minutch[tables]']\ndev = ['ruff']\n"
+    )
+    script = f'source "{checkout.home}/bin/_venv.sh"; python="{sys.executable}"; needs test'
+    done = subprocess.run(
+        [BASH, "-c", script], cwd=checkout.home, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["httpx>=0.28", "pytest", "pyarrow"]

@@ -101,6 +101,9 @@ def write_objects(folder: str, processor: str, names: list[str]) -> None:
     gc.disable()  # of what the compiler makes, nearly all is kept to the end
     config = _numba().config
     config.CPU_NAME, config.CPU_FEATURES = processor, ""
+    # Numba's own optimizing is left out: `_emit` does it once more, for a module as a whole. 51
+    # instead of 62 CPU s, and the same speed of all kernels. At level 0, LLVM would touch nothing.
+    config.OPT = type(config.OPT)(1)
     for name in names:
         (Path(folder) / f"{name}.{_processor()}.o").write_bytes(compile_module(name))
     if library.modules()[0] in names and _processor() == library.BASELINE:
