@@ -69,22 +69,22 @@ if TYPE_CHECKING:
     from minutch.conf import Configuration as Configuration
     from minutch.cycle.crawl.crawls import crawl as crawl
     from minutch.cycle.crawl.steps import CrawlOptions as CrawlOptions
-    from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions as CrawlcompleteOptions
-    from minutch.cycle.crawldb.crawlcomplete import crawlcomplete as crawlcomplete
     from minutch.cycle.crawldb.dedup import DedupOptions as DedupOptions
     from minutch.cycle.crawldb.dedup import dedup as dedup
-    from minutch.cycle.crawldb.domainstats import DomainstatsOptions as DomainstatsOptions
-    from minutch.cycle.crawldb.domainstats import domainstats as domainstats
     from minutch.cycle.crawldb.dump import ReaddbDumpOptions as ReaddbDumpOptions
     from minutch.cycle.crawldb.dump import TopOptions as TopOptions
     from minutch.cycle.crawldb.dump import readdb_dump as readdb_dump
     from minutch.cycle.crawldb.dump import readdb_top as readdb_top
+    from minutch.cycle.crawldb.groupcounts import CrawlcompleteOptions as CrawlcompleteOptions
+    from minutch.cycle.crawldb.groupcounts import DomainstatsOptions as DomainstatsOptions
+    from minutch.cycle.crawldb.groupcounts import ProtocolstatsOptions as ProtocolstatsOptions
+    from minutch.cycle.crawldb.groupcounts import crawlcomplete as crawlcomplete
+    from minutch.cycle.crawldb.groupcounts import domainstats as domainstats
+    from minutch.cycle.crawldb.groupcounts import protocolstats as protocolstats
     from minutch.cycle.crawldb.inject import InjectOptions as InjectOptions
     from minutch.cycle.crawldb.inject import inject as inject
     from minutch.cycle.crawldb.mergedb import MergeOptions as MergeOptions
     from minutch.cycle.crawldb.mergedb import mergedb as mergedb
-    from minutch.cycle.crawldb.protocolstats import ProtocolstatsOptions as ProtocolstatsOptions
-    from minutch.cycle.crawldb.protocolstats import protocolstats as protocolstats
     from minutch.cycle.crawldb.stats import StatsOptions as StatsOptions
     from minutch.cycle.crawldb.stats import readdb_stats as readdb_stats
     from minutch.cycle.crawldb.store import CrawlDb as CrawlDb
@@ -92,8 +92,8 @@ if TYPE_CHECKING:
     from minutch.cycle.crawldb.updatedb import updatedb as updatedb
     from minutch.cycle.fetch.fetcher import FetchOptions as FetchOptions
     from minutch.cycle.fetch.fetcher import fetch as fetch
-    from minutch.cycle.fetchlist.freegen import FreegenOptions as FreegenOptions
-    from minutch.cycle.fetchlist.freegen import freegen as freegen
+    from minutch.cycle.fetchlist.generate import FreegenOptions as FreegenOptions
+    from minutch.cycle.fetchlist.generate import freegen as freegen
     from minutch.cycle.fetchlist.generate import generate as generate
     from minutch.cycle.fetchlist.selector import GenerateOptions as GenerateOptions
     from minutch.cycle.hostdb.dump import ReadHostDbOptions as ReadHostDbOptions
@@ -101,15 +101,15 @@ if TYPE_CHECKING:
     from minutch.cycle.hostdb.store import HostDb as HostDb
     from minutch.cycle.hostdb.update import UpdateHostDbOptions as UpdateHostDbOptions
     from minutch.cycle.hostdb.update import updatehostdb as updatehostdb
-    from minutch.cycle.index.clean import CleanOptions as CleanOptions
-    from minutch.cycle.index.clean import clean as clean
+    from minutch.cycle.index.indexing import CleanOptions as CleanOptions
     from minutch.cycle.index.indexing import IndexOptions as IndexOptions
+    from minutch.cycle.index.indexing import clean as clean
     from minutch.cycle.index.indexing import index as index
     from minutch.cycle.linkdb.dump import LinkDumpOptions as LinkDumpOptions
     from minutch.cycle.linkdb.dump import readlinkdb_dump as readlinkdb_dump
     from minutch.cycle.linkdb.invertlinks import InvertOptions as InvertOptions
     from minutch.cycle.linkdb.invertlinks import invertlinks as invertlinks
-    from minutch.cycle.linkdb.mergelinkdb import mergelinkdb as mergelinkdb
+    from minutch.cycle.linkdb.invertlinks import mergelinkdb as mergelinkdb
     from minutch.cycle.linkdb.store import LinkDb as LinkDb
     from minutch.cycle.parse.parsesegment import ParseOptions as ParseOptions
     from minutch.cycle.parse.parsesegment import parse as parse
@@ -124,10 +124,10 @@ if TYPE_CHECKING:
     from minutch.cycle.sitemap.processor import sitemap as sitemap
     from minutch.cycle.webgraph.build import WebGraphOptions as WebGraphOptions
     from minutch.cycle.webgraph.build import webgraph as webgraph
+    from minutch.cycle.webgraph.dumpers import NodeDumperOptions as NodeDumperOptions
+    from minutch.cycle.webgraph.dumpers import nodedumper as nodedumper
     from minutch.cycle.webgraph.linkrank import linkrank as linkrank
-    from minutch.cycle.webgraph.nodedumper import NodeDumperOptions as NodeDumperOptions
-    from minutch.cycle.webgraph.nodedumper import nodedumper as nodedumper
-    from minutch.cycle.webgraph.scoreupdater import scoreupdater as scoreupdater
+    from minutch.cycle.webgraph.linkrank import scoreupdater as scoreupdater
     from minutch.cycle.webgraph.store import WebGraph as WebGraph
     from minutch.errors import MinutchError as MinutchError
     from minutch.inspect.explain.explainer import explain as explain
@@ -171,8 +171,8 @@ _WHERE = {
     "InjectOptions": "minutch.cycle.crawldb.inject",
     "generate": "minutch.cycle.fetchlist.generate",
     "GenerateOptions": "minutch.cycle.fetchlist.selector",
-    "freegen": "minutch.cycle.fetchlist.freegen",
-    "FreegenOptions": "minutch.cycle.fetchlist.freegen",
+    "freegen": "minutch.cycle.fetchlist.generate",
+    "FreegenOptions": "minutch.cycle.fetchlist.generate",
     "fetch": "minutch.cycle.fetch.fetcher",
     "FetchOptions": "minutch.cycle.fetch.fetcher",
     "parse": "minutch.cycle.parse.parsesegment",
@@ -192,13 +192,13 @@ _WHERE = {
     "webgraph": "minutch.cycle.webgraph.build",
     "WebGraphOptions": "minutch.cycle.webgraph.build",
     "linkrank": "minutch.cycle.webgraph.linkrank",
-    "scoreupdater": "minutch.cycle.webgraph.scoreupdater",
-    "nodedumper": "minutch.cycle.webgraph.nodedumper",
-    "NodeDumperOptions": "minutch.cycle.webgraph.nodedumper",
+    "scoreupdater": "minutch.cycle.webgraph.linkrank",
+    "nodedumper": "minutch.cycle.webgraph.dumpers",
+    "NodeDumperOptions": "minutch.cycle.webgraph.dumpers",
     "index": "minutch.cycle.index.indexing",
     "IndexOptions": "minutch.cycle.index.indexing",
-    "clean": "minutch.cycle.index.clean",
-    "CleanOptions": "minutch.cycle.index.clean",
+    "clean": "minutch.cycle.index.indexing",
+    "CleanOptions": "minutch.cycle.index.indexing",
     "mergesegs": "minutch.cycle.segment.mergesegs",
     "MergesegsOptions": "minutch.cycle.segment.mergesegs",
     "ArcExportOptions": "minutch.archives.arcexporter",
@@ -232,7 +232,7 @@ _WHERE = {
     "ParquetOptions": "minutch.inspect.query.parquetexport",
     "mergedb": "minutch.cycle.crawldb.mergedb",
     "MergeOptions": "minutch.cycle.crawldb.mergedb",
-    "mergelinkdb": "minutch.cycle.linkdb.mergelinkdb",
+    "mergelinkdb": "minutch.cycle.linkdb.invertlinks",
     "readdb_stats": "minutch.cycle.crawldb.stats",
     "StatsOptions": "minutch.cycle.crawldb.stats",
     "readdb_dump": "minutch.cycle.crawldb.dump",
@@ -245,12 +245,12 @@ _WHERE = {
     "readseg_get": "minutch.cycle.segment.readseg",
     "readseg_list": "minutch.cycle.segment.readseg",
     "ReadsegOptions": "minutch.cycle.segment.readseg",
-    "domainstats": "minutch.cycle.crawldb.domainstats",
-    "DomainstatsOptions": "minutch.cycle.crawldb.domainstats",
-    "protocolstats": "minutch.cycle.crawldb.protocolstats",
-    "ProtocolstatsOptions": "minutch.cycle.crawldb.protocolstats",
-    "crawlcomplete": "minutch.cycle.crawldb.crawlcomplete",
-    "CrawlcompleteOptions": "minutch.cycle.crawldb.crawlcomplete",
+    "domainstats": "minutch.cycle.crawldb.groupcounts",
+    "DomainstatsOptions": "minutch.cycle.crawldb.groupcounts",
+    "protocolstats": "minutch.cycle.crawldb.groupcounts",
+    "ProtocolstatsOptions": "minutch.cycle.crawldb.groupcounts",
+    "crawlcomplete": "minutch.cycle.crawldb.groupcounts",
+    "CrawlcompleteOptions": "minutch.cycle.crawldb.groupcounts",
     "crawl": "minutch.cycle.crawl.crawls",
     "CrawlOptions": "minutch.cycle.crawl.steps",
     "explain": "minutch.inspect.explain.explainer",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.index.clean import CleanOptions, clean
+from minutch.cycle.index.indexing import CleanOptions, clean
 from minutch.job import JobContext
 
 USAGE: Final = """CleaningJob <crawldb> [-noCommit]

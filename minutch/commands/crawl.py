@@ -27,7 +27,7 @@ from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.preflight import Wishes, failed_seeds, with_schemes
 from minutch.cycle.crawl.screen import Screen
 from minutch.cycle.crawl.steps import CrawlOptions
-from minutch.cycle.crawldb.nearduplicates import MOST_BITS
+from minutch.cycle.crawldb.duplicates import MOST_BITS
 from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError, UrlError

@@ -1,4 +1,4 @@
-"""Reads the arguments of `minutch crawlcomplete`; `cycle.crawldb.crawlcomplete` does the work."""
+"""Reads the arguments of `minutch crawlcomplete`; `cycle.crawldb.groupcounts` does the work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.countargs import one_of, paths, positive
-from minutch.cycle.crawldb.crawlcomplete import CrawlcompleteOptions, crawlcomplete
+from minutch.cycle.crawldb.groupcounts import CrawlcompleteOptions, crawlcomplete
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

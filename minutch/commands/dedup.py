@@ -7,8 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.commands.dedupargs import criteria, near_bits
-from minutch.cycle.crawldb.dedup import DedupOptions, dedup
-from minutch.cycle.crawldb.pagesignatures import GROUPS
+from minutch.cycle.crawldb.dedup import GROUPS, DedupOptions, dedup
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

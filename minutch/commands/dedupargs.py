@@ -19,9 +19,9 @@ def near_bits(arguments: Arguments, usage: str) -> int | None:
     """Returns the bits of -near; None if it was not given. Raises UsageError."""
     if arguments["-near"] is None:
         return None
-    from minutch.cycle.crawldb import nearduplicates
+    from minutch.cycle.crawldb import duplicates
 
-    bits: int = (*arguments["-near"], nearduplicates.DEFAULT_BITS)[0]
-    if not 0 <= bits <= nearduplicates.MOST_BITS:
-        fail(f"-near: expected 0 to {nearduplicates.MOST_BITS} bits, found {bits}", usage)
+    bits: int = (*arguments["-near"], duplicates.DEFAULT_BITS)[0]
+    if not 0 <= bits <= duplicates.MOST_BITS:
+        fail(f"-near: expected 0 to {duplicates.MOST_BITS} bits, found {bits}", usage)
     return bits

@@ -1,4 +1,4 @@
-"""Reads the arguments of `minutch domainstats`; `cycle.crawldb.domainstats` does the work."""
+"""Reads the arguments of `minutch domainstats`; `cycle.crawldb.groupcounts` does the work."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.countargs import one_of, paths, positive
-from minutch.cycle.crawldb.domainstats import DomainstatsOptions, domainstats
-from minutch.cycle.crawldb.groupcounts import MODES
+from minutch.cycle.crawldb.groupcounts import MODES, DomainstatsOptions, domainstats
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

@@ -1,4 +1,4 @@
-"""Reads the arguments of `minutch freegen`; `cycle.fetchlist.freegen` does the work."""
+"""Reads the arguments of `minutch freegen`; `cycle.fetchlist.generate` does the work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.fetchlist.freegen import FreegenOptions, freegen
+from minutch.cycle.fetchlist.generate import FreegenOptions, freegen
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

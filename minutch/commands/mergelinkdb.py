@@ -1,4 +1,4 @@
-"""Reads the arguments of `minutch mergelinkdb`; `cycle.linkdb.mergelinkdb` does the work."""
+"""Reads the arguments of `minutch mergelinkdb`; `cycle.linkdb.invertlinks` does the work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, parse
 from minutch.cycle.crawldb.mergedb import MergeOptions
-from minutch.cycle.linkdb.mergelinkdb import mergelinkdb
+from minutch.cycle.linkdb.invertlinks import mergelinkdb
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

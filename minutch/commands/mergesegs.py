@@ -10,7 +10,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.cycle.crawl.rounds import Round
-from minutch.cycle.crawldb.mergedsegments import known_urls
+from minutch.cycle.crawldb.updatedb import known_urls
 from minutch.cycle.segment.compaction import CompactOptions, compact
 from minutch.cycle.segment.mergesegs import MergesegsOptions, mergesegs
 from minutch.cycle.segment.store import segments_at

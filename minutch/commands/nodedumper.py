@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.webgraph.nodedumper import ALL, NodeDumperOptions, nodedumper
+from minutch.cycle.webgraph.dumpers import ALL, NodeDumperOptions, nodedumper
 from minutch.job import JobContext
 
 USAGE: Final = """NodeDumper -webgraphdb <webgraphdb> -output <output> [-inlinks | -outlinks | \

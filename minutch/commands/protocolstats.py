@@ -1,4 +1,4 @@
-"""Reads the arguments of `minutch protocolstats`; `cycle.crawldb.protocolstats` does the work."""
+"""Reads the arguments of `minutch protocolstats`; `cycle.crawldb.groupcounts` does the work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.countargs import paths, positive
-from minutch.cycle.crawldb.protocolstats import ProtocolstatsOptions, protocolstats
+from minutch.cycle.crawldb.groupcounts import ProtocolstatsOptions, protocolstats
 from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
 

@@ -111,8 +111,7 @@ def _listen(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
 
 
 def _dump(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.dump import ReaddbDumpOptions, readdb_dump
-    from minutch.cycle.crawldb.dumpformats import FORMATS
+    from minutch.cycle.crawldb.dump import FORMATS, ReaddbDumpOptions, readdb_dump
 
     kind = arguments.get("-format", "normal")
     if kind not in FORMATS:
@@ -137,8 +136,7 @@ def _top(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
 
 
 def _duplicates(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
-    from minutch.cycle.crawldb.duplicategroups import groups
-    from minutch.cycle.crawldb.pagesignatures import GROUPS
+    from minutch.cycle.crawldb.dedup import GROUPS, groups
 
     group, order, near = (
         arguments.get("-group", "none"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.webgraph.scoreupdater import scoreupdater
+from minutch.cycle.webgraph.linkrank import scoreupdater
 from minutch.job import JobContext
 
 USAGE: Final = """ScoreUpdater -crawldb <crawldb> -webgraphdb <webgraphdb>

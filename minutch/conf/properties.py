@@ -265,7 +265,8 @@ MOVED: Final[Mapping[str, str]] = {
     "minutch.parse.signature": "minutch.cycle.parse.signature",
     "minutch.crawldb.schedule": "minutch.cycle.crawldb.schedule",
     "minutch.crawldb.adaptive": "minutch.cycle.crawldb.adaptive",
-    "minutch.hostdb.processors": "minutch.cycle.hostdb.processors",
+    "minutch.hostdb.processors": "minutch.cycle.hostdb.statistics",
+    "minutch.cycle.hostdb.processors": "minutch.cycle.hostdb.statistics",
 }
 """Modules of classes that users name in their configuration: where they were, and where they
 are.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from minutch.cycle.parse.textlinks import text_outlinks
+from minutch.cycle.parse.outlinks import text_outlinks
 
 LONGEST: Final = 8192
 """Characters of a link that is taken from a style sheet or a header."""

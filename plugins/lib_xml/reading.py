@@ -12,7 +12,7 @@ from typing import Final, TypedDict
 from lxml import etree
 
 from minutch.charsets import Charset
-from minutch.cycle.parse.xmltext import xml_text
+from minutch.cycle.parse.charset import xml_text
 from minutch.errors import ParseError
 
 ATOM: Final = "http://www.w3.org/2005/Atom"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from minutch.charsets import lookup
 from minutch.conf import Configuration
-from minutch.cycle.parse.textlinks import text_outlinks
+from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.errors import ConfigError
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.processes import end_with

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
-from minutch.cycle.parse.textlinks import text_outlinks
+from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.metadata import (
     CHAR_ENCODING_FOR_CONVERSION_KEY,

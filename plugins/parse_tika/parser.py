@@ -36,7 +36,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector, from_header
 from minutch.cycle.parse.dispatch import ParseTimeout
 from minutch.cycle.parse.mime import clean_type
-from minutch.cycle.parse.textlinks import text_outlinks
+from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.errors import ParseError, UrlError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, Parser, ParseResult

@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 from minutch.commands.export import run as export_run
 from minutch.commands.exports import arc
 from minutch.conf import Configuration
-from minutch.cycle.segment.segmentnames import segment_name
+from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.writables import Text

@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from minutch.cycle.crawldb.nearduplicates import NO_LEADER, leaders
+from minutch.cycle.crawldb.duplicates import NO_LEADER, leaders
 from minutch.cycle.parse.simhash import simhash
 from tests.benchmarks.corpus import corpus
 

@@ -25,7 +25,7 @@ from typing import Final
 import tantivy
 from warcio.archiveiterator import ArchiveIterator
 
-from minutch.cycle.segment.replaced import BEGAN, REPLACES
+from minutch.cycle.segment.places import BEGAN, REPLACES
 from minutch.cycle.segment.store import FETCHED, LAYOUTS, PARSED, WARC, Segment, segments_in
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.work.tables.database import Database
@@ -93,11 +93,11 @@ def _marked(before: Path, after: Path, target: Path) -> None:
     from minutch.cycle.crawldb.store import (
         CrawlDb,
     )  # with it comes Polars, after which nothing forks its workers
-    from minutch.cycle.fetchlist import generatemarks
+    from minutch.cycle.fetchlist import lists
 
     copy(after, target)
     copy(before / "crawldb", target / "crawldb")
-    generatemarks.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
+    lists.plan(CrawlDb(target / "crawldb"), target / "segments", NOW)
 
 
 def _without(*late: str) -> Callable[[Path, Path, Path], object]:

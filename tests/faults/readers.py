@@ -28,10 +28,10 @@ from minutch.cycle.fetch.decisions import retry_after
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.dispatch import ParseUtil
 from minutch.cycle.parse.mime import MimeUtil
+from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.cycle.parse.robotsdirectives import Directives, words_for
 from minutch.cycle.parse.signature import TextProfileSignature
 from minutch.cycle.parse.simhash import simhash
-from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
 from minutch.cycle.sitemap.sitemapurls import ListedUrls
 from minutch.errors import MinutchError

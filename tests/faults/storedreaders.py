@@ -25,9 +25,9 @@ from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
 from minutch.cycle.fetch.tasks.taskfetch import LEDGER
 from minutch.cycle.fetch.tasks.taskfetch import _done as read_done
-from minutch.cycle.fetchlist.generatemarks import _read as read_planned
-from minutch.cycle.segment.replaced import ABOVE, BEGAN, REPLACES, Replaces, began_with, visible
-from minutch.cycle.segment.segmentnames import _read as read_placed
+from minutch.cycle.fetchlist.lists import _read as read_planned
+from minutch.cycle.segment.places import ABOVE, BEGAN, REPLACES, Replaces, began_with, visible
+from minutch.cycle.segment.places import _read as read_placed
 from minutch.errors import MinutchError
 from minutch.expressions import compile_expression
 from minutch.hadoop.formats.batch import Batch

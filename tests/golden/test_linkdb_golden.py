@@ -14,7 +14,7 @@ import pytest
 
 from minutch.commands import invertlinks, mergelinkdb, readlinkdb
 from minutch.conf import Configuration
-from minutch.cycle.linkdb.build import MAX_INLINKS_PROPERTY
+from minutch.cycle.linkdb.invertlinks import MAX_INLINKS_PROPERTY
 from minutch.cycle.linkdb.store import LAYOUT_PROPERTY, LinkDb
 from minutch.errors import FormatError
 from minutch.hadoop.formats.mapfile import MapFileWriter

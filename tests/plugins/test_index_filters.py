@@ -10,8 +10,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.index.indexing import find_inputs
 from minutch.cycle.index.inputs import MISPLACED, IndexRange
-from minutch.cycle.index.rangeindexer import copy_from_crawldb
-from minutch.cycle.index.rangerecords import RangeRecords
+from minutch.cycle.index.rangeindexer import RangeRecords, copy_from_crawldb
 from minutch.cycle.segment.store import segments_in
 from minutch.errors import ConfigError
 from minutch.plugin.chains import IndexingFilters, ScoringFilters

@@ -18,7 +18,7 @@ from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts
 from minutch.cycle.fetchlist.selector import GenerateOptions
-from minutch.cycle.segment.segmentnames import segment_name
+from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer
 from minutch.hadoop.formats.writables import (
     FloatWritable,

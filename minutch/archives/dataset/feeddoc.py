@@ -25,7 +25,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.archives.dataset.htmldoc import Json, links_of
 from minutch.clock import http_time
-from minutch.cycle.sitemap.sitemapdates import iso_date
+from minutch.cycle.sitemap.sitemapurls import iso_date
 from minutch.errors import ParseError
 
 _TAGS: Final = re.compile(r"<[^>]*>")

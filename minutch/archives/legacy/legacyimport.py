@@ -24,17 +24,15 @@ from typing import Final
 from minutch.archives.legacy.oldsegment import Fetched, OldSegment, RawFetched
 from minutch.archives.legacy.translation import content_of, fetch_datum, listed_datum, parse_data_of
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.crawldb.schedule import fetch_schedule
-from minutch.cycle.crawldb.segmentfiles import merge_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
+from minutch.cycle.crawldb.updatedb import is_merged, merge_files
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.packing import DocumentPacker
-from minutch.cycle.parse.pagerecords import PageRecordsMaker
+from minutch.cycle.parse.pagerecords import DocumentPacker, PageRecordsMaker
 from minutch.cycle.parse.partwriters import PartSettings, PartWriters
-from minutch.cycle.segment.segmentnames import segment_name
+from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

@@ -24,7 +24,7 @@ from minutch.archives.replay.replayer import (
     Replayer,
     ReplaySettings,
 )
-from minutch.cycle.segment.segmentnames import finish_others
+from minutch.cycle.segment.places import finish_others
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext
 from minutch.records.protocol import Content

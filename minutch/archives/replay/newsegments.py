@@ -22,7 +22,7 @@ from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.results.recorder import Recorder
 from minutch.cycle.fetch.session import make_recorder
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.segment.segmentnames import place_together, segment_name
+from minutch.cycle.segment.places import place_together, segment_name
 from minutch.cycle.segment.store import Segment
 from minutch.work.tables.install import NEW, make_directory, mark_success, remove, work_folder
 

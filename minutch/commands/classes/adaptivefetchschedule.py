@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.crawldb.adaptive import AdaptiveFetchSchedule
-from minutch.cycle.crawldb.simulation import simulate
+from minutch.cycle.crawldb.adaptive import AdaptiveFetchSchedule, simulate
 from minutch.job import JobContext
 from minutch.records.crawldatum import SECONDS_PER_DAY, STATUS_DB_UNFETCHED, CrawlDatum
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Flag, fail, parse
-from minutch.cycle.webgraph.linkdumper import linkdumper
+from minutch.cycle.webgraph.dumpers import linkdumper
 from minutch.job import JobContext
 
 USAGE: Final = """LinkDumper -webgraphdb <webgraphdb>

@@ -23,11 +23,10 @@ from pathlib import Path
 
 from minutch import strictjson
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.segment.replaced import settle
-from minutch.cycle.segment.segmentnames import finish_others
+from minutch.cycle.crawldb.updatedb import is_merged
+from minutch.cycle.segment.places import finish_others, settle
 from minutch.cycle.segment.store import CRAWL_FETCH, FETCHING, Segment, segments_in
 from minutch.errors import LockedError, StoreError, naming
 from minutch.hadoop.stores import is_local

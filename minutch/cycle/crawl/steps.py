@@ -264,13 +264,13 @@ class Steps:
 
     def compact(self, options: CompactOptions, conf: Configuration) -> Call:
         """Merges the segments of rounds that are over."""
-        from minutch.cycle.crawldb.mergedsegments import known_urls
+        from minutch.cycle.crawldb.updatedb import known_urls
         from minutch.cycle.segment.compaction import compact
 
         return partial(compact, self.segments, known_urls(self.crawldb, conf), options)
 
     def clean(self) -> Call:
         """Deletes from the index what the CrawlDb has as gone or duplicate."""
-        from minutch.cycle.index.clean import CleanOptions, clean
+        from minutch.cycle.index.indexing import CleanOptions, clean
 
         return partial(clean, self.crawldb, CleanOptions())

@@ -8,26 +8,34 @@ without.
                                 nearer than min_interval
 
 A page with `fixedInterval` in its metadata keeps that interval. Bounds of hosts and rates of MIME
-types come from rule files (`adaptiverules`).
+types come from rule files, whose invalid lines are reported with file and line number, and ignored:
+
+    adaptive-host-specific-intervals.txt    host, shortest, longest interval in s between blanks; 0
+                                            or `default` for the general bound
+    adaptive-mimetypes.txt                  type, inc_rate, dec_rate between tabs
 
 Arithmetic is Java's, in 32-bit floats and long integers, quirks included: the fraction of the
 interval by which sync_delta would move a page that has been unchanged for longer than the maximum
 interval is an integer division, so 0. Not Nutch's are the limits of the wait itself: there, a page
 that has been the same for longer than max_interval ÷ sync_delta_rate is asked for again and again,
-at ever shorter waits. Source: org.apache.nutch.crawl.AdaptiveFetchSchedule,
-MimeAdaptiveFetchSchedule.
+at ever shorter waits.
+
+`simulate` tries a schedule on a page that changes every 30 days: day by day, for 10,000 days.
+Source: org.apache.nutch.crawl.AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule, and their main
+methods.
 """
 
 from __future__ import annotations
 
+import logging
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.adaptiverules import Bounds, read_host_bounds, read_mime_rates
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
     STATUS_NOTMODIFIED,
@@ -36,14 +44,97 @@ from minutch.cycle.crawldb.schedule import (
     Step,
     round_int,
 )
-from minutch.errors import UrlError
+from minutch.errors import ConfigError, UrlError
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.hadoop.formats.writables import FloatWritable, Text, Writable
 from minutch.records import rawmap
-from minutch.records.crawldatum import CrawlDatum, java_round
+from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum, java_round
 from minutch.records.metadata import CONTENT_TYPE_KEY, FIXED_INTERVAL_KEY
 from minutch.urls.uri import parse_uri
+
+log = logging.getLogger(__name__)
+
+HOST_FILE = "adaptive-host-specific-intervals.txt"
+MIME_FILE = "adaptive-mimetypes.txt"
+
+Bounds = tuple[float, float]
+
+
+def read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str, Bounds]:
+    """host -> (shortest, longest interval in s). Invalid lines are reported and ignored, as in
+    Nutch.
+    """
+    bounds: dict[str, Bounds] = {}
+    for number, line in _lines(conf, HOST_FILE):
+        try:
+            host, shortest, longest = _parse_bounds(line, least, most)
+        except ValueError as exc:
+            log.error("%s, line %d: %s; line ignored: %s", HOST_FILE, number, exc, line)
+        else:
+            bounds[host] = shortest, longest
+    return bounds
+
+
+def _parse_bounds(line: str, least: float, most: float) -> tuple[str, float, float]:
+    """Parses a line of the host file. Raises ValueError with the reason."""
+    parts = line.split()
+    if len(parts) != 3:
+        raise ValueError("expected a host, a shortest and a longest interval")
+    shortest, longest = (_seconds(part) for part in parts[1:])
+    if shortest == 0 and longest == 0:
+        raise ValueError("both intervals are the default")
+    shortest, longest = shortest or least, longest or most
+    if shortest < 0 or longest < 0:
+        raise ValueError("intervals can't be negative")
+    if shortest > longest:
+        raise ValueError("the shortest interval is above the longest")
+    if shortest < least:
+        raise ValueError(f"the shortest interval is below the general one, {least:g}")
+    if longest > most:
+        raise ValueError(f"the longest interval is above the general one, {most:g}")
+    return parts[0].lower(), shortest, longest
+
+
+def _seconds(text: str) -> float:
+    return 0.0 if text.lower() == "default" else _java_float(text)
+
+
+def _java_float(text: str) -> float:
+    """java.lang.Float.parseFloat. Raises ValueError."""
+    return float32(float(text[:-1] if text[-1:] in "fFdD" and text[-2:-1].isdigit() else text))
+
+
+def read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, float]]:
+    """MIME type -> (inc_rate, dec_rate)."""
+    found: dict[str, tuple[float, float]] = {}
+    for number, line in _lines(conf, name):
+        parts = line.rstrip("\t").split("\t")
+        try:
+            mime, inc_rate, dec_rate = parts
+            found[mime.lower()] = _java_float(inc_rate.strip()), _java_float(dec_rate.strip())
+        except ValueError:
+            log.warning(
+                "%s, line %d: expected a type, inc_rate and dec_rate between tabs; ignored: %s",
+                name,
+                number,
+                line,
+            )
+    return found
+
+
+def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
+    """Returns the lines of a rule file with their numbers, without blank lines and comments; none
+    if the file is missing.
+    """
+    try:
+        text = conf.read_resource(name)
+    except ConfigError as exc:
+        log.error("%s; going on without it", exc)
+        return []
+    lines = enumerate(text.splitlines(), 1)
+    return [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
+
 
 MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"
 
@@ -305,3 +396,45 @@ def _round_columns(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     floor = np.floor(value)
     rounded: np.ndarray[Any, Any] = (floor + (value - floor >= 0.5)).astype(np.int64)
     return rounded
+
+
+_DAY = SECONDS_PER_DAY * 1000
+_CHANGES_EVERY = 30 * _DAY
+_DAYS = 10_000
+
+
+def simulate(
+    schedule: AbstractFetchSchedule,
+    url: str,
+    page: CrawlDatum,
+    show: Callable[[object], None],
+    missed: str = "\tmissed",
+) -> None:
+    """Prints when the page is fetched, and how many days a change waits for the next fetch."""
+    show(page)
+    changed = True
+    last_modified = miss = total_miss = max_miss = fetches = changes = 0
+    for day in range(_DAYS):
+        now = day * _DAY
+        if last_modified + _CHANGES_EVERY < now:
+            changed, last_modified = True, now
+            changes += 1
+        show(f"{day}. {str(changed).lower()}\twill fetch at {_plan(page)}{missed} {miss}")
+        if page.fetch_time <= now:
+            fetches += 1
+            state = STATUS_MODIFIED if changed else STATUS_NOTMODIFIED
+            schedule.set_fetch_schedule(
+                url, page, page.fetch_time, page.modified_time, now, last_modified, state
+            )
+            show(f"\tfetched and adjusted:\twill fetch at {_plan(page)}")
+            miss += not changed
+            max_miss = max(max_miss, miss)
+            total_miss += miss
+            changed, miss = False, 0
+        miss += changed
+    show(f"Total missed: {total_miss}, max miss: {max_miss}")
+    show(f"Page changed {changes} times, fetched {fetches} times.")
+
+
+def _plan(page: CrawlDatum) -> str:
+    return f"{page.fetch_time // _DAY}\tinterval {page.fetch_interval // SECONDS_PER_DAY} days"

@@ -1,43 +1,112 @@
-"""dedup: marks all but the best of the pages with the same content as db_duplicate.
+"""dedup: marks all but the best of the pages with the same content as db_duplicate; and readdb
+-duplicates, the groups that it makes of them.
 
 Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`,
 within each host or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb
 has two entries of one URL, the last one counts. With `-near`, pages whose signature is a SimHash
-are compared by how many bits differ (`nearduplicates`); the others are grouped as ever. Source:
+are compared by how many bits differ; the others are grouped as ever.
+
+A group is a page that stays and the pages that dedup marks on its account. Pages already marked
+count like fetched ones, so the groups are the same before and after dedup. To show them, signatures
+of all pages are held in memory, as numbers; URLs only of pages in groups. Source:
 org.apache.nutch.crawl.DeduplicationJob.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from minutch.cycle.crawldb import duplicates, nearduplicates
+from minutch.cycle.crawldb import duplicates
+from minutch.cycle.crawldb.duplicates import may_repeat
 from minutch.cycle.crawldb.matching import last_of_key, match
-from minutch.cycle.crawldb.pagesignatures import (
-    FETCHED,
-    IS_SIMHASH,
-    compared,
-    pages_in,
-    pages_with_signature,
-)
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.parse.simhash import SIZE
 from minutch.job import Counters, JobContext
+from minutch.kernels.native import Flags
 from minutch.records import crawldatum as status
+from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.engine import Engine, Partition, Shuffled, Task, engine_of
 from minutch.work.tables.database import OutputSettings
-from minutch.work.tables.frame import sort_by_key
-from minutch.work.tables.recordfiles import Patched, take
+from minutch.work.tables.frame import decode_keys, sort_by_key
+from minutch.work.tables.parallel import ordered
+from minutch.work.tables.recordfiles import Patched, scan, take
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spans import InputSplit
+
+FETCHED: Final = (
+    pl.col("status").is_in([status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED])
+    & pl.col("signature").is_not_null()
+)
+IS_MARKED: Final = (pl.col("status") == status.STATUS_DB_DUPLICATE) & pl.col(
+    "signature"
+).is_not_null()
+IS_SIMHASH: Final = pl.col("signature").bin.size() == SIZE
+"""Whether a signature is compared by its bits; all others are equal or not."""
+
+GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
+    "none": None,
+    "host": host_names,
+    "domain": lambda urls: domains_of(host_names(urls)),
+}
+"""Value of -group -> the group of a URL: only pages of one group are compared."""
+
+
+def pages_with_signature(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Yields the entries `where` is true for: their `url`, `signature`, `group`, `status`, `score`
+    and `fetch_time`.
+    """
+    for part in db.require_parts():
+        yield from pages_in(part, group, where)
+
+
+def pages_in(piece: InputSplit, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Yields the signed pages of a part, or of a stretch of one."""
+    group_of = GROUPS[group]
+
+    def signed(frame: pl.DataFrame) -> pl.DataFrame:
+        pages = frame.filter(where).rename({"key": "url"})
+        pages = pages.select("url", "signature", "status", "score", "fetch_time", group=pl.lit(b""))
+        if group_of is None:
+            return pages
+        names = group_of(decode_keys(pages["url"])).fill_null("").cast(pl.Binary)
+        return pages.with_columns(group=names)
+
+    return ordered(signed, scan(piece))
+
+
+def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
+    """Returns the columns that `nearduplicates` compares, of pages whose signatures are
+    SimHashes.
+    """
+    tables = [pl.DataFrame(schema=duplicates.SCHEMA)]
+    for page in pages:
+        url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)
+        address = (
+            pl.when(url.bin.starts_with(b"https://"))
+            .then(url.bin.slice(5))
+            .otherwise(url.bin.slice(4))
+        )
+        table = page.with_columns(length=duplicates.url_lengths(page["url"])).select(
+            pl.col("signature").bin.reinterpret(dtype=pl.UInt64, endianness="big").alias("word"),
+            groups.alias("group"),
+            "score",
+            "fetch_time",
+            pl.col("length").cast(pl.Int32),
+            address.hash().alias("address"),
+            url.bin.starts_with(b"https://").alias("secure"),
+        )
+        tables.append(table)
+    return pl.concat(tables)
+
 
 log = logging.getLogger(__name__)
 MARKED: Final = "documents marked as duplicates"
@@ -141,11 +210,11 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
             "no page has a SimHash: see db.signature.class, and fetch or parse again; equal"
             " ones are marked"
         )
-    rows, ranks = nearduplicates.best_first(pages, order)
+    rows, ranks = duplicates.best_first(pages, order)
     words, groups = pages["word"].to_numpy()[rows], pages["group"].to_numpy()[rows]
-    leaders = nearduplicates.leaders(words, groups if group != "none" else groups[:0], ranks, bits)
+    leaders = duplicates.leaders(words, groups if group != "none" else groups[:0], ranks, bits)
     goes = np.zeros(len(pages), np.bool_)
-    goes[rows[leaders != nearduplicates.NO_LEADER]] = True
+    goes[rows[leaders != duplicates.NO_LEADER]] = True
     at = 0
     for table in pages_with_signature(db, group, where):
         yield table["url"].filter(pl.Series(goes[at : at + len(table)]))
@@ -165,3 +234,122 @@ def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, 
     counters.add("other entries", len(frame) - len(at))
     marked = take(frame, at).with_columns(status=pl.lit(status.STATUS_DB_DUPLICATE, pl.UInt8))
     return Patched(frame, marked, at, at), counters
+
+
+_SCHEMA: Final = pl.Schema(
+    {
+        "stays": pl.Binary(),
+        "bits": pl.UInt8(),
+        "url": pl.Binary(),
+        "status": pl.UInt8(),
+        "size": pl.UInt32(),
+    }
+)
+
+
+class Member(NamedTuple):
+    """A page that goes, and in how many bits its signature differs from that of the page that
+    stays.
+    """
+
+    bits: int
+    status: int
+    url: str
+
+
+class Group(NamedTuple):
+    """A page that stays, and those that go, nearest first."""
+
+    stays: str
+    members: list[Member]
+
+
+def groups(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> Iterator[Group]:
+    """Yields the groups, the largest first. Arguments as for dedup; StoreError where there is no
+    CrawlDb.
+    """
+    signed = FETCHED | IS_MARKED
+    if near is None:
+        tables = [_equal(db, group, order, signed)]
+    else:
+        tables = [
+            _equal(db, group, order, signed & ~IS_SIMHASH),
+            _near(db, group, order, signed & IS_SIMHASH, near),
+        ]
+    found = pl.concat([pl.DataFrame(schema=_SCHEMA), *tables])
+    found = found.sort("size", "stays", "bits", "url", descending=[True, False, False, False])
+    found = found.with_columns(
+        pl.Series("stays", decode_keys(found["stays"])), pl.Series("url", decode_keys(found["url"]))
+    )
+    for (stays,), members in found.group_by("stays", maintain_order=True):
+        yield Group(
+            str(stays),
+            [Member(*row) for row in members.select("bits", "status", "url").iter_rows()],
+        )
+
+
+def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.DataFrame:
+    """Returns the members of groups with equal signatures."""
+    hashes = [
+        table.select((pl.col("signature") + pl.col("group")).hash())
+        for table in pages_with_signature(db, group, where)
+    ]
+    repeats = may_repeat(pl.concat(hashes).to_series()) if hashes else pl.Series(dtype=pl.Boolean)
+    pages = _chosen(db, group, where, repeats.to_numpy())
+    keys = pages.select(
+        (pl.col("signature") + pl.col("group")).rank("dense").cast(pl.UInt64)
+    ).to_series()
+    table = compared([pages.with_columns(signature=pl.lit(bytes(8)))], grouped=False).with_columns(
+        word=keys
+    )
+    return _members(table, pages, order, 0)
+
+
+def _near(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr, bits: int) -> pl.DataFrame:
+    """Returns the members of groups whose SimHashes differ in at most `bits` bits."""
+    table = compared(pages_with_signature(db, group, where), grouped=group != "none")
+    rows, leaders = _leaders(table, order, bits)
+    goes = leaders != duplicates.NO_LEADER
+    chosen = np.zeros(len(table), np.bool_)
+    chosen[rows[goes]] = chosen[rows[leaders[goes]]] = True
+    return _members(table.filter(pl.Series(chosen)), _chosen(db, group, where, chosen), order, bits)
+
+
+def _chosen(db: CrawlDb, group: str, where: pl.Expr, mask: Flags) -> pl.DataFrame:
+    """Returns the pages of pages_with_signature that `mask` says."""
+    tables, at = [], 0
+    for table in pages_with_signature(db, group, where):
+        tables.append(table.filter(pl.Series(mask[at : at + len(table)])))
+        at += len(table)
+    return pl.concat(tables)
+
+
+def _leaders(table: pl.DataFrame, order: Sequence[str], bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the rows of `table`, best first, and for each of these the place of its leader among
+    them.
+    """
+    rows, ranks = duplicates.best_first(table, order)
+    words, group = table["word"].to_numpy()[rows], table["group"].to_numpy()[rows]
+    return rows, duplicates.leaders(words, group, ranks, bits)
+
+
+def _members(
+    table: pl.DataFrame, pages: pl.DataFrame, order: Sequence[str], bits: int
+) -> pl.DataFrame:
+    """Returns the duplicates as rows of _SCHEMA; `table` has the compared values of each page in
+    `pages`.
+    """
+    rows, leaders = _leaders(table, order, bits)
+    goes = leaders != duplicates.NO_LEADER
+    member, stays = pl.Series(rows[goes]), pl.Series(rows[leaders[goes]])
+    words = table["word"]
+    differ = pl.DataFrame({"a": words[member], "b": words[stays]}).select(
+        (pl.col("a") ^ pl.col("b")).bitwise_count_ones()
+    )
+    found = {
+        "stays": pages["url"][stays],
+        "bits": differ.to_series().cast(pl.UInt8),
+        "url": pages["url"][member],
+        "status": pages["status"][member],
+    }
+    return pl.DataFrame(found).with_columns(size=pl.len().over("stays")).select(_SCHEMA.names())

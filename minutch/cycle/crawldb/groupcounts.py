@@ -1,14 +1,26 @@
-"""Counts the entries of CrawlDbs by name, and writes the counts to a folder of part files.
+"""Counts the entries of CrawlDbs by a name of theirs, and writes the counts to a folder of part
+files.
+
+    crawlcomplete    the fetched and unfetched pages of each host or domain
+    domainstats      the fetched pages of each host, domain, public suffix or top-level domain; the
+                     lines FETCHED and NOT_FETCHED have the sums. Fetched pages of a host without a
+                     public suffix (an address) count in these alone when counted by suffix or tld
+    protocolstats    entries by HTTP status code, which the fetcher keeps of a page's last fetch in
+                     its metadata (`nutch.protocol.code`); those without one as UNFETCHED
 
 A line is `count<TAB>name`, or with -json an object; names go to parts by their hash and are sorted
-within a part. Source: Hadoop's TextOutputFormat, as org.apache.nutch.util.DomainStatistics and its
-like use it.
+within a part. Different from Nutch on purpose: crawlcomplete's -numReducers gives the number of
+files (Nutch reads another option's value in its place and fails), and an unknown mode is an error.
+Source: org.apache.nutch.util.CrawlCompletionStats, DomainStatistics, ProtocolStatusStatistics;
+Hadoop's TextOutputFormat.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -18,10 +30,13 @@ import polars as pl
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters, JobContext, Progress
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED
+from minutch.records.metadata import RESPONSE_CODE_KEY
+from minutch.records.metadata_columns import text_values
 from minutch.urls.domains import suffix_of
-from minutch.urls.hostcolumns import domains_of, map_distinct
+from minutch.urls.hostcolumns import domains_of, hosts_of, map_distinct
 from minutch.work.engine import Engine, Task, engine_of
 from minutch.work.tables.compression import text_codec
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.recordfiles import scan, scan_packed
 from minutch.work.tables.shuffle import split
 from minutch.work.tables.spans import InputSplit
@@ -146,3 +161,165 @@ def count_of(name: str, count: int) -> Counts:
 def _json(name: bytes, count: int, describe: Describe) -> bytes:
     values = describe(name.decode("utf-8", "replace")) | {"count": count}
     return json.dumps(values, ensure_ascii=False).encode() + b"\n"
+
+
+log = logging.getLogger(__name__)
+UNFETCHED: Final = "UNFETCHED"
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlcompleteOptions:
+    """The options of crawlcomplete."""
+
+    mode: str = "host"
+    """Names to count: `host` or `domain`."""
+    parts: int = 1
+    """Number of files to write."""
+    as_json: bool = False
+    """Whether each line is an object of JSON."""
+
+
+def crawlcomplete(
+    crawldbs: Sequence[Path],
+    output: Path,
+    options: CrawlcompleteOptions = CrawlcompleteOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Counts the pages of `crawldbs` by host or domain, and status, into the new folder `output`.
+    Raises StoreError, FormatError.
+    """
+    log.info("CrawlCompletionStats: starting")
+    mode, counters = options.mode, Counters({FETCHED: 0, UNFETCHED: 0, MALFORMED: 0})
+
+    def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
+        found = []
+        for status, rows in (
+            (FETCHED, table.filter(IS_FETCHED)),
+            (UNFETCHED, table.filter(~IS_FETCHED)),
+        ):
+            hosts = hosts_of(decode_keys(rows["key"]))
+            counters.merge({status: len(hosts) - hosts.null_count(), MALFORMED: hosts.null_count()})
+            found.append(counts_of(MODES[mode](hosts) + f" {status}"))
+        return found
+
+    def describe(name: str) -> dict[str, Any]:
+        host, _, status = name.rpartition(" ")
+        return {mode: host, "status": status}
+
+    write_counts(
+        crawldbs,
+        output,
+        count,
+        counters,
+        context=context,
+        parts=options.parts,
+        describe=describe if options.as_json else None,
+    )
+    log.info("CrawlCompletionStats: finished")
+    return counters
+
+
+NOT_FETCHED: Final = "NOT_FETCHED"
+
+
+@dataclass(frozen=True, slots=True)
+class DomainstatsOptions:
+    """The options of domainstats."""
+
+    mode: str = "host"
+    """Names to count: a key of MODES."""
+    parts: int = 1
+    """Number of files to write."""
+    as_json: bool = False
+    """Whether each line is an object of JSON."""
+
+
+def domainstats(
+    crawldbs: Sequence[Path],
+    output: Path,
+    options: DomainstatsOptions = DomainstatsOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Counts the pages of `crawldbs` into the new folder `output`. Raises StoreError,
+    FormatError.
+    """
+    log.info("DomainStatistics: starting")
+    mode, counters = options.mode, Counters({FETCHED: 0, NOT_FETCHED: 0, MALFORMED: 0})
+
+    def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
+        fetched = table.filter(IS_FETCHED)
+        hosts = hosts_of(decode_keys(fetched["key"]))
+        known, others = len(hosts) - hosts.null_count(), len(table) - len(fetched)
+        counters.merge({FETCHED: known, NOT_FETCHED: others, MALFORMED: hosts.null_count()})
+        return [
+            counts_of(MODES[mode](hosts)),
+            count_of(FETCHED, known),
+            count_of(NOT_FETCHED, others),
+        ]
+
+    def describe(name: str) -> dict[str, Any]:
+        return (
+            {"status": name} if name in {FETCHED, NOT_FETCHED} else {mode: name, "status": FETCHED}
+        )
+
+    write_counts(
+        crawldbs,
+        output,
+        count,
+        counters,
+        context=context,
+        parts=options.parts,
+        describe=describe if options.as_json else None,
+    )
+    log.info("DomainStatistics: finished")
+    return counters
+
+
+WITH_CODE: Final = "entries with a code"
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolstatsOptions:
+    """The options of protocolstats."""
+
+    parts: int = 1
+    """Number of files to write."""
+    as_json: bool = False
+    """Whether each line is an object of JSON."""
+
+
+def protocolstats(
+    crawldbs: Sequence[Path],
+    output: Path,
+    options: ProtocolstatsOptions = ProtocolstatsOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Counts the entries of `crawldbs` by status code into the new folder `output`. Raises
+    StoreError, FormatError.
+    """
+    log.info("ProtocolStatistics: starting")
+    counters = Counters({WITH_CODE: 0, UNFETCHED: 0})
+
+    def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
+        codes = text_values(table["metadata"], table["key"], RESPONSE_CODE_KEY)
+        counters.merge({WITH_CODE: len(codes) - codes.null_count(), UNFETCHED: codes.null_count()})
+        return [counts_of(codes), count_of(UNFETCHED, codes.null_count())]
+
+    def describe(name: str) -> dict[str, Any]:
+        return {"status": name} if name == UNFETCHED else {"code": name}
+
+    write_counts(
+        crawldbs,
+        output,
+        count,
+        counters,
+        context=context,
+        packed=False,
+        parts=options.parts,
+        describe=describe if options.as_json else None,
+    )
+    log.info("ProtocolStatistics: finished")
+    return counters

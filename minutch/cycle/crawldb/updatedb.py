@@ -1,27 +1,107 @@
-"""updatedb: merges the results of segments (fetches, parses, links) into the CrawlDb.
+"""updatedb: merges the results of segments (fetches, parses, links) into the CrawlDb, and tells
+whether a segment has been merged.
 
 Every URL of the CrawlDb and of the segments' crawl_fetch and crawl_parse leaves through one
 counter: by the status of its new entry, or by the reason why it has none. `transitions` decides
-which. Source: org.apache.nutch.crawl.CrawlDb.
+which. An import that brings a CrawlDb along merges files in the same way.
+
+updatedb brings in a segment as a whole, and an entry's fetch time and interval say when its page
+was last fetched. So one page is enough whose entry was last fetched at the very millisecond at
+which the segment has it: for a round that was stopped between updatedb and its record. Source:
+org.apache.nutch.crawl.CrawlDb.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.crawldb.partitions import EntryFilter
-from minutch.cycle.crawldb.segmentfiles import merge_files
+import polars as pl
+
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
+from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.crawldb.transitions import UpdateSettings
-from minutch.cycle.segment.store import Segment, segments_at
+from minutch.cycle.crawldb.transitions import UpdateSettings, update
+from minutch.cycle.segment.compaction import KnownUrls
+from minutch.cycle.segment.store import CRAWL_FETCH, Segment, segments_at
 from minutch.errors import StoreError
-from minutch.job import Counters, JobContext
-from minutch.work.engine import engine_of
+from minutch.job import Counters, JobContext, Progress
+from minutch.records.crawldatum import (
+    STATUS_DB_DUPLICATE,
+    STATUS_DB_FETCHED,
+    STATUS_DB_GONE,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_DB_REDIR_PERM,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_FETCH_GONE,
+    STATUS_FETCH_NOTMODIFIED,
+    STATUS_FETCH_REDIR_PERM,
+    STATUS_FETCH_REDIR_TEMP,
+    STATUS_FETCH_SUCCESS,
+    STATUS_LINKED,
+)
+from minutch.records.crawldatum_columns import PACKED_SCHEMA
+from minutch.urls.hostcolumns import lack_host
+from minutch.work.engine import Engine, Task, engine_of
 from minutch.work.tables.database import OutputSettings
+from minutch.work.tables.frame import concat
+from minutch.work.tables.recordfiles import scan, scan_packed
+from minutch.work.tables.spans import InputSplit
+
+
+def merge_files(
+    db: CrawlDb,
+    files: Iterable[Path],
+    settings: UpdateSettings,
+    entry_filter: EntryFilter,
+    now: int,
+    *,
+    engine: Engine,
+    output: OutputSettings,
+    progress: Progress,
+) -> Counters:
+    """Merges part files of <Text, CrawlDatum>, in their order, into `db`, which is made if there is
+    none.
+
+    The caller holds the lock. Returns what became of the URLs. Raises FormatError (damage); the
+    CrawlDb is then as before.
+    """
+
+    def read(task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
+        for frame in scan_packed(piece):
+            yield entry_filter.apply(_with_hosts(frame), task.counters)
+            task.advance(len(frame))
+
+    with (
+        EntrySources([db], engine, entry_filter, spill=db.path, packed=True) as old,
+        engine.shuffle(
+            read, engine.splits(files), PACKED_SCHEMA, progress, spill=db.path
+        ) as updates,
+    ):
+        updated = patch(
+            db,
+            engine,
+            output,
+            [*old.sources, updates],
+            lambda frames: update(frames[0], frames[1], settings, now),
+            progress,
+        )
+    counters = Counters(updates.counters)
+    counters.merge(old.counters)
+    counters.merge(updated)
+    return counters
+
+
+def _with_hosts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Leaves out links to what names no host, which Nutch's segments have: it can't be fetched."""
+    linked = frame["status"] == STATUS_LINKED
+    hostless = linked & lack_host(frame["key"]) if linked.any() else linked
+    return frame.filter(~hostless) if hostless.any() else frame
+
 
 log = logging.getLogger(__name__)
 FETCH_PART: Final = "crawl_fetch"
@@ -97,3 +177,55 @@ def _inputs(segment: Segment) -> list[Path]:
         return found + segment.parts(PARSE_PART)
     log.info("CrawlDb update: %s is fetched but not parsed", segment.path)
     return found
+
+
+_FETCHED: Final = [
+    STATUS_FETCH_SUCCESS,
+    STATUS_FETCH_NOTMODIFIED,
+    STATUS_FETCH_REDIR_TEMP,
+    STATUS_FETCH_REDIR_PERM,
+    STATUS_FETCH_GONE,
+]
+_KNOWN: Final = [
+    STATUS_DB_FETCHED,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_DB_DUPLICATE,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_DB_REDIR_PERM,
+    STATUS_DB_GONE,
+]
+
+
+def is_merged(
+    segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule, *, or_later: bool = False
+) -> bool:
+    """Returns True if updatedb of `segment` is done, or with `or_later` that of one with later
+    fetches of its pages; False, too, where no page shows it.
+    """
+    if not db.exists():
+        return False
+    tables = [table for part in segment.parts(CRAWL_FETCH) for table in scan(part)]
+    fetched = (
+        concat(tables).filter(pl.col("status").is_in(_FETCHED)).select("key", fetched="fetch_time")
+    )
+    for index in range(len(db.parts())):
+        for table in db.scan_part(index):
+            known = table.filter(pl.col("status").is_in(_KNOWN)).join(fetched, on="key")
+            last = schedule.calculate_last_fetch_time_columns(known)
+            if len(known) and (
+                (last == known["fetched"]).any() or (or_later and (last > known["fetched"]).any())
+            ):
+                return True
+    return False
+
+
+def known_urls(crawldb: Path, conf: Configuration) -> KnownUrls | None:
+    """Returns what compaction asks of a CrawlDb; None if there is none."""
+    db, schedule = CrawlDb(crawldb), fetch_schedule(conf)
+    if not db.exists():
+        return None
+    return KnownUrls(
+        db.parts(),
+        schedule.calculate_last_fetch_time_columns,
+        lambda segment: is_merged(segment, db, schedule, or_later=True),
+    )

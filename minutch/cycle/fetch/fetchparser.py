@@ -26,9 +26,8 @@ from typing import Any, Final
 
 from minutch.cycle.fetch.results.recorder import EventValue, ParsedPage, is_parse, pack_parse
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.parse.packing import DocumentPacker, PackedDocument
 from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
-from minutch.cycle.parse.pagerecords import PageRecords
+from minutch.cycle.parse.pagerecords import DocumentPacker, PackedDocument, PageRecords
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
 from minutch.cycle.parse.workerprocess import WorkerTask

@@ -2,14 +2,11 @@
 
 Read `generate` first, then the two decisions, `due` and `select`.
 
-    `generate`       makes segments of the pages that are due
+    `generate`       makes segments of the pages that are due, or of a list of URLs
     `selector`       joins both decisions; explain asks it, too
     `due`            decides which pages may be fetched now
-    `patterns`       bounds URLs that differ in the values of a query alone
     `select`         decides which of them get into a list: topN, limits of hosts
     `hostlimits`     evaluates the limits and pauses that the HostDb gives
     `partition`      decides which part of a list a URL goes to
-    `lists`          writes fetch lists
-    `generatemarks`  marks what is in a list, so that the next run leaves it out
-    `freegen`        makes a segment of a list of URLs, without a CrawlDb
+    `lists`          writes fetch lists, and marks what is in them
 """

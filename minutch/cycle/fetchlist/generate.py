@@ -1,11 +1,15 @@
-"""generate: makes segments with the lists of pages that are due, best first.
+"""generate: makes segments with the lists of pages that are due, best first; and freegen, one of a
+list of URLs, without a CrawlDb: to fetch pages once, or to try something out.
 
 Every entry of the CrawlDb leaves through one counter: selected, or the reason why not. Where
 nothing is selected the job says so, with the reasons, and exits with 1. Entries are read partition
 by partition; `due` finds those that may be fetched, `select` gives them places, `lists` writes
 them.
 
-Source: org.apache.nutch.crawl.Generator.
+freegen's list is in text files with a URL per line; blank lines and comments (`#`) are skipped.
+Entries have the default interval and the score that the scoring filters give to a seed.
+
+Source: org.apache.nutch.crawl.Generator, org.apache.nutch.tools.FreeGenerator.
 """
 
 from __future__ import annotations
@@ -19,17 +23,24 @@ from typing import Final
 
 import polars as pl
 
+from minutch.cycle.crawldb.scoring import injected_scores
+from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetchlist import due, generatemarks, select
+from minutch.cycle.fetchlist import due, select
+from minutch.cycle.fetchlist import lists as fetchlists
 from minutch.cycle.fetchlist.lists import FetchListWriter, stamp
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.cycle.segment.store import Segment
 from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters
+from minutch.plugin.urlrules import UrlRules
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.terminal import counted
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import OutputSettings
+from minutch.work.tables.frame import encode_keys
 
 log = logging.getLogger(__name__)
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
@@ -75,11 +86,11 @@ def generate(
 
     def mark(keys: Iterable[pl.Series], time: int) -> None:
         with context.progress("generate: updating the CrawlDb") as progress:
-            generatemarks.mark(db, keys, time, engine=engine, output=output, progress=progress)
+            fetchlists.mark(db, keys, time, engine=engine, output=output, progress=progress)
 
     _log_start(options)
     with db.lock(options.force):
-        generatemarks.make_up(db, selector.schedule, mark)
+        fetchlists.make_up(db, selector.schedule, mark)
         # Nutch draws a seed, so that a host is not always in the same part
         writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=time)
         with writer.collecting(db.path) as lists:
@@ -97,7 +108,7 @@ def generate(
                 return entries if hosts is None else hosts.with_delays(entries)
 
             update = conf.get_boolean(UPDATE_PROPERTY)
-            with generatemarks.planned(db, segments, time) if update else nullcontext():
+            with fetchlists.planned(db, segments, time) if update else nullcontext():
                 if options.into is not None:
                     result.added = lists.add_to(Segment(options.into), finished)
                     made = iter([options.into])
@@ -107,7 +118,7 @@ def generate(
                     result.segments.append(segment)
                     log.info("Generator: segment: %s", segment)
                 if update:
-                    mark(generatemarks.keys_in(map(Segment, result.segments)), time)
+                    mark(fetchlists.keys_in(map(Segment, result.segments)), time)
     return result
 
 
@@ -142,3 +153,76 @@ def describe(counters: Mapping[str, int]) -> Iterator[str]:
         if counters.get(name, 0)
     ]
     return iter(lines or ["the CrawlDb has no entries"])
+
+
+REPEATED: Final = "repeated URLs"
+SELECTED: Final = "URLs in the fetch list"
+
+
+@dataclass(frozen=True, slots=True)
+class FreegenOptions:
+    """The options of freegen."""
+
+    normalize: bool = False
+    """Whether the URL normalizers apply."""
+    filtering: bool = False
+    """Whether the URL filters apply."""
+    fetchers: int | None = None
+    """Parts of the fetch list, where it is not one process that fetches."""
+
+
+def freegen(
+    urls: Path,
+    segments: Path,
+    options: FreegenOptions = FreegenOptions(),
+    *,
+    context: JobContext,
+) -> tuple[Path, Counters]:
+    """Makes a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if
+    there are no files.
+    """
+    conf, counters = context.conf, Counters()
+    log.info("FreeGenerator: starting")
+    rules = UrlRules(
+        conf,
+        normalize=options.normalize,
+        filtering=options.filtering,
+        scope=SCOPE_INJECT,
+        keep_on_error=False,
+    )
+    columns = []
+    with context.progress("freegen") as progress:
+        for path in seed_files(urls):
+            for lines in read_seeds(path):
+                columns.append(rules.apply(lines["url"], counters).drop_nulls())
+                progress.advance(len(lines))
+    found = pl.concat(columns) if columns else pl.Series(dtype=pl.String)
+    distinct = found.unique(maintain_order=True)
+    counters.add(REPEATED, len(found) - len(distinct))
+    interval = conf.get_int("db.fetch.interval.default")
+    entries = _entries(distinct, interval, context.clock.now())
+    entries = injected_scores(entries, ScoringFilters(conf), counters)
+    counters.add(SELECTED, len(entries))
+    writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=None)
+    with writer.collecting(segments) as lists:
+        lists.add(entries.with_columns(segment=1))
+        (segment,) = lists.write(context.clock)
+    return segment, counters
+
+
+def _entries(urls: pl.Series, interval: int, now: int) -> pl.DataFrame:
+    """Returns new entries of CRAWLDB_SCHEMA: no status, due now."""
+    values = {
+        "status": 0,
+        "fetch_time": now,
+        "modified_time": 0,
+        "retries": 0,
+        "fetch_interval": interval,
+        "score": 0.0,
+    }
+    constants = [
+        pl.lit(values.get(name), dtype).alias(name)
+        for name, dtype in CRAWLDB_SCHEMA.items()
+        if name != "key"
+    ]
+    return pl.DataFrame({"key": encode_keys(urls)}).with_columns(constants)

@@ -23,11 +23,10 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.results.fetchresults import followed, logs_in
-from minutch.cycle.fetchlist import due, patterns, select
-from minutch.cycle.fetchlist.generatemarks import keys_in
+from minutch.cycle.fetchlist import due, select
+from minutch.cycle.fetchlist.due import PatternLimits
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
-from minutch.cycle.fetchlist.lists import address_of
-from minutch.cycle.fetchlist.patterns import PatternLimits
+from minutch.cycle.fetchlist.lists import address_of, keys_in
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, Progress
@@ -164,7 +163,7 @@ class Selector:
                 resolve=address_of,
                 listed=open_list.listed,
             ),
-            per_pattern=conf.get_int(patterns.PROPERTY),
+            per_pattern=conf.get_int(due.PROPERTY),
         )
 
     def count_patterns(self, db: CrawlDb) -> None:

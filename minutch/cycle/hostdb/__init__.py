@@ -4,11 +4,9 @@ Read `update` first, then `statistics` and `hostrecords`.
 
     `store`                     opens a HostDb on disk
     `update`                    the job: updates a HostDb from a CrawlDb, looks up hosts
-    `statistics`, `processors`  count the entries of each host
+    `statistics`                counts the entries of each host
     `fields`                    aggregates metadata fields of pages per host
     `hostrecords`               merges old record, counts and scores into one record per host
-    `checks`, `lookups`         decide which hosts are looked up in the DNS, and look them up
-    `tophosts`                  reads scores of hosts from text files
     `variables`                 evaluates expressions on hosts
     `dump`                      writes hosts as text
 """

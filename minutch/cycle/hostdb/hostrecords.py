@@ -1,4 +1,5 @@
-"""Merges the old record of a host, its counts and its score into the new record. Pure: no I/O.
+"""Decides what becomes of a host's record: its old one, counts and score are merged, and a look-up
+in the DNS may be due. Pure: no I/O.
 
     before                        its record in the HostDb, if it has one
     counts, homepages, values     its statistics from the CrawlDb (see `statistics`), if one is read
@@ -10,7 +11,18 @@ is read, adds up failed connections from run to run (if the old record happens t
 values that no page has any longer, and never stores a home page, as HostDatum.hasHomepageUrl
 returns the opposite.
 
-Source: org.apache.nutch.hostdb.UpdateHostDbReducer.
+Hosts are looked up
+
+    new      never looked up (no date of a last check)
+    known    the last look-up found an address: due again after hostdb.recheck.interval
+    failed   the last n look-ups found none: due again after n times that interval
+
+A host that failed before and fails more often than hostdb.purge.failed.hosts.threshold is dropped.
+Nutch has both comparisons reversed: it looks up hosts that are not due, and drops those below the
+threshold.
+
+Source: org.apache.nutch.hostdb.UpdateHostDbReducer, its shouldCheck and isEligibleForCheck;
+ResolverThread.
 """
 
 from __future__ import annotations
@@ -173,3 +185,72 @@ def _sums(table: pl.DataFrame, statistics: Statistics) -> list[pl.DataFrame]:
                 keys.append(stored(name.encode()))
                 values.append(stored_value(value))
     return [pl.DataFrame({"row": rows, "key": keys, "value": values}, schema=NEW_SCHEMA)]
+
+
+NEW_KNOWN: Final = "new_known_host"
+REDISCOVERED: Final = "rediscovered_host"
+EXISTING_KNOWN: Final = "existing_known_host"
+NEW_UNKNOWN: Final = "new_unknown_host"
+EXISTING_UNKNOWN: Final = "existing_unknown_host"
+PURGED_UNKNOWN: Final = "purged_unknown_host"
+OUTCOMES: Final = (
+    NEW_KNOWN,
+    REDISCOVERED,
+    EXISTING_KNOWN,
+    NEW_UNKNOWN,
+    EXISTING_UNKNOWN,
+    PURGED_UNKNOWN,
+)
+"""The results of a look-up, named as in Nutch."""
+NEVER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The kinds of hosts that are looked up; `interval` is in ms, `threshold` may be NEVER."""
+
+    new: bool = False
+    known: bool = False
+    failed: bool = False
+    force: bool = False
+    interval: int = 86_400_000
+    threshold: int = NEVER
+
+    @property
+    def any(self) -> bool:
+        """True if any host may be looked up."""
+        return self.new or self.known or self.failed
+
+    def due(self, hosts: pl.DataFrame, now: int) -> pl.Series:
+        """Decides for each host (HOSTDB_SCHEMA) whether it is looked up at `now` (ms)."""
+        failures = pl.col("dns_failures")
+        is_new = pl.col("last_check") == 0
+        again = pl.col("last_check") + self.interval * pl.max_horizontal(failures, 1) <= now
+        wanted = pl.when(failures > 0).then(pl.lit(self.failed)).otherwise(pl.lit(self.known))
+        return hosts.select(
+            pl.when(is_new).then(pl.lit(self.new)).otherwise(wanted & (again | self.force))
+        ).to_series()
+
+    def after(self, hosts: pl.DataFrame, found: pl.Series, now: int) -> pl.DataFrame:
+        """Updates the records of hosts that were looked up at `now`, with a column `outcome` (of
+        OUTCOMES); hosts to be dropped are included.
+
+        `found` is True for each host that has an address.
+        """
+        failures = pl.col("dns_failures")
+        is_new, was_lost = pl.col("last_check") == 0, failures > 0
+        is_over = pl.lit(self.threshold != NEVER) & (failures + 1 > self.threshold)
+        known = pl.when(is_new).then(pl.lit(NEW_KNOWN)).when(was_lost).then(pl.lit(REDISCOVERED))
+        lost = pl.when(is_new).then(pl.lit(NEW_UNKNOWN)).when(is_over).then(pl.lit(PURGED_UNKNOWN))
+        return hosts.with_columns(
+            outcome=pl.when(found)
+            .then(known.otherwise(pl.lit(EXISTING_KNOWN)))
+            .otherwise(lost.otherwise(pl.lit(EXISTING_UNKNOWN))),
+            dns_failures=pl.when(found)
+            .then(0)
+            .when(is_new)
+            .then(1)
+            .otherwise(failures + 1)
+            .cast(pl.Int64),
+            last_check=pl.lit(now, pl.Int64),
+        )

@@ -1,4 +1,5 @@
-"""Counts the entries of a CrawlDb by host and status, and finds home pages. Pure: no I/O.
+"""Counts the entries of a CrawlDb by host and status, finds home pages, and computes custom
+statistics. Pure: no I/O.
 
 The host is that of the URL, in lower case, after URL filters and normalizers, which are applied to
 `http://<host>/` if they are used at all. Its home page is the URL `protocol://host/`, or the target
@@ -6,20 +7,32 @@ of its redirect. Of several (http and https), one that was fetched is preferred 
 redirects, and that to any other; then the last in the CrawlDb's order. Entries that are not fetched
 yet are no home pages; duplicates and orphans are not counted.
 
-Source: org.apache.nutch.hostdb.UpdateHostDbMapper, org.apache.nutch.util.URLUtil.isHomePageOf.
+A processor (`hostdb.crawldatum.processors` names their classes) returns a few numbers for each
+entry of the CrawlDb; their sums for each host go into its metadata in the HostDb. The row method
+`count` is enough; a column method beside it is faster and must give the same.
+
+    class Slow(CrawlDatumProcessor):
+        names = ("num.slow",)
+
+        def count(self, url: str, datum: CrawlDatum) -> Sequence[int]:
+            return (datum.retries_since_fetch > 2,)
+
+Source: org.apache.nutch.hostdb.UpdateHostDbMapper, CrawlDatumProcessor,
+FetchOverdueCrawlDatumProcessor, org.apache.nutch.util.URLUtil.isHomePageOf.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.conf.properties import class_named
 from minutch.cycle.hostdb.fields import VALUES_SCHEMA, Fields
-from minutch.cycle.hostdb.processors import CrawlDatumProcessor
+from minutch.hadoop.formats.writables import LongWritable, Writable
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.plugin.urlrules import SCOPE_PROPERTY, UrlRules
@@ -30,12 +43,83 @@ from minutch.records.crawldatum import (
     STATUS_DB_REDIR_PERM,
     STATUS_DB_REDIR_TEMP,
     STATUS_DB_UNFETCHED,
+    CrawlDatum,
 )
+from minutch.records.crawldatum_columns import records
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocol import ProtocolStatus
 from minutch.records.rawmap import text_key, values_of
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, encode_keys
+
+PROCESSORS_PROPERTY: Final = "hostdb.crawldatum.processors"
+OVERDUE_PROPERTY: Final = "crawl.datum.processor.overdue.time.limit"
+_TWO_DAYS: Final = 172_800_000
+
+
+class CrawlDatumProcessor:
+    """The base of all processors; `names` are the keys in a host's metadata."""
+
+    names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, conf: Configuration) -> None:
+        self.conf = conf
+
+    def count(self, url: str, datum: CrawlDatum) -> Sequence[int]:
+        """Returns a number for each of `names`, which are summed over the host's entries."""
+        raise NotImplementedError
+
+    def count_columns(self, entries: pl.DataFrame) -> pl.DataFrame:
+        """Does the same for a table of entries (its columns: `minutch.plugin.columns`); returns an
+        Int64 column per name.
+        """
+        rows = [tuple(map(int, self.count(url, datum))) for url, datum in records(entries)]
+        return pl.DataFrame(rows, schema=dict.fromkeys(self.names, pl.Int64()), orient="row")
+
+    def finalize(self, sums: Mapping[str, int]) -> Mapping[str, Writable]:
+        """Returns a host's metadata for its sums: by default each as a LongWritable."""
+        return {name: LongWritable(value) for name, value in sums.items()}
+
+
+class FetchOverdueProcessor(CrawlDatumProcessor):
+    """Counts as num.overdue the entries whose first fetch is overdue by more than
+    `crawl.datum.processor.overdue.time.limit`.
+
+    Nutch's does not start at zero for each host.
+    """
+
+    names = ("num.overdue",)
+
+    def __init__(self, conf: Configuration) -> None:
+        super().__init__(conf)
+        self._before = conf.clock.now() - conf.get_long(OVERDUE_PROPERTY, _TWO_DAYS)
+
+    def count(self, url: str, datum: CrawlDatum) -> Sequence[int]:
+        return (datum.status == STATUS_DB_UNFETCHED and datum.fetch_time < self._before,)
+
+    def count_columns(self, entries: pl.DataFrame) -> pl.DataFrame:
+        overdue = (pl.col("status") == STATUS_DB_UNFETCHED) & (pl.col("fetch_time") < self._before)
+        return entries.select(overdue.cast(pl.Int64).alias(self.names[0]))
+
+
+_BUILT_IN: Final = {
+    "org.apache.nutch.hostdb.FetchOverdueCrawlDatumProcessor": (
+        "minutch.cycle.hostdb.statistics:FetchOverdueProcessor"
+    ),
+}
+
+
+def processors(conf: Configuration) -> list[CrawlDatumProcessor]:
+    """Makes the configured processors, named by Nutch's Java class, `module:Class` or
+    `module.Class`.
+
+    Raises ConfigError for a class that can't be found or is no processor.
+    """
+    return [
+        class_named(conf, PROCESSORS_PROPERTY, name, _BUILT_IN, CrawlDatumProcessor)(conf)
+        for name in conf.get_trimmed_strings(PROCESSORS_PROPERTY)
+    ]
+
 
 MALFORMED: Final = "malformed_urls_total"
 FILTERED: Final = "filtered_records_total"

@@ -1,47 +1,70 @@
 """The updatehostdb job: updates the HostDb from a CrawlDb, and looks up hosts in the DNS.
 
 The CrawlDb is read once: each batch of entries becomes a few rows per host (`statistics`), which
-are sorted by host, partition by partition, and merged with the host's old record (`merged`). Hosts
-that are due (`checks`) are looked up, many at a time (`lookups`). The new HostDb is installed at
-the end.
+are sorted by host, partition by partition, and merged with the host's old record (`hostrecords`).
+Hosts that are due are looked up, many at a time, by the protocol plugin of http://, as for fetching
+(hostdb.num.resolvers.threads says how many; http.dns.* apply). The new HostDb is installed at the
+end.
+
+Scores of hosts come from text files, as `nodedumper -scores -group host` writes them:
+
+    line := host TAB score
+
+A URL instead of a host (nodedumper without -group) stands for its host. The first score of a host
+counts, as nodedumper writes the highest first. A line whose score is no number is logged and
+skipped; Nutch's job fails on it.
 
 Nutch ignores the hostdb.check.* of the configuration: only the command's flags count. Here they
 count as well if they are set in a configuration file or by -D; the default `true` does nothing.
 
-Source: org.apache.nutch.hostdb.UpdateHostDb, UpdateHostDbReducer.
+Source: org.apache.nutch.hostdb.UpdateHostDb, UpdateHostDbMapper, UpdateHostDbReducer,
+ResolverThread, Hadoop's KeyValueTextInputFormat.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 import polars as pl
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.cycle.crawldb.seeds import SeedText, seed_texts
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.hostdb.checks import NEVER, PURGED_UNKNOWN, Checks
 from minutch.cycle.hostdb.fields import VALUES_SCHEMA, Fields
-from minutch.cycle.hostdb.hostrecords import SCORES_SCHEMA, HostRange, merged
-from minutch.cycle.hostdb.lookups import Lookups
-from minutch.cycle.hostdb.processors import processors
+from minutch.cycle.hostdb.hostrecords import (
+    NEVER,
+    PURGED_UNKNOWN,
+    SCORES_SCHEMA,
+    Checks,
+    HostRange,
+    merged,
+)
 from minutch.cycle.hostdb.statistics import (
     FILTERED,
     HOMEPAGES_SCHEMA,
     HostRules,
     HostTables,
     Statistics,
+    processors,
 )
 from minutch.cycle.hostdb.store import HostDb
-from minutch.cycle.hostdb.tophosts import read_scores, score_files
-from minutch.errors import ConfigError, FormatError
+from minutch.errors import ConfigError, FormatError, StoreError, UrlError
+from minutch.hadoop.formats.javahash import float32, parse_float
 from minutch.job import Counters, JobContext, Progress
+from minutch.plugin.protocolfactory import ProtocolFactory
 from minutch.records.hostdatum import HOSTDB_SCHEMA
+from minutch.terminal import visible_line
+from minutch.urls.hostcolumns import host_names, map_distinct
+from minutch.urls.hostname import to_ascii_2008
 from minutch.work.tables.compression import PLAIN, Compression, output_compression
 from minutch.work.tables.frame import aligned, decode_keys, encode_keys
 from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts, ordered
@@ -50,6 +73,137 @@ from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spannedfile import data_file
 
 log = logging.getLogger(__name__)
+
+BAD_SCORES: Final = "scores_that_are_no_numbers_total"
+SCORES: Final = "host_scores_total"
+
+
+def score_files(path: Path) -> list[Path]:
+    """Returns the file itself, or the files of a folder by name, without hidden ones. Raises
+    StoreError if there is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise StoreError(f"Input path does not exist: {path}")
+    files = sorted(
+        entry for entry in path.iterdir() if entry.is_file() and entry.name[0] not in "._"
+    )
+    if not files:
+        raise StoreError(f"{path}: no files with scores of hosts")
+    return files
+
+
+def read_scores(path: Path, rules: HostRules, counters: Counters) -> Iterator[pl.DataFrame]:
+    """Reads the scores of a file as tables of SCORES_SCHEMA, in its order. Raises FormatError for
+    damaged compressed data.
+    """
+    for text in seed_texts(path):
+        yield _scores(path, text, rules, counters)
+
+
+def _scores(path: Path, text: SeedText, rules: HostRules, counters: Counters) -> pl.DataFrame:
+    lines = decode_keys(
+        pl.Series("line", text.data.removesuffix(b"\n").split(b"\n"), dtype=pl.Binary)
+    )
+    table = lines.to_frame().with_row_index("number", text.number).filter(pl.col("line") != "")
+    fields = pl.col("line").str.splitn("\t", 2).struct
+    table = table.select(
+        "number", name=fields.field("field_0"), text=fields.field("field_1").fill_null("")
+    )
+    table = table.with_columns(score=map_distinct(table["text"], _score, pl.Float32()))
+    bad = table.filter(pl.col("score").is_null())
+    for number, value in bad.select("number", "text").iter_rows():
+        log.warning(
+            "%s, line %d: expected <host> TAB <score>, found %s for the score",
+            path,
+            number,
+            _shown(value),
+        )
+    table = table.filter(pl.col("score").is_not_null())
+    is_url = table["name"].str.contains("://", literal=True)
+    hosts = table["name"].zip_with(~is_url, host_names(table["name"]))
+    named = rules.apply(hosts)
+    counters.add(BAD_SCORES, len(bad))
+    counters.add(FILTERED, named.null_count())
+    counters.add(SCORES, len(named) - named.null_count())
+    found = pl.DataFrame({"key": encode_keys(named), "score": table["score"]}, schema=SCORES_SCHEMA)
+    return found.filter(pl.col("key").is_not_null())
+
+
+def _shown(value: str) -> str:
+    return f"'{visible_line(value[:100])}'" if value else "nothing"
+
+
+def _score(text: str) -> float | None:
+    try:
+        score = float32(parse_float(text))
+    except ValueError:
+        return None
+    return None if math.isnan(score) else score
+
+
+THREADS_PROPERTY = "hostdb.num.resolvers.threads"
+
+
+class Lookups:
+    """A resolver of hosts; a context manager, which closes the protocol plugin."""
+
+    def __init__(self, protocols: ProtocolFactory, at_a_time: int = 25) -> None:
+        """Raises ProtocolError if no active plugin fetches http://."""
+        self._at_a_time = at_a_time
+        self._protocols = protocols
+        self._protocol = protocols.get_protocol("http://localhost/")
+        self._runner = asyncio.Runner()
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """Makes a resolver with the active protocol plugins."""
+        return cls(ProtocolFactory(conf), max(1, conf.get_int(THREADS_PROPERTY)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._runner:
+            self._runner.run(self._protocols.close())
+
+    def resolve(self, hosts: Sequence[str], on_answer: Callable[[int], object] = int) -> list[bool]:
+        """Returns True for each host that has an address; so does an address, and the empty host,
+        which is this machine.
+
+        Calls `on_answer` with 1 after each.
+        """
+        return self._runner.run(self._resolve(hosts, on_answer))
+
+    async def _resolve(
+        self, hosts: Sequence[str], on_answer: Callable[[int], object]
+    ) -> list[bool]:
+        found = [False] * len(hosts)
+        waiting = iter(enumerate(hosts))
+
+        async def work() -> None:
+            for row, host in waiting:
+                found[row] = not host or bool(await self._addresses_of(host))
+                on_answer(1)
+
+        await asyncio.gather(*(work() for _ in range(min(self._at_a_time, len(hosts)))))
+        return found
+
+    async def _addresses_of(self, host: str) -> list[str]:
+        """Looks up a host: an IPv6 address without its brackets, a name in its ASCII form."""
+        try:
+            name = host.strip("[]") if host.isascii() else to_ascii_2008(host)
+            return await self._protocol.addresses_of(name)
+        except UrlError:
+            return []
+
+
 WRITTEN: Final = "total_hosts_total"
 TOO_FEW: Final = "url_limit_not_reached_total"
 NOT_ELIGIBLE: Final = "skipped_not_eligible_total"

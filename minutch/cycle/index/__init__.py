@@ -2,11 +2,11 @@
 
 Read `indexing` first, which is the job, then `rangeindexer`, which runs for each range of keys.
 
-    `indexing`, `clean`             the jobs
+    `indexing`                      the jobs
     `indexchecker`                  shows the document of one page
-    `inputs`, `misplaced`           find the files to read, and records outside of their range
-    `rangeindexer`, `rangerecords`  read the records of a range and make documents of them
+    `inputs`                        finds the files to read, and records outside of their range
+    `rangeindexer`                  reads the records of a range and makes documents of them
     `indexrules`                    decides whether a URL is indexed, deleted or skipped
     `writers`                       encodes documents for the index writers and sends them
-    `exchanges`, `fieldmapping`     choose the writers of a document, and rename its fields
+    `exchanges`                     chooses the writers of a document, and renames its fields
 """

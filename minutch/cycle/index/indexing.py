@@ -1,11 +1,15 @@
-"""The index job: makes documents of the pages of segments and sends them to the index writers.
+"""The index job: makes documents of the pages of segments and sends them to the index writers; and
+the clean job: deletes documents that are db_gone or db_duplicate in the CrawlDb.
 
     crawldb, linkdb, segments → ranges of keys → threads or processes (`rangeindexer`)
                               → writers, in the order of the URLs
 
 Ranges are cut by the indexes of the MapFiles so that each has some megabytes: memory does not grow
 with the segments. Documents are identified by their URLs, so that a job that was killed can be run
-again with the same result. Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce.
+again with the same result.
+
+Redirects are deleted by `index -deleteGone` alone, as in Nutch. Deletions go out in the order of
+the CrawlDb's files. Source: org.apache.nutch.indexer.IndexingJob, IndexerMapReduce, CleaningJob.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.index.indexrules import INDEXED
@@ -27,18 +33,20 @@ from minutch.cycle.index.inputs import (
     LINKS,
     Inputs,
     Source,
+    find_misplaced,
     segment_sources,
 )
-from minutch.cycle.index.misplaced import find_misplaced
 from minutch.cycle.index.rangeindexer import RangeIndexer, RangeSettings
 from minutch.cycle.index.writers import CRAWL_PROPERTY, REFUSED, WriterChain
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment, segments_at
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_INDEXER, URLNormalizers
+from minutch.records.crawldatum import STATUS_DB_DUPLICATE, STATUS_DB_GONE
 from minutch.records.links import LAYOUT_METADATA
 from minutch.work.engine import engine_of
 from minutch.work.tables.database import Database
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.keyranges import cut
 from minutch.work.tables.parallel import memory_budget, workers
 
@@ -186,3 +194,44 @@ def _log_start(crawldb: Path | None, segments: Sequence[Path], options: IndexOpt
         log.info("IndexerMapReduces: adding segment: %s", segment)
     if options.linkdb is not None:
         log.info("IndexerMapReduce: linkdb: %s", options.linkdb)
+
+
+DELETED: Final = "deleted_documents_total"
+_UNWANTED: Final = (STATUS_DB_GONE, STATUS_DB_DUPLICATE)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanOptions:
+    """Options of the clean job."""
+
+    no_commit: bool = False
+    """Whether index writers are not told to commit."""
+
+
+def clean(
+    crawldb: Path,
+    options: CleanOptions = CleanOptions(),
+    *,
+    context: JobContext,
+) -> Counters:
+    """Sends the deletions to all index writers, and a commit if there was any.
+
+    Raises StoreError (no CrawlDb), FormatError (damage), IndexWriterError.
+    """
+    db, counters = CrawlDb(crawldb), Counters()
+    parts = db.require_parts()
+    counters.add(DELETED, 0)
+    conf = context.conf.with_values(
+        {"indexer.delete": "true", CRAWL_PROPERTY: str(crawldb.absolute().parent)}
+    )
+    with WriterChain.from_conf(conf) as chain, context.progress("clean", db.estimate) as progress:
+        chain.open()
+        for number in range(len(parts)):
+            for frame in db.scan_packed(number):
+                keys = frame.filter(pl.col("status").is_in(_UNWANTED))["key"]
+                chain.delete(decode_keys(keys).to_list())
+                counters.add(DELETED, len(keys))
+                progress.advance(len(frame))
+        chain.finish(commit=not options.no_commit and counters[DELETED] > 0)
+    counters.merge(chain.counters)
+    return counters

@@ -21,8 +21,7 @@ from typing import Final, Self, TypeVar
 import polars as pl
 
 from minutch.conf import Configuration, properties
-from minutch.cycle.index.exchanges import Exchanges
-from minutch.cycle.index.fieldmapping import FieldMapping
+from minutch.cycle.index.exchanges import Exchanges, FieldMapping
 from minutch.errors import IndexBusyError, IndexWriterError, MinutchError
 from minutch.job import Counters
 from minutch.plugin.documents import Documents

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
-from minutch.cycle.linkdb.build import PAGES, WRITTEN
+from minutch.cycle.linkdb.invertlinks import PAGES, WRITTEN
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.errors import ConfigError, UsageError
 from minutch.hadoop.formats.writables import MapWritable

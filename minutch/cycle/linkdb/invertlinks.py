@@ -1,31 +1,213 @@
-"""invertlinks: collects the links to each page, from the parsed pages of segments, in the LinkDb.
+"""The jobs that write a LinkDb of stored links and new ones: sorted by URL, merged into records.
 
-Where there is a LinkDb, its links and the new ones are merged; the URLs of both are normalized and
-filtered. Which links count is decided in `rules`; `build` says in which order they stand.
+    invertlinks    collects the links to each page, from the parsed pages of segments. Where there
+                   is a LinkDb, its links and the new ones are merged; the URLs of both are
+                   normalized and filtered
+    mergelinkdb    merges LinkDbs into a new one, with URLs normalized and filtered on request. With
+                   one LinkDb it filters that one
 
-Source: org.apache.nutch.crawl.LinkDb.
+Which links count is decided in `rules`. The links of a record are in input order: those that were
+stored come first, in their order, then new ones as they are read; each link once (same URL and
+anchor), at most linkdb.max.inlinks. Nutch keeps them in the order of a HashSet. Metadata of links
+is dropped, as in Nutch.
+
+Where LinkDbs have as many partitions as the job makes, and URLs are not normalized, their parts are
+read where they lie, in order, and only new links are shuffled. Otherwise stored links go through
+the shuffle, too, before new ones.
+
+Source: org.apache.nutch.crawl.LinkDb, LinkDbMerger, its LinkDbMergeReducer.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final, NamedTuple
 
+import numpy as np
 import polars as pl
 
-from minutch.cycle.linkdb.build import LinkDbSettings, NewLinks, build
+from minutch.conf import Configuration
+from minutch.cycle.crawldb.mergedb import MergeOptions
 from minutch.cycle.linkdb.outlinks import scan_links
-from minutch.cycle.linkdb.rules import LinkRules, UrlChain
-from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.linkdb.rules import LINKS_SCHEMA, LinkRules, UrlChain
+from minutch.cycle.linkdb.store import AUTO, LAYOUT_PROPERTY, LinkDb, layout_for
 from minutch.cycle.segment.store import PARSE_DATA, segments_at
 from minutch.errors import StoreError
-from minutch.job import Counters, JobContext
-from minutch.work.engine import Task, engine_of
-from minutch.work.tables.database import record_estimate
+from minutch.job import Counters, JobContext, Progress
+from minutch.kernels import inlinks as inlinks_kernels
+from minutch.kernels.arrow import from_series
+from minutch.kernels.hash import SEED
+from minutch.records.links_columns import LinkSets, Rows
+from minutch.work.engine import Engine, Partition, Source, Task, engine_of
+from minutch.work.engine.interface import ReadRows
+from minutch.work.engine.selection import StoredParts
+from minutch.work.tables.compression import DEFLATED, Compression, output_compression
+from minutch.work.tables.database import is_partitioned, record_estimate
+from minutch.work.tables.frame import aligned, key_order
 from minutch.work.tables.install import mark_success
+from minutch.work.tables.recordfiles import scan_inlinks
 from minutch.work.tables.spans import InputSplit
+
+MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
+PAGES: Final = "pages with inlinks"
+WRITTEN: Final = "inlinks written"
+_BATCH: Final = 200_000  # records that are written at a time
+
+
+@dataclass(frozen=True)
+class NewLinks:
+    """Links that are not in any LinkDb yet: `read` gives those of a piece in tables of
+    LINKS_SCHEMA.
+    """
+
+    read: ReadRows[InputSplit]
+    pieces: Sequence[InputSplit]
+
+
+class _Stored(NamedTuple):
+    """A part of a LinkDb, or a stretch of one, and the layout of its records."""
+
+    source: InputSplit
+    layout: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDbSettings:
+    """The settings by which a LinkDb is written."""
+
+    layout: str = AUTO
+    """Layout of its records; AUTO: that of the LinkDbs that are read."""
+    max_inlinks: int = 10_000
+    """Links of a page, at most."""
+    compression: Compression = DEFLATED
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> LinkDbSettings:
+        """Reads `linkdb.*` and Hadoop's properties of compression. Raises ConfigError."""
+        return cls(
+            conf.get_word(LAYOUT_PROPERTY),
+            conf.get_int(MAX_INLINKS_PROPERTY),
+            output_compression(conf, always=True),
+        )
+
+
+def build(
+    db: LinkDb,
+    stored: Sequence[LinkDb],
+    new: NewLinks | None,
+    *,
+    chain: UrlChain,
+    settings: LinkDbSettings,
+    engine: Engine,
+    progress: Progress,
+) -> Counters:
+    """Replaces `db` (whose lock the caller holds) by a LinkDb of the links of `stored` that pass
+    `chain`, and of `new`. Returns what became of the links.
+
+    Whether the links fit into memory, and how many partitions and cores there are, does not change
+    the records. Raises StoreError where one of `stored` does not exist.
+    """
+    layout, written = layout_for(settings.layout, stored), Counters()
+    with _sources(stored, new, chain, engine, progress, db.path) as sources:
+        in_place = [source for source in sources if isinstance(source, StoredParts)]
+
+        def write_part(task: Task, partitions: Sequence[Partition]) -> None:
+            task.counters.merge({PAGES: 0, WRITTEN: 0})
+            with LinkDb.part_writer(task.folder, task.part, layout, settings.compression) as writer:
+                for links, order in _in_order(partitions):
+                    for sets in merged(links, order, settings.max_inlinks).batches(_BATCH):
+                        writer.write(sets)
+                        task.counters.merge({PAGES: sets.records, WRITTEN: len(sets)})
+                        task.advance(sets.records if in_place else len(sets))
+
+        with db.replacement(keep_old=False) as directory:
+            engine.reduce(write_part, sources, engine.parts, directory, written, progress)
+    counters = Counters()
+    for found in (*(source.counters for source in sources), written):
+        counters.merge(found)
+    return counters
+
+
+@contextmanager
+def _sources(
+    stored: Sequence[LinkDb],
+    new: NewLinks | None,
+    chain: UrlChain,
+    engine: Engine,
+    progress: Progress,
+    spill: Path,
+) -> Iterator[list[Source]]:
+    """Yields stored links, LinkDb by LinkDb where they lie, then new ones; or all in one."""
+    paths = [path for db in stored for path in db.require_parts()]
+    sources: list[Source] = []
+    pieces: list[_Stored | InputSplit] = [] if new is None else [*new.pieces]
+    if chain.normalizes or not all(is_partitioned(db, engine.parts) for db in stored):
+        pieces[:0] = [
+            _Stored(source, db.layout) for db in stored for source in engine.splits(db.parts())
+        ]
+    else:
+        sources += [
+            StoredParts(db.parts(), partial(_links, db.layout, chain), LINKS_SCHEMA)
+            for db in stored
+        ]
+    if not pieces and sources:
+        progress.expect(partial(record_estimate, paths))
+        yield sources
+        return
+
+    def read(task: Task, piece: _Stored | InputSplit) -> Iterator[pl.DataFrame]:
+        if not isinstance(piece, _Stored):
+            assert new is not None
+            yield from new.read(task, piece)
+            return
+        for table in _links(piece.layout, chain, piece.source, task.counters):
+            yield table
+            task.advance(len(table))
+
+    with engine.shuffle(read, pieces, LINKS_SCHEMA, progress, spill=spill) as links:
+        progress.expect(partial(record_estimate, paths) if sources else lambda: links.rows)
+        yield [*sources, links]
+
+
+def _links(
+    layout: str, chain: UrlChain, source: InputSplit, counters: Counters
+) -> Iterator[pl.DataFrame]:
+    """Yields the links of a LinkDb that pass `chain`, in tables of LINKS_SCHEMA, in its order."""
+    for table in scan_inlinks(source, layout):
+        yield chain.apply(
+            table.filter(pl.col("from_url").is_not_null()).select(LINKS_SCHEMA.names()), counters
+        )
+
+
+def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, Rows]]:
+    """Yields the rows of a partition from all sources, in frames with the order of their rows: by
+    key, then by source.
+    """
+    if len(partitions) == 1:
+        yield from partitions[0].ordered()
+        return
+    for frames in aligned(*(partition.sorted() for partition in partitions)):
+        links = pl.concat(frames, rechunk=True)
+        yield links, key_order(links, np.arange(len(links), dtype=np.uint32))
+
+
+def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
+    """Returns one record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the
+    rows, by key.
+    """
+    links = links.rechunk()
+    keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
+    sets = inlinks_kernels.Sets(np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64))
+    count = inlinks_kernels.merge(
+        order, keys.column, urls.column, anchors.column, limit, SEED, sets
+    )
+    return LinkSets(links, sets.rows[: sets.starts[count]], sets.starts[: count + 1])
+
 
 log = logging.getLogger(__name__)
 
@@ -110,3 +292,32 @@ def _log_start(
         log.info("LinkDb: external links will be ignored.")
     for segment in segments:
         log.info("LinkDb: adding segment: %s", segment)
+
+
+_DEFAULTS: Final = MergeOptions()
+
+
+def mergelinkdb(
+    output: Path,
+    sources: Sequence[Path],
+    options: MergeOptions = _DEFAULTS,
+    *,
+    context: JobContext,
+) -> Counters:
+    """Merges the LinkDbs `sources` into a new one at `output`.
+
+    Raises StoreError (a source that does not exist, an output that does), FormatError (damage,
+    mixed layouts).
+    """
+    conf, db, dbs = context.conf, LinkDb(output), [LinkDb(source) for source in sources]
+    log.info("LinkDb merge: starting")
+    chain = UrlChain.from_conf(conf, normalize=options.normalize, filtering=options.filtering)
+    settings, engine = LinkDbSettings.from_conf(conf), engine_of(conf)
+    with db.lock(), context.progress("mergelinkdb") as progress:
+        if db.exists():
+            raise StoreError(f"output LinkDb {output} already exists")
+        counters = build(
+            db, dbs, None, chain=chain, settings=settings, engine=engine, progress=progress
+        )
+    log.info("LinkDb merge: finished")
+    return counters

@@ -4,16 +4,14 @@ Everything fetched is hostile, so pages are parsed in processes of their own. Be
 parsesegment, then pageparser, which takes one page through all steps.
 
     `parsesegment`, `repartition`                 the job, and pages that lie in other parts
-    `workerpool`, `workerprocess`, `workerpipe`   worker processes and what passes between
-    `workeranswers`                               what a worker answers, read as data
+    `workerpool`, `workerprocess`                 worker processes and what passes between
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers
-    `charset`, `prescan`                          the charset of a page
+    `charset`                                     the charset of a page, the text of XML
     `robotsdirectives`                            what a page forbids, and its header
-    `xmltext`                                     the text of XML, its references mended
     `mime`, `mimerules`, `mimexml`                its media type
-    `outlinks`, `linkverdicts`, `textlinks`       which links are kept
+    `outlinks`, `linkverdicts`                    which links are kept
     `signature`, `simhash`                        which pages are the same, or nearly
-    `pagerecords`, `packing`, `partwriters`       the records of a page, and their part files
+    `pagerecords`, `partwriters`                  the records of a page, and their part files
 """

@@ -1,11 +1,10 @@
-"""Decides the charset of a page. The one home of that decision.
+"""Decides the charset of a page. The one home of that decision. Pure: no I/O.
 
 The first that says something wins:
 
     1. a byte order mark
     2. `charset=` in the Content-Type header
-    3. the XML declaration of a page of XHTML; a meta element within the first 8192 bytes, by
-       `prescan`
+    3. the XML declaration of a page of XHTML; a meta element within the first 8192 bytes
     4. the content itself: an ISO-2022-JP escape, UTF-16 without a mark, an XML declaration, strict
        UTF-8 or nearly so, chardetng; for these there must be something that is not ASCII
     5. parser.character.encoding.default (windows-1252)
@@ -19,23 +18,98 @@ Nutch takes the default for it and garbles such a page unless it is in windows-1
 With `encodingdetector.charset.min.confidence` of 0 to 100 the content of text types is asked first,
 as in Nutch, and overrides what is declared when it is that sure: 100 for an escape or at least four
 multi-byte sequences of UTF-8, 80 for fewer, 50 for a guess of chardetng.
+
+The meta element is found as by the HTML Standard, 13.2.3.2 ("prescan a byte stream to determine its
+encoding", "algorithm for extracting a character encoding from a meta element"). Comments are passed
+over, and what stands in the values of attributes; the first one that names a known charset counts.
+
+XML from the web (`xml_text`) is decoded by other rules, and mended so that parsers read all of it:
+
+    charset     a byte order mark, `charset=` of Content-Type, the XML declaration, the bytes
+    beginning   blanks before the XML declaration go, and the declaration, which has been obeyed
+    references  `&` that begins none, and `<` that begins no tag, stand for themselves; names that
+                HTML has for characters are these characters
+
+Source: RFC 7303, section 3, for the order of charsets (a byte order mark before the header); XML
+1.0, sections 2.4 and 4.1, for what is no reference; the HTML standard for the names of characters.
 """
 
 from __future__ import annotations
 
 import re
 from codecs import getincrementaldecoder
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
+from html.entities import html5
 from typing import TYPE_CHECKING, Final
+from xml.sax.saxutils import escape
 
 from minutch.charsets import LABELS, UTF_8, Charset, lookup
-from minutch.cycle.parse.prescan import BYTES as PRESCAN_BYTES
-from minutch.cycle.parse.prescan import declared_charset
 from minutch.mediatypes import parameters
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
+
+
+PRESCAN_BYTES: Final = 8192
+"""Bytes of a page that are searched (NUTCH-2042; browsers: 1024)."""
+
+_INSTEAD: Final = {"x-user-defined": LABELS["windows-1252"]}
+
+_B: Final = rb"[\t\n\f\r ]*+"
+_ATTRIBUTE: Final = (
+    rb"[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)(?:" + _B + rb"=" + _B
+    + rb"(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|((?![\"'])[^\t\n\f\r >]*+)))?+"
+)  # fmt: skip
+_NEXT_ATTRIBUTE: Final = re.compile(_ATTRIBUTE)
+_TAG: Final = re.compile(
+    rb"<(?:!(?=--).*?(?:-->|\Z)|(meta)(?=[\t\n\f\r /])|/?[a-z][^\t\n\f\r >]*+(?:"
+    + re.sub(rb"\((?!\?)", b"(?:", _ATTRIBUTE)
+    + rb")*+|[!/?][^>]*+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_IN_CONTENT: Final = re.compile(
+    rb"charset"
+    + _B
+    + rb"="
+    + _B
+    + rb"(?:\"([^\"]*+)\"|'([^']*+)'|([^\t\n\f\r ;\"'][^\t\n\f\r ;]*+)|)",
+    re.IGNORECASE,
+)
+
+
+def declared_charset(data: bytes) -> Charset | None:
+    """Returns the charset that a meta element names; a page that can be read so far is not in
+    UTF-16, so that means UTF-8.
+    """
+    head, at = data[:PRESCAN_BYTES], 0
+    if b"charset" not in head.lower():
+        return None
+    while (tag := _TAG.search(head, at)) is not None:
+        at = tag.end()
+        if tag[1] is None:
+            continue
+        attributes: dict[bytes, bytes] = {}
+        while (match := _NEXT_ATTRIBUTE.match(head, at)) is not None:
+            at = match.end()
+            attributes.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
+        for label in _labels(attributes):
+            found = lookup(label.decode("latin-1"))
+            if found is not None:
+                return UTF_8 if found.is_wide else _INSTEAD.get(found.codec, found)
+    return None
+
+
+def _labels(attributes: dict[bytes, bytes]) -> Iterator[bytes]:
+    """Yields the label that a meta element names, if it names one."""
+    if b"charset" in attributes:
+        yield attributes[b"charset"]
+    elif attributes.get(b"http-equiv", b"").lower() == b"content-type":
+        match = _IN_CONTENT.search(attributes.get(b"content", b""))
+        if match is not None:
+            yield match[1] or match[2] or match[3] or b""
+
 
 _LONGEST_KEPT: Final = 128
 """Characters of a header up to which it is remembered what it says."""
@@ -205,3 +279,44 @@ def _guess(data: bytes, tld: str) -> tuple[Charset, int] | None:
     hint = tld.lower().encode() if tld.isascii() and tld.isalpha() else None
     guess = lookup(detector.guess(tld=hint, allow_utf8=False))
     return (guess, GUESSED) if guess else None
+
+
+_BEFORE: Final = "\ufeff \t\n\x0b\x0c\r\xa0"
+_DECLARATION: Final = re.compile(r"<\?xml\s[^>]*\?>", re.IGNORECASE)
+_TO_MEND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)|<(?![\w:/!?])")
+_PART: Final = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<(?![\w:/!?])"
+    r"|&(?:(amp|lt|gt|quot|apos)|\#([0-9]{1,9}|[xX][0-9A-Fa-f]{1,8})|([A-Za-z][A-Za-z0-9]{1,31}));"
+    r"|&",
+    re.DOTALL,
+)
+_NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LAST_CODE: Final = 0x10FFFF
+
+
+def xml_text(data: bytes, declared: Charset | None = None) -> str:
+    """Returns the text of a document; `declared` is the charset of its Content-Type header."""
+    text = _charset(data, declared).decode(data).lstrip(_BEFORE)
+    text = _DECLARATION.sub("", text, count=1) if text[:5].lower() == "<?xml" else text
+    return _PART.sub(_mended, text) if _TO_MEND.search(text) else text
+
+
+def _charset(data: bytes, declared: Charset | None) -> Charset:
+    marked = byte_order_mark(data)
+    if marked:
+        return marked
+    guess = guess_content(data)
+    found = declared or (guess[0] if guess else None)
+    return UTF_8 if found is None or (found.is_wide and b"\0" not in data[:4]) else found
+
+
+def _mended(match: re.Match[str]) -> str:
+    text = match[0]
+    own, number, name = match.groups()
+    if number is not None:
+        code = int(number[1:], 16) if number[0] in "xX" else int(number)
+        character = chr(code) if code <= _LAST_CODE else "\0"
+        return "\ufffd" if _NOT_IN_XML.match(character) else f"&#{code};"
+    if name is not None:
+        return escape(html5.get(f"{name};", text))
+    return escape(text) if own is None and len(text) == 1 else text

@@ -20,8 +20,13 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.outlinks import KeptLinks
-from minutch.cycle.parse.packing import DocumentPacker, PackedDocument, are_records
-from minutch.cycle.parse.pagerecords import PageRecords, PageRecordsMaker
+from minutch.cycle.parse.pagerecords import (
+    DocumentPacker,
+    PackedDocument,
+    PageRecords,
+    PageRecordsMaker,
+    are_records,
+)
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.signature import make_signature
 from minutch.errors import FormatError, MinutchError

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.packing import PackedDocument
+from minutch.cycle.parse.pagerecords import PackedDocument
 from minutch.cycle.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.checksum import crc_path

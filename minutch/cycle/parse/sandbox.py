@@ -14,7 +14,7 @@ Landlock (Linux 5.13) closes the memory of other processes, their environment an
 they may be traced, in /proc too. Elsewhere resource limits hold part of it: no file grows, and none
 but root starts processes. In both cases the worker loses the open files that it has inherited and
 can't raise its limit of memory again, and what it answers is read as plain data
-(minutch.cycle.parse.workeranswers). Its limits of memory and time are in
+(minutch.cycle.parse.workerprocess). Its limits of memory and time are in
 minutch.cycle.parse.workerprocess.
 
 `parser.sandbox=false` switches all of this off, `parser.sandbox.allow` allows some of the words

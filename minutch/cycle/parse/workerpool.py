@@ -29,9 +29,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from minutch.cycle.parse.sandbox import STRICT, Sandbox
-from minutch.cycle.parse.workeranswers import Answer, AnswerReader
-from minutch.cycle.parse.workerpipe import Channel
-from minutch.cycle.parse.workerprocess import FINISHING, NOT_BEGUN, WorkerTask, serve, too_long
+from minutch.cycle.parse.workerprocess import (
+    FINISHING,
+    NOT_BEGUN,
+    Answer,
+    AnswerReader,
+    Channel,
+    WorkerTask,
+    serve,
+    too_long,
+)
 from minutch.processes import may_fork, start_worker
 from minutch.work.tables.parallel import cores
 

@@ -4,28 +4,204 @@ The worker notes the item that it is at in memory that it shares with the parent
 interrupts Python code after `timeout` seconds. `memory` bytes are what the worker may take on top
 of what it begins with. What else it may not do is decided in `sandbox`, and holds from before its
 first item.
+
+Messages are many byte strings, none of which is copied into one first:
+
+    message  :=  u32 number of strings   u64 length of each   the strings, one after the other
+    answer   :=  [[result, ""] or [nil, reason], ...]         one for each item
+    result   :=  a NamedTuple as an array, a dataclass as a map
+
+A pipe's own messages (pickles) are copied three times on their way, which costs more than the way
+itself. Either end may read a message as a whole (`receive`) or as it comes (`arrived`), which never
+waits: whoever writes the beginning of a message may never write its end.
+
+An answer is data: whoever has taken the worker over, nothing of the parent is named, called or set
+by it. It is MessagePack, which holds numbers, texts, byte strings, lists and maps alone. It is read
+as what the task declares (`WorkerTask.result_type`: NamedTuples, dataclasses and Python's own
+types), and held to these types on the way; what the task can't use of that, such as records that
+are none, it does not accept. (Pickles of listed classes, as before, could set attributes of a
+class, and so forge all later pages.)
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import resource
 import signal
+import struct
 import sys
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Sequence
+from io import FileIO
+from itertools import accumulate, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from minutch.cycle.parse import workeranswers
+import msgspec
+
 from minutch.cycle.parse.dispatch import ParseTimeout
-from minutch.cycle.parse.workerpipe import Channel
 from minutch.kernels import library
 
 if TYPE_CHECKING:
     from minutch.cycle.parse.workerpool import PoolSettings
+
+
+_COUNT: Final = struct.Struct(">I")
+_MOST: Final = 1 << 16
+"""Strings of a message; batches have fewer."""
+_AT_ONCE: Final = 512
+"""Strings that one system call is given; systems take 1,024 at least."""
+
+
+class Channel:
+    """One end of a pipe; the memory that messages are read into is used again."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._input = FileIO(connection.fileno(), "r", closefd=False)
+        self._memory = bytearray()
+        self._coming: Generator[None, None, list[bytes]] | None = None
+
+    def send(self, strings: Sequence[bytes]) -> None:
+        """Writes a message. Raises OSError if nobody reads any more."""
+        lengths = struct.pack(f">{len(strings)}Q", *map(len, strings))
+        parts = iter([_COUNT.pack(len(strings)) + lengths, *strings])
+        while some := list(islice(parts, _AT_ONCE)):
+            self._write(some)
+
+    def _write(self, strings: list[bytes]) -> None:
+        """Writes some strings by as few system calls as there may be: each of them may wake the
+        reader.
+        """
+        descriptor = self.connection.fileno()
+        left: Sequence[bytes | memoryview] = strings
+        while left:
+            done = os.writev(descriptor, left)
+            ends = [*accumulate(map(len, left))]
+            first = bisect_right(ends, done)
+            left = (
+                [memoryview(left[first])[done - ends[first] :], *left[first + 1 :]]
+                if first < len(left)
+                else []
+            )
+
+    def receive(self, most: int) -> list[bytes]:
+        """Returns the next message, if it has at most `most` bytes; waits for it. Raises EOFError
+        at the end of the pipe, OSError else.
+        """
+        while (message := self._next_piece(most)) is None:
+            pass
+        return message
+
+    def arrived(self, most: int) -> list[bytes] | None:
+        """Returns the same, None if the message is not there as a whole yet: the next call goes on
+        where this one ended.
+        """
+        while self.connection.poll():
+            if (message := self._next_piece(most)) is not None:
+                return message
+        return None
+
+    def _next_piece(self, most: int) -> list[bytes] | None:
+        """Reads once; returns the message if that was its end."""
+        if self._coming is None:
+            self._coming = self._message(most)
+            next(self._coming)
+        try:
+            next(self._coming)
+        except StopIteration as end:
+            self._coming = None
+            message: list[bytes] = end.value
+            return message
+        return None
+
+    def _message(self, most: int) -> Generator[None, None, list[bytes]]:
+        """Reads a message; before each read, which may have to wait, it yields."""
+        (count,) = _COUNT.unpack((yield from self._read(_COUNT.size, most)))
+        if count > _MOST:
+            raise OSError(f"a message of {count} strings, at most {_MOST} expected")
+        lengths = struct.unpack(f">{count}Q", (yield from self._read(8 * count, most)))
+        data = yield from self._read(sum(lengths), most)
+        strings, at = [], 0
+        for length in lengths:
+            strings.append(bytes(data[at : at + length]))
+            at += length
+        return strings
+
+    def _read(self, size: int, most: int) -> Generator[None, None, memoryview]:
+        """Returns the next `size` bytes, valid until the next call."""
+        if size > most:
+            raise OSError(f"a message of {size} bytes, at most {most} expected")
+        if size > len(self._memory):
+            self._memory = bytearray(size)
+        data = memoryview(self._memory)[:size]
+        done = 0
+        while done < size:
+            yield
+            got = self._input.readinto(data[done:])
+            if not got:
+                raise EOFError
+            done += got
+        return data
+
+
+Answer = list[tuple[Any, str]]
+
+LARGEST: Final = 1 << 28
+"""Bytes of a batch's answer that are read at most; a batch with a larger one is halved."""
+
+
+def send(channel: Channel, answer: Answer) -> None:
+    """Sends an answer."""
+    try:
+        data = msgspec.msgpack.encode(answer)
+    except UnicodeEncodeError:  # unpaired surrogates, which UTF-8 has not
+        plain = msgspec.to_builtins(answer, builtin_types=(bytes,))
+        data = msgspec.msgpack.encode(_in_utf8(plain))
+    channel.send([data])
+
+
+def _in_utf8(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list | tuple):
+        return [_in_utf8(item) for item in value]
+    if isinstance(value, dict):
+        return {_in_utf8(name): _in_utf8(item) for name, item in value.items()}
+    return value
+
+
+class AnswerReader:
+    """Reads answers of one type of results."""
+
+    def __init__(self, result_type: Any, accepts: Callable[[Any], bool]) -> None:
+        """`accepts` tells whether a result, of the type, can be used."""
+        self._decoder = msgspec.msgpack.Decoder(list[tuple[result_type | None, str]])
+        self._accepts = accepts
+
+    def arrived(self, channel: Channel, count: int) -> Answer | None:
+        """Returns a worker's answer for so many items, None if it is not there as a whole yet.
+
+        Raises EOFError, OSError if it is none, or too large.
+        """
+        message = channel.arrived(LARGEST)
+        if message is None:
+            return None
+        try:
+            answer: Answer = self._decoder.decode(b"".join(message))
+        except (ValueError, RecursionError) as error:  # msgspec's, and of texts that are no UTF-8
+            raise OSError(f"not an answer: {error}") from error
+        if len(answer) != count:
+            raise OSError(f"not an answer: {len(answer)} results for {count} items")
+        for result, reason in answer:
+            if (result is None) != bool(reason) or not (reason or self._accepts(result)):
+                raise OSError("not an answer: a result that can't be used")
+        return answer
+
 
 NOT_BEGUN: Final = -1
 FINISHING: Final = -2
@@ -96,7 +272,7 @@ def serve(
             _set_alarm(0)
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in found if not reason]))
-            workeranswers.send(
+            send(
                 channel, [(None, reason) if reason else (next(results), "") for _, reason in found]
             )
             del items, found, results

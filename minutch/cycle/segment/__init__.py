@@ -2,10 +2,11 @@
 
 Begin with store, which opens one.
 
-    `store`, `segmentnames`                    a segment on disk, its name and its place
+    `store`                                    a segment on disk
+    `places`                                   names, and segments that stand for others
     `storedrecords`                            the records of its files
     `readseg`                                  lists, dumps and single pages
     `mergesegs`, `mergerules`                  the job, and which records stay
-    `mergestreams`, `mergewriter`              reads many segments side by side, writes one
-    `compaction`, `replaced`                   merges in tiers; segments that stand for others
+    `mergestreams`                             reads many segments side by side, writes one
+    `compaction`                               merges in tiers
 """

@@ -35,8 +35,16 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.segment.mergerules import LAYERS, is_fetch
 from minutch.cycle.segment.mergesegs import PAGES, Merging, fetch_times, merged_compression
-from minutch.cycle.segment.replaced import BEGAN, Replaces, began_with, place, retire, settle
-from minutch.cycle.segment.segmentnames import TIME_FORMAT, time_of
+from minutch.cycle.segment.places import (
+    BEGAN,
+    TIME_FORMAT,
+    Replaces,
+    began_with,
+    place,
+    retire,
+    settle,
+    time_of,
+)
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, WARC, Segment, segments_in
 from minutch.errors import StoreError
 from minutch.hadoop.stores import is_local

@@ -39,9 +39,14 @@ from minutch.cycle.segment.mergerules import (
     newest,
     together,
 )
-from minutch.cycle.segment.mergestreams import ENTRIES, Streams, as_batch
-from minutch.cycle.segment.mergewriter import SegmentsWriter, inflated_values
-from minutch.cycle.segment.segmentnames import name_before, name_of, segment_name
+from minutch.cycle.segment.mergestreams import (
+    ENTRIES,
+    SegmentsWriter,
+    Streams,
+    as_batch,
+    inflated_values,
+)
+from minutch.cycle.segment.places import name_before, name_of, segment_name
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,

@@ -31,8 +31,7 @@ from pathlib import Path
 import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.clock import Clock
 from minutch.conf import Configuration
-from minutch.cycle.segment.replaced import Hold, visible
-from minutch.cycle.segment.segmentnames import place_segment, segments_of, waiting
+from minutch.cycle.segment.places import Hold, place_segment, segments_of, visible, waiting
 from minutch.cycle.segment.storedrecords import (
     RawRecord,
     decode,

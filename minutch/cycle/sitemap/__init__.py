@@ -2,10 +2,9 @@
 
 Begin with processor, the job; sitemapfetch brings the files.
 
-    `processor`                       the job
+    `processor`                       the job, and what it keeps for questions
     `sitemapfetch`                    fetches sitemaps, also those that robots.txt names
-    `sitemapfile`, `sitemapxml`       reads them: text, XML, feeds, indexes
-    `sitemapurls`, `sitemapdates`     the URLs they list, and their dates
+    `sitemapfile`                     reads them: text, XML, feeds, indexes
+    `sitemapurls`                     the URLs they list, and their dates
     `sitemapentries`                  decides what these become in the CrawlDb
-    `listing`                         keeps what sitemaps list, for questions
 """

@@ -1,8 +1,11 @@
-"""sitemap: put the URLs of sitemaps into the CrawlDb.
+"""sitemap: puts the URLs of sitemaps into the CrawlDb, and keeps what they list beside it.
 
 Sitemaps are those of a list of URLs, and those of hosts: in that list, or in a HostDb. See
 `sitemapfetch` for how they are found and fetched, `sitemapfile` for what they may be,
 `sitemapentries` for what becomes of their URLs.
+
+The folder `sitemaps` beside the CrawlDb has Parquet files of sitemap, url, lastmod and priority. A
+run replaces the rows of the sitemaps that it has read, and leaves those of others.
 
 Source: org.apache.nutch.util.SitemapProcessor.
 """
@@ -25,7 +28,6 @@ from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap import sitemapfetch
-from minutch.cycle.sitemap.listing import LISTINGS, Listing, ListingWriter
 from minutch.cycle.sitemap.sitemapentries import NEW, SITEMAP_SCHEMA, EntrySettings, entries, merge
 from minutch.cycle.sitemap.sitemapfetch import SitemapFetcher, SitemapSettings
 from minutch.cycle.sitemap.sitemapurls import Sitemap
@@ -37,11 +39,87 @@ from minutch.plugin.urlrules import UrlRules
 from minutch.records.hostdatum import HostDatum
 from minutch.work.engine import engine_of
 from minutch.work.tables import spans
-from minutch.work.tables.database import Database, OutputSettings
+from minutch.work.tables.database import Database, OutputSettings, part_name
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import memory_budget, number_of_parts
 from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.shuffle import Shuffle
+
+LISTING_SCHEMA: Final = pl.Schema(
+    {
+        "sitemap": pl.String(),
+        "url": pl.String(),
+        "lastmod": pl.Datetime("ms", "UTC"),
+        "priority": pl.Float32(),
+    }
+)
+LISTINGS: Final = "sitemaps"
+"""The folder beside the CrawlDb."""
+_ROWS: Final = 500_000
+"""Rows of a file, at least."""
+
+
+class Listing(Database):
+    """The listings in a folder."""
+
+    def parts(self) -> list[Path]:
+        return sorted(self.current.glob("*.parquet"))
+
+    def scan(self) -> pl.LazyFrame:
+        """Returns all rows."""
+        parts = self.parts()
+        return pl.scan_parquet(parts) if parts else pl.LazyFrame(schema=LISTING_SCHEMA)
+
+
+class ListingWriter:
+    """Takes the sitemaps of a run, from several threads, into a new folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files = 0
+        self._rows: list[pl.DataFrame] = []
+        self._count = 0
+        self._read: set[str] = set()
+        self._lock = Lock()
+
+    def add(self, sitemap: Sitemap, urls: pl.Series) -> None:
+        """Adds a sitemap; `urls` are its URLs as the CrawlDb has them, null where it has not."""
+        listed = sitemap.urls
+        raw = pl.Series([page.url for page in listed], dtype=pl.String)
+        rows = pl.DataFrame(
+            [
+                pl.Series("sitemap", [sitemap.listed.url], pl.String).new_from_index(
+                    0, len(listed)
+                ),
+                urls.zip_with(urls.is_not_null(), raw).alias("url"),
+                pl.Series("lastmod", [page.modified for page in listed], pl.Int64).cast(
+                    LISTING_SCHEMA["lastmod"]
+                ),
+                pl.Series("priority", [page.priority for page in listed], pl.Float32),
+            ]
+        )
+        with self._lock:
+            self._read.add(sitemap.listed.url)
+            self._rows.append(rows)
+            self._count += len(rows)
+            if self._count >= _ROWS:
+                self._flush()
+
+    def finish(self, before: Listing) -> None:
+        """Writes what is left, and the rows of sitemaps that were not read now."""
+        self._flush()
+        others = before.scan().filter(~pl.col("sitemap").is_in(list(self._read)))
+        others.sink_parquet(self._next())
+
+    def _flush(self) -> None:
+        if self._rows:
+            pl.concat(self._rows).write_parquet(self._next())
+            self._rows, self._count = [], 0
+
+    def _next(self) -> Path:
+        self._files += 1
+        return self._folder / f"{part_name(self._files - 1)}.parquet"
+
 
 log = logging.getLogger(__name__)
 FILTER_PROPERTY: Final = "sitemap.url.filter"

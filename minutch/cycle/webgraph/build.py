@@ -25,8 +25,7 @@ import polars as pl
 from minutch.cycle.linkdb.rules import READ, UrlChain
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, Segment, segments_at
 from minutch.cycle.webgraph.rules import CANDIDATES, LinkRules
-from minutch.cycle.webgraph.settings import GraphSettings
-from minutch.cycle.webgraph.store import Links, WebGraph
+from minutch.cycle.webgraph.store import GraphSettings, Links, WebGraph
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.chains import SCOPE_DEFAULT

@@ -1,4 +1,5 @@
-"""The linkrank job: scores every page of a webgraph by the scores of the pages that link to it.
+"""The linkrank job: scores every page of a webgraph by the scores of the pages that link to it; and
+scoreupdater, which copies them into a CrawlDb.
 
     share of a link   the score of its page / the number of the page's outlinks
     score of a page   (1 - damping) + damping * (1 / nodes + the sum of the shares of the links to
@@ -13,7 +14,19 @@
 A page without outlinks passes nothing on. Numbers are 32-bit floats as in Nutch; they are summed in
 64 bits, so that the order of links makes no difference.
 
-Source: org.apache.nutch.scoring.webgraph.LinkRank.
+Nodes are numbered from 0 in the order of their URLs, and links held by target, as compressed sparse
+rows (`Csr`):
+
+    starts    index in `sources` of the first link to each node, and the end of the last
+    sources   the nodes that links come from, ascending for each target
+
+Strings are read twice, in streams sorted by key; `sources` is a file that is mapped into memory.
+Memory is about 20 bytes a node.
+
+Entries of pages without a node get link.score.updater.clear.score (0). The previous CrawlDb is kept
+as `old`, unless db.preserve.backup is false.
+
+Source: org.apache.nutch.scoring.webgraph.LinkRank, its Inverter and Analyzer; ScoreUpdater.
 """
 
 from __future__ import annotations
@@ -29,16 +42,123 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.webgraph.csr import Csr, build
+from minutch.cycle.crawldb.matching import last_of_key, match
+from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
+from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.webgraph.rules import Limits
-from minutch.cycle.webgraph.settings import GraphSettings
-from minutch.cycle.webgraph.store import WebGraph
+from minutch.cycle.webgraph.store import GraphSettings, WebGraph
 from minutch.errors import ConfigError, StoreError
 from minutch.hadoop.formats.javahash import float_to_string
-from minutch.job import Counters, JobContext
-from minutch.work.tables.install import SPILL, work_folder
+from minutch.job import Counters, JobContext, Progress
+from minutch.processwide import command_line
+from minutch.work.engine import engine_of
+from minutch.work.tables.database import OutputSettings
+from minutch.work.tables.frame import aligned, decode_keys
+from minutch.work.tables.install import SPILL, mark_success, work_folder
 from minutch.work.tables.parallel import for_each
-from minutch.work.tables.shuffle import split
+from minutch.work.tables.shuffle import Shuffle, split
+
+REPEATED: Final = "further links from a page or domain ignored"
+COUNTED: Final = "links that count"
+_MOST_NODES: Final = 1 << 32
+_INVERTED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt32(), "group": pl.String()})
+"""Links by the URL that they lead to; `group` is the page or domain of which one link counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Csr:
+    """The links of a graph by target node."""
+
+    starts: npt.NDArray[np.int64]
+    sources: npt.NDArray[np.uint32]
+    num_outlinks: npt.NDArray[np.int32]
+    """Number of outlinks of each node, as the node has it."""
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.num_outlinks)
+
+
+def build(
+    graph: WebGraph,
+    limits: Limits,
+    folder: Path,
+    budget: int,
+    counters: Counters,
+    progress: Progress,
+) -> Csr:
+    """Numbers the nodes and links of `graph`; the result uses files in `folder`.
+
+    Raises StoreError if a link has an end without a node.
+    """
+    num_outlinks = [np.empty(0, np.int32)]
+    starts = [np.zeros(1, np.int64)]
+    path = folder / "sources"
+    with Shuffle(1, _INVERTED, budget=budget, spill=folder) as shuffle, path.open("wb") as file:
+        for links, counts in _inverted(graph, limits, progress):
+            num_outlinks.append(counts)
+            shuffle.add(links)
+        progress.expect(lambda: shuffle.rows)
+        written = 0
+        for nodes, links in aligned(graph.nodes.in_order(), shuffle.sorted(0)):
+            kept = links
+            if limits.any:
+                kept = links.unique(["key", "group"], keep="first", maintain_order=True)
+            counters.add(REPEATED, len(links) - len(kept))
+            counters.add(COUNTED, len(kept))
+            targets = rows_of(kept["key"], nodes["key"], graph)
+            file.write(np.ascontiguousarray(kept["source"].to_numpy()).data)
+            ends = written + np.cumsum(np.bincount(targets, minlength=len(nodes)))
+            starts.append(ends)
+            written += len(kept)
+            progress.advance(len(links))
+    sources = np.memmap(path, np.uint32, "r") if written else np.empty(0, np.uint32)
+    return Csr(np.concatenate(starts), sources, np.concatenate(num_outlinks))
+
+
+def _inverted(
+    graph: WebGraph, limits: Limits, progress: Progress
+) -> Iterator[tuple[pl.DataFrame, npt.NDArray[np.int32]]]:
+    """Reads the links of ranges of pages as tables of _INVERTED, each with the numbers of outlinks
+    of the range's nodes.
+    """
+    first = 0
+    for nodes, links in aligned(graph.nodes.in_order(), graph.outlinks.in_order()):
+        rows = rows_of(links["key"], nodes["key"], graph)
+        if first + len(nodes) > _MOST_NODES:
+            raise StoreError(f"{graph.path}: more than {_MOST_NODES} nodes")
+        groups = pl.Series([""], dtype=pl.String).new_from_index(0, len(nodes))
+        if limits.any:
+            urls = decode_keys(nodes["key"])
+            groups = limits.groups(urls).fill_null(urls)
+        yield (
+            links.select(
+                key="url",
+                source=pl.Series(rows + first, dtype=pl.UInt32),
+                group=groups.gather(rows),
+            ),
+            nodes["num_outlinks"].to_numpy(),
+        )
+        first += len(nodes)
+        progress.advance(len(links))
+
+
+def rows_of(keys: pl.Series, nodes: pl.Series, graph: WebGraph) -> npt.NDArray[np.int64]:
+    """Returns the row of each of `keys` in `nodes`; both are sorted. Raises StoreError if one is
+    missing.
+    """
+    found = match(keys, nodes)
+    lost = np.flatnonzero(found.at < 0)
+    if len(lost):
+        url = keys[int(np.flatnonzero(found.group == lost[0])[0])]
+        raise StoreError(
+            f"{graph.nodes.current} has no node for {decode_keys(pl.Series([url])).item()}, an end"
+            f" of a link in {graph.outlinks.current}",
+            hint=f"the two are of different runs; `{command_line('webgraph')}` writes both again",
+        )
+    return found.at[found.group]
+
 
 log = logging.getLogger(__name__)
 ITERATIONS_PROPERTY: Final = "link.analyze.num.iterations"
@@ -157,3 +277,62 @@ def _install(graph: WebGraph, scores: Scores, settings: GraphSettings) -> None:
             for writer in writers:
                 writer.discard()
             raise
+
+
+CLEAR_PROPERTY: Final = "link.score.updater.clear.score"
+SCORED: Final = "entries scored"
+CLEARED: Final = "entries without a node"
+REPEATED_ENTRIES: Final = "repeated entries removed"
+_SCORES: Final = pl.Schema({"key": pl.Binary(), "inlink_score": pl.Float32()})
+
+
+def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Counters:
+    """Sets the scores of the CrawlDb's entries to those of the graph's nodes.
+
+    Raises StoreError (no CrawlDb, no graph), LockedError, FormatError (damage).
+    """
+    db, graph = CrawlDb(crawldb), WebGraph(webgraphdb)
+    db.require_parts()
+    graph.require()
+    conf = context.conf
+    engine, output = engine_of(conf), OutputSettings.from_conf(conf)
+    clear = conf.get_float(CLEAR_PROPERTY)
+    log.info("ScoreUpdater: starting")
+    log.info("Running crawldb update %s", db.path)
+    with (
+        db.lock(),
+        EntrySources([db], engine, EntryFilter(), spill=db.path) as entries,
+        Shuffle(engine.parts, _SCORES, budget=engine.memory // 2, spill=db.path) as scores,
+        context.progress("scoreupdater") as progress,
+    ):
+        for nodes in graph.nodes.in_order():
+            scores.add(nodes.select(_SCORES.names()))
+        counters = rewrite(
+            db,
+            engine,
+            output,
+            [*entries.sources, engine.local_source(scores)],
+            lambda both: _scored(*both, clear=clear),
+            progress,
+        )
+        mark_success(conf, db.current)
+    log.info("ScoreUpdater: finished")
+    return counters
+
+
+def _scored(
+    frame: pl.DataFrame, scores: pl.DataFrame, *, clear: float
+) -> tuple[pl.DataFrame, Counters]:
+    """Returns the entries of a range of keys with their new scores, and counts; both tables are
+    sorted by key.
+    """
+    entries, counters = last_of_key(frame), Counters()
+    scores = last_of_key(scores)
+    at = match(entries["key"], scores["key"]).at
+    known = at >= 0
+    new = np.full(len(entries), clear, np.float32)
+    new[known] = scores["inlink_score"].to_numpy()[at[known]]
+    counters.add(SCORED, int(known.sum()))
+    counters.add(CLEARED, len(entries) - int(known.sum()))
+    counters.add(REPEATED_ENTRIES, len(frame) - len(entries))
+    return entries.with_columns(pl.Series("score", new)), counters

@@ -21,7 +21,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.fetcher import FetchOptions, fetch
-from minutch.cycle.fetchlist.freegen import freegen
+from minutch.cycle.fetchlist.generate import freegen
 from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import (
     CONTENT,

@@ -11,9 +11,9 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawl.rounds import at_work
 from minutch.cycle.crawl.screen import outcomes_of
-from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
-from minutch.cycle.segment.replaced import Replaces
+from minutch.cycle.crawldb.updatedb import is_merged
+from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import (
     CRAWL_FETCH,
     CRAWL_GENERATE,

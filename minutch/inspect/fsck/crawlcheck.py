@@ -20,7 +20,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawl.rounds import at_work
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetchlist.generatemarks import keys_in
+from minutch.cycle.fetchlist.lists import keys_in
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import CRAWL_GENERATE, LAYOUTS, Segment, segments_in

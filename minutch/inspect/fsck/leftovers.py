@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.fetchlist.generatemarks import RECORD as GENERATED
-from minutch.cycle.segment.segmentnames import waiting
+from minutch.cycle.fetchlist.lists import RECORD as GENERATED
+from minutch.cycle.segment.places import waiting
 from minutch.cycle.segment.store import FETCHING, LAYOUTS, WARC, Segment
 from minutch.inspect.fsck.problems import Problem, Remedy
 from minutch.processwide import command_line

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minutch.cycle.segment.segmentnames import finish_others
+from minutch.cycle.segment.places import finish_others
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import FormatError

@@ -10,7 +10,7 @@ from typing import Final
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.sitemap.listing import LISTINGS, Listing
+from minutch.cycle.sitemap.processor import LISTINGS, Listing
 from minutch.errors import StoreError
 from minutch.inspect.query.checks import CHECKS, Checks, ChecksTable
 from minutch.inspect.query.crawldb import CrawlDbTable

@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.fetch.decisions import ANSWER, ANSWERED
-from minutch.cycle.segment.replaced import began_with
+from minutch.cycle.segment.places import began_with
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.batch import Batch

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from minutch.cycle.sitemap.listing import Listing
+from minutch.cycle.sitemap.processor import Listing
 from minutch.errors import StoreError
 from minutch.inspect.query.columns import TIME
 from minutch.inspect.query.table import Column, Request, Table

@@ -17,7 +17,7 @@ import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.segment.replaced import Replaces
+from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
 from minutch.inspect.audit.findings import audit
 from minutch.inspect.audit.rules import Rule

@@ -27,12 +27,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, TypeVar
 
-from minutch.cycle.parse import workeranswers
+from minutch.cycle.parse import workerprocess
 from minutch.cycle.parse.sandbox import FILES, PROCESSES, Sandbox
-from minutch.cycle.parse.workeranswers import AnswerReader
-from minutch.cycle.parse.workerpipe import Channel
 from minutch.cycle.parse.workerpool import START
-from minutch.cycle.parse.workerprocess import limit_memory
+from minutch.cycle.parse.workerprocess import AnswerReader, Channel, limit_memory
 from minutch.processes import start_worker
 
 T = TypeVar("T")
@@ -80,7 +78,7 @@ class Apart:
         found: T = value[0]
         return found
 
-    def _answer(self, kind: Any, request: tuple[str, tuple[object, ...]]) -> workeranswers.Answer:
+    def _answer(self, kind: Any, request: tuple[str, tuple[object, ...]]) -> workerprocess.Answer:
         """Raises OSError, EOFError."""
         reader = AnswerReader(kind, lambda found: True)
         self._channel.send([pickle.dumps(request)])
@@ -116,7 +114,7 @@ def _serve(
             name, given = pickle.loads(channel.receive(sys.maxsize)[0])
             try:
                 made = make(*args) if made is None else made
-                answer: workeranswers.Answer = [((getattr(made, name)(*given),), "")]
+                answer: workerprocess.Answer = [((getattr(made, name)(*given),), "")]
             except BaseException as exc:  # noqa: BLE001 - tantivy's panics are no Exception
                 answer = [(None, f"{exc}" or type(exc).__name__)]
-            workeranswers.send(channel, answer)
+            workerprocess.send(channel, answer)

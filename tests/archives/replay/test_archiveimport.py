@@ -22,7 +22,7 @@ from minutch.commands.export import run as export_run
 from minutch.commands.exports import arc
 from minutch.commands.import_ import run as import_run
 from minutch.conf import Configuration
-from minutch.cycle.segment import segmentnames
+from minutch.cycle.segment import places
 from minutch.cycle.segment.store import CRAWL_FETCH, Segment, segments_in
 from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.writables import IntWritable, Text
@@ -635,14 +635,14 @@ def stopped_after_a_segment(archive: Path, folder: Path, monkeypatch: pytest.Mon
     """
     segments = folder / "segments"
     with monkeypatch.context() as patched:
-        place = segmentnames._place
+        place = places._place
 
         def fail_later(directory: Path, parent: Path, time: datetime) -> Path:
             if any(path.is_dir() and not path.name.startswith(".") for path in parent.iterdir()):
                 raise OSError(5, "Input/output error")
             return place(directory, parent, time)
 
-        patched.setattr(segmentnames, "_place", fail_later)
+        patched.setattr(places, "_place", fail_later)
         with pytest.raises(OSError, match="Input/output"):
             imported(archive, segments)
     (ours,) = segments.glob(".import-*")

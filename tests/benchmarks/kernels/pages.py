@@ -10,9 +10,9 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.conf import Configuration
-from minutch.cycle.crawldb import nearduplicates
+from minutch.cycle.crawldb import duplicates
 from minutch.cycle.parse.outlinks import OutlinkRules
-from minutch.cycle.parse.packing import linked_records
+from minutch.cycle.parse.pagerecords import linked_records
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
@@ -111,10 +111,10 @@ def find_near_duplicates(made: Made) -> Ways:
     ranks = np.arange(len(words))
 
     def leaders() -> np.ndarray:
-        return nearduplicates.leaders(words, none, ranks, _BITS)
+        return duplicates.leaders(words, none, ranks, _BITS)
 
     def by_numpy() -> np.ndarray:
-        with patch.object(nearduplicates.kernels, "sweep", vectors.sweep):
+        with patch.object(duplicates.kernels, "sweep", vectors.sweep):
             return leaders()
 
     return Ways(leaders, by_numpy)

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from isal import isal_zlib
 
-from minutch.cycle.linkdb.build import merged
+from minutch.cycle.linkdb.invertlinks import merged
 from minutch.cycle.linkdb.outlinks import inflated_links
-from minutch.cycle.webgraph import linkdumper
+from minutch.cycle.webgraph import dumpers
 from minutch.hadoop.formats.batch import Batch, Places
 from minutch.hadoop.formats.javaio import DataInput, encode_text
 from minutch.kernels import inlinks as inlinks_kernels
@@ -303,4 +303,4 @@ def join_pieces_by_key(made: Made) -> Ways:
     def seen(found: list[Places] | list[bytes]) -> list[bytes]:
         return found if isinstance(found[0], bytes) else _values(found)
 
-    return Ways(lambda: [*linkdumper._records(links)], by_polars, seen)
+    return Ways(lambda: [*dumpers._link_records(links)], by_polars, seen)

@@ -29,8 +29,7 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.hostdb.update import UpdateHostDbOptions
-from minutch.cycle.index.clean import CleanOptions
-from minutch.cycle.index.indexing import IndexOptions
+from minutch.cycle.index.indexing import CleanOptions, IndexOptions
 from minutch.cycle.linkdb.invertlinks import InvertOptions
 from minutch.cycle.parse.parsesegment import ParseOptions
 from minutch.cycle.sitemap.processor import SitemapOptions

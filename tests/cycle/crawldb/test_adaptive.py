@@ -7,11 +7,12 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.adaptive import (
+    HOST_FILE,
+    MIME_FILE,
     AdaptiveFetchSchedule,
     MimeAdaptiveFetchSchedule,
     uri_host,
 )
-from minutch.cycle.crawldb.adaptiverules import HOST_FILE, MIME_FILE
 
 PREFIX = "db.fetch.schedule.adaptive."
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.commands.readdb import run
-from minutch.cycle.crawldb.dumpformats import json_text
+from minutch.cycle.crawldb.dump import json_text
 from minutch.errors import ExpressionError
 from minutch.hadoop.formats import writables as w
 from minutch.hadoop.formats.checksum import verify_file

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from minutch import jobs
-from minutch.cycle.crawldb.mergedsegments import is_merged
 from minutch.cycle.crawldb.schedule import fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.updatedb import is_merged
 from minutch.cycle.segment.store import Segment
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,

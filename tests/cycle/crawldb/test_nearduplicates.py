@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from minutch.commands import dedup, parse, readdb, updatedb
-from minutch.cycle.crawldb.nearduplicates import (
+from minutch.cycle.crawldb.duplicates import (
     MOST_BITS,
     NO_LEADER,
     SCHEMA,

@@ -12,7 +12,7 @@ import pytest
 
 from minutch.commands.flow import commands
 from minutch.conf import Configuration
-from minutch.cycle.crawldb import crawlcomplete, domainstats, groupcounts, protocolstats
+from minutch.cycle.crawldb import groupcounts
 from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.writables import BytesWritable, IntWritable, MapWritable, Text, Writable
 from minutch.records.crawldatum import (
@@ -116,14 +116,14 @@ def test_every_entry_goes_through_one_counter(crawldb: Path, tmp_path: Path) -> 
     dbs = [crawldb] * 2
     for number, counters in enumerate(
         (
-            domainstats.domainstats(dbs, tmp_path / "1", context=context),
-            crawlcomplete.crawlcomplete(
+            groupcounts.domainstats(dbs, tmp_path / "1", context=context),
+            groupcounts.crawlcomplete(
                 dbs,
                 tmp_path / "2",
-                crawlcomplete.CrawlcompleteOptions("domain"),
+                groupcounts.CrawlcompleteOptions("domain"),
                 context=context,
             ),
-            protocolstats.protocolstats(dbs, tmp_path / "3", context=context),
+            groupcounts.protocolstats(dbs, tmp_path / "3", context=context),
         ),
         1,
     ):

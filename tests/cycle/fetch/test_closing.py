@@ -13,8 +13,7 @@ from minutch.cycle.fetch.results import closing
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.results.recorder import is_parse, pack_parse, unpack_parse
-from minutch.cycle.parse.packing import DocumentPacker
-from minutch.cycle.parse.pagerecords import PageRecords
+from minutch.cycle.parse.pagerecords import DocumentPacker, PageRecords
 from minutch.cycle.parse.partwriters import REPEATED, PartSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import FormatError, StoreError

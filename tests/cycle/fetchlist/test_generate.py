@@ -19,7 +19,8 @@ from minutch.commands import freegen, generate
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import generate as generatejob
-from minutch.cycle.fetchlist import generatemarks, selector
+from minutch.cycle.fetchlist import lists as fetchlists
+from minutch.cycle.fetchlist import selector
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.fsck.leftovers import in_database
@@ -194,7 +195,7 @@ def test_marks_that_a_run_which_was_stopped_did_not_make(tmp_path: Path) -> None
     before.rename(tmp_path / "db")
     time = entry.metadata[Text(GENERATE_TIME_KEY)]
     assert isinstance(time, LongWritable)
-    generatemarks.plan(CrawlDb(tmp_path / "db"), tmp_path / "segments", time.value)
+    fetchlists.plan(CrawlDb(tmp_path / "db"), tmp_path / "segments", time.value)
     assert [problem.what for problem in in_database(tmp_path / "db")] == [
         "generate was stopped before its marks: the next one makes them"
     ]

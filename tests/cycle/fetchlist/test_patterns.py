@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetchlist import due, patterns
+from minutch.cycle.fetchlist import due
+from minutch.cycle.fetchlist.due import PatternLimits, patterns_of
 from minutch.cycle.fetchlist.generate import generate
-from minutch.cycle.fetchlist.patterns import PatternLimits, patterns_of
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.inspect.explain.explainer import explain, overview
@@ -58,7 +58,7 @@ def test_no_pattern_has_more_than_its_places(
     urls, asked = list(known), {url for url, was in known.items() if was}
     table = frame(urls, asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(patterns, "_MANY", 7)
+        patch.setattr(due, "_MANY", 7)
         limits = PatternLimits.of((table[at::pieces] for at in range(pieces)), most, None)
     mask = limits.have_place(table)
     for name in "pqr":
@@ -73,9 +73,7 @@ def test_generate_leaves_them_out_and_explain_says_so(tmp_path: Path) -> None:
     urls = [f"{SITE}/l?page={number}" for number in range(30)]
     entries = [(url, CrawlDatum(1)) for url in [f"{SITE}/", *urls]]
     write_db(tmp_path / "crawldb", sorted(entries))
-    conf = Configuration.load(
-        [], overrides={patterns.PROPERTY: "10", "urlfilter.regex.rules": "+."}
-    )
+    conf = Configuration.load([], overrides={due.PROPERTY: "10", "urlfilter.regex.rules": "+."})
     context = JobContext(conf, out=io.StringIO(), err=io.StringIO())
     made = generate(tmp_path / "crawldb", tmp_path / "segments", GenerateOptions(), context=context)
     assert (made.counters[due.PATTERN], made.counters["selected_total"]) == (20, 11)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from minutch.cycle.hostdb import checks
-from minutch.cycle.hostdb.checks import NEVER, Checks
+from minutch.cycle.hostdb import hostrecords
+from minutch.cycle.hostdb.hostrecords import NEVER, Checks
 from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
 
 NOW = 1_800_000_000_000
@@ -48,10 +48,10 @@ def test_who_is_due(wanted: dict[str, bool], expected: list[int]) -> None:
 @pytest.mark.parametrize(
     ("threshold", "lost"),
     [
-        (NEVER, checks.EXISTING_UNKNOWN),
-        (3, checks.EXISTING_UNKNOWN),
-        (2, checks.PURGED_UNKNOWN),
-        (0, checks.PURGED_UNKNOWN),
+        (NEVER, hostrecords.EXISTING_UNKNOWN),
+        (3, hostrecords.EXISTING_UNKNOWN),
+        (2, hostrecords.PURGED_UNKNOWN),
+        (0, hostrecords.PURGED_UNKNOWN),
     ],
 )
 def test_no_address(threshold: int, lost: str) -> None:
@@ -59,12 +59,18 @@ def test_no_address(threshold: int, lost: str) -> None:
     after = Checks(threshold=threshold).after(hosts(), found, NOW)
     assert after["dns_failures"].to_list() == [1, 1, 1, 3, 3]
     assert after["last_check"].unique().to_list() == [NOW]
-    first_loss = checks.PURGED_UNKNOWN if threshold == 0 else checks.EXISTING_UNKNOWN
-    assert after["outcome"].to_list() == [checks.NEW_UNKNOWN, first_loss, first_loss, lost, lost]
+    first_loss = hostrecords.PURGED_UNKNOWN if threshold == 0 else hostrecords.EXISTING_UNKNOWN
+    assert after["outcome"].to_list() == [
+        hostrecords.NEW_UNKNOWN,
+        first_loss,
+        first_loss,
+        lost,
+        lost,
+    ]
 
 
 def test_an_address() -> None:
     after = Checks(threshold=0).after(hosts(), pl.Series([True] * len(ROWS)), NOW)
     assert after["dns_failures"].to_list() == [0] * 5
-    known, again = checks.EXISTING_KNOWN, checks.REDISCOVERED
-    assert after["outcome"].to_list() == [checks.NEW_KNOWN, known, known, again, again]
+    known, again = hostrecords.EXISTING_KNOWN, hostrecords.REDISCOVERED
+    assert after["outcome"].to_list() == [hostrecords.NEW_KNOWN, known, known, again, again]

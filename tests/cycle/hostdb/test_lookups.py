@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.hostdb.lookups import Lookups
+from minutch.cycle.hostdb.update import Lookups
 from minutch.errors import ProtocolError
 from tests.support.nameserver import NameServer
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.hostdb.processors import CrawlDatumProcessor, FetchOverdueProcessor
+from minutch.cycle.hostdb.statistics import CrawlDatumProcessor, FetchOverdueProcessor
 from minutch.hadoop.formats.writables import FloatWritable, Writable
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum

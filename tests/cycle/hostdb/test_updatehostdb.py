@@ -11,7 +11,7 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.commands import updatehostdb
 from minutch.conf import Configuration
-from minutch.cycle.hostdb.processors import CrawlDatumProcessor
+from minutch.cycle.hostdb.statistics import CrawlDatumProcessor
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, FormatError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import (

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from minutch.commands import invertlinks as invertlinks_command
 from minutch.conf import Configuration
 from minutch.cycle.linkdb import dump as readlinkdb
-from minutch.cycle.linkdb import invertlinks, mergelinkdb
-from minutch.cycle.linkdb.build import merged
+from minutch.cycle.linkdb import invertlinks
+from minutch.cycle.linkdb.invertlinks import merged
 from minutch.cycle.linkdb.rules import LINKS_SCHEMA, REJECTED
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.job import JobContext
@@ -162,7 +162,7 @@ def test_linkdbs_are_merged_in_their_order(tmp_path: Path) -> None:
         for order in ((0, 1), (1, 0)):
             output = tmp_path / f"merged-{way}-{order[0]}"
             sources = [tmp_path / f"db{number}" for number in order]
-            mergelinkdb.mergelinkdb(
+            invertlinks.mergelinkdb(
                 output, sources, context=context(linkdb_max_inlinks="6", **properties)
             )
             rows = [row for number in order for row in rows_of(links[number])]

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.charsets import Charset, lookup
-from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, from_header
-from minutch.cycle.parse.prescan import declared_charset
+from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, declared_charset, from_header
 from minutch.errors import ConfigError
 from tests.support.charset_texts import TEXTS
 from tests.support.pages import configuration

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from minutch.conf import Configuration
 from minutch.cycle.parse import linkverdicts
 from minutch.cycle.parse.linkverdicts import VerdictTable
-from minutch.cycle.parse.outlinks import OutlinkRules
-from minutch.cycle.parse.packing import DocumentPacker, unpack_records
+from minutch.cycle.parse.outlinks import OutlinkRules, text_outlinks
+from minutch.cycle.parse.pagerecords import DocumentPacker, unpack_records
 from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, make_signature
-from minutch.cycle.parse.textlinks import text_outlinks
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, PluginError
 from minutch.hadoop.formats.javaio import encode_text

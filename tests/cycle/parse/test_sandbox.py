@@ -22,9 +22,9 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.results.recorder import is_parse, pack_parse
-from minutch.cycle.parse import workeranswers, workerpool
-from minutch.cycle.parse.packing import PackedDocument
+from minutch.cycle.parse import workerpool, workerprocess
 from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask, are_usable
+from minutch.cycle.parse.pagerecords import PackedDocument
 from minutch.cycle.parse.partwriters import PartSettings, PartWriters, merge_kept, write_page
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
@@ -448,7 +448,7 @@ class Forger:
         if b"forge" in results:
             state = pickle.dumps((None, {"data": b"forged"}), 2)[2:-1]
             named = b"cminutch.cycle.parse.packing\nPackedDocument\n"
-            workeranswers.send = lambda channel, _: channel.send(
+            workerprocess.send = lambda channel, _: channel.send(
                 [b"\x80\x02" + named + state + b"b0]."]
             )
         return [PackedPage([], [PackedDocument(b"u", b"t", item, b"")]) for item in results]

@@ -8,7 +8,7 @@ from multiprocessing import Pipe
 
 import pytest
 
-from minutch.cycle.parse.workerpipe import Channel
+from minutch.cycle.parse.workerprocess import Channel
 
 LARGE = 5 << 20
 

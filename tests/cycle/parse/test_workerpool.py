@@ -19,7 +19,7 @@ import msgspec
 import polars as pl
 import pytest
 
-from minutch.cycle.parse import workeranswers
+from minutch.cycle.parse import workerprocess
 from minutch.cycle.parse.sandbox import Sandbox
 from minutch.cycle.parse.workerpool import BATCH_ITEMS, PoolSettings, WorkerPool
 from tests.support.golden import PROJECT
@@ -231,7 +231,7 @@ class Answers(Upper):
         if odd is not None:
             forged = eval(odd[1:])
             message = [forged] if isinstance(forged, bytes) else [msgspec.msgpack.encode(forged)]
-            workeranswers.send = lambda channel, _: channel.send(message)
+            workerprocess.send = lambda channel, _: channel.send(message)
         return [Sizes(result.upper(), [1], b"x") for result in results]
 
     def fail(self, item: bytes, reason: str) -> Sizes:  # type: ignore[override]
@@ -284,7 +284,7 @@ def test_who_forges_an_answer_fails_alone() -> None:
 
 
 def test_an_answer_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workeranswers, "LARGEST", 1 << 16)
+    monkeypatch.setattr(workerprocess, "LARGEST", 1 << 16)
     with WorkerPool(Answers, SETTINGS) as pool:
         for forged in ("bytes(1 << 17)", r"b'\xdc\xff\xff' + bytes(1 << 20)"):
             assert "makes no sense" in pool.run(f"!{forged}".encode()).name

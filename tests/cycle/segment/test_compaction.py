@@ -24,10 +24,10 @@ from minutch.archives.web.webarchivejobs import export_warc
 from minutch.clock import FakeClock
 from minutch.commands import mergesegs as mergesegs_command
 from minutch.conf import Configuration
-from minutch.cycle.crawldb.mergedsegments import known_urls
-from minutch.cycle.segment import compaction, replaced
+from minutch.cycle.crawldb.updatedb import known_urls
+from minutch.cycle.segment import compaction, places
 from minutch.cycle.segment.compaction import CompactOptions, compact, next_merge
-from minutch.cycle.segment.replaced import Replaces
+from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer, segments_in
 from minutch.errors import FormatError
 from minutch.hadoop.formats.writables import Text
@@ -519,7 +519,7 @@ def test_killed_between_any_two_files(refetched: History, monkeypatch: pytest.Mo
         with monkeypatch.context() as patched:
             for name in methods:
                 patched.setattr(Path, name, counted(name))
-            patched.setattr(replaced, "remove", lambda path: None)
+            patched.setattr(places, "remove", lambda path: None)
             try:
                 refetched.compact(context)
                 ended = True

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.segment import segmentnames
-from minutch.cycle.segment.segmentnames import finish_others, place_together
+from minutch.cycle.segment import places
+from minutch.cycle.segment.places import finish_others, place_together
 from minutch.cycle.segment.store import segments_in
 from minutch.work.tables.lock import Owner
 
@@ -96,6 +96,6 @@ def test_of_two_that_finish_it_one_is_faster(
         folder.rename(tmp_path / ".import-of-another")
         return [folder]
 
-    monkeypatch.setattr(segmentnames, "left_over", found)
+    monkeypatch.setattr(places, "left_over", found)
     assert finish_others(tmp_path, "mine") is None
     assert names_in(tmp_path) == [".import-of-another"]

@@ -16,7 +16,7 @@ import pytest
 from minutch.clock import FakeClock
 from minutch.commands import parse
 from minutch.conf import Configuration
-from minutch.cycle.segment.segmentnames import segment_name
+from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import (
     COMPLETE,
     CONTENT,

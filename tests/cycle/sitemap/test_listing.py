@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from minutch.cycle.sitemap import listing
-from minutch.cycle.sitemap.listing import Listing, ListingWriter
+from minutch.cycle.sitemap import processor
+from minutch.cycle.sitemap.processor import Listing, ListingWriter
 from minutch.cycle.sitemap.sitemapurls import ListedUrls, Sitemap
 
 A, B = "http://a.org/map.xml", "http://a.org/other.xml"
@@ -36,7 +36,7 @@ def write(folder: Path, *sitemaps: Sitemap) -> Listing:
 def test_a_run_replaces_what_it_has_read(
     tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "_ROWS", rows)
+    monkeypatch.setattr(processor, "_ROWS", rows)
     write(tmp_path, sitemap(A, "1", "2"), sitemap(B, "3"))
     found = write(tmp_path, sitemap(A, "2", "4")).scan().collect()
     assert set(found.select("sitemap", "url").iter_rows()) == {

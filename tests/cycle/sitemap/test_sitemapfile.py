@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minutch.cycle.sitemap.sitemapdates import iso_date
 from minutch.cycle.sitemap.sitemapfile import MAX_LINES, read_sitemap
 from minutch.cycle.sitemap.sitemapurls import (
     ListedUrls,
@@ -17,6 +16,7 @@ from minutch.cycle.sitemap.sitemapurls import (
     base_of,
     checked_url,
     interval_of,
+    iso_date,
     priority_of,
 )
 from minutch.errors import ParseError

@@ -14,8 +14,7 @@ import pytest
 
 from minutch.commands.linkrank import run
 from minutch.cycle.webgraph.build import webgraph
-from minutch.cycle.webgraph.csr import COUNTED, REPEATED
-from minutch.cycle.webgraph.linkrank import linkrank
+from minutch.cycle.webgraph.linkrank import COUNTED, REPEATED, linkrank
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import ConfigError, FormatError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter

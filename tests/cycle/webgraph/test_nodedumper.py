@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from minutch.commands.nodedumper import run
+from minutch.cycle.webgraph.dumpers import LEFT_OUT, NODES, PER_VALUE_PROPERTY, WRITTEN
 from minutch.cycle.webgraph.linkrank import linkrank
-from minutch.cycle.webgraph.nodedumper import LEFT_OUT, NODES, PER_VALUE_PROPERTY, WRITTEN
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader

@@ -9,7 +9,7 @@ import pytest
 
 from minutch.commands.classes import linkdumper as linkdumper_command
 from minutch.commands.classes import linkdumpreader, loopreader, nodereader
-from minutch.cycle.webgraph import linkdumper
+from minutch.cycle.webgraph import dumpers
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
@@ -32,7 +32,7 @@ def test_link_dumper(tmp_path: Path, parts: str, memory: str) -> None:
     for _ in range(2):
         given = context(mapreduce__job__reduces=parts, minutch__engine__memory=memory)
         assert linkdumper_command.run(["-webgraphdb", str(graph.path)], given) == 0
-        assert given.reports["LinkDumper"][linkdumper.WRITTEN] == 4
+        assert given.reports["LinkDumper"][dumpers.LINKS_WRITTEN] == 4
     found = {}
     for part in graph.linkdump.parts():
         with SequenceFileReader(part / "data") as reader:

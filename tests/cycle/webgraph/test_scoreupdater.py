@@ -10,8 +10,7 @@ import pytest
 
 from minutch.commands.scoreupdater import run
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.webgraph.linkrank import linkrank
-from minutch.cycle.webgraph.scoreupdater import CLEARED, SCORED, scoreupdater
+from minutch.cycle.webgraph.linkrank import CLEARED, SCORED, linkrank, scoreupdater
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum

@@ -21,7 +21,7 @@ from pathlib import Path
 from minutch.clock import FakeClock
 from minutch.commands import invertlinks
 from minutch.conf import Configuration
-from minutch.cycle.segment.segmentnames import segment_name
+from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.hadoop.formats.registry import Writable
 from minutch.hadoop.formats.writables import IntWritable, MapWritable, Text

@@ -24,8 +24,8 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import CAPTURE_KEY, ending, skipped_status
 from minutch.cycle.fetch.results.fetchlog import Capture, Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.parse.packing import PackedDocument
 from minutch.cycle.parse.pageparser import are_usable
+from minutch.cycle.parse.pagerecords import PackedDocument
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ScoringFilter
@@ -376,8 +376,8 @@ def archiving(conf: Configuration) -> Configuration:
 #     document  :=  u8 flags   u32 length of each   URL   text   data   crawl
 #     flags     :=  1: found inside another page   2: texts are stored
 #
-# URL, text, data and crawl are those of `minutch.cycle.parse.packing.PackedDocument`, whose values
-# are compressed as the segment's files have them. Numbers are big-endian.
+# URL, text, data and crawl are those of `parse.pagerecords.PackedDocument`, whose values are
+# compressed as the segment's files have them. Numbers are big-endian.
 
 _COUNT: Final = struct.Struct(">H")
 _DOCUMENT: Final = struct.Struct(">B4I")
