@@ -40,24 +40,24 @@ if TYPE_CHECKING:
     from minutch import jobs as jobs
     from minutch.api import Crawl as Crawl
     from minutch.api import open_crawl
-    from minutch.archives.arcexporter import ArcExportOptions as ArcExportOptions
-    from minutch.archives.arcexporter import export_arc as export_arc
     from minutch.archives.commoncrawldumper import CommonCrawlDumpOptions as CommonCrawlDumpOptions
     from minutch.archives.commoncrawldumper import commoncrawldump as commoncrawldump
     from minutch.archives.dataset.datasetexport import DatasetOptions as DatasetOptions
     from minutch.archives.dataset.datasetexport import export_commoncrawl as export_commoncrawl
+    from minutch.archives.exporters import ArcExportOptions as ArcExportOptions
+    from minutch.archives.exporters import NutchWarcOptions as NutchWarcOptions
+    from minutch.archives.exporters import export_arc as export_arc
+    from minutch.archives.exporters import export_nutch_warc as export_nutch_warc
     from minutch.archives.filedumper import FileDumpOptions as FileDumpOptions
     from minutch.archives.filedumper import dump as dump
-    from minutch.archives.legacy.legacyexport import LegacyExportOptions as LegacyExportOptions
-    from minutch.archives.legacy.legacyexport import export_legacy as export_legacy
-    from minutch.archives.legacy.legacyimport import LegacyImportOptions as LegacyImportOptions
-    from minutch.archives.legacy.legacyimport import import_legacy as import_legacy
+    from minutch.archives.legacy.legacyjobs import LegacyExportOptions as LegacyExportOptions
+    from minutch.archives.legacy.legacyjobs import LegacyImportOptions as LegacyImportOptions
+    from minutch.archives.legacy.legacyjobs import export_legacy as export_legacy
+    from minutch.archives.legacy.legacyjobs import import_legacy as import_legacy
     from minutch.archives.replay.archiveimport import arc2segment as arc2segment
     from minutch.archives.replay.archiveimport import import_archives as import_archives
     from minutch.archives.replay.replayer import ImportOptions as ImportOptions
-    from minutch.archives.replay.visitfilter import VisitFilter as VisitFilter
-    from minutch.archives.warcexporter import NutchWarcOptions as NutchWarcOptions
-    from minutch.archives.warcexporter import export_nutch_warc as export_nutch_warc
+    from minutch.archives.replay.replayer import VisitFilter as VisitFilter
     from minutch.archives.web.webarchivejobs import WebArchiveOptions as WebArchiveOptions
     from minutch.archives.web.webarchivejobs import export_cdxj as export_cdxj
     from minutch.archives.web.webarchivejobs import export_wacz as export_wacz
@@ -201,24 +201,24 @@ _WHERE = {
     "CleanOptions": "minutch.cycle.index.indexing",
     "mergesegs": "minutch.cycle.segment.mergesegs",
     "MergesegsOptions": "minutch.cycle.segment.mergesegs",
-    "ArcExportOptions": "minutch.archives.arcexporter",
-    "export_arc": "minutch.archives.arcexporter",
+    "ArcExportOptions": "minutch.archives.exporters",
+    "export_arc": "minutch.archives.exporters",
     "commoncrawldump": "minutch.archives.commoncrawldumper",
     "CommonCrawlDumpOptions": "minutch.archives.commoncrawldumper",
     "DatasetOptions": "minutch.archives.dataset.datasetexport",
     "export_commoncrawl": "minutch.archives.dataset.datasetexport",
     "dump": "minutch.archives.filedumper",
     "FileDumpOptions": "minutch.archives.filedumper",
-    "export_legacy": "minutch.archives.legacy.legacyexport",
-    "LegacyExportOptions": "minutch.archives.legacy.legacyexport",
-    "import_legacy": "minutch.archives.legacy.legacyimport",
-    "LegacyImportOptions": "minutch.archives.legacy.legacyimport",
+    "export_legacy": "minutch.archives.legacy.legacyjobs",
+    "LegacyExportOptions": "minutch.archives.legacy.legacyjobs",
+    "import_legacy": "minutch.archives.legacy.legacyjobs",
+    "LegacyImportOptions": "minutch.archives.legacy.legacyjobs",
     "arc2segment": "minutch.archives.replay.archiveimport",
     "import_archives": "minutch.archives.replay.archiveimport",
     "ImportOptions": "minutch.archives.replay.replayer",
-    "VisitFilter": "minutch.archives.replay.visitfilter",
-    "export_nutch_warc": "minutch.archives.warcexporter",
-    "NutchWarcOptions": "minutch.archives.warcexporter",
+    "VisitFilter": "minutch.archives.replay.replayer",
+    "export_nutch_warc": "minutch.archives.exporters",
+    "NutchWarcOptions": "minutch.archives.exporters",
     "export_cdxj": "minutch.archives.web.webarchivejobs",
     "export_wacz": "minutch.archives.web.webarchivejobs",
     "export_warc": "minutch.archives.web.webarchivejobs",

@@ -8,15 +8,11 @@ exports read segments; then continue with the format that you need.
     `replay`              segments made of archives, as if their pages had been fetched
     `dataset`             texts and metadata as in Common Crawl's data set of 2012
     `legacy`              segments of Nutch 0.4 to 0.7: reading and writing
-    `arcexporter`         writes ARC files, the format of archives until 2012
-    `warcexporter`        writes WARC files as Nutch's WARCExporter does
+    `exporters`           writes ARC files as until 2012, WARC files as Nutch's WARCExporter does
 
 The dump commands write each page to a file of its own.
 
     `filedumper`          writes the content of pages
     `commoncrawldumper`   writes CBOR documents of pages, or WARC files
-    `commoncrawlformat`   makes the CBOR document of a page
-    `pagefiles`           collects files, and moves them to the output folder at the end
-    `pagenames`           makes safe file names from URLs
-    `mediatypes`          counts and selects pages by media type
+    `pagefiles`           names pages' files safely, collects them, and moves them to the output
 """

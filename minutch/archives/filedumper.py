@@ -25,9 +25,14 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from minutch.archives.captures import find_segments, pages
-from minutch.archives.mediatypes import MediaTypeCounts
-from minutch.archives.pagefiles import PageFiles, page_files
-from minutch.archives.pagenames import page_name, reversed_name, two_levels
+from minutch.archives.pagefiles import (
+    MediaTypeCounts,
+    PageFiles,
+    page_files,
+    page_name,
+    reversed_name,
+    two_levels,
+)
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.segment.store import Segment
 from minutch.job import Counters, JobContext

@@ -1,5 +1,5 @@
 """warc: writes the pages of segments to WARC files as Nutch does
-(`minutch/archives/warcexporter.py`).
+(`minutch/archives/exporters.py`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.warcexporter import NutchWarcOptions, export_nutch_warc
+from minutch.archives.exporters import NutchWarcOptions, export_nutch_warc
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.cycle.segment.store import segments_at
 from minutch.job import JobContext

@@ -13,14 +13,14 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from minutch.archives import commoncrawldumper
-from minutch.archives.commoncrawlformat import (
+from minutch.archives.commoncrawldumper import (
     CHUNK,
     cbor_document,
     encoded_path,
     page_epoch,
     reversed_key,
 )
-from minutch.archives.pagenames import url_md5
+from minutch.archives.pagefiles import url_md5
 from minutch.clock import FakeClock
 from minutch.commands import commoncrawldump as commoncrawldump_command
 from minutch.conf import Configuration

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.archives.pagenames import page_name, two_levels
+from minutch.archives.pagefiles import page_name, two_levels
 from minutch.commands import dump
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, Segment, part_writer
@@ -144,7 +144,7 @@ def test_hostile_urls_stay_below_the_folder(flags: tuple[str, ...], tmp_path: Pa
 
 def test_names_that_collide_get_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two URLs with the same MD5 can be made."""
-    monkeypatch.setattr("minutch.archives.pagenames.url_md5", lambda url: "0" * 32)
+    monkeypatch.setattr("minutch.archives.pagefiles.url_md5", lambda url: "0" * 32)
     pages = {"http://a.example/x": b"a", "http://b.example/X": b"b", "http://c.example/y": b"c"}
     segment = make_segment(tmp_path / "20260101000000", pages)
     run("-outputDir", tmp_path / "out", "-segment", segment.path, "-flatdir")

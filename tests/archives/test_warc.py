@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.archives import warcexporter as warc
+from minutch.archives import exporters as warc
 from minutch.commands import warc as warc_command
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, Segment, part_writer

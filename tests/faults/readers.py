@@ -21,8 +21,8 @@ from typing import Final
 import httpx
 from backports import zstd
 
+from minutch.archives.web.cdxjindex import surt
 from minutch.archives.web.htmlfacts import html_facts
-from minutch.archives.web.surt import surt
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import retry_after
 from minutch.cycle.parse.charset import CharsetDetector

@@ -3,11 +3,8 @@
 Begin with `datasetexport.py`, the job: it collects the records of each URL, and worker processes
 make lines of them.
 
-    `datasetexport`       the job: segments in, textData and metadata files out
-    `metadatatask`        makes the lines of one URL, in a worker process
-    `metadatadoc`         makes the JSON of a fetch: success, failure, redirect
-    `htmldoc`, `feeddoc`  make the member `content` of an HTML page, of a feed
-    `followedredirects`   finds the redirects that were followed within a segment
-    `arcmembers`          finds the positions of pages in ARC files
-    `datasettables`       reads files of the data set as tables, original ones too
+    `datasetexport`   the job: segments in, textData and metadata files out
+    `metadatadoc`     makes the JSON of a fetch: success, failure, redirect; in a worker process
+    `pagedocs`        makes the member `content` of an HTML page, of a feed
+    `datasettables`   reads files of the data set as tables, original ones too
 """

@@ -12,8 +12,11 @@ a parse; texts are those that the parse found. A page that it failed to parse is
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
+import re
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -25,29 +28,180 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import BinaryIO, Final, NamedTuple, Self
 
 from minutch.archives.captures import given_segments
-from minutch.archives.dataset.arcmembers import archive_info_in
-from minutch.archives.dataset.followedredirects import Redirects, is_fetch_record
-from minutch.archives.dataset.metadatatask import (
+from minutch.archives.dataset.metadatadoc import (
     FAILED,
     NOT_ATTEMPTED,
     UNREADABLE,
     MetadataLine,
     MetadataTask,
     UrlRecords,
+    answer_of,
+    redirect_of,
 )
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
-from minutch.cycle.segment.storedrecords import RawRecord, text_key
+from minutch.cycle.segment.storedrecords import RawRecord, decode, text_key
 from minutch.errors import FormatError, StoreError
-from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_vlong
-from minutch.hadoop.formats.mapfile import TEXT, sort_records
+from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
+from minutch.hadoop.formats.mapfile import TEXT, merge_records, sort_records
 from minutch.hadoop.formats.sequencewriter import BLOCK, SequenceFileWriter
+from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
+from minutch.records.crawldatum import STATUS_FETCH_REDIR_PERM, STATUS_FETCH_REDIR_TEMP, CrawlDatum
+from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.parsedata import ParseStatus
+from minutch.records.protocol import ProtocolStatus
 from minutch.work.tables.textparts import output_folder, require_absent
+
+# Finds the redirects that were followed within a segment. The metadata of 2012 merge them into the
+# record of their target.
+#
+#     A → B, B fetched     one record, that of B, with redirect_from A
+#     A → B, B not fetched a record of A: RedirectFailed
+#
+# If several redirects lead to a page, its record has the first one by URL. Redirects are sorted by
+# target and by source on disk, so memory does not grow with the segment.
+
+_REDIRECTS = (STATUS_FETCH_REDIR_TEMP, STATUS_FETCH_REDIR_PERM)
+
+
+class Redirects:
+    """A reader of the redirects of a segment, in the order of URLs. Raises FormatError (damage)."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.any = any(True for _ in self._redirects())
+
+    def by_target(self) -> Iterator[RawRecord]:
+        """Yields each fetched page that a redirect led to, and its redirect_from (JSON)."""
+        return self._followed()
+
+    def by_source(self) -> Iterator[RawRecord]:
+        """Yields the URLs of redirects that were followed, with empty values."""
+        sources = (
+            (encode_text(json.loads(value)["source_url"]), b"") for _, value in self._followed()
+        )
+        return sort_records(sources)
+
+    def _followed(self) -> Iterator[RawRecord]:
+        if not self.any:
+            return
+        fetched = ((url, b"") for url, datum in self._fetches() if datum.status not in _REDIRECTS)
+        both = merge_records([fetched, sort_records(self._redirects())])
+        for target, rows in groupby(both, key=itemgetter(0)):
+            values = [value for _, value in rows]
+            if not values[0] and len(values) > 1:
+                yield target, values[1]
+
+    def _redirects(self) -> Iterator[RawRecord]:
+        """Yields target and redirect_from (JSON) of each redirect."""
+        for url, datum in self._fetches():
+            protocol_status = (
+                datum.metadata.get(Text(PROTO_STATUS_KEY)) if datum.status in _REDIRECTS else None
+            )
+            if not isinstance(protocol_status, ProtocolStatus) or not protocol_status.args:
+                continue
+            target = protocol_status.args[0]
+            if target:
+                redirect = redirect_of(decode_text(url), answer_of(datum, None))
+                yield encode_text(target), json.dumps(redirect).encode()
+
+    def _fetches(self) -> Iterator[tuple[bytes, CrawlDatum]]:
+        """Yields the last fetch of each URL."""
+        rows = (row for row in self.segment.raw_sorted(CRAWL_FETCH) if is_fetch_record(row[1]))
+        for url, group in groupby(rows, key=itemgetter(0)):
+            *_, (_, value) = group
+            datum = decode(CrawlDatum, value, self.segment.path / CRAWL_FETCH, None, url)
+            if isinstance(datum, CrawlDatum):
+                yield url, datum
+
+
+def is_fetch_record(value: bytes) -> bool:
+    """Returns whether a serialized CrawlDatum is that of a fetch; its second byte is the status."""
+    return len(value) > 1 and CrawlDatum(value[1]).has_fetch_status()
+
+
+# Finds the positions of pages in the ARC files of 2012, for `archiveInfo` in their metadata.
+#
+#     <segment>/<millis>_<n>.arc.gz   a gzip member for each record, which begins with
+#                                     URL " " address " " date " " type " " length LF
+#
+# Only the first line of each member is kept.
+
+_NAME: Final = re.compile(r"([0-9]{1,18})_([0-9]{1,9})\.arc\.gz")
+_PIECE: Final = 1 << 16
+_LONGEST_HEAD: Final = 1 << 14
+_DESCRIPTION: Final = b"filedesc:"
+
+
+class Member(NamedTuple):
+    """A member of a gzip file: its first line, offset and length."""
+
+    head: bytes
+    offset: int
+    size: int
+
+
+def archive_info_in(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yields URL and archiveInfo (JSON) of the records of the ARC files in `folder`.
+
+    Their segment is the name of the folder if that is a number, else `segment`. Raises
+    StoreError (no such folder), FormatError (damage).
+    """
+    if not folder.is_dir():
+        raise StoreError(f"{folder} is no folder with ARC files")
+    return _archive_info(folder, segment)
+
+
+def _archive_info(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
+    segment = int(folder.name) if folder.name.isascii() and folder.name.isdecimal() else segment
+    for path in sorted(folder.iterdir()):
+        name = _NAME.fullmatch(path.name)
+        if name is None:
+            continue
+        info = {
+            "arcSourceSegmentId": segment,
+            "arcFileDate": int(name[1]),
+            "arcFileParition": int(name[2]),
+        }
+        with path.open("rb") as file:
+            for member in members(file, path):
+                url = member.head.partition(b" ")[0]
+                if url and not url.startswith(_DESCRIPTION):
+                    position = {"arcFileOffset": member.offset, "compressedSize": member.size}
+                    yield url, json.dumps(info | position).encode()
+
+
+def members(file: BinaryIO, path: Path) -> Iterator[Member]:
+    """Yields the members of a gzip file, in bounded memory. Raises FormatError for damage or a
+    truncated member.
+    """
+    offset, rest = 0, file.read(_PIECE)
+    while rest:
+        stream, head, taken = zlib.decompressobj(31), b"", 0
+        try:
+            while not stream.eof:
+                if not rest:
+                    raise FormatError("a gzip member without its end", path=path, offset=offset)
+                taken += len(rest)
+                out = stream.decompress(rest, _PIECE)
+                while True:
+                    if len(head) < _LONGEST_HEAD:
+                        head += out[: _LONGEST_HEAD - len(head)]
+                    if stream.eof or not stream.unconsumed_tail:
+                        break
+                    out = stream.decompress(stream.unconsumed_tail, _PIECE)
+                rest = stream.unused_data if stream.eof else file.read(_PIECE)
+        except zlib.error as error:
+            raise FormatError(f"not a gzip member ({error})", path=path, offset=offset) from error
+        size = taken - len(rest)
+        yield Member(head.partition(b"\n")[0], offset, size)
+        offset += size
+        rest = rest or file.read(_PIECE)
+
 
 log = logging.getLogger(__name__)
 URLS: Final = 25_000

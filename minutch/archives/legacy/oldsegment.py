@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import md5
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
@@ -25,11 +26,27 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from minutch.errors import FormatError, StoreError
+from minutch.hadoop.formats.javaio import encode_modified_utf8
 from minutch.hadoop.formats.mapfile import DATA
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.writables import Writable
-from minutch.records.legacy import Content, FetcherContent, FetcherText, ParseData, ParseText
+from minutch.hadoop.formats.writables import MapWritable, Text, Writable
+from minutch.records import crawldatum as status
+from minutch.records import legacy, legacyfetch, protocol
+from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
+from minutch.records.legacy import FetcherContent, FetcherText, Page, ParseText
 from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
+from minutch.records.links import Outlink
+from minutch.records.metadata import (
+    CONTENT_TYPE_KEY,
+    FETCH_STATUS_KEY,
+    PROTO_STATUS_KEY,
+    SCORE_KEY,
+    SEGMENT_NAME_KEY,
+    SIGNATURE_KEY,
+    Metadata,
+)
+from minutch.records.parsedata import FAILED, SUCCESS, ParseData, ParseStatus
+from minutch.records.protocol import Content
 
 FETCHLIST: Final = "fetchlist"
 FETCHER: Final = "fetcher"
@@ -40,9 +57,9 @@ CLASSES: Final[dict[str, type[Writable]]] = {
     UNPARSED: FetcherOutput,
     "fetcher_content": FetcherContent,
     "fetcher_text": FetcherText,
-    "content": Content,
+    "content": legacy.Content,
     "parse_text": ParseText,
-    "parse_data": ParseData,
+    "parse_data": legacy.ParseData,
 }
 """Folder → class of its records."""
 _LONG_SIZE: Final = 8
@@ -55,8 +72,8 @@ class Fetched:
     """The records of a fetched page; None for missing ones."""
 
     output: FetcherOutput
-    content: Content | None = None
-    data: ParseData | None = None
+    content: legacy.Content | None = None
+    data: legacy.ParseData | None = None
     text: str | None = None
 
 
@@ -126,12 +143,12 @@ class OldSegment:
         fetched = Fetched(self.read_output(raw))
         for name, value in raw.values.items():
             record = self.decode(name, CLASSES[name], raw.position, value)
-            if isinstance(record, Content):
+            if isinstance(record, legacy.Content):
                 fetched.content = record
             elif isinstance(record, FetcherContent):
                 url = fetched.output.entry.page.url
-                fetched.content = Content(url, url, record.content)
-            elif isinstance(record, ParseData):
+                fetched.content = legacy.Content(url, url, record.content)
+            elif isinstance(record, legacy.ParseData):
                 fetched.data = record
             elif isinstance(record, ParseText | FetcherText):
                 fetched.text = record.text
@@ -158,3 +175,179 @@ class OldSegment:
                         expected="a long", found=f"{len(key)} bytes",
                     )  # fmt: skip
                 yield int.from_bytes(key, "big"), value
+
+
+# Translates records of Nutch before 0.8 into current ones, and back; the only module that decides
+# how they correspond. Pure: no I/O.
+#
+#     FetchListEntry     CrawlDatum of the fetch list: fetch time, retries, interval (days → s),
+#                        score
+#     FetcherOutput      CrawlDatum of the fetch: status, date, MD5 as signature
+#     Content            Content; Properties have one value per name, so several are joined
+#                        by commas
+#     ParseData, Text    ParseData with the properties as the content's metadata, ParseText
+#
+# An entry that was not to be fetched (flag 0) counted as unchanged
+# (net.nutch.tools.UpdateDatabaseTool), so it becomes fetch_notmodified. Old records can't express
+# redirects, which were followed at once, nor URLs that the fetch skipped: these are not written.
+# Current records have no room for an entry's anchors, next score and number of outlinks.
+
+_FETCH_STATUS: Final = {
+    protocol.SUCCESS: status.STATUS_FETCH_SUCCESS,
+    protocol.NOTMODIFIED: status.STATUS_FETCH_NOTMODIFIED,
+    protocol.RETRY: status.STATUS_FETCH_RETRY,
+    protocol.EXCEPTION: status.STATUS_FETCH_RETRY,
+    protocol.MOVED: status.STATUS_FETCH_REDIR_PERM,
+    protocol.TEMP_MOVED: status.STATUS_FETCH_REDIR_TEMP,
+}
+"""Code of ProtocolStatus → status; all others are fetch_gone."""
+_OLD_STATUS: Final = {
+    status.STATUS_FETCH_SUCCESS: legacyfetch.SUCCESS,
+    status.STATUS_FETCH_NOTMODIFIED: legacyfetch.SUCCESS,
+    status.STATUS_FETCH_RETRY: legacyfetch.RETRY,
+    status.STATUS_FETCH_GONE: legacyfetch.NOT_FOUND,
+    status.STATUS_PARSE_FAILED: legacyfetch.CANT_PARSE,
+}
+_OWN_KEYS: Final = (SEGMENT_NAME_KEY, FETCH_STATUS_KEY, SCORE_KEY, SIGNATURE_KEY)
+"""Metadata that import adds and export omits."""
+_MD5_SIZE: Final = 16
+_MOST_DAYS: Final = 127
+
+
+def listed_datum(entry: FetchListEntry) -> CrawlDatum:
+    """Translates the entry of a fetch list."""
+    page = entry.page
+    return CrawlDatum(
+        status.STATUS_DB_UNFETCHED,
+        max(page.interval, 1) * SECONDS_PER_DAY,
+        page.score,
+        page.next_fetch,
+        retries=page.retries,
+    )
+
+
+def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
+    """Translates the result of a fetch."""
+    datum, protocol_status = listed_datum(output.entry), output.outcome
+    if output.entry.fetch:
+        datum.status = _FETCH_STATUS.get(protocol_status.code, status.STATUS_FETCH_GONE)
+    else:
+        datum.status, protocol_status = (
+            status.STATUS_FETCH_NOTMODIFIED,
+            protocol.ProtocolStatus.of(protocol.NOTMODIFIED),
+        )
+    datum.fetch_time = output.fetch_date
+    if datum.status == status.STATUS_FETCH_SUCCESS:
+        datum.signature = output.md5
+    elif datum.status == status.STATUS_FETCH_NOTMODIFIED:
+        datum.signature = output.entry.page.md5
+    datum.metadata = MapWritable({Text(PROTO_STATUS_KEY): protocol_status})
+    if content_type and datum.status == status.STATUS_FETCH_SUCCESS:
+        datum.metadata[Text(CONTENT_TYPE_KEY)] = Text(content_type)
+    return datum
+
+
+def content_of(old: legacy.Content, content_type: str, segment: str, datum: CrawlDatum) -> Content:
+    """Translates the content of a page."""
+    metadata = Metadata.of(
+        {**old.metadata, SEGMENT_NAME_KEY: segment, FETCH_STATUS_KEY: str(datum.status)}
+    )
+    metadata.set(SCORE_KEY, str(datum.score))
+    return Content(old.url, old.base, old.content, content_type, metadata)
+
+
+def parse_data_of(
+    output: FetcherOutput, old: legacy.ParseData | None, segment: str
+) -> ParseData | None:
+    """Translates a ParseData, or the FetcherOutput of Nutch 0.4; returns None if the page was not
+    parsed.
+    """
+    if old is None and output.version != legacyfetch.WITH_PARSE:
+        return None
+    found = old or legacy.ParseData(output.title, output.outlinks)
+    parsed = (
+        ParseStatus(SUCCESS) if output.status != legacyfetch.CANT_PARSE else ParseStatus(FAILED)
+    )
+    metadata = Metadata.of(
+        {**found.metadata, SIGNATURE_KEY: output.md5.hex(), SEGMENT_NAME_KEY: segment}
+    )
+    metadata.set(SCORE_KEY, str(output.entry.page.score))
+    links = [Outlink(link.to_url, link.anchor) for link in found.outlinks]
+    return ParseData(found.status or parsed, found.title, links, metadata)
+
+
+# -- the other direction ---------------------------------------------------------------------------
+
+
+def fetch_list_entry(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchListEntry:
+    """Makes the entry of a fetch list. As in new Pages of Nutch, the MD5 of a page never fetched is
+    that of its URL.
+    """
+    signature = datum.signature if datum.signature and len(datum.signature) == _MD5_SIZE else None
+    page = Page(
+        url,
+        signature or md5(encode_modified_utf8(url), usedforsecurity=False).digest(),
+        datum.fetch_time,
+        datum.retries,
+        min(max(datum.fetch_interval // SECONDS_PER_DAY, 1), _MOST_DAYS),
+        outlinks,
+        datum.score,
+        datum.score,
+    )
+    return FetchListEntry(datum.status != status.STATUS_FETCH_NOTMODIFIED, page)
+
+
+def fetcher_output(
+    url: str,
+    datum: CrawlDatum,
+    listed: CrawlDatum | None,
+    content: bytes,
+    parsed: ParseData | None,
+    version: int,
+) -> FetcherOutput | None:
+    """Makes the record of a fetch; returns None for a status that has no equivalent."""
+    old_status = _OLD_STATUS.get(datum.status)
+    if old_status is None:
+        return None
+    entry = fetch_list_entry(
+        url, listed or datum, len(parsed.outlinks) if parsed is not None else 0
+    )
+    entry.fetch = datum.status != status.STATUS_FETCH_NOTMODIFIED
+    if not entry.fetch and datum.signature and len(datum.signature) == _MD5_SIZE:
+        entry.page.md5 = datum.signature
+    if old_status == legacyfetch.SUCCESS and parsed is not None and parsed.status.major == FAILED:
+        old_status = legacyfetch.CANT_PARSE
+    digest = md5(content, usedforsecurity=False).digest()
+    output = FetcherOutput(entry, digest, old_status, datum.fetch_time, version=version)
+    if version == legacyfetch.WITH_PARSE and parsed is not None:
+        output.title, output.outlinks = parsed.title, _links(parsed)
+    return output
+
+
+def old_content(url: str, content: Content | None) -> legacy.Content:
+    """Makes the content of a page, which is empty if there is none."""
+    if content is None:
+        return legacy.Content(url, url)
+    return legacy.Content(
+        content.url,
+        content.base,
+        content.content,
+        content.content_type,
+        _properties(content.metadata),
+    )
+
+
+def old_parse_data(parsed: ParseData | None) -> legacy.ParseData:
+    """Makes the ParseData of a page, which is empty if there is none."""
+    if parsed is None:
+        return legacy.ParseData()
+    properties = _properties(parsed.content_meta) | _properties(parsed.parse_meta)
+    return legacy.ParseData(parsed.title, _links(parsed), properties)
+
+
+def _links(parsed: ParseData) -> list[legacy.Outlink]:
+    return [legacy.Outlink(link.to_url, link.anchor) for link in parsed.outlinks]
+
+
+def _properties(metadata: Metadata) -> dict[str, str]:
+    return {name: ", ".join(values) for name, values in metadata.items() if name not in _OWN_KEYS}

@@ -4,7 +4,5 @@ Begin with `archiveimport.py`, the job. It passes each visit in an archive to th
 treats it as the fetcher treats a response.
 
     `archiveimport`   the jobs: archives in, segments out; all of them or none
-    `replayer`        decides which records each visit results in, and counts it
-    `visitfilter`     decides which visits are wanted, by host, type, status and time
-    `newsegments`     distributes visits to one URL over segments, and installs these together
+    `replayer`        which visits are wanted, which records each results in, and in which segment
 """

@@ -16,13 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from minutch.archives.replay.newsegments import new_segments
 from minutch.archives.replay.replayer import (
     BESIDE,
     VISITS,
     ImportOptions,
     Replayer,
     ReplaySettings,
+    new_segments,
 )
 from minutch.cycle.segment.places import finish_others
 from minutch.errors import StoreError

@@ -12,30 +12,35 @@ Every visit ends in one counter.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.replay.newsegments import NewSegments
-from minutch.archives.replay.visitfilter import VisitFilter
 from minutch.conf import Configuration
+from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
-from minutch.cycle.fetch.results.fetchlog import Frame
+from minutch.cycle.fetch.results.closing import close_segment, stored_codec
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.results.recorder import Answer, Recorder
-from minutch.cycle.fetch.settings import RedirectSettings
+from minutch.cycle.fetch.session import make_recorder
+from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
+from minutch.cycle.segment.places import place_together, segment_name
+from minutch.cycle.segment.store import Segment
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import date_time_to_string
 from minutch.job import Counters, Progress
+from minutch.mediatypes import essence
 from minutch.plugin.chains import SCOPE_FETCHER, URLFilters, URLNormalizers
 from minutch.records import crawldatum as status
 from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.domains import choose_representative
-from minutch.urls.parts import parse
+from minutch.urls.parts import host_of, parse
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, entries_of
 from minutch.warc.reading.archiveprotocol import Replays, content_limit, replays
 from minutch.warc.reading.bytesource import RecordPosition
@@ -43,6 +48,173 @@ from minutch.warc.reading.cdxjlines import CdxjLine
 from minutch.warc.reading.recordreader import MOST_SAID
 from minutch.warc.reading.visitindex import VisitIndex, resolved
 from minutch.warc.reading.visits import Visit, VisitKind
+from minutch.work.tables.install import NEW, make_directory, mark_success, remove, work_folder
+
+# Writes visits to new segments: the first visit to each URL goes into the first segment, the
+# second visit into the second segment, and so on.
+#
+# So a segment has each URL once, as after a fetch, and no visit is lost; `mergesegs` merges them
+# into one, with the newest visits. Records go to a fetch log, which is sorted on disk at the end,
+# as in a fetch. All segments of an import appear at once.
+
+MOST: Final = 200
+"""Maximum number of segments, all of which are open at the same time."""
+_LOG: Final = "_fetch"
+_PARTS: Final = (Part.FETCH, Part.CONTENT)
+
+
+@dataclass(slots=True)
+class NewSegment:
+    """A segment that is being written."""
+
+    segment: Segment
+    recorder: Recorder
+    log: FetchLog
+    pages: int = 0
+
+    def add(self, frame: Frame) -> None:
+        """Adds the records of a visit."""
+        self.log.append(frame)
+        self.pages += 1
+
+
+class NewSegments:
+    """The segments that are being written, in a work folder beside their destination."""
+
+    def __init__(self, work: Path, parent: Path, conf: Configuration, now: int) -> None:
+        self.work, self._parent, self._conf, self._now = work, parent, conf, now
+        settings = FetchSettings.from_conf(conf, now)
+        self._settings = replace(settings, parse=False, store_content=True)
+        self._components = FetchComponents(conf)
+        self._names = _free_names(parent, now)
+        self._segments: list[NewSegment] = []
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def number(self, number: int) -> NewSegment | None:
+        """Returns the segment of a number, which counts from 0; None if that is too high."""
+        if number >= MOST:
+            return None
+        while len(self._segments) <= number:
+            self._segments.append(self._make(next(self._names)))
+        return self._segments[number]
+
+    def _make(self, name: str) -> NewSegment:
+        segment = Segment(self.work / name)
+        (segment.path / _LOG).mkdir(parents=True)
+        recorder = make_recorder(name, self._settings, self._components)
+        codec = stored_codec(self._settings.form.compression)
+        return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", codec))
+
+    def finish(self, job: str, counters: Mapping[str, int]) -> list[Path]:
+        """Closes all segments and moves them to their destination, recorded as the result of `job`;
+        returns their paths in order.
+        """
+        for each in self._segments:
+            each.log.close()
+            close_segment(each.segment, [each.log.path], _PARTS, self._settings.form, 0)
+            remove(each.segment.path / _LOG)
+            mark_success(self._conf, each.segment.path)
+        return place_together(self.work, self._parent, job, counters)
+
+    def discard(self) -> None:
+        """Closes open files; the work folder is removed with its contents."""
+        for each in self._segments:
+            each.log.close()
+
+
+@contextmanager
+def new_segments(parent: Path, conf: Configuration, now: int) -> Iterator[NewSegments]:
+    """Opens new segments in `parent`, named after `now` (ms) and the following seconds. They remain
+    only if `finish` is called.
+    """
+    make_directory(parent)
+    with work_folder(parent, NEW) as work:
+        segments = NewSegments(work, parent, conf, now)
+        try:
+            yield segments
+        finally:
+            segments.discard()
+
+
+def _free_names(parent: Path, now: int) -> Iterator[str]:
+    time = datetime.fromtimestamp(now / 1000)
+    while True:
+        name = segment_name(int(time.timestamp() * 1000))
+        if not (parent / name).exists():
+            yield name
+        time += timedelta(seconds=1)
+
+
+# Decides which visits of an archive are wanted: by host, media type, status and time. The only
+# module that does. Pure: no I/O.
+#
+#     -host example.org       a host, or `*.example.org`: it and all hosts below it
+#     -mime text/html         the media type that the response declares, or `text/*`
+#     -status 200             a status, or `3xx`
+#     -from, -to              times: 2012, 201201, 2012-01-31, 20120131120000,
+#                             2012-01-31T12:00:00Z; -to includes all of the period
+#
+# Of each option that is given, one value must match.
+
+EVER: Final = 0x7FFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class VisitFilter:
+    """A filter of visits. Times are in ms, both ends are included."""
+
+    hosts: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    first: int = -EVER
+    last: int = EVER
+
+    def matches_target(self, url: str, time: int) -> bool:
+        """Returns whether a visit to `url` at `time` may be wanted."""
+        if not self.first <= time <= self.last:
+            return False
+        return not self.hosts or any(_is_host(host_of(url) or "", wanted) for wanted in self.hosts)
+
+    def matches_answer(self, status: int, media_type: str) -> bool:
+        """Returns whether a response is wanted."""
+        if self.statuses and not any(
+            _is_status(f"{status:03}", wanted) for wanted in self.statuses
+        ):
+            return False
+        declared = essence(media_type)
+        return not self.types or any(_is_type(declared, wanted) for wanted in self.types)
+
+    def matches(self, visit: Visit) -> bool:
+        """Returns whether a visit with a known response is wanted."""
+        return self.matches_target(visit.url, visit.time) and self.matches_answer(
+            visit.status, media_type(visit)
+        )
+
+
+def media_type(visit: Visit) -> str:
+    """Returns the media type that a response declares."""
+    for line in [] if visit.answer is None else visit.answer.head[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-type":
+            return value.decode("latin-1").strip()
+    return visit.media_type
+
+
+def _is_host(host: str, wanted: str) -> bool:
+    if wanted.startswith("*."):
+        return host == wanted[2:] or host.endswith(wanted[1:])
+    return host == wanted
+
+
+def _is_status(status: str, wanted: str) -> bool:
+    return all(w in ("x", c) for c, w in zip(status, wanted, strict=True))
+
+
+def _is_type(declared: str, wanted: str) -> bool:
+    return declared.startswith(wanted[:-1]) if wanted.endswith("/*") else declared == wanted
+
 
 log = logging.getLogger(__name__)
 

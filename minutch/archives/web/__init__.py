@@ -6,17 +6,9 @@ same files whether these are kept or not.
 
     `webarchivejobs`     the jobs: export warc, cdxj, wacz, wat, wet
     `webarchive`         writes captures as WARC records, revisits among them
-    `companions`         base class of files that accompany WARC files
-    `watfiles`           WAT: metadata of each record as JSON
-    `wetfiles`           WET: the text of pages
+    `companions`         files that accompany WARC files: WAT (metadata as JSON), WET (texts)
     `htmlfacts`          extracts the head and links of an HTML page for WAT
-    `languagecodes`      converts language codes of two letters to three
-    `cdxjindex`          writes the CDXJ index of WARC files
-    `surt`               makes the sort key of a URL in an index
+    `cdxjindex`          writes the CDXJ index of WARC files, by the sort keys of URLs (SURT)
     `waczfile`           writes a WACZ: archive, index and page list in one ZIP
-
-Existing archives can be indexed and packed, too.
-
-    `existingarchives`   makes index entries of the records of WARC and ARC files
-    `repack`             puts existing WARC files into a WACZ
+    `existingarchives`   indexes existing WARC and ARC files, and puts them into a WACZ
 """

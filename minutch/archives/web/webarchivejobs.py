@@ -15,18 +15,22 @@ from typing import Final
 
 from minutch.archives.captures import find_segments
 from minutch.archives.web.cdxjindex import IndexWriter, write_index
-from minutch.archives.web.companions import CompanionFiles
-from minutch.archives.web.existingarchives import archives_among, index_archives, named_archives
-from minutch.archives.web.repack import HtmlPageFinder, add_archives, title_and_time
+from minutch.archives.web.companions import CompanionFiles, WatFiles, WetFiles
+from minutch.archives.web.existingarchives import (
+    HtmlPageFinder,
+    add_archives,
+    archives_among,
+    index_archives,
+    named_archives,
+    title_and_time,
+)
 from minutch.archives.web.waczfile import PageList, WaczPackage
-from minutch.archives.web.watfiles import WatFiles
 from minutch.archives.web.webarchive import (
     RECORDS,
     ArchiveSpec,
     DiscardedOutput,
     write_archive,
 )
-from minutch.archives.web.wetfiles import WetFiles
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.job import Counters, JobContext, Progress

@@ -1,10 +1,10 @@
-"""export arc: writes the pages of segments to ARC files (`minutch/archives/arcexporter.py`)."""
+"""export arc: writes the pages of segments to ARC files (`minutch/archives/exporters.py`)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.arcexporter import CRAWL_001, PARSE_OUTPUT, ArcExportOptions, export_arc
+from minutch.archives.exporters import CRAWL_001, PARSE_OUTPUT, ArcExportOptions, export_arc
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import DIR, SEGMENTS, paths_and_output
 from minutch.job import JobContext

@@ -1,12 +1,12 @@
 """export legacy: writes segments in the formats of Nutch 0.4 and 0.5
-(`minutch/archives/legacy/legacyexport.py`).
+(`minutch/archives/legacy/legacyjobs.py`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from minutch.archives.legacy.legacyexport import LegacyExportOptions, export_legacy
+from minutch.archives.legacy.legacyjobs import LegacyExportOptions, export_legacy
 from minutch.commands.arguments import Flag, parse
 from minutch.commands.exports.segmentargs import DIR, SEGMENTS, paths_and_output
 from minutch.job import JobContext

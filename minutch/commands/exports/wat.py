@@ -1,4 +1,4 @@
-"""export wat: writes metadata of the records of an archive (`minutch/archives/web/watfiles.py`)."""
+"""export wat: metadata of the records of an archive (`minutch/archives/web/companions.py`)."""
 
 from __future__ import annotations
 

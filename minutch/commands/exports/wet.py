@@ -1,4 +1,4 @@
-"""export wet: writes the text of pages (`minutch/archives/web/wetfiles.py`)."""
+"""export wet: writes the text of pages (`minutch/archives/web/companions.py`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """import legacy: converts segments of Nutch 0.4 to 0.7
-(`minutch/archives/legacy/legacyimport.py`).
+(`minutch/archives/legacy/legacyjobs.py`).
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from minutch.archives.legacy.legacyimport import LegacyImportOptions, import_legacy
+from minutch.archives.legacy.legacyjobs import LegacyImportOptions, import_legacy
 from minutch.commands.arguments import Flag, parse
 from minutch.job import JobContext
 

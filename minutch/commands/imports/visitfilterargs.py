@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from minutch.archives.replay.visitfilter import EVER, VisitFilter
+from minutch.archives.replay.replayer import EVER, VisitFilter
 from minutch.commands.arguments import Arguments, Flag
 from minutch.warc.reading.visits import arc_time
 

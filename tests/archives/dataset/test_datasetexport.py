@@ -17,7 +17,7 @@ import pytest
 
 from minutch.archives.dataset.datasetexport import DatasetOptions, export_commoncrawl
 from minutch.archives.dataset.datasettables import scan_metadata, scan_texts
-from minutch.archives.dataset.metadatatask import MetadataTask, UrlRecords
+from minutch.archives.dataset.metadatadoc import MetadataTask, UrlRecords
 from minutch.commands.export import run as export_command
 from minutch.commands.exports.commoncrawl import run
 from minutch.cycle.parse.simhash import simhash

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from minutch.archives.dataset.feeddoc import feed_doc, is_feed
-from minutch.archives.dataset.htmldoc import description_of, html_doc
+from minutch.archives.dataset.pagedocs import description_of, feed_doc, html_doc, is_feed
 from minutch.errors import ParseError
 
 URL = "http://example.org/dir/page.html"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.archives.legacy.legacyexport import export_legacy
-from minutch.archives.legacy.legacyimport import import_legacy
+from minutch.archives.legacy.legacyjobs import export_legacy, import_legacy
 from minutch.commands.export import run as export
 from minutch.commands.import_ import run as import_
 from minutch.cycle.segment.store import (

@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 
 from minutch import jobs
-from minutch.archives.replay import newsegments
+from minutch.archives.replay import replayer
 from minutch.clock import FakeClock
 from minutch.commands import warc as warc_command
 from minutch.commands.export import run as export_run
@@ -279,7 +279,7 @@ def test_content_has_a_limit(tmp_path: Path) -> None:
 def test_visits_beyond_the_most_segments_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(newsegments, "MOST", 2)
+    monkeypatch.setattr(replayer, "MOST", 2)
     with WarcMaker(tmp_path / "x.warc.gz") as made:
         for day in range(1, 5):
             made.page("http://h.example/", b"%d" % day, date=f"2026-01-0{day}T00:00:00Z")
@@ -591,7 +591,7 @@ def test_nothing_is_left_of_an_import_that_fails(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(newsegments, "close_segment", fail)
+    monkeypatch.setattr(replayer, "close_segment", fail)
     with pytest.raises(OSError, match="No space"):
         imported(archive, tmp_path / "segments")
     assert list((tmp_path / "segments").iterdir()) == []

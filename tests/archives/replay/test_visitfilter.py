@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minutch.archives.replay.visitfilter import VisitFilter
+from minutch.archives.replay.replayer import VisitFilter
 from minutch.commands.arguments import parse
 from minutch.commands.imports.visitfilterargs import FLAGS, visit_filter
 from minutch.errors import UsageError

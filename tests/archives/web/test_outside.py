@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from minutch import jobs
-from minutch.archives.web.surt import surt
+from minutch.archives.web.cdxjindex import surt
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
 from minutch.records.protocol import Content

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.archives.web.surt import surt
+from minutch.archives.web.cdxjindex import surt
 
 PAIRS = {
     "http://a.example/": "example,a)/",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from minutch import jobs
-from minutch.archives.web.languagecodes import three_letters
+from minutch.archives.web.webarchive import three_letters
 from minutch.conf import Configuration
 from tests.support.archived import archived_crawl, checked
 
