@@ -9,8 +9,7 @@ from typing import Final
 from minutch import strictjson
 from minutch.commands.arguments import Flag, fail, parse
 from minutch.errors import StoreError
-from minutch.inspect.audit.findings import Finding, audit, csv_of
-from minutch.inspect.audit.rules import SEVERITIES, Rule, rules_of
+from minutch.inspect.audit.findings import SEVERITIES, Finding, Rule, audit, csv_of, rules_of
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
 from minutch.processwide import command_line

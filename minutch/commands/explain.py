@@ -20,8 +20,7 @@ from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.errors import StoreError
 from minutch.inspect.explain.access import addresses_of
 from minutch.inspect.explain.explainer import explain, overview
-from minutch.inspect.explain.facts import Explanation, Overview
-from minutch.inspect.explain.factsjson import to_json
+from minutch.inspect.explain.facts import Explanation, Overview, to_json
 from minutch.inspect.explain.settings import ExplainOptions
 from minutch.inspect.explain.textpages import explanation_lines, overview_lines
 from minutch.job import JobContext

@@ -12,9 +12,8 @@ from minutch.inspect.search.results import (
     Results,
     SearchOptions,
 )
-from minutch.inspect.search.searcher import searcher_of
+from minutch.inspect.search.searcher import searcher_of, suggestions
 from minutch.inspect.search.snippets import Piece
-from minutch.inspect.search.suggestions import suggestions
 from minutch.job import JobContext
 from minutch.terminal import BOLD, PLAIN, counted, raw, visible_line
 

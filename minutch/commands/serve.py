@@ -60,8 +60,7 @@ async def _serve(
     from anyio import to_thread
 
     from minutch.inspect.query.crawl import open_crawl
-    from minutch.inspect.report.page import to_html
-    from minutch.inspect.report.reportfile import gathered
+    from minutch.inspect.report.reportfile import gathered, to_html
     from minutch.inspect.search.app import make
     from minutch.web.serving import server
 

@@ -26,8 +26,14 @@ import polars as pl
 from minutch.errors import IndexWriterError, LockedError
 from minutch.hadoop.stores import as_path, is_local
 from minutch.inspect.search.apart import Apart
-from minutch.inspect.search.indexwriting import IndexWriting
-from minutch.inspect.search.localindex import REBUILD_PROPERTY, LocalIndex, create, is_panic, stamp
+from minutch.inspect.search.localindex import (
+    REBUILD_PROPERTY,
+    IndexWriting,
+    LocalIndex,
+    create,
+    is_panic,
+    stamp,
+)
 from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused

@@ -35,8 +35,8 @@ from minutch.cycle.parse.simhash import simhash
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
 from minutch.cycle.sitemap.sitemapurls import ListedUrls
 from minutch.errors import MinutchError
+from minutch.inspect.search.crawlfiles import still
 from minutch.inspect.search.query import Vocabulary, rewritten
-from minutch.inspect.search.stillpage import still
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.records.metadata import Metadata
 from minutch.urls.domains import domain_name, domain_suffix

@@ -20,7 +20,7 @@ from minutch.cycle.index.writers import WriterChain
 from minutch.cycle.parse.dispatch import ParserFactory
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.errors import MinutchError, PluginError
-from minutch.inspect.audit.rules import rules_of
+from minutch.inspect.audit.findings import rules_of
 from minutch.plugin.chains import (
     IndexingFilters,
     URLExemptionFilters,

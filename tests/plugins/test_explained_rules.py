@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.inspect.explain.urlforms import filter_answers
+from minutch.inspect.explain.settings import filter_answers
 from minutch.plugin.chains import URLFilters
 
 REGEX = "# comment\n-[.]gif$\n> example.org\n-secret\n<\n+^http://\n"

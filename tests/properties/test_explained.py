@@ -30,13 +30,15 @@ from minutch.cycle.segment.store import (
     segments_in,
 )
 from minutch.inspect.explain.access import Access
-from minutch.inspect.explain.duedates import replay_last
 from minutch.inspect.explain.explainer import explain
 from minutch.inspect.explain.facts import FetchVerdict, RobotsFacts
-from minutch.inspect.explain.selection import TAKEN, classify, generate_verdict
-from minutch.inspect.explain.settings import ExplainOptions, ExplainSettings
-from minutch.inspect.explain.stores import CrawlStores
-from minutch.inspect.explain.urlforms import filter_answers
+from minutch.inspect.explain.selection import TAKEN, classify, generate_verdict, replay_last
+from minutch.inspect.explain.settings import (
+    CrawlStores,
+    ExplainOptions,
+    ExplainSettings,
+    filter_answers,
+)
 from minutch.inspect.explain.visits import protocol_status
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters

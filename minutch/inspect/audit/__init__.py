@@ -2,7 +2,6 @@
 
 `rules.toml` has them: a rule that is added there is everywhere.
 
-    `rules`       reads them, and those of the user
-    `findings`    asks them of a crawl
+    `findings`    reads them, and those of the user, and asks them of a crawl
     `checks`      asks for what pages name and the crawl has not
 """

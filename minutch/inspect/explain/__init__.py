@@ -2,11 +2,10 @@
 
 Each answer is collected as facts, then written in words. Begin with explainer and facts.
 
-    `explainer`, `facts`                            all that a crawl knows of one URL
-    `settings`, `stores`                            options and settings; databases and segments
-    `entrywords`, `visits`, `referrers`             its entry, its fetches, and who links to it
-    `urlforms`, `unknown`                           its normal forms, and why it has no entry
-    `selection`, `access`, `duedates`               would it be generated and fetched, and when
-    `overview`, `lastrounds`                        a whole crawl
-    `textpages`, `factsjson`, `timewords`, `commandlines`  as text, as JSON, what to run next
+    `explainer`, `facts`       all that a crawl knows of one URL; in words, as JSON
+    `settings`                 options, settings, stores; the URL's forms; what to run next
+    `visits`                   its entry, its fetches, and who links to it
+    `selection`, `access`      would it be generated and fetched, and when
+    `overview`                 a whole crawl, and its last rounds
+    `textpages`                as text
 """

@@ -6,9 +6,13 @@ there is none, or that nobody knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
+from minutch import strictjson
 from minutch.cycle.crawldb.schedule import Step
+from minutch.terminal import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,3 +315,85 @@ class Overview:
     growing: tuple[OverviewLine, ...]
     settings: tuple[Setting, ...] = ()
     """What is set beyond defaults and profile; the profile itself, unless it is Nutch's."""
+
+
+# Writes dates and time spans in words. Pure: no I/O
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS: Final = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+_MOST_UNITS: Final = 2
+
+
+def iso(ms: int) -> str:
+    """Returns ISO 8601 in UTC, to the millisecond; beyond the year 9999 the number of ms."""
+    try:
+        return (
+            (_EPOCH + timedelta(milliseconds=ms))
+            .isoformat(timespec="milliseconds")
+            .replace("+00:00", "Z")
+        )
+    except OverflowError:
+        return str(ms)
+
+
+def date(ms: int) -> str:
+    """Returns a date such as `2026-11-22 18:59:32 UTC`."""
+    return (
+        f"{iso(ms)[:19].replace('T', ' ')} UTC" if iso(ms).endswith("Z") else f"{ms} ms after 1970"
+    )
+
+
+def interval(seconds: float) -> str:
+    """Returns `30 days`, `1 day 12 hours`, `90 seconds`: at most two units."""
+    left, words = round(abs(seconds)), []
+    for size, name in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            words.append(counted(count, f"{name}s"))
+        if len(words) == _MOST_UNITS:
+            break
+    return " ".join(words) or "0 seconds"
+
+
+def seen_from(ms: int, now: int) -> str:
+    """Returns the date and its distance from now: `2026-12-22 18:59:32 UTC, in 30 days`."""
+    far = interval((ms - now) / 1000)
+    return f"{date(ms)}, in {far}" if ms > now else f"{date(ms)}, {far} ago"
+
+
+# Writes facts as JSON: the same names, times in ISO 8601, everything else with its type. Pure: no
+# I/O
+
+TIMES: Final = frozenset(
+    {
+        "now",
+        "time",
+        "due",
+        "fetch_time",
+        "modified_time",
+        "fetched",
+        "expires",
+        "busy_until",
+        "next_due",
+    }
+)
+"""Fields that hold ms since the epoch, wherever they are."""
+
+
+def to_json(facts: Any) -> str:
+    """Returns a dataclass as ASCII text, whatever pages have put into it."""
+    return strictjson.dumps(_plain(facts), indent=2)
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    if is_dataclass(value):
+        return {
+            field.name: _plain(getattr(value, field.name), field.name) for field in fields(value)
+        }
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if name in TIMES and isinstance(value, int):
+        return iso(value)
+    return value

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from minutch.cycle.parse.robotsdirectives import forbids_index
-from minutch.inspect.explain.entrywords import left_out_words
 from minutch.inspect.explain.facts import (
     Explanation,
     FilterAnswer,
@@ -22,10 +21,11 @@ from minutch.inspect.explain.facts import (
     ReferringSegment,
     RobotsFacts,
     Visit,
+    date,
+    interval,
+    seen_from,
 )
-from minutch.inspect.explain.referrers import LINK
-from minutch.inspect.explain.timewords import date, interval, seen_from
-from minutch.inspect.explain.visits import FETCHED, LINKED, LISTED
+from minutch.inspect.explain.visits import FETCHED, LINK, LINKED, LISTED, left_out_words
 from minutch.processwide import command_line
 from minutch.terminal import counted, folded, folded_command, visible_line
 

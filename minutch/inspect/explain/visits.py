@@ -1,20 +1,43 @@
-"""Looks up a URL's records in each segment of a crawl, by the indexes of its MapFiles.
+"""Looks up what a crawl holds of a URL: its records in each segment, by the indexes of its
+MapFiles; its entry; the pages that lead to it.
 
 A fetch list is no MapFile: it is looked into only while the segment has no answers yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+import polars as pl
+
 from minutch.cycle.fetch.decisions import answered, http_code, reason
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_GENERATE, PARSE_DATA, Segment
+from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    PARSE_DATA,
+    Segment,
+)
 from minutch.errors import UrlError
+from minutch.hadoop.formats.javahash import float32
+from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import IntWritable, Text
-from minutch.inspect.explain.facts import RedirectHop, Visit
+from minutch.inspect.explain.facts import (
+    EntryFacts,
+    LeftOut,
+    RedirectHop,
+    Referrers,
+    ReferringLink,
+    ReferringSegment,
+    Score,
+    Visit,
+)
+from minutch.inspect.query.parses import ParsesTable
 from minutch.records import crawldatum as status
-from minutch.records import parsedata, protocol
+from minutch.records import crawldatum_columns, parsedata, protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (
     PROTO_STATUS_KEY,
@@ -24,6 +47,10 @@ from minutch.records.metadata import (
 )
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content, ProtocolStatus
+from minutch.terminal import counted
+from minutch.urls.hostcolumns import host_names
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.recordfiles import scan, scan_outlinks
 
 LISTED: Final = "listed"
 FETCHED: Final = "fetched"
@@ -185,3 +212,238 @@ def _normal(location: str, normalize: Change) -> str:
 def _last(segment: Segment, folder: str, url: str) -> object | None:
     found = segment.get(folder, url) if segment.has(folder) else []
     return found[-1] if found else None
+
+
+# Describes an entry of the CrawlDb in words: its status, the reason for it, its score. Pure: no
+# I/O
+
+MEANINGS: Final = {
+    status.STATUS_DB_UNFETCHED: "known, and to be fetched",
+    status.STATUS_DB_FETCHED: "fetched, and fetched again when it is due",
+    status.STATUS_DB_GONE: "given up for now: it is tried again, at longer and longer intervals",
+    status.STATUS_DB_REDIR_TEMP: "redirects to another page for now; asked again when it is due",
+    status.STATUS_DB_REDIR_PERM: "has moved to another page; asked again when it is due",
+    status.STATUS_DB_NOTMODIFIED: "fetched again and found to be the same",
+    status.STATUS_DB_DUPLICATE: (
+        "fetched, but its content is that of another page, which stands for both in the index"
+    ),
+    status.STATUS_DB_ORPHAN: (
+        "no page has linked to it for long (scoring-orphan); not fetched again"
+    ),
+    status.STATUS_DB_PARSE_FAILED: (
+        "fetched, but nothing could parse it (parser.delete.failed.parse)"
+    ),
+}
+
+_FETCHED: Final = (
+    status.STATUS_DB_FETCHED,
+    status.STATUS_DB_NOTMODIFIED,
+    status.STATUS_DB_DUPLICATE,
+)
+_MOVED: Final = (status.STATUS_DB_REDIR_TEMP, status.STATUS_DB_REDIR_PERM)
+
+
+def entry_of(datum: CrawlDatum, max_retries: int, proxy: str = "") -> EntryFacts:
+    """Describes an entry; `max_retries` is db.fetch.retry.max."""
+    return EntryFacts(
+        status=datum.status_name,
+        meaning=MEANINGS.get(datum.status, "a status that Nutch does not know"),
+        why=_why(datum, max_retries, proxy),
+        fetch_time=datum.fetch_time,
+        modified_time=datum.modified_time or None,
+        fetch_interval=datum.fetch_interval,
+        retries=datum.retries,
+        max_retries=max_retries,
+        score=datum.score,
+        signature=datum.signature.hex() if datum.signature else None,
+        metadata={str(key): str(value) for key, value in datum.metadata.items()},
+    )
+
+
+def _why(datum: CrawlDatum, max_retries: int, proxy: str) -> str:
+    ended = protocol_status(datum)
+    failure = why(datum, proxy)
+    if datum.status in _MOVED:
+        return (
+            f"it redirects to {ended.message}"
+            if ended is not None and ended.message
+            else "it redirects"
+        )
+    if datum.status in _FETCHED:
+        code = http_code(datum)
+        return f"HTTP {code}" if code else ""
+    if datum.status == status.STATUS_DB_GONE and datum.retries >= max_retries:
+        return (
+            f"{datum.retries} failures in a row (db.fetch.retry.max={max_retries}), the last:"
+            f" {failure or 'unknown'}"
+        )
+    if datum.status == status.STATUS_DB_UNFETCHED:
+        return _unfetched(datum, ended, failure)
+    return (
+        f"refused by {failure}"
+        if ended is not None and ended.code == protocol.ROBOTS_DENIED
+        else failure
+    )
+
+
+def _unfetched(datum: CrawlDatum, ended: protocol.ProtocolStatus | None, failure: str) -> str:
+    if failure and ended is not None and ended.code == protocol.NOTFETCHING:
+        return f"not asked for in the last round: {failure}"
+    if datum.retries:
+        times = (
+            "failed once"
+            if datum.retries == 1
+            else f"failed {datum.retries} times in a row, the last time"
+        )
+        return f"{times}: {failure or 'unknown'}"
+    if ended is not None and ended.is_success:
+        return "fetched, but its interval is beyond db.fetch.interval.max: it counts as new"
+    return failure or "never fetched"
+
+
+def score_of(
+    datum: CrawlDatum, found: Iterable[ReferringSegment], filters: Iterable[object]
+) -> Score:
+    """Returns the score, and what is known of its sources."""
+    gained = 0.0
+    for place in found:
+        gained = float32(gained + place.score)
+    names = tuple(type(each).__name__ for each in filters)
+    return Score(datum.score, gained, float32(datum.score - gained), names)
+
+
+def left_out_words(left_out: LeftOut) -> Iterator[str]:
+    """Yields in words which links are not known."""
+    if left_out.pages_cut:
+        yield (
+            f"{counted(left_out.pages_cut, 'pages')} had more links than the"
+            f" {left_out.kept:,} that were kept (db.max.outlinks.per.page)"
+        )
+    if left_out.pages_external:
+        yield (
+            f"{counted(left_out.pages_external, 'pages')} had links to other hosts, which were left"
+            " out (db.ignore.external.links)"
+        )
+
+
+# Finds the pages that lead to a URL: in the LinkDb by its index, in segments by stretches of their
+# flat files that contain its bytes.
+#
+# The LinkDb has no links within a host unless linkdb.ignore.internal.links is false; then the
+# first segment with a link tells which of its pages have it, and with which words.
+
+MOST_SHOWN: Final = 20
+"""Links that are shown of a page, and pages that redirect to one."""
+LINK: Final = "link"
+REDIRECT: Final = "redirect"
+_REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
+
+
+def referrers_of(
+    url: str, linkdb: LinkDb, segments: Sequence[Segment], *, quick: bool
+) -> Referrers:
+    """Finds the pages that lead to a URL; if `quick`, in the LinkDb alone. Raises FormatError
+    (damage).
+    """
+    inlinks = linkdb.get(url) if linkdb.exists() else None
+    total = 0 if inlinks is None else len(inlinks)
+    known = [] if inlinks is None else list(inlinks)[:MOST_SHOWN]
+    links = tuple(
+        ReferringLink(link.from_url, link.anchor, _first(segments, link.from_url, url))
+        for link in known
+    )
+    if quick:
+        return Referrers(total, links, looked=False)
+    found = tuple(_found(url, segments))
+    by_link = {place.segment for place in found if place.seen_as == LINK}
+    if not links and by_link:
+        first = next(segment for segment in segments if segment.name in by_link)
+        links = tuple(_on_pages(first, url))
+    redirects = () if links else tuple(_redirects(url, segments))
+    left_out = LeftOut() if links or found or redirects else _left_out(url, segments)
+    return Referrers(total, links, found, redirects, left_out=left_out)
+
+
+def _left_out(url: str, segments: Sequence[Segment]) -> LeftOut:
+    """Counts pages that had more links than segments have (parser.outlinks.count)."""
+    cut = pl.col("outlinks_cut").is_not_null()
+    host = host_names(decode_keys(pl.Series([encode_text(url)], dtype=pl.Binary)))[0]
+    is_elsewhere = pl.col("url").map_batches(host_names, pl.String) != pl.lit(host, pl.String)
+    counts = ParsesTable(segments).scan()
+    return LeftOut(
+        *counts.select(
+            cut=cut.sum(),
+            kept=pl.col("outlinks").filter(cut).max().fill_null(0),
+            external=(pl.col("outlinks_external").is_not_null() & is_elsewhere).sum(),
+        )
+        .collect(engine="streaming")
+        .row(0)
+    )
+
+
+def _first(segments: Iterable[Segment], from_url: str, url: str) -> str:
+    """Returns the first segment in which a page has a link; empty if none has it."""
+    for segment in segments:
+        if segment.has(PARSE_DATA):
+            for parsed in segment.get(PARSE_DATA, from_url):
+                if isinstance(parsed, ParseData) and any(
+                    link.to_url == url for link in parsed.outlinks
+                ):
+                    return segment.name
+    return ""
+
+
+def _found(url: str, segments: Iterable[Segment]) -> Iterator[ReferringSegment]:
+    """Yields the segments whose links or redirects updatedb merges."""
+    for segment in segments:
+        for folder, seen_as in ((CRAWL_PARSE, LINK), (CRAWL_FETCH, REDIRECT)):
+            linked = list(_linked(segment, folder, url))
+            if linked:
+                score = 0.0
+                for datum in linked:
+                    score = float32(score + datum.score)
+                yield ReferringSegment(segment.name, len(linked), score, seen_as)
+
+
+def _linked(segment: Segment, folder: str, url: str) -> Iterator[CrawlDatum]:
+    """Yields records of the status `linked`, without those of URLs that were not fetched."""
+    for datum in segment.get(folder, url) if segment.has(folder) else ():
+        if (
+            isinstance(datum, CrawlDatum)
+            and datum.status == status.STATUS_LINKED
+            and not was_skipped(datum)
+        ):
+            yield datum
+
+
+def _on_pages(segment: Segment, url: str) -> Iterator[ReferringLink]:
+    """Yields the links of a segment's pages to a URL, on columns."""
+    left = MOST_SHOWN
+    wanted = encode_text(url)
+    for part in segment.parts(PARSE_DATA) if segment.has(PARSE_DATA) else ():
+        for table in scan_outlinks(part):
+            for key, anchor in (
+                table.filter(pl.col("to_url") == wanted)
+                .select("key", "anchor")
+                .head(left)
+                .iter_rows()
+            ):
+                left -= 1
+                yield ReferringLink(decode_text(key), decode_text(anchor), segment.name)
+            if not left:
+                return
+
+
+def _redirects(url: str, segments: Iterable[Segment]) -> Iterator[ReferringLink]:
+    """Yields pages that redirect to a URL, on columns."""
+    left = MOST_SHOWN
+    wanted = encode_text(url)
+    for segment in segments:
+        for part in segment.parts(CRAWL_FETCH) if segment.has(CRAWL_FETCH) else ():
+            for table in scan(part):
+                near = pl.col("status").is_in(_REDIRECTS) & pl.col("metadata").bin.contains(wanted)
+                for from_url, datum in crawldatum_columns.records(table.filter(near)):
+                    ended = protocol_status(datum)
+                    if ended is not None and ended.message == url and left:
+                        left -= 1
+                        yield ReferringLink(from_url, "", segment.name)

@@ -3,10 +3,7 @@
 Begin with `crawlcheck.py`, which goes through the databases and segments; the other modules each
 check one thing and yield problems.
 
-    `crawlcheck`   checks a whole crawl, and repairs it
+    `crawlcheck`   checks a whole crawl, and repairs it: rewrites folders, removes leftovers
     `partfiles`    checks part files: checksums, records, order, partition, indexes
-    `agreement`    compares the folders of a segment, and segments with the CrawlDb
-    `leftovers`    finds what killed jobs left: work folders, locks, half-done rounds
-    `problems`     a problem, and the remedy for it
-    `repair`       rewrites folders, removes leftovers
+    `problems`     a problem and its remedy; segments that disagree, leftovers of killed jobs
 """

@@ -4,7 +4,6 @@ Begin with `liveserver.py`. The job keeps a `Watch` (`minutch/cycle/fetch/watch.
 everything here only reads it, except for the buttons that pause, resume and stop.
 
     `liveserver`   serves the page from a thread, on loopback alone
-    `liveapp`      the routes: page, metrics, buttons
+    `liveapp`      the routes: page, metrics (for Prometheus), buttons
     `livepage`     makes the HTML of a Watch
-    `metrics`      makes the metrics of a Watch for Prometheus
 """

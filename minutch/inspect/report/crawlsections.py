@@ -12,7 +12,6 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.query.outcomes import OUTCOMES
-from minutch.inspect.report import statuswords
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import (
     MOST_ROWS,
@@ -148,7 +147,7 @@ def state(facts: Facts) -> Section | None:
     most = float(frame["urls"].max() or 0)  # type: ignore[arg-type]
     total = float(frame["urls"].sum())
     columns = [
-        Column("Status", lambda row: statuswords.status(row["status"])),
+        Column("Status", lambda row: cells.status(row["status"])),
         Column("Nutch's name", lambda row: e("code", row["status"]), minor=True),
         number("URLs", "urls"),
         Column("Share", lambda row: f"{row['urls'] / total:.1%}", lambda row: row["urls"]),
@@ -284,7 +283,7 @@ def answers(facts: Facts) -> Section | None:
     most = float(codes["requests"].max() or 0)  # type: ignore[arg-type]
     total = float(codes["requests"].sum())
     columns = [
-        Column("Answer", lambda row: statuswords.code(row["code"])),
+        Column("Answer", lambda row: cells.code(row["code"])),
         number("Requests", "requests"),
         Column("Share", lambda row: f"{row['requests'] / total:.1%}", lambda row: row["requests"]),
         Column("", lambda row: plots.bar([(row["requests"] / most, code_kind(row["code"]))])),

@@ -26,9 +26,7 @@ from minutch.cycle.crawldb.schedule import (
     STATUS_UNKNOWN,
     AbstractFetchSchedule,
 )
-from minutch.inspect.report.poisson import Floats, Shares, missed
-from minutch.inspect.report.rates import Bits, Ints
-from minutch.inspect.report.seededrandom import uniform
+from minutch.inspect.report.rates import Bits, Floats, Ints, Shares, missed, uniform
 from minutch.records import crawldatum as status
 
 DAY: Final = 86_400_000

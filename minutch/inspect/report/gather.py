@@ -19,21 +19,24 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
-from minutch.inspect.audit.findings import audit
-from minutch.inspect.audit.rules import Rule
+from minutch.inspect.audit.findings import Rule, audit
 from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
 from minutch.inspect.query.ids import ID, places_of_runs
 from minutch.inspect.query.outcomes import OUTCOMES
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.table import Request, Table
-from minutch.inspect.report import chains, entrycounts, fetchcounts
-from minutch.inspect.report.brokenlinks import BrokenLinks
-from minutch.inspect.report.depths import Depths
-from minutch.inspect.report.entrycounts import EntryCounts
+from minutch.inspect.report import counts, linkfacts
+from minutch.inspect.report.counts import (
+    Aggregate,
+    EntryCounts,
+    FetchCounts,
+    GroupCounts,
+    batched,
+    with_outcomes,
+)
 from minutch.inspect.report.facts import TABLES, Facts, shaped
-from minutch.inspect.report.fetchcounts import FetchCounts, with_outcomes
-from minutch.inspect.report.groupcounts import Aggregate, GroupCounts, batched
+from minutch.inspect.report.linkfacts import BrokenLinks, Depths
 from minutch.inspect.report.urlhistory import ROW_BYTES, UrlHistories
 from minutch.job import Progress
 from minutch.urls.urlkeys import url_keys
@@ -108,7 +111,7 @@ class FactsGatherer:
         if not CrawlDb(self.crawl.path / CRAWLDB).exists():
             return
         counted = EntryCounts(self.now)
-        for frame in self._pieces(self.crawl.crawldb, entrycounts.NEEDED):
+        for frame in self._pieces(self.crawl.crawldb, counts.OF_ENTRIES):
             counted.add(frame)
         self._entries = counted.ids()
         self.tables["hosts"] = hosts = counted.hosts()
@@ -133,7 +136,7 @@ class FactsGatherer:
         counted = FetchCounts()
         parts = self._parts()
         for part in range(parts):
-            for frame in self._pieces(PagesTable(self.segments), fetchcounts.NEEDED_ALL):
+            for frame in self._pieces(PagesTable(self.segments), counts.ALL_OF_FETCHES):
                 known = with_outcomes(frame)
                 if part == 0:
                     counted.add(known)
@@ -237,7 +240,7 @@ class FactsGatherer:
 
     def _find_chains(self, histories: UrlHistories) -> None:
         redirects = histories.redirects().filter("is_last")
-        count, found = chains.longest(redirects, MOST)
+        count, found = linkfacts.longest(redirects, MOST)
         self.totals["chains"] = count
         wanted = pl.Series([one for chain in found for one in chain], dtype=pl.UInt64).unique()
         names = self._names(wanted) if len(wanted) else {}

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from minutch.inspect.report.forecast import Forecast, ForecastOptions
-from minutch.inspect.report.poisson import Floats
+from minutch.inspect.report.rates import Floats
 from minutch.terminal import counted
 from minutch.web.frame import Markup, element, joined
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from minutch.inspect.query.ids import ID
 from minutch.inspect.query.outcomes import NOT_ASKED, OUTCOMES
+from minutch.inspect.report.counts import ROWS, Aggregate, GroupCounts, bucketed
 from minutch.inspect.report.facts import TABLES
-from minutch.inspect.report.groupcounts import ROWS, Aggregate, GroupCounts, bucketed
 
 ROW_BYTES: Final = 160
 """Memory of a fetch while it is counted."""

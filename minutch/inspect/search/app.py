@@ -29,18 +29,17 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from minutch.errors import MinutchError
-from minutch.inspect.report import page
+from minutch.inspect.report import reportfile
 from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
 from minutch.inspect.search.results import SearchOptions
-from minutch.inspect.search.searcher import Searcher
-from minutch.inspect.search.suggestions import suggestions
+from minutch.inspect.search.searcher import Searcher, suggestions
 from minutch.web.access import Access
 from minutch.web.serving import PRIVATE, RequestChecks
 
 log = logging.getLogger(__name__)
 
-REPORT_POLICY: Final = f"{page.POLICY}; frame-ancestors 'none'"
+REPORT_POLICY: Final = f"{reportfile.POLICY}; frame-ancestors 'none'"
 STORED_POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:;"
     " form-action 'none'; base-uri 'none'; frame-ancestors 'self'"

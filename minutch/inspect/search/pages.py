@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from minutch.inspect.report import statuswords
 from minutch.inspect.search.crawlfiles import Event, Stored
 from minutch.inspect.search.results import NEWEST, Hit, Results
 from minutch.inspect.search.snippets import Piece
@@ -332,9 +331,9 @@ def _when(event: Event) -> Child:
 
 def _what(event: Event) -> Child:
     why = joined(": ", cells.words(event.why)) if event.why else None
-    code = joined(", ", statuswords.code(event.code)) if event.code and not why else None
+    code = joined(", ", cells.code(event.code)) if event.code and not why else None
     took = f" in {event.response_ms} ms" if event.response_ms and event.segment else None
-    return joined(statuswords.status(event.status), why, code, took)
+    return joined(cells.status(event.status), why, code, took)
 
 
 def _where(event: Event) -> str:

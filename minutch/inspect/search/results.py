@@ -34,7 +34,7 @@ from minutch.inspect.search.fields import (
     words_of,
 )
 from minutch.inspect.search.localindex import opened
-from minutch.inspect.search.names import LONGEST, MOST, likeness, names_of
+from minutch.inspect.search.query import LONGEST_NAME, MOST, likeness, names_of
 from minutch.inspect.search.snippets import Marker, Piece, frame_of
 
 COMPARED: Final = 10
@@ -334,7 +334,7 @@ class OpenIndex:
             wanted = frozenset(self._analyzed(field, asked))
             begin = re.compile("|".join(re.escape(word[:2]) for word in wanted), re.IGNORECASE)
             names = (
-                frozenset(self._analyzed(field, paired(name[:LONGEST])))
+                frozenset(self._analyzed(field, paired(name[:LONGEST_NAME])))
                 for name in islice(names_of(stored), MOST)
                 if begin.search(name) or not name.isascii()  # stems begin as their words do
             )

@@ -23,7 +23,7 @@ from minutch.cycle.fetchlist import lists as fetchlists
 from minutch.cycle.fetchlist import selector
 from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text
-from minutch.inspect.fsck.leftovers import in_database
+from minutch.inspect.fsck.problems import in_database
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum_columns import to_frame

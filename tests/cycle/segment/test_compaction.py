@@ -31,8 +31,7 @@ from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import LAYOUTS, Segment, part_writer, segments_in
 from minutch.errors import FormatError
 from minutch.hadoop.formats.writables import Text
-from minutch.inspect.audit.findings import audit
-from minutch.inspect.audit.rules import rules_of
+from minutch.inspect.audit.findings import audit, rules_of
 from minutch.inspect.explain.explainer import explain, overview
 from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.report.reportfile import gathered

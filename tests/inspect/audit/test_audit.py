@@ -25,8 +25,7 @@ from minutch import jobs
 from minutch.commands import audit, init
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, QueryError, UsageError
-from minutch.inspect.audit.findings import csv_of
-from minutch.inspect.audit.rules import rules_of
+from minutch.inspect.audit.findings import csv_of, rules_of
 from minutch.inspect.report import reportfile
 from minutch.job import JobContext
 from tests.support.pdffiles import pdf

@@ -22,8 +22,7 @@ from minutch.commands import check
 from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.errors import StoreError
 from minutch.inspect.audit import checks
-from minutch.inspect.audit.findings import audit
-from minutch.inspect.audit.rules import rules_of
+from minutch.inspect.audit.findings import audit, rules_of
 from minutch.job import JobContext
 
 HOME = """<html><head><title>Home</title>

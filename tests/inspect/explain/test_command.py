@@ -15,7 +15,7 @@ from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.commands import explain, flow
 from minutch.errors import MinutchError, StoreError, UsageError
-from minutch.inspect.explain.stores import CrawlStores
+from minutch.inspect.explain.settings import CrawlStores
 from minutch.terminal import visible_line
 from tests.support.crawldbs import NOW, write_db
 from tests.support.explainedcrawl import OTHERS, A, Made, make_crawl

@@ -11,7 +11,7 @@ import pytest
 
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.inspect.explain import textpages
-from minutch.inspect.explain.factsjson import to_json
+from minutch.inspect.explain.facts import to_json
 from tests.support.explainedcrawl import A, Made, R, make_crawl
 
 NOT_DUE, WAITING, FILTERED = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minutch.inspect.explain.timewords import date, interval, iso, seen_from
+from minutch.inspect.explain.facts import date, interval, iso, seen_from
 from tests.support.crawldbs import DAY, NOW
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.inspect.report import page
+from minutch.inspect.report import reportfile
 from tests.inspect.report.conftest import Written
 from tests.support.devtools import Chromium, needs_chromium
 
@@ -25,7 +25,7 @@ def reports(
     folder, found = tmp_path_factory.mktemp("reports"), {}
     for name, written in (("harbours", harbours), ("hostile", hostile)):
         path = folder / f"{name}.html"
-        path.write_text(page.to_html(written.facts, written.facts), encoding="utf-8")
+        path.write_text(reportfile.to_html(written.facts, written.facts), encoding="utf-8")
         found[name] = path.as_uri()
     return found
 

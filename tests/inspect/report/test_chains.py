@@ -8,7 +8,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from minutch.inspect.report.chains import MOST_HOPS, longest
+from minutch.inspect.report.linkfacts import MOST_HOPS, longest
 
 
 def of(leads: dict[int, int]) -> pl.DataFrame:

@@ -6,9 +6,9 @@ import html
 import re
 from pathlib import Path
 
-from minutch.inspect.report.compare import changes, is_same_crawl
 from minutch.inspect.report.facts import Facts
-from minutch.inspect.report.statuswords import STATUS_WORDS
+from minutch.inspect.report.reportfile import changes, is_same_crawl
+from minutch.web.cells import STATUS_WORDS
 from tests.inspect.report.conftest import Written, gathered
 from tests.inspect.report.madeup import MadeUp
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.report.fetchcounts import NEEDED_ALL, FetchCounts, with_outcomes
+from minutch.inspect.report.counts import ALL_OF_FETCHES, FetchCounts, with_outcomes
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS, CrawlDatum
 from tests.inspect.report.conftest import gathered
 from tests.support.crawldbs import NOW, write_db, write_segment
@@ -19,7 +19,7 @@ from tests.support.crawldbs import NOW, write_db, write_segment
 def test_a_median_is_at_most_the_maximum(times: list[int]) -> None:
     """Half of the times are at or above it, and none above the maximum, to whatever digits."""
     values = {"segment": "s", "url": "u", "host": "h", "status": "fetch_success"}
-    table = {name: [values.get(name)] * len(times) for name in NEEDED_ALL}
+    table = {name: [values.get(name)] * len(times) for name in ALL_OF_FETCHES}
     text = dict.fromkeys(table, pl.String)
     frame = pl.DataFrame(table, schema=text).with_columns(
         response_ms=pl.Series(times, dtype=pl.Int32),

@@ -25,8 +25,7 @@ from minutch.cycle.crawldb.schedule import (
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
 from minutch.inspect.report.forecast import DAY, Forecast, ForecastOptions, Pages, forecast, updated
-from minutch.inspect.report.poisson import best
-from minutch.inspect.report.seededrandom import uniform
+from minutch.inspect.report.rates import best, uniform
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import records, to_frame

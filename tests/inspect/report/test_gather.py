@@ -13,9 +13,10 @@ from shutil import rmtree
 
 import pytest
 
-from minutch.inspect.report import page
-from minutch.inspect.report.depths import MOST_DEPTHS
-from minutch.inspect.report.facts import OUTCOMES, from_json, to_json
+from minutch.inspect.query.outcomes import OUTCOMES
+from minutch.inspect.report import reportfile
+from minutch.inspect.report.facts import from_json, to_json
+from minutch.inspect.report.linkfacts import MOST_DEPTHS
 from minutch.records.crawldatum import CrawlDatum
 from tests.inspect.report.conftest import Written, gathered
 from tests.inspect.report.madeup import START, Fetch
@@ -348,7 +349,7 @@ def test_segments_that_were_parsed_only(harbours: Written, tmp_path: Path) -> No
     found = gathered(folder, harbours.crawl.now)
     assert found["rounds"].is_empty() and found["history"].is_empty()
     assert found["languages"].height and found.total("links")
-    page.to_html(found)
+    reportfile.to_html(found)
 
 
 def test_entries_as_odd_as_files_can_hold_them(tmp_path: Path) -> None:
@@ -370,6 +371,6 @@ def test_entries_as_odd_as_files_can_hold_them(tmp_path: Path) -> None:
     assert found.total("urls") == len(entries) == found["statuses"]["urls"].sum()
     assert found.total("requests") == 6
     assert sum(found["due"].select("new", "again", "gone").sum().row(0)) == len(entries)
-    text = page.to_html(found)
+    text = reportfile.to_html(found)
     assert len(text) < 300_000
     assert from_json(to_json(found))["hosts"].equals(found["hosts"])

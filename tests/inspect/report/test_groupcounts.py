@@ -7,7 +7,7 @@ import random
 import polars as pl
 import pytest
 
-from minutch.inspect.report.groupcounts import (
+from minutch.inspect.report.counts import (
     ROWS,
     Aggregate,
     GroupCounts,

@@ -9,9 +9,9 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
+from minutch.inspect.report.counts import TIME_BOUNDS
 from minutch.inspect.report.crawlsections import code_kind, due_label, rounds
 from minutch.inspect.report.facts import Facts, shaped
-from minutch.inspect.report.fetchcounts import TIME_BOUNDS
 from minutch.inspect.report.layout import MOST_PLACES, listed, steps, together
 from minutch.web import cells
 from minutch.web.cells import text

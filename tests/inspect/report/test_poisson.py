@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from minutch.inspect.report.poisson import Shares, best, fresh_days, gain, missed, reached, stretch
+from minutch.inspect.report.rates import Shares, best, fresh_days, gain, missed, reached, stretch
 
 
 def integral(function: object, start: float, end: float, pieces: int = 20_000) -> float:

@@ -14,9 +14,9 @@ from minutch.inspect.report.rates import (
     drawn_rates,
     grid,
     log_likelihoods,
+    uniform,
     weights,
 )
-from minutch.inspect.report.seededrandom import uniform
 
 
 def hashes(count: int) -> np.ndarray:

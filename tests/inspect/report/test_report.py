@@ -14,7 +14,7 @@ from minutch import jobs
 from minutch.commands import flow
 from minutch.commands.report import run
 from minutch.errors import FormatError, StoreError, UsageError
-from minutch.inspect.report import page
+from minutch.inspect.report import reportfile
 from minutch.inspect.report.facts import Facts, shaped
 from minutch.inspect.report.reportfile import read_facts
 from tests.inspect.report.conftest import Written, context
@@ -84,8 +84,8 @@ def test_a_comparison_with_another_crawl_says_so(
         b"",
         b"<html>",
         b"\xff\xfe",
-        page.MARK.encode(),
-        page.MARK.encode() + page._FACTS.encode() + b"{}</script>",
+        reportfile.MARK.encode(),
+        reportfile.MARK.encode() + reportfile._FACTS.encode() + b"{}</script>",
     ],
 )
 def test_what_is_no_report_can_not_be_compared_with(
@@ -153,7 +153,7 @@ def test_exit_codes_of_the_command(
 
 
 def test_the_policy_allows_its_own_style_and_script_alone(harbours: Written) -> None:
-    text = page.to_html(harbours.facts)
+    text = reportfile.to_html(harbours.facts)
     for tag in ("style", "script"):
         (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
@@ -163,7 +163,7 @@ def test_the_policy_allows_its_own_style_and_script_alone(harbours: Written) -> 
 
 
 def test_what_comes_from_the_web_is_text(hostile: Written) -> None:
-    text = page.to_html(hostile.facts, hostile.facts)
+    text = reportfile.to_html(hostile.facts, hostile.facts)
     shown = text.partition('<script type="application/json"')[0]
     assert BAD not in text
     assert "<script" not in shown and "<img" not in shown
@@ -173,7 +173,7 @@ def test_what_comes_from_the_web_is_text(hostile: Written) -> None:
 
 
 def test_every_section_of_a_crawl_that_has_all(harbours: Written) -> None:
-    found = re.findall(r'<section id="(\w+)"', page.to_html(harbours.facts, harbours.facts))
+    found = re.findall(r'<section id="(\w+)"', reportfile.to_html(harbours.facts, harbours.facts))
     names = ["rounds", "state", "hosts", "answers", "content", "depth", "freshness"]
     mended = ["broken", "redirects", "duplicates", "robots"]
     assert found == ["findings", "changes", *names, *mended]
@@ -184,7 +184,7 @@ def test_the_report_begins_with_what_was_found(harbours: Written) -> None:
     is there.
     """
     facts = harbours.facts
-    text = page.to_html(facts)
+    text = reportfile.to_html(facts)
     found = text[text.index('<section id="findings"') : text.index("</section>")]
     lines = re.findall(r'<a href="#(\w+)">([\w-]+)</a>: .*?<td[^>]*>([\d,]+)<', found)
     assert facts["audit"].filter(pl.col("rule") == "broken-links")["example"][0] in found
@@ -197,5 +197,9 @@ def test_the_report_begins_with_what_was_found(harbours: Written) -> None:
 
 def test_nothing_to_mend_is_said() -> None:
     asked = shaped("audit", pl.DataFrame({"rule": ["slow"], "findings": [0]}))
-    assert "Nothing that would have to be mended" in page.to_html(Facts("x", 0, {"audit": asked}))
-    assert "findings" not in re.findall(r'<section id="(\w+)"', page.to_html(Facts("x", 0, {})))
+    assert "Nothing that would have to be mended" in reportfile.to_html(
+        Facts("x", 0, {"audit": asked})
+    )
+    assert "findings" not in re.findall(
+        r'<section id="(\w+)"', reportfile.to_html(Facts("x", 0, {}))
+    )

@@ -12,7 +12,8 @@ import pytest
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.report.sample import DAY, compared, history, sample_pages
+from minutch.inspect.report.forecast import DAY
+from minutch.inspect.report.simulate import compared, history, sample_pages
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.changingcrawl import INTERVAL, ChangingCrawl

@@ -16,8 +16,7 @@ from minutch.errors import FormatError, IndexWriterError
 from minutch.inspect.search.apart import Apart
 from minutch.inspect.search.localindex import LocalIndex
 from minutch.inspect.search.results import SearchOptions
-from minutch.inspect.search.searcher import Searcher
-from minutch.inspect.search.suggestions import suggestions
+from minutch.inspect.search.searcher import Searcher, suggestions
 from minutch.records import crawldatum as status
 from tests.faults.fuzz import damaged
 from tests.inspect.search.harmful import Harmful

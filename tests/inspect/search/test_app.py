@@ -18,13 +18,12 @@ from starlette.testclient import TestClient
 from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import IntWritable, LongWritable, Text
 from minutch.inspect.report.facts import Facts
-from minutch.inspect.report.page import POLICY, to_html
+from minutch.inspect.report.reportfile import POLICY, to_html
 from minutch.inspect.search import crawlfiles
 from minutch.inspect.search.app import MOST_KEPT, MOST_WAITING, Costly, make
-from minutch.inspect.search.crawlfiles import CrawlFiles, _event
+from minutch.inspect.search.crawlfiles import CrawlFiles, _event, still
 from minutch.inspect.search.pages import About, history
 from minutch.inspect.search.searcher import Searcher
-from minutch.inspect.search.stillpage import still
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import (

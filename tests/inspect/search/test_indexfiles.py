@@ -12,8 +12,7 @@ import pytest
 
 from minutch.commands import fsck
 from minutch.errors import FormatError, IndexWriterError
-from minutch.inspect.search.indexfiles import KINDS, MANAGED, META, check
-from minutch.inspect.search.localindex import LocalIndex
+from minutch.inspect.search.localindex import KINDS, MANAGED, META, LocalIndex, check
 from minutch.inspect.search.searcher import Searcher
 from minutch.records import crawldatum as status
 from tests.inspect.search.test_app import client_of
@@ -139,7 +138,7 @@ def test_what_is_as_remembered_is_not_read(crawl: Path, monkeypatch: pytest.Monk
     index = LocalIndex(crawl / "index")
     known = check(index.current, {})
     read: list[bytes] = []
-    monkeypatch.setattr("minutch.inspect.search.indexfiles.zlib.crc32", lambda *a: read.append(a))
+    monkeypatch.setattr("minutch.inspect.search.localindex.zlib.crc32", lambda *a: read.append(a))
     assert check(index.current, known) == known
     assert not read
     copied = files(index.current)[0]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from minutch.inspect.search.stillpage import ATTRIBUTES, KEPT, still
+from minutch.inspect.search.crawlfiles import ATTRIBUTES, KEPT, still
 from tests.support.examples import examples
 
 CONNECTING = """<link rel=preconnect href=//x.example><link rel="dns-prefetch" href="//x.example">
