@@ -125,9 +125,10 @@ class Crawl(query.Crawl):
         """Returns the rows that a statement asks for, as `minutch sql` does; times are in UTC.
         Raises QueryError.
         """
-        from minutch.inspect.query.session import sql
+        from minutch.inspect.query.session import Session
 
-        return sql(self.path, statement, context=self.context).collect(engine="streaming")
+        session = Session(self, self.context.clock.now())
+        return session.run(session.query(statement).collect)
 
     def job(self, name: str, *arguments: object) -> Counters:
         """Any command with its arguments: `crawl.job("dedup", crawl.path / "crawldb")`. Returns its

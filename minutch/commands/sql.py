@@ -15,8 +15,7 @@ from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.query.parquet import write_parquet
 from minutch.inspect.query.prompt import completions, converse, line_editing
 from minutch.inspect.query.results import MOST, csv_lines, first_rows, json_lines, text_table
-from minutch.inspect.query.session import Session, in_utc
-from minutch.inspect.query.statements import statements
+from minutch.inspect.query.session import Session, statements
 from minutch.job import JobContext
 from minutch.terminal import counted
 
@@ -67,16 +66,11 @@ class Answers:
     def __call__(self, statement: str) -> None:
         """Prints or writes the rows of a statement. Raises QueryError, StoreError, FormatError."""
         rows = self._session.query(statement)
-        try:
-            if self._file is not None:
-                count = write_parquet(in_utc(rows), self._file)
-                self._context.print(f"{counted(count, 'rows')} in {self._file}")
-            elif self._form:
-                self._print_all(in_utc(rows))
-            else:
-                self._print_table(rows)
-        except pl.exceptions.PolarsError as exc:
-            raise self._session.error(exc, statement) from exc
+        if self._file is not None:
+            count = self._session.run(partial(write_parquet, rows, self._file))
+            self._context.print(f"{counted(count, 'rows')} in {self._file}")
+        else:
+            self._session.run(partial(self._print_all if self._form else self._print_table, rows))
 
     def _print_all(self, rows: pl.LazyFrame) -> None:
         frames = _batches(rows)

@@ -15,7 +15,7 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError, QueryError, StoreError
 from minutch.inspect.query.crawl import Crawl
 from minutch.inspect.query.results import csv_lines
-from minutch.inspect.query.session import Session, in_utc
+from minutch.inspect.query.session import Session
 from minutch.inspect.query.site import SiteTable
 from minutch.inspect.query.table import Request, Table
 from minutch.plugin.repository import is_included
@@ -137,16 +137,15 @@ def audit(crawl: Crawl, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
     session = Session(crawl, now, tables | {"site": _HeldSite(tables["site"])})
     for rule in rules:
         try:
-            if rule.needs and not len(session.query(rule.needs).head(1).collect()):
+            if rule.needs and not len(session.run(session.query(rule.needs).head(1).collect)):
                 yield Finding(rule, None)
                 continue
-            rows = in_utc(session.query(rule.sql)).collect(engine="streaming")
+            rows = session.run(session.query(rule.sql).collect)
         except StoreError:  # a store that does not exist
             yield Finding(rule, None)
             continue
-        except (QueryError, pl.exceptions.PolarsError) as exc:
-            said = exc if isinstance(exc, QueryError) else session.error(exc, rule.sql)
-            raise QueryError(f"rule {rule.id}: {said}", hint=said.hint) from exc
+        except QueryError as exc:
+            raise QueryError(f"rule {rule.id}: {exc}", hint=exc.hint) from exc
         yield Finding(rule, rows)
 
 

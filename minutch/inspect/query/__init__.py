@@ -10,6 +10,6 @@ Begin with crawl, which opens one, then table.
     `checks`                                        links that are no pages of the crawl
     `graph`, `graphexport`, `parquetexport`         links as a graph; exports
     `predicates`, `skipping`                        reads only where rows may be
-    `session`, `statements`, `integers`, `prompt`   SQL, and a prompt for it
+    `session`, `prompt`                             SQL, and a prompt for it
     `results`, `parquet`                            rows for people and programs
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.errors import MinutchError
-from minutch.inspect.query.statements import is_complete, statements
+from minutch.inspect.query.session import is_complete, statements
 from minutch.inspect.query.table import Table
 from minutch.terminal import folded
 
@@ -142,7 +142,7 @@ def _run_command(
         for table in tables.values():
             show(f"{table.name:<12}{folded(', '.join(table.schema), WIDTH, 12)}")
     elif command == "columns" and name is not None:
-        answer(f"describe {name}")
+        answer(f'select column_name as "column", column_type as type from (describe {name})')
     else:
         show(_HELP)
 

@@ -7,6 +7,7 @@ import resource
 from pathlib import Path
 from xml.etree import ElementTree
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -54,7 +55,6 @@ def test_every_table_comes_back_from_parquet(tmp_path: Path) -> None:
 
 @needs_golden(CRAWL)
 def test_others_read_the_parquet_files(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
     pandas = pytest.importorskip("pandas")
     crawl = minutch.open(GOLDEN / CRAWL)
     run("parquet", crawl.path, tmp_path / "out", "-tables", "crawldb,pages")
