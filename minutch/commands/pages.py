@@ -35,6 +35,7 @@ TOPICS = (
     "compatibility",
     "formats",
     "speed",
+    "versions",
     "changes",
 )
 """The pages, in the order in which they are listed."""

@@ -3,7 +3,7 @@
     -stats [-sort]                              the table of `stats`, on standard output
     -url <url>                                  one entry, on standard output
     -dump <out_dir> [-format …] [selection]     all entries, or some, in the formats of
-                                                `dumpformats`
+                                                `dump`
     -topN <nnnn> <out_dir> [<min>]              score and URL of the highest scores
     -duplicates [-near [bits]] …                the groups of pages that dedup makes, on standard
                                                 output

@@ -10,7 +10,7 @@ what a plugin registers), as with Nutch's URLStreamHandlerFactory: anything else
 Nutch's MalformedURLException.
 
 Source: java.net.URL and URLStreamHandler of JDK 17 (`parse`, `compose`, `Url.__str__`), Nutch's
-URLUtil (`resolve_url`, `host_segments`, `choose_representative`, `is_home_page`, `page`) and
+URLUtil (`host_segments`, `choose_representative`, `is_home_page`, `page`) and
 TableUtil (`reverse_url`).
 """
 

@@ -1,4 +1,4 @@
-"""README and minutch/docs: short, complete, and what they name is there."""
+"""README, minutch/docs and docstrings: short, complete, and what they name is there."""
 
 from __future__ import annotations
 
@@ -11,11 +11,22 @@ from minutch.commands import flow, pages
 from minutch.conf import Configuration
 from minutch.inspect.query.crawl import Crawl
 from minutch.plugin.chains import URLFilters
-from tests.support.docpages import PAGES, text, write_files
+from tests.support.docpages import DOCS, PAGES, text, write_files
 from tests.support.golden import PROJECT
 
 CONTRIBUTING = (PROJECT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
-ALL = "\n".join([*map(text, PAGES), CONTRIBUTING])
+DESIGN = (PROJECT / "minutch" / "DESIGN.md").read_text(encoding="utf-8")
+DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
+REASONS = "\n".join(path.read_text(encoding="utf-8") for path in DECISIONS)
+ALL = "\n".join([*map(text, PAGES), CONTRIBUTING, DESIGN, REASONS])
+
+_EXAMPLES = """
+    a__b code.py ftn ftt ftx io.compression.codec.snappy.buffersize io.seqfile.compress.blocksize
+    java.util.Properties lodash.debounce my-plugins/urlfilter-short/short.py possibl possibli
+    possibly selectors.py shop.py urlStreamHandler
+"""
+EXAMPLES = set(_EXAMPLES.split())
+"""Names of nothing here: examples, and what is others'."""
 
 
 def test_pages_are_those_of_help() -> None:
@@ -37,10 +48,18 @@ def test_a_page_has_its_name_its_purpose_in_a_sentence_and_at_most_300_lines(top
     assert len(lines) <= 300
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_files(page: str) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text(page)):
-        assert (PAGES[page].parent / target).exists(), target
+@pytest.mark.parametrize("page", [*PAGES.values(), *DECISIONS], ids=lambda path: path.stem)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_decisions_are_in_their_index() -> None:
+    index = DOCS / "decisions" / "README.md"
+    linked = re.findall(
+        r"^\| .* \| \[(\w+)\]\(\1\.md\) \|$", index.read_text("utf-8"), re.MULTILINE
+    )
+    assert sorted(linked) == sorted(path.stem for path in DECISIONS if path != index)
 
 
 def test_the_table_of_commands() -> None:
@@ -90,17 +109,74 @@ def test_the_scripts_and_files_they_name_are_there() -> None:
     """Files of a crawl's own conf/ are the reader's; they may be among the shipped ones."""
     names = set(
         re.findall(
-            r"(?<![\w/.-])((?:bin|conf|minutch|tests|plugins|\.github|\.ci)/[\w./-]*\w)", ALL
+            r"(?<![\w/.-])((?:bin|conf|minutch|tests|plugins|\.github|\.ci)/[\w./-]*\w)(?![*\w])",
+            ALL,
         )
     )
     assert len(names) > 20
     assert sorted(name for name in names if not (PROJECT / name).exists()) == []
 
 
-def test_benchmarks_and_modules_they_name_are_there() -> None:
-    for name in set(re.findall(r"\b(tests(?:\.\w+)+)", ALL)):
-        path = PROJECT / name.replace(".", "/")
-        assert path.is_dir() or path.with_suffix(".py").is_file(), name
+def places() -> set[str]:
+    """Every file and folder of the tree by each end of its path, modules also without `.py`."""
+    folders = ("minutch", "plugins", "tests", "bin", "conf", ".github", ".ci")
+    ends = set()
+    for path in (path for folder in folders for path in (PROJECT / folder).rglob("*")):
+        parts = path.relative_to(PROJECT).parts
+        for start in range(len(parts) if "__pycache__" not in parts else 0):
+            end = "/".join(parts[start:])
+            ends |= {end, end.removesuffix(".py")}
+    return ends
+
+
+def prose_and_words() -> tuple[dict[str, str], set[str]]:
+    """What docs, docstrings and comments say, by file, and every word of the code itself."""
+    prose = {
+        "docs": re.sub(r"^```.*?^```", "", ALL.replace(text("changes"), ""), flags=re.M | re.S)
+    }
+    words = set(re.findall(r"[\w.]+", (PROJECT / "conf/nutch-default.xml").read_text("utf-8")))
+    for folder in ("minutch", "plugins", "tests"):
+        for path in (PROJECT / folder).rglob("*.py"):
+            source = path.read_text(encoding="utf-8")
+            said = [*re.findall(r'"""(.*?)"""', source, re.DOTALL), *re.findall(r"# .*", source)]
+            prose[path.relative_to(PROJECT).as_posix()] = "\n".join(said)
+            code = re.sub(r"# .*", "", re.sub(r'""".*?"""', "", source, flags=re.DOTALL))
+            words.update(re.findall(r"\w+", code), path.with_suffix("").parts)
+    return prose, words
+
+
+def is_there(name: str, known: set[str], words: set[str]) -> bool:
+    """Whether a dotted name is one of a module, or of something that a module may have."""
+    if name in words:  # a property
+        return True
+    module = name
+    while module.replace(".", "/") not in known and "." in module:
+        module = module.rpartition(".")[0]
+    rest = name.removeprefix(module).split(".")[1:]
+    return words.issuperset(rest) and ("." in module or len(rest) < 2)
+
+
+def test_what_docs_and_docstrings_name_is_there() -> None:
+    """Modules by path or dotted name, and in docstrings all names in backticks: who moves or
+    renames something takes them along.
+
+    A name counts as there if code anywhere has its words: that finds what is gone, not what is
+    elsewhere. `changes` names what is gone.
+    """
+    prose, words = prose_and_words()
+    known, gone = places(), []
+    for where, said in prose.items():
+        paths = re.findall(r"(?<![\w/.:-])(?:(?:[\w-]+/)+|(?<=`))[\w-]+\.py\b", said)
+        gone += [(where, name) for name in paths if name not in known]
+        dotted = re.findall(r"(?<![\w/.])(?:minutch|plugins|tests)(?:\.\w+)+", said)
+        gone += [(where, name) for name in dotted if not is_there(name, known, words)]
+        names = re.findall(r"`([A-Za-z_]\w*(?:\.\w+)*)(?:\(\))?`", said if where != "docs" else "")
+        gone += [
+            (where, name)
+            for name in names
+            if not (name in words or words.issuperset(name.split(".")))
+        ]
+    assert [found for found in gone if found[1] not in EXAMPLES] == []
 
 
 def test_properties_they_name_exist() -> None:
@@ -118,7 +194,7 @@ def test_properties_they_name_exist() -> None:
         name for name, at in places.items() if not (at.is_dir() or at.with_suffix(".py").exists())
     }
     files = re.compile(
-        r"\.(?:\w+\.)?(?:xml|txt|py|md|json)$|^minutch\.(?:open|jobs|engine\b|parse\b|__)|^index\.md$"
+        r"\.(?:\w+\.)?(?:xml|txt|py|md|json)$|^minutch\.(?:open|jobs|plugins|engine\b|parse\b|job\.|version\.|__)|^index\.md$"
     )
     assert len(names) > 60
     assert sorted(name for name in names if name not in known and not files.search(name)) == []

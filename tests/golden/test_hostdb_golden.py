@@ -1,7 +1,7 @@
 """updatehostdb, readhostdb and generate -hostdb as Nutch ran them: databases record for record,
 texts line for line.
 
-What differs, and why, is in `Case.differs` and docs/compatibility: percentiles (Nutch gives the
+What differs, and why, is in docs/compatibility: percentiles (Nutch gives the
 median for each), home pages (Nutch never stores one), failed connections (Nutch adds them up),
 counts without a CrawlDb (Nutch loses them), hosts that are dropped (Nutch drops below the
 threshold), records in the order of answers from the DNS.

@@ -84,7 +84,7 @@ def pages_in(piece: InputSplit, group: str, where: pl.Expr) -> Iterator[pl.DataF
 
 
 def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
-    """Returns the columns that `nearduplicates` compares, of pages whose signatures are
+    """Returns the columns that `duplicates` compares, of pages whose signatures are
     SimHashes.
     """
     tables = [pl.DataFrame(schema=duplicates.SCHEMA)]

@@ -12,7 +12,7 @@
     parse failed                                            skipped
     anything else                                           indexed
 
-Which of several records of a URL count is decided in `rangerecords`: those of the newest fetch.
+Which of several records of a URL count is decided in `rangeindexer`: those of the newest fetch.
 Nutch deletes a page for noindex, and for an error or a redirect, in any segment.
 
 Outcomes are named as Nutch's counters; those that Nutch does not count have similar names. Source:

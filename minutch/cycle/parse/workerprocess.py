@@ -223,7 +223,7 @@ class WorkerTask(Protocol[R]):
 
     @property
     def result_type(self) -> Any:
-        """The type of a result: of NamedTuples, dataclasses and Python's own (`workeranswers`)."""
+        """The type of a result: of NamedTuples, dataclasses and Python's own (`AnswerReader`)."""
 
     def accepts(self, result: R) -> bool:
         """Tells whether a result of this type, from whoever has taken the worker over, can be

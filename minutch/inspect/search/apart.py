@@ -9,7 +9,7 @@ with. It may write files: whoever opens an index locks it. It lives as long as i
 once it has died, or has taken too long, each call fails, for the same reason.
 
     request  :=  a pickle: name of a method, its arguments    (written by whom it serves)
-    answer   :=  as that of a parse worker, for one item      (`workeranswers`)
+    answer   :=  as that of a parse worker, for one item      (`AnswerReader`)
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 `window[at:]` is what was read and not yet used. Damage ends a member: what came before it is kept,
 and the next member is sought from behind the damaged one's head on, since decompressing may run on
-far behind the byte that is wrong. Members are of gzip (`gzipsource`) or frames of zstd
-(`zstdsource`).
+far behind the byte that is wrong. Members are of gzip or frames of zstd
+(`membersources`).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ opened again. Anything else that is wrong is damage: the log says where, goes on
 frame and stays as it is; the URLs of the frames in between are fetched again.
 
 An entry of part PARSE holds all that the parse of a page has given, as a worker has packed it
-(`storedparse`).
+(`recorder`).
 """
 
 from __future__ import annotations
