@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from minutch.kernels.library import is_interpreted
-from minutch.kernels.native import Column
+from minutch.kernels.native import StringColumn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -192,9 +192,9 @@ class Strings(NamedTuple):
     owner: object  # keeps them alive
 
     @property
-    def column(self) -> Column:
+    def column(self) -> StringColumn:
         """The column as a kernel's argument."""
-        return Column(self.views, self.addresses)
+        return StringColumn(self.views, self.addresses)
 
 
 _ReleaseFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

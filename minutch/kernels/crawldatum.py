@@ -16,8 +16,8 @@ from minutch.kernels.native import (
     I64,
     U8,
     Bool,
-    Column,
     Int,
+    StringColumn,
     inlined,
     inner,
     int8,
@@ -25,7 +25,7 @@ from minutch.kernels.native import (
     kernel,
     string_at,
 )
-from minutch.kernels.sequencefile import Places, Stretch, records, verified
+from minutch.kernels.sequencefile import RecordPlaces, StretchPlace, records, verified
 
 FIXED_SIZE = 28
 LEAST_RECORD = 8 + 1 + FIXED_SIZE + 1
@@ -147,7 +147,7 @@ def decode(
 
 @kernel
 def scan(
-    stretch: Stretch,
+    stretch: StretchPlace,
     key_at: I64,
     key_len: I32,
     columns: Columns,
@@ -160,7 +160,7 @@ def scan(
     """
     found_at, found_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
     value_at, value_len = scratch64(AT_A_TIME), scratch32(AT_A_TIME)
-    places = Places(found_at, found_len, value_at, value_len)
+    places = RecordPlaces(found_at, found_len, value_at, value_len)
     row = int64(0)
     start, end = stretch.start, stretch.end
     at, good = start, start // stretch.chunk * stretch.chunk
@@ -234,8 +234,8 @@ def encode(
     buf: U8,
     at: I64,
     numbers: Numbers,
-    signatures: Column,
-    metadata: Column,
+    signatures: StringColumn,
+    metadata: StringColumn,
 ) -> None:
     """Write the records to the offsets `at` of `buf`; empty signatures and metadata stand for
     none.

@@ -120,7 +120,7 @@ def find_name(entry: Int, names: U8Rows, sizes: I64) -> Int:
     return -1
 
 
-class Elements(NamedTuple):
+class ElementRows(NamedTuple):
     """The fields of elements by their number: Lexbor's, the last of which stands for all that are
     unknown, then those of `names`.
 
@@ -349,7 +349,7 @@ def pack_links(rows: I64Rows, count: Int, text: U8, side: U8, run: U8) -> Int:
 @kernel
 def walk(
     root: Int,
-    elements: Elements,
+    elements: ElementRows,
     attributes: Attributes,
     room: Room,
     found: I64,

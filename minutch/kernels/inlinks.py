@@ -34,9 +34,9 @@ from minutch.kernels.native import (
     U8,
     U32,
     U64,
-    Column,
     Int,
     Slices,
+    StringColumn,
     Views,
     inlined,
     inner,
@@ -95,7 +95,7 @@ def _plain_host(address: Int, size: Int) -> Int:
 
 
 @kernel
-def compare_hosts(from_strings: Column, to_strings: Column, found: I8) -> None:
+def compare_hosts(from_strings: StringColumn, to_strings: StringColumn, found: I8) -> None:
     """Tell for each row whether both URLs have the same host, in any case: DIFFERENT, SAME or
     UNKNOWN.
     """
@@ -146,7 +146,7 @@ def _put_view(views: Views, row: Int, address: Int, size: Int, at: Int) -> None:
         store32(view + 12, at)
 
 
-class Links(NamedTuple):
+class LinkColumns(NamedTuple):
     """The fields of many links: views of their strings, the bytes of these, how the hosts
     compare.
     """
@@ -161,11 +161,11 @@ class Links(NamedTuple):
 @kernel
 def spread(
     streams: Slices,
-    pages: Column,
+    pages: StringColumn,
     unwanted: Int,
     decompressor: Decompressor,
     scratch: U8,
-    links: Links,
+    links: LinkColumns,
     state: I64,
 ) -> Int:
     """Take the links of many ParseData out of their zlib streams, those left out that
@@ -255,7 +255,7 @@ def spread(
 
 
 @inner
-def _is_equal(strings: Column, i: Int, j: Int) -> Int:
+def _is_equal(strings: StringColumn, i: Int, j: Int) -> Int:
     """Tell whether two strings of a column are equal, compared from the end, where URLs differ."""
     views, addresses = strings.views, strings.addresses
     size = int64(views[i, 0])
@@ -276,7 +276,7 @@ def _is_equal(strings: Column, i: Int, j: Int) -> Int:
     return True
 
 
-class Table(NamedTuple):
+class SetTable(NamedTuple):
     """The fields of a hash table of the links of one record: their places in it, -1 where there is
     none, and by place the hashes.
     """
@@ -296,9 +296,9 @@ class Sets(NamedTuple):
 
 def merge(
     order: U32,
-    keys: Column,
-    urls: Column,
-    anchors: Column,
+    keys: StringColumn,
+    urls: StringColumn,
+    anchors: StringColumn,
     limit: Int,
     seed: Int,
     sets: Sets,
@@ -309,19 +309,21 @@ def merge(
     Fills `sets`; returns how many records there are. `seed` as in `string_hash`.
     """
     count = len(order)
-    table = Table(np.empty(4 * count, np.int64), np.empty(2 * count, np.uint64))  # mostly untouched
+    table = SetTable(
+        np.empty(4 * count, np.int64), np.empty(2 * count, np.uint64)
+    )  # mostly untouched
     return merge_in(order, keys, urls, anchors, limit, seed, table, sets)
 
 
 @kernel
 def merge_in(
     order: U32,
-    keys: Column,
-    urls: Column,
-    anchors: Column,
+    keys: StringColumn,
+    urls: StringColumn,
+    anchors: StringColumn,
     limit: Int,
     seed: Int,
-    table: Table,
+    table: SetTable,
     sets: Sets,
 ) -> Int:
     """Do the same as `merge`, with room in `table` for four times and twice the rows."""

@@ -15,8 +15,8 @@ from minutch.kernels.native import (
     U8,
     U32,
     U64,
-    Column,
     Int,
+    StringColumn,
     Views,
     inlined,
     inner,
@@ -28,7 +28,7 @@ from minutch.kernels.native import (
 from minutch.kernels.sort import INLINE, word_of
 
 
-def numbered(strings: Column) -> tuple[U32, U32]:
+def numbered(strings: StringColumn) -> tuple[U32, U32]:
     """The first row of each distinct string, in the order in which they come, and the number of
     each row's string.
     """
@@ -187,8 +187,8 @@ _AHEAD = 12  # rows whose strings are on their way to the cache
 
 
 def group(
-    keys: Column,
-    borders: Column,
+    keys: StringColumn,
+    borders: StringColumn,
     parts: U32,
     buckets: I32,
     starts: I64,
@@ -206,8 +206,8 @@ def group(
 
 @kernel
 def group_by(
-    keys: Column,
-    borders: Column,
+    keys: StringColumn,
+    borders: StringColumn,
     words: U64,
     parts: U32,
     buckets: I32,

@@ -28,10 +28,10 @@ from minutch.kernels.native import (
     U8,
     U32,
     Bool,
-    Column,
     Flags,
     Int,
     Slices,
+    StringColumn,
     Views,
     inlined,
     inner,
@@ -221,7 +221,7 @@ def ask_for_view(views: Views, row: Int) -> None:
 
 
 @inlined
-def ask_for_string(strings: Column, row: Int) -> None:
+def ask_for_string(strings: StringColumn, row: Int) -> None:
     """Have the first 128 bytes of a row's string fetched into the cache."""
     at = string_at(strings.views, strings.addresses, row)
     prefetch(at)
@@ -291,7 +291,7 @@ def take_links(
 
 
 @inlined
-def put_string(buf: U8, target: Int, at: Int, strings: Column, row: Int) -> Int:
+def put_string(buf: U8, target: Int, at: Int, strings: StringColumn, row: Int) -> Int:
     """Store a string as a Text at `at` of `buf`, whose address is `target`; returns the offset
     after it.
     """
@@ -305,10 +305,10 @@ def put_string(buf: U8, target: Int, at: Int, strings: Column, row: Int) -> Int:
 def write_inlinks(
     streams: Slices,
     starts: I64,
-    keys: Column,
-    urls: Column,
-    anchors: Column,
-    maps: Column,
+    keys: StringColumn,
+    urls: StringColumn,
+    anchors: StringColumn,
+    maps: StringColumn,
     flag: Bool,
     compressor: Compressor,
 ) -> None:

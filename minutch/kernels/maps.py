@@ -16,8 +16,8 @@ from minutch.kernels.native import (
     I32,
     I64,
     U8,
-    Column,
     Int,
+    StringColumn,
     inlined,
     inner,
     int8,
@@ -163,7 +163,7 @@ class Entries(NamedTuple):
 
 
 @kernel
-def find_entries(maps: Column, status: U8, names: U8, ends: I64, found: Entries) -> Int:
+def find_entries(maps: StringColumn, status: U8, names: U8, ends: I64, found: Entries) -> Int:
     """Find the entries of a column's maps whose key is a Text, among `names` if there are any (else
     `name` is -1).
 

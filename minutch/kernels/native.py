@@ -304,7 +304,7 @@ def _marked(function: Callable[P, R], kind: str) -> Callable[P, R]:
     return function
 
 
-class Column(NamedTuple):
+class StringColumn(NamedTuple):
     """The fields of a column of byte strings, as `string_at` takes them (see `arrow.Strings`)."""
 
     views: Views

@@ -16,10 +16,10 @@ from minutch.kernels.native import (
     U8,
     U64,
     Bool,
-    Column,
     Flags,
     I64Rows,
     Int,
+    StringColumn,
     Views,
     inlined,
     inner,
@@ -56,7 +56,7 @@ def _equal(a: U8, at: Int, b: U8, bt: Int, size: Int) -> Bool:
     return compare(_address(a, at), size, _address(b, bt), size) == 0
 
 
-class Pages(NamedTuple):
+class PageRuns(NamedTuple):
     """The fields of pages: their links back to back, a row for each page, the pages' own URLs.
 
     A row has the start of the page's links in `data`, their number, start and size of its URL in
@@ -68,7 +68,7 @@ class Pages(NamedTuple):
     selves: U8
 
 
-class Verdicts(NamedTuple):
+class VerdictTable(NamedTuple):
     """The fields of a table of URLs and what they are stored as.
 
     URL i is arena[urls[i, 0] :][: urls[i, 1]], its hash hashes[i]; it is stored as
@@ -102,7 +102,7 @@ class Kept(NamedTuple):
 
 
 @inner
-def _verdict(data: U8, at: Int, size: Int, seed: Int, verdicts: Verdicts) -> Int:
+def _verdict(data: U8, at: Int, size: Int, seed: Int, verdicts: VerdictTable) -> Int:
     """The number of a URL in the table, where it is put as PENDING if it is new."""
     slots, hashes, urls, outs, arena, state = verdicts
     code = string_hash(_address(data, at), size, seed)
@@ -124,7 +124,7 @@ def _verdict(data: U8, at: Int, size: Int, seed: Int, verdicts: Verdicts) -> Int
 
 
 @inner
-def _site(data: U8, at: Int, size: Int, seed: Int, sites: Verdicts) -> Int:
+def _site(data: U8, at: Int, size: Int, seed: Int, sites: VerdictTable) -> Int:
     """The number of a URL's site; REJECTED where it has none, PENDING where nobody has said."""
     url = _address(data, at)
     host, host_size = plain_host(url, url + size)
@@ -146,13 +146,13 @@ def _is_longer(data: U8, at: Int, size: Int, longest: Int) -> Bool:
 
 @kernel
 def keep_links(
-    pages: Pages,
+    pages: PageRuns,
     most: Int,
     longest: Int,
     ignored: Int,
     seed: Int,
-    verdicts: Verdicts,
-    sites: Verdicts,
+    verdicts: VerdictTable,
+    sites: VerdictTable,
     kept: Kept,
 ) -> Int:
     """Write the links that are kept of each page; `ignored` are flags of those that go because of
@@ -229,7 +229,7 @@ def view_urls(data: U8, places: I64Rows, views: Views) -> None:
 
 
 @kernel
-def settle(judged: Column, rejected: Flags, rows: I64, verdicts: Verdicts) -> None:
+def settle(judged: StringColumn, rejected: Flags, rows: I64, verdicts: VerdictTable) -> None:
     """Note what the URLs with the numbers `rows` are stored as: the strings of a column. The arena
     has room for them.
     """

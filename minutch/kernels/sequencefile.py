@@ -86,7 +86,7 @@ cache.
 """
 
 
-class Stretch(NamedTuple):
+class StretchPlace(NamedTuple):
     """The fields of a part of a SequenceFile: data[start:end], the bytes that mark it, and what its
     checksums are compared by.
 
@@ -103,7 +103,7 @@ class Stretch(NamedTuple):
     crc32: Int
 
 
-class Places(NamedTuple):
+class RecordPlaces(NamedTuple):
     """The fields of records: offsets or addresses, and lengths, of their keys and values."""
 
     key_at: I64
@@ -113,7 +113,7 @@ class Places(NamedTuple):
 
 
 @inner
-def verified(stretch: Stretch, good: Int) -> Int:
+def verified(stretch: StretchPlace, good: Int) -> Int:
     """Check how far the bytes are good, when they are so before `good`, a chunk's begin: some
     chunks further. -1 if a sum is not the right one.
     """
@@ -126,7 +126,9 @@ def verified(stretch: Stretch, good: Int) -> Int:
 
 
 @inner
-def records(stretch: Stretch, at: Int, end: Int, n: Int, places: Places) -> tuple[Int, Int]:
+def records(
+    stretch: StretchPlace, at: Int, end: Int, n: Int, places: RecordPlaces
+) -> tuple[Int, Int]:
     """Find the records with Text keys from `at` on that end before `end`, as long as there is room;
     see `walk`.
 
@@ -174,7 +176,7 @@ def release(array: Int) -> None:
 
 
 @kernel
-def walk(stretch: Stretch, places: Places) -> Int:
+def walk(stretch: StretchPlace, places: RecordPlaces) -> Int:
     """Find the records of a stretch, which ends at a marker or with the file.
 
     Fills their places (key_at: where the URL starts, after its length). Returns how many there are:
@@ -197,7 +199,7 @@ def walk(stretch: Stretch, places: Places) -> Int:
 
 @kernel
 def blocks_having(
-    stretch: Stretch,
+    stretch: StretchPlace,
     bounds: I64,
     words: U8,
     word_ends: I64,
@@ -320,14 +322,16 @@ def string_places(views: Views, addresses: U64, at: I64, length: I32) -> None:
 
 
 @inlined
-def _copy(source: Places, row: Int, target: Places, to: Int) -> None:
+def _copy(source: RecordPlaces, row: Int, target: RecordPlaces, to: Int) -> None:
     """Copy the places of a record."""
     target.key_at[to], target.key_len[to] = source.key_at[row], source.key_len[row]
     target.value_at[to], target.value_len[to] = source.value_at[row], source.value_len[row]
 
 
 @kernel
-def put_in(table: Places, more: Places, instead: I64, before: I64, out: Places) -> None:
+def put_in(
+    table: RecordPlaces, more: RecordPlaces, instead: I64, before: I64, out: RecordPlaces
+) -> None:
     """Put more records between those of a table: record i before row before[i], which it replaces
     if instead[i] >= 0.
 
@@ -365,7 +369,7 @@ def lay_out(
     marker: U8,
     sync_interval: Int,
     index_interval: Int,
-    records: Places,
+    records: RecordPlaces,
     index: Indexed,
 ) -> None:
     """Write records with Text keys into `out` as far as there is room, markers where they are due.
@@ -422,7 +426,7 @@ def lay_out(
 
 @kernel
 def index_entries(
-    records: Places,
+    records: RecordPlaces,
     rows: I64,
     first: Int,
     held: Int,

@@ -14,9 +14,9 @@ from minutch.kernels.native import (
     U8,
     U64,
     Bool,
-    Column,
     Flags,
     Int,
+    StringColumn,
     Views,
     Word,
     inlined,
@@ -26,7 +26,7 @@ from minutch.kernels.native import (
     string_at,
     uint64,
 )
-from minutch.kernels.outlinks import REJECTED, Verdicts
+from minutch.kernels.outlinks import REJECTED, VerdictTable
 
 
 @kernel
@@ -182,7 +182,7 @@ def run_on(at: Int, end: Int, state: Int, table: I32) -> Int:
 
 
 @kernel
-def sift_column(urls: Column, first: Int, said: I8, rules: Rules) -> Int:
+def sift_column(urls: StringColumn, first: Int, said: I8, rules: Rules) -> Int:
     """Say of the URLs of a column, from row `first` on, KEEP, REJECT or ASK; the last of all that
     have a fragment.
 
@@ -218,7 +218,7 @@ def sift_column(urls: Column, first: Int, said: I8, rules: Rules) -> Int:
 
 
 @kernel
-def sift(first: Int, said: I64, rules: Rules, known: Verdicts) -> None:
+def sift(first: Int, said: I64, rules: Rules, known: VerdictTable) -> None:
     """Settle what the sieve says of the URLs from number `first` on, where it is
     in `said`.
 

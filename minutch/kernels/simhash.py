@@ -123,7 +123,7 @@ class Sorted(NamedTuple):
     words: U64
 
 
-class Rows(NamedTuple):
+class HashRows(NamedTuple):
     """The fields of rows: groups (none: all are one), ranks, which are kept and which undecided.
 
     Lower ranks are better, and ascend with the rows.
@@ -136,7 +136,7 @@ class Rows(NamedTuple):
 
 
 @kernel
-def sweep(by_key: Sorted, rows: Rows, bits: Int, blocked: Flags, leaders: I64) -> None:
+def sweep(by_key: Sorted, rows: HashRows, bits: Int, blocked: Flags, leaders: I64) -> None:
     """Look, for each undecided row, for a better one of its group, with the same key, within `bits`
     bits of it.
 

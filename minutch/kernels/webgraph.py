@@ -26,8 +26,8 @@ from minutch.kernels.native import (
     I32,
     I64,
     U8,
-    Column,
     Int,
+    StringColumn,
     Views,
     inner,
     int8,
@@ -92,8 +92,8 @@ def measure_link_data(urls: Views, anchors: Views, at: I64, length: I32) -> Int:
 def write_link_data(
     out: U8,
     at: I64,
-    urls: Column,
-    anchors: Column,
+    urls: StringColumn,
+    anchors: StringColumn,
     score_bits: I32,
     timestamp: I64,
     kind: I8,
@@ -185,7 +185,7 @@ def content_times(
 
 
 @kernel
-def join_runs(starts: I64, strings: Column, out: U8, at: I64, length: I32) -> None:
+def join_runs(starts: I64, strings: StringColumn, out: U8, at: I64, length: I32) -> None:
     """Put each run of strings, from starts[i] to before starts[i + 1], together behind their
     number.
 

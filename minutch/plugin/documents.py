@@ -55,8 +55,8 @@ log = logging.getLogger(__name__)
 
 __all__ = [
     "Documents",
-    "Links",
-    "Page",
+    "PageLinks",
+    "PageRow",
     "Pages",
     "as_lists",
     "column_of",
@@ -72,7 +72,7 @@ __all__ = [
 # -- pages -----------------------------------------------------------------------------------------
 
 
-class Page(NamedTuple):
+class PageRow(NamedTuple):
     """A page as an indexing filter gets it, with its entry in the CrawlDb (None: not there)."""
 
     url: str
@@ -83,7 +83,7 @@ class Page(NamedTuple):
 
 
 @dataclass
-class Links:
+class PageLinks:
     """The links to pages: rows of INLINKS_SCHEMA, `count[i]` of page i from `start[i]` on, -1: no
     record.
     """
@@ -107,8 +107,8 @@ class Pages:
     db: pl.DataFrame
     parse: ParseTable
     texts: pl.Series
-    links: Links
-    _rows: list[Page] | None = field(default=None, repr=False)
+    links: PageLinks
+    _rows: list[PageRow] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -202,7 +202,7 @@ class Pages:
         found = self.parse.outlinks()
         return found.with_columns(decode_keys(found["to_url"]))
 
-    def rows(self) -> list[Page]:
+    def rows(self) -> list[PageRow]:
         """Returns the pages as records, made once: the next filter sees the changes of the one
         before.
         """
@@ -221,13 +221,13 @@ class Pages:
             self.db.filter(mask),
             self.parse.filter(mask),
             self.texts.filter(mask),
-            Links(self.links.rows, self.links.start[chosen], self.links.count[chosen]),
+            PageLinks(self.links.rows, self.links.start[chosen], self.links.count[chosen]),
         )
         if self._rows is not None:
             kept._rows = [page for page, stays in zip(self._rows, chosen, strict=True) if stays]
         return kept
 
-    def _read_rows(self) -> Iterator[Page]:
+    def _read_rows(self) -> Iterator[PageRow]:
         fetch, db = (frame.drop("key").iter_rows() for frame in (self.fetch, self.db))
         links = self.links.rows.select("from_url", "anchor", "metadata").rows()
         for number, (url, text, fetched, known) in enumerate(
@@ -236,7 +236,7 @@ class Pages:
             entry = None if known[0] is None else to_datum(known)
             start, count = int(self.links.start[number]), int(self.links.count[number])
             inlinks = None if count < 0 else _inlinks(links[start : start + count])
-            yield Page(
+            yield PageRow(
                 url, Parse(text, self.parse.record(number)), to_datum(fetched), entry, inlinks
             )
 
@@ -394,7 +394,7 @@ class Documents:
 def map_documents(
     documents: Documents,
     pages: Pages,
-    change: Callable[[NutchDocument, Page], NutchDocument | None],
+    change: Callable[[NutchDocument, PageRow], NutchDocument | None],
 ) -> pl.Series:
     """Applies `change` to each document; returns a mask of those that are kept: False for None,
     null for an error (logged).

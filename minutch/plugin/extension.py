@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Visit:
+class OtherHost:
     """A request to another host than that of the URL that is being fetched."""
 
     asked: bool = True
@@ -35,16 +35,16 @@ class NoTurn(MinutchError):
     """Another host is not asked, now or at all; the message says why."""
 
 
-Turn = Callable[[str, str], AbstractAsyncContextManager[Visit]]
+Turn = Callable[[str, str], AbstractAsyncContextManager[OtherHost]]
 """URL that is being fetched, and one on another host: waits until that may be asked. Raises
 NoTurn.
 """
 
 
 @asynccontextmanager
-async def at_once(origin: str, url: str) -> AsyncIterator[Visit]:
+async def at_once(origin: str, url: str) -> AsyncIterator[OtherHost]:
     """Waits for nothing: for those who have no queues."""
-    yield Visit()
+    yield OtherHost()
 
 
 @dataclass(slots=True)

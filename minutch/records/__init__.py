@@ -55,16 +55,16 @@ CLASSES = {
 } | {
     f"net.nutch.{java}": place
     for java, place in {
-        "db.Link": "legacy:Link",
-        "db.Page": "legacy:Page",
+        "db.Link": "legacy:OldLink",
+        "db.Page": "legacy:OldPage",
         "fetcher.FetcherContent": "legacy:FetcherContent",
         "fetcher.FetcherOutput": "legacyfetch:FetcherOutput",
         "fetcher.FetcherText": "legacy:FetcherText",
-        "fetcher.Outlink": "legacy:Outlink",
+        "fetcher.Outlink": "legacy:OldOutlink",
         "pagedb.FetchListEntry": "legacyfetch:FetchListEntry",
-        "parse.ParseData": "legacy:ParseData",
-        "parse.ParseText": "legacy:ParseText",
-        "protocol.Content": "legacy:Content",
+        "parse.ParseData": "legacy:OldParseData",
+        "parse.ParseText": "legacy:OldParseText",
+        "protocol.Content": "legacy:OldContent",
     }.items()
 }
 """Java class name → `module:class` of this folder."""

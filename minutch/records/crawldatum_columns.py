@@ -87,7 +87,7 @@ FIELDS: Final = (*NUMBERS, *STRINGS)
 FieldPlaces = tuple[Offsets, Lengths]
 
 
-class Fields(NamedTuple):
+class CrawlDatumFields(NamedTuple):
     """Fields by their names: numbers, and the places of strings in `values`; the key's are in
     `keys`.
     """
@@ -101,7 +101,9 @@ class Fields(NamedTuple):
     places: dict[str, FieldPlaces]
 
     @classmethod
-    def room(cls, keys: Bytes, values: Bytes, names: Collection[str], count: int) -> Fields:
+    def room(
+        cls, keys: Bytes, values: Bytes, names: Collection[str], count: int
+    ) -> CrawlDatumFields:
         """Room for the fields `names` of `count` records; none for the others."""
 
         def size(name: str) -> int:
@@ -121,15 +123,15 @@ class Fields(NamedTuple):
         places = (array for pair in self.places.values() for array in pair)
         return kernels.Columns(*numbers, *places)
 
-    def first(self, count: int) -> Fields:
+    def first(self, count: int) -> CrawlDatumFields:
         """Returns the first records."""
         return self._chosen(slice(count), count)
 
-    def filter(self, mask: npt.NDArray[np.bool_]) -> Fields:
+    def filter(self, mask: npt.NDArray[np.bool_]) -> CrawlDatumFields:
         """Returns the records where `mask` is true."""
         return self._chosen(mask, int(np.count_nonzero(mask)))
 
-    def _chosen(self, rows: Any, size: int) -> Fields:
+    def _chosen(self, rows: Any, size: int) -> CrawlDatumFields:
         def some(array: Any) -> Any:
             return array[rows] if len(array) else array
 
@@ -155,19 +157,19 @@ def _places(count: int) -> FieldPlaces:
     return np.empty(count, np.int64), np.empty(count, np.int32)
 
 
-def scan(stretch: Stretch, names: Collection[str]) -> Fields | None:
+def scan(stretch: Stretch, names: Collection[str]) -> CrawlDatumFields | None:
     """Returns the fields of all records of <Text, CrawlDatum> in a part of a file; None if
     something looks wrong, or is old.
     """
     room = (
         stretch.end - stretch.start
     ) // kernels.LEAST_RECORD + 1  # what is not written to takes no memory
-    found = Fields.room(stretch.data, stretch.data, names, room)
+    found = CrawlDatumFields.room(stretch.data, stretch.data, names, room)
     count = kernels.scan(stretch.place, *found.key_places, found.columns)
     return None if count < 0 else found.first(count)
 
 
-def decode_fields(batch: Batch, names: Collection[str]) -> Fields:
+def decode_fields(batch: Batch, names: Collection[str]) -> CrawlDatumFields:
     """Returns the fields of records. Raises FormatError, which names the key."""
     found = decode_field_values(batch, names)
     return decode_fields(_current(batch), names) if found is None else found
@@ -175,11 +177,11 @@ def decode_fields(batch: Batch, names: Collection[str]) -> Fields:
 
 def decode_field_values(
     batch: Batch, names: Collection[str], *, optional: bool = False
-) -> Fields | None:
+) -> CrawlDatumFields | None:
     """Returns the same if all are of version 7, else None. If `optional`, a value without a byte
     gives zeros and nulls.
     """
-    found = Fields.room(batch.keys, batch.values, {*names} - {KEY}, batch.size)
+    found = CrawlDatumFields.room(batch.keys, batch.values, {*names} - {KEY}, batch.size)
     if not kernels.decode(batch.values, batch.value_at, batch.value_len, optional, found.columns):
         return None
     return found._replace(key_places=(batch.key_at, batch.key_len))
@@ -295,7 +297,7 @@ def _put_in(table: Places, rows: Places, at: Offsets, before: Offsets) -> Places
     count = table.size + int((at < 0).sum())
     key_at, value_at = np.empty(count, np.int64), np.empty(count, np.int64)
     key_len, value_len = np.empty(count, np.int32), np.empty(count, np.int32)
-    found = sequencefile.Places(key_at, key_len, value_at, value_len)
+    found = sequencefile.RecordPlaces(key_at, key_len, value_at, value_len)
     sequencefile.put_in(table.arrays, rows.arrays, at, before, found)
     return Places(*found, (table.owner, rows.owner))
 

@@ -131,7 +131,7 @@ def properties_to_string(properties: dict[str, str]) -> str:
 
 
 @dataclass(slots=True)
-class Outlink(Writable):
+class OldOutlink(Writable):
     """net.nutch.fetcher.Outlink, later net.nutch.parse.Outlink: a link found on a page."""
 
     class_name = "net.nutch.fetcher.Outlink"
@@ -150,19 +150,19 @@ class Outlink(Writable):
         return f"toUrl: {self.to_url} anchor: {self.anchor}"
 
 
-def read_outlinks(data: DataInput) -> list[Outlink]:
+def read_outlinks(data: DataInput) -> list[OldOutlink]:
     """Returns an int and so many links."""
-    return read_list(data, "outlinks", 4, Outlink.read)
+    return read_list(data, "outlinks", 4, OldOutlink.read)
 
 
-def write_outlinks(out: DataOutput, outlinks: list[Outlink]) -> None:
+def write_outlinks(out: DataOutput, outlinks: list[OldOutlink]) -> None:
     """An int and so many links."""
     out.write_int(len(outlinks))
     for outlink in outlinks:
         outlink.write(out)
 
 
-def outlinks_to_string(outlinks: list[Outlink]) -> str:
+def outlinks_to_string(outlinks: list[OldOutlink]) -> str:
     """Returns the lines of ParseData.toString."""
     return f"Outlinks: {len(outlinks)}\n" + "".join(
         f"  outlink: {outlink}\n" for outlink in outlinks
@@ -189,7 +189,7 @@ LINK_VERSION: Final = 5
 
 
 @dataclass(slots=True)
-class Page(Writable):
+class OldPage(Writable):
     """A page. `outlinks` is None where the number of outlinks is not in the bytes."""
 
     class_name = "net.nutch.db.Page"
@@ -243,7 +243,7 @@ class Page(Writable):
 
 
 @dataclass(slots=True)
-class Link(Writable):
+class OldLink(Writable):
     """A link between two pages."""
 
     class_name = "net.nutch.db.Link"
@@ -284,7 +284,7 @@ CONTENT_VERSION: Final = 1
 
 
 @dataclass(slots=True)
-class Content(Writable):
+class OldContent(Writable):
     """URL, base URL, bytes, media type and headers of a page."""
 
     class_name = "net.nutch.protocol.Content"
@@ -346,12 +346,12 @@ WITH_STATUS: Final = 2
 
 
 @dataclass(slots=True)
-class ParseData(Writable):
+class OldParseData(Writable):
     """Title, outlinks and metadata of a page; its status since Nutch 0.7."""
 
     class_name = "net.nutch.parse.ParseData"
     title: str = ""
-    outlinks: list[Outlink] = field(default_factory=list)
+    outlinks: list[OldOutlink] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     status: ParseStatus | None = None
 
@@ -397,7 +397,7 @@ class _GzippedText(Writable):
 
 
 @dataclass(slots=True)
-class ParseText(_GzippedText):
+class OldParseText(_GzippedText):
     """The text of a page."""
 
     class_name = "net.nutch.parse.ParseText"

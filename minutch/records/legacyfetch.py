@@ -39,8 +39,8 @@ from minutch.hadoop.formats.writables import Writable
 from minutch.records import protocol
 from minutch.records.legacy import (
     NO_MD5,
-    Outlink,
-    Page,
+    OldOutlink,
+    OldPage,
     outlinks_to_string,
     read_list,
     read_outlinks,
@@ -91,13 +91,13 @@ class FetchListEntry(HoldsPage):
 
     class_name = "net.nutch.pagedb.FetchListEntry"
     fetch: bool = True
-    page: Page = field(default_factory=Page)
+    page: OldPage = field(default_factory=OldPage)
     anchors: list[str] = field(default_factory=list)
 
     @classmethod
     def read_fields(cls, data: DataInput, counted: bool) -> Self:
         version = read_up_to(data, "FetchListEntry", VERSION)
-        fetch, page = data.read_boolean(), Page.read_page(data, counted)
+        fetch, page = data.read_boolean(), OldPage.read_page(data, counted)
         return cls(
             fetch, page, read_list(data, "anchors", 2, DataInput.read_utf8) if version > 1 else []
         )
@@ -151,7 +151,7 @@ class FetcherOutput(HoldsPage):
     status: int = SUCCESS
     fetch_date: int = 0
     title: str = ""
-    outlinks: list[Outlink] = field(default_factory=list)
+    outlinks: list[OldOutlink] = field(default_factory=list)
     version: int = WITHOUT_PARSE
     protocol_status: ProtocolStatus | None = None
 

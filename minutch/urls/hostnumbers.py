@@ -16,7 +16,7 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.batch import Lengths, Offsets
 from minutch.kernels.arrow import INLINE, Bytes, Views
 from minutch.kernels.keycolumns import numbered
-from minutch.kernels.native import Column
+from minutch.kernels.native import StringColumn
 from minutch.kernels.urls import find_hosts
 from minutch.urls.parts import parse
 
@@ -63,7 +63,7 @@ class HostNumbers:
         views[views[:, 0] > INLINE, 2] = 1
         known, everything = len(self._views), np.concatenate([self._views, views])
         addresses = np.array([self._text.ctypes.data, text.ctypes.data], np.uint64)
-        rows, places = numbered(Column(everything, addresses))
+        rows, places = numbered(StringColumn(everything, addresses))
         self._keep(everything[rows[known:]], text)
         numbers = self._numbers[places[known:]]
         for row in others.tolist():

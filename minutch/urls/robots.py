@@ -31,9 +31,9 @@ from minutch.errors import ConfigError, UrlError
 from minutch.urls.parts import parse
 from minutch.urls.robotsfile import (
     MAX_BYTES,
-    Group,
     PathRule,
     RobotsFile,
+    RobotsGroup,
     RuleTable,
     read_robots,
     whole_lines,
@@ -213,7 +213,7 @@ def parse_robots(
     return RobotRules(found, delay, sitemaps, signals)
 
 
-def _choose(robots: RobotsFile, agents: Collection[str]) -> tuple[list[Group], list[int]]:
+def _choose(robots: RobotsFile, agents: Collection[str]) -> tuple[list[RobotsGroup], list[int]]:
     """Returns the groups for these agents, and the delay that each of their lines is given."""
     for is_ours in (lambda name: _is_named(name, agents), _is_anyone):
         groups = [group for group in robots.groups if any(map(is_ours, group.agents))]

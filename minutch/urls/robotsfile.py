@@ -84,7 +84,7 @@ class RuleLine(NamedTuple):
 
 
 @dataclass(slots=True)
-class Group:
+class RobotsGroup:
     """Agents (in lower case) and what holds for them; a delay (ms) is kept with the number of
     agents before it.
     """
@@ -106,7 +106,7 @@ class Group:
 class RobotsFile:
     """A whole file; paths and sitemaps are as written."""
 
-    groups: list[Group] = field(default_factory=list)
+    groups: list[RobotsGroup] = field(default_factory=list)
     sitemaps: list[str] = field(default_factory=list)
 
 
@@ -177,24 +177,24 @@ def _read_line(robots: RobotsFile, line: str, number: int) -> None:
 def _add_agent(robots: RobotsFile, name: str) -> None:
     """An agent after a rule begins a new group; other directives don't."""
     if not robots.groups or robots.groups[-1].closed:
-        robots.groups.append(Group())
+        robots.groups.append(RobotsGroup())
     if name:
         robots.groups[-1].agents.append(name)
 
 
-def _add_allow(group: Group, path: str, line: int) -> None:
+def _add_allow(group: RobotsGroup, path: str, line: int) -> None:
     group.closed = True
     if path:
         group.rules.append(RuleLine(path, True, line))
 
 
-def _add_disallow(group: Group, path: str, line: int) -> None:
+def _add_disallow(group: RobotsGroup, path: str, line: int) -> None:
     group.closed = True
     if path:
         group.rules.append(RuleLine(path, False, line))
 
 
-def _add_delay(group: Group, value: str, line: int) -> None:
+def _add_delay(group: RobotsGroup, value: str, line: int) -> None:
     group.delays.append((len(group.agents), _milliseconds(value)))
 
 
@@ -211,7 +211,7 @@ def _milliseconds(text: str) -> int | None:
     return int(min(seconds, _MAX_INT) * 1000 + 0.5) if seconds >= 0 else None
 
 
-def _add_signal(group: Group, value: str, line: int) -> None:
+def _add_signal(group: RobotsGroup, value: str, line: int) -> None:
     """`search=yes, ai-train=no`: the last value for each use counts."""
     for part in value.split(","):
         name, equals, answer = part.partition("=")

@@ -113,7 +113,7 @@ def _head_attributes(values: bytes, bounds: Sequence[int]) -> dict[str, str]:
     return {key: values[start:end].decode() for key, start, end in attributes if start >= 0}
 
 
-def _element_tables(elements: Elements) -> kernels.Elements:
+def _element_tables(elements: Elements) -> kernels.ElementRows:
     """Returns the elements as the kernel's argument."""
     flags = _flags(elements)
     document = LexborHTMLParser("")
@@ -125,7 +125,7 @@ def _element_tables(elements: Elements) -> kernels.Elements:
         kinds[number] = flags[name]
         if name in elements.link_attributes:
             targets[number] = kernels.ATTRIBUTES.index(elements.link_attributes[name])
-    return kernels.Elements(kinds, targets, *_names(unknown))
+    return kernels.ElementRows(kinds, targets, *_names(unknown))
 
 
 def _flags(elements: Elements) -> dict[str, int]:

@@ -24,7 +24,7 @@ from minutch.conf import Configuration
 from minutch.conf.properties import shown_request
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import IntWritable, Text
-from minutch.plugin.extension import Visit
+from minutch.plugin.extension import OtherHost
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import validators
 from minutch.records.crawldatum import CrawlDatum
@@ -118,7 +118,7 @@ class HttpBase(Protocol):
 
         self.robots = RobotsStore.from_conf(conf, self.fetch, self._turn_of)
 
-    def _turn_of(self, origin: str, target: str) -> AbstractAsyncContextManager[Visit]:
+    def _turn_of(self, origin: str, target: str) -> AbstractAsyncContextManager[OtherHost]:
         """Waits as `turn` says, which is set after this was made."""
         return self.turn(origin, target)
 

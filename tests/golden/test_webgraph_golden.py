@@ -29,8 +29,8 @@ import pytest
 from minutch.commands import flow, linkrank, nodedumper, scoreupdater, webgraph
 from minutch.commands.classes import linkdumper, linkdumpreader, nodereader
 from minutch.conf import Configuration
-from minutch.cycle.webgraph.rules import Limits
-from minutch.cycle.webgraph.store import Links, WebGraph
+from minutch.cycle.webgraph.rules import LinkLimits
+from minutch.cycle.webgraph.store import OutlinkDb, WebGraph
 from minutch.errors import UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
@@ -98,7 +98,7 @@ def graph_of(name: str) -> WebGraph:
     return WebGraph(COMMANDS / name / "webgraphdb")
 
 
-def rows(database: Links) -> list[tuple[object, ...]]:
+def rows(database: OutlinkDb) -> list[tuple[object, ...]]:
     """The links of a database, in one order; without their times."""
     return sorted(pl.concat(list(database.in_order())).drop("timestamp").rows())
 
@@ -121,7 +121,7 @@ def test_webgraph(golden: Case, tmp_path: Path) -> None:
     golden.run(tmp_path, webgraph.run)
     found, expected = WebGraph(tmp_path / "webgraphdb"), WebGraph(golden.folder / "webgraphdb")
     assert (found.outlinks.path / "old").exists() == (expected.outlinks.path / "old").exists()
-    limits = Limits.from_conf(golden.configuration())
+    limits = LinkLimits.from_conf(golden.configuration())
     if rows(found.outlinks) != rows(expected.outlinks):
         assert limits.any
     if limits.any:
@@ -134,7 +134,7 @@ def test_webgraph(golden: Case, tmp_path: Path) -> None:
     assert dict(counted(found)) == {row[0]: row[1:3] for row in node_table(found).rows()}
 
 
-def places(links: Links, limits: Limits) -> list[tuple[bytes, str]]:
+def places(links: OutlinkDb, limits: LinkLimits) -> list[tuple[bytes, str]]:
     """Returns the targets of each page's links, as far as they don't depend on the order of its
     links: domains, or pages.
     """
@@ -142,12 +142,12 @@ def places(links: Links, limits: Limits) -> list[tuple[bytes, str]]:
     return sorted(zip(table["key"], limits.groups(decode_keys(table["url"])), strict=True))
 
 
-def ends(links: Links) -> list[tuple[bytes, bytes, bytes]]:
+def ends(links: OutlinkDb) -> list[tuple[bytes, bytes, bytes]]:
     table = pl.concat(list(links.in_order()))
     return sorted(table.select("key", "url", "anchor").rows())
 
 
-def flipped(links: Links) -> list[tuple[bytes, bytes, bytes]]:
+def flipped(links: OutlinkDb) -> list[tuple[bytes, bytes, bytes]]:
     return sorted((url, key, anchor) for key, url, anchor in ends(links))
 
 
@@ -178,7 +178,7 @@ def test_linkrank(golden: Case, parts: str, tmp_path: Path) -> None:
         if math.isclose(low[url], high[url], rel_tol=1e-9):
             assert math.isclose(ours, nutch, rel_tol=1e-6), url
             decided += 1
-    assert decided == len(found) or Limits.from_conf(golden.configuration()).any
+    assert decided == len(found) or LinkLimits.from_conf(golden.configuration()).any
     assert (
         decided > len(found) / 2 or golden.folder.name == "rich-few"
     )  # where most pages are of one domain
@@ -189,7 +189,10 @@ def bounds(graph: WebGraph, conf: Configuration) -> tuple[dict[bytes, float], di
     """The lowest and highest scores that any order of links gives, where one of a page or domain
     counts.
     """
-    limits, damping = Limits.from_conf(conf), conf.get_float("link.analyze.damping.factor", 0.85)
+    limits, damping = (
+        LinkLimits.from_conf(conf),
+        conf.get_float("link.analyze.damping.factor", 0.85),
+    )
     table = node_table(graph)
     out = {row[0]: max(row[2], 1) for row in table.rows()}
     links: dict[bytes, dict[object, list[bytes]]] = {}

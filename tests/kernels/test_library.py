@@ -48,10 +48,10 @@ def test_wrong_arrays_never_reach_a_kernel() -> None:
 
 
 def test_records_of_arrays_are_taken_as_such_alone() -> None:
-    records = sequencefile.Places(*2 * (np.arange(2), np.zeros(2, np.int32)))
+    records = sequencefile.RecordPlaces(*2 * (np.arange(2), np.zeros(2, np.int32)))
     rows, before = np.array([-1]), np.array([2])
-    more = sequencefile.Places(*(field[:1] + 7 for field in records))
-    out = sequencefile.Places(*2 * (np.zeros(3, np.int64), np.zeros(3, np.int32)))
+    more = sequencefile.RecordPlaces(*(field[:1] + 7 for field in records))
+    out = sequencefile.RecordPlaces(*2 * (np.zeros(3, np.int64), np.zeros(3, np.int32)))
     sequencefile.put_in(records, more, rows, before, out)
     assert out.key_at.tolist() == [0, 1, 7] and out.value_len.tolist() == [0, 0, 7]
     for wrong in (tuple(out), None, more._replace(key_at=records.key_len)):

@@ -124,7 +124,7 @@ def test_links_that_are_kept_do_not_depend_on_the_seed(monkeypatch: pytest.Monke
 
     def kept(seed: int) -> Any:
         monkeypatch.setattr(linkverdicts, "SEED", seed)
-        table = linkverdicts.VerdictTable(
+        table = linkverdicts.LinkVerdicts(
             lambda urls: pl.Series([judge(url) for url in urls], dtype=pl.String), judge
         )
         return table.keep([("http://host3/3", run), ("http://host3/4", run)], 300, 100)

@@ -23,7 +23,7 @@ from minutch.records.crawldatum import (
 )
 from minutch.records.document import DELETE, Date, Long, NutchDocument, NutchField, NutchIndexAction
 from minutch.records.hostdatum import HostDatum
-from minutch.records.legacy import Link, Page
+from minutch.records.legacy import OldLink, OldPage
 from minutch.records.legacyfetch import WITH_PARSE, WITH_STATUS, FetcherOutput, FetchListEntry
 from minutch.records.links import Inlink, Inlinks, Outlink
 from minutch.records.metadata import Metadata, MetaWrapper
@@ -63,13 +63,13 @@ DOCUMENT = NutchDocument(
     0.5,
     METADATA,
 )
-PAGE = Page("http://a/ü", b"\x07" * 16, 1_088_600_000_000, 2, 30, 5, 1.5, 0.25)
+PAGE = OldPage("http://a/ü", b"\x07" * 16, 1_088_600_000_000, 2, 30, 5, 1.5, 0.25)
 ENTRY = FetchListEntry(True, PAGE, ["one", "", "zwölf"])
-OLD_LINKS = [oldfields.Outlink("http://a/1", "one"), oldfields.Outlink("http://a/2")]
+OLD_LINKS = [oldfields.OldOutlink("http://a/1", "one"), oldfields.OldOutlink("http://a/2")]
 LEGACY: list[Writable] = [
     PAGE,
-    Link(b"\x01" * 16, "http://a/", -5, "anchor", True),
-    oldfields.Outlink("http://a/", "x"),
+    OldLink(b"\x01" * 16, "http://a/", -5, "anchor", True),
+    oldfields.OldOutlink("http://a/", "x"),
     ENTRY,
     FetchListEntry(False, PAGE),
     FetcherOutput(ENTRY, b"\x02" * 16, 1, 1_088_600_000_123),
@@ -80,13 +80,13 @@ LEGACY: list[Writable] = [
         version=WITH_STATUS,
         protocol_status=ProtocolStatus(protocol.GONE, ["x"]),
     ),
-    oldcontent.Content(
+    oldcontent.OldContent(
         "http://a/", "http://b/", b"\0\xff<p>", "text/html", {"Server": "x", "grün": "ü"}
     ),
     oldcontent.FetcherContent(b"\0\xff<p>"),
-    oldparse.ParseData("Title", OLD_LINKS, {"k": "v"}),
-    oldparse.ParseData("", [], {}, ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://a/"])),
-    oldparse.ParseText("some text, ü"),
+    oldparse.OldParseData("Title", OLD_LINKS, {"k": "v"}),
+    oldparse.OldParseData("", [], {}, ParseStatus(SUCCESS, SUCCESS_REDIRECT, ["http://a/"])),
+    oldparse.OldParseText("some text, ü"),
     oldparse.FetcherText("x" * 70_000),
 ]
 """The records of Nutch before 0.8."""

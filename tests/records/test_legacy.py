@@ -18,14 +18,14 @@ from minutch.hadoop.formats.text import as_text
 from minutch.hadoop.formats.writables import LongWritable, MD5Hash, lookup
 from minutch.records.legacy import (
     LONGEST,
-    Content,
     FetcherContent,
     FetcherText,
-    Link,
-    Outlink,
-    Page,
-    ParseData,
-    ParseText,
+    OldContent,
+    OldLink,
+    OldOutlink,
+    OldPage,
+    OldParseData,
+    OldParseText,
     write_string,
 )
 from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
@@ -71,7 +71,9 @@ DATE = struct.pack(">q", 1_088_600_000_123)
 def test_fetch_list_entry(counted: bool) -> None:
     data = entry(counted=counted)
     found = FetchListEntry.from_bytes(data)
-    expected = Page("http://a/", MD5, 1_088_600_000_000, 2, 30, 7 if counted else None, 1.5, 0.25)
+    expected = OldPage(
+        "http://a/", MD5, 1_088_600_000_000, 2, 30, 7 if counted else None, 1.5, 0.25
+    )
     assert found == FetchListEntry(True, expected, ["one", "two"])
     assert found.to_bytes() == data, "what was read in one layout is written in it"
 
@@ -86,7 +88,7 @@ def test_fetcher_output_of_nutch_04(counted: bool) -> None:
         "Title",
         1_088_600_000_123,
     )
-    assert found.outlinks == [Outlink("http://b/", "b"), Outlink("http://c/", "")]
+    assert found.outlinks == [OldOutlink("http://b/", "b"), OldOutlink("http://c/", "")]
     assert found.to_bytes() == data
 
 
@@ -120,20 +122,20 @@ def test_contents_and_texts() -> None:
         + string("text/html")
         + PROPERTIES
     )
-    assert Content.from_bytes(old) == Content(
+    assert OldContent.from_bytes(old) == OldContent(
         "http://a/", "http://b/", b"\0\xff", "text/html", {"Server": "x"}
     )
     assert FetcherContent.from_bytes(b"\x01" + packed(b"<p>")) == FetcherContent(b"<p>")
     assert FetcherText.from_bytes(b"\x01" + packed("ü".encode())) == FetcherText("ü")
-    assert ParseText.from_bytes(b"\x01" + packed("ü".encode())) == ParseText("ü")
-    parsed = ParseData.from_bytes(b"\x01" + string("Title") + LINKS + PROPERTIES)
-    assert parsed == ParseData(
-        "Title", [Outlink("http://b/", "b"), Outlink("http://c/")], {"Server": "x"}
+    assert OldParseText.from_bytes(b"\x01" + packed("ü".encode())) == OldParseText("ü")
+    parsed = OldParseData.from_bytes(b"\x01" + string("Title") + LINKS + PROPERTIES)
+    assert parsed == OldParseData(
+        "Title", [OldOutlink("http://b/", "b"), OldOutlink("http://c/")], {"Server": "x"}
     )
 
 
 def test_pages_and_links_of_older_versions() -> None:
-    first = Page.from_bytes(b"\x01" + page()[1:36] + b"\x02\x1e")
+    first = OldPage.from_bytes(b"\x01" + page()[1:36] + b"\x02\x1e")
     assert (first.url, first.retries, first.interval, first.outlinks, first.score) == (
         "http://a/",
         2,
@@ -141,10 +143,10 @@ def test_pages_and_links_of_older_versions() -> None:
         0,
         1.0,
     )
-    third = Page.from_bytes(b"\x03" + page()[1:-4])
+    third = OldPage.from_bytes(b"\x03" + page()[1:-4])
     assert (third.outlinks, third.score, third.next_score) == (7, 1.5, 1.0)
-    link = Link.from_bytes(b"\x03" + MD5 + string("http://a/") + string("x"))
-    assert link == Link(MD5, "http://a/", 0, "x", False)
+    link = OldLink.from_bytes(b"\x03" + MD5 + string("http://a/") + string("x"))
+    assert link == OldLink(MD5, "http://a/", 0, "x", False)
 
 
 @pytest.mark.parametrize(
@@ -178,13 +180,13 @@ def test_long_strings_are_cut_off_as_nutch_did() -> None:
         ("org.apache.nutch.pagedb.FetchListEntry", FetchListEntry),
         ("FetchListEntry", FetchListEntry),
         ("nutch.fetcher.FetcherOutput", FetcherOutput),
-        ("net.nutch.protocol.Content", Content),
-        ("Content", Content),
-        ("ParseData", ParseData),
+        ("net.nutch.protocol.Content", OldContent),
+        ("Content", OldContent),
+        ("ParseData", OldParseData),
         ("fetcher.FetcherText", FetcherText),
-        ("net.nutch.parse.Outlink", Outlink),
-        ("Page", Page),
-        ("Link", Link),
+        ("net.nutch.parse.Outlink", OldOutlink),
+        ("Page", OldPage),
+        ("Link", OldLink),
         ("net.nutch.io.LongWritable", LongWritable),
         ("org.apache.nutch.io.MD5Hash", MD5Hash),
         ("org.apache.nutch.parse.ParseText", TodaysParseText),
@@ -231,5 +233,5 @@ def test_printing() -> None:
     assert "Status: 1\nTitle: Title\nOutlinks: 2\n  outlink: toUrl: http://b/ anchor: b\n" in str(
         old
     )
-    parsed = ParseData("T", [], {"a": "b", "c": "d"})
+    parsed = OldParseData("T", [], {"a": "b", "c": "d"})
     assert str(parsed) == "Title: T\nOutlinks: 0\nMetadata: {a=b, c=d}\n"

@@ -14,7 +14,7 @@ from minutch.conf import Configuration
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.plugin.chains import IndexingFilters
-from minutch.plugin.documents import Documents, Links, Pages, map_documents
+from minutch.plugin.documents import Documents, PageLinks, Pages, map_documents
 from minutch.plugin.points import IndexingFilter
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
@@ -65,7 +65,7 @@ def pages_of(*made: Made) -> Pages:
         pl.DataFrame({name: [None] * len(made) for name in CRAWLDB_SCHEMA}, schema=CRAWLDB_SCHEMA),
         decode(Batch.of(keys, [page.data().to_bytes() for page in made])),
         pl.Series("text", [f"text of {page.title}".encode() for page in made], dtype=pl.Binary),
-        Links(
+        PageLinks(
             pl.DataFrame(links, schema=INLINKS_SCHEMA, orient="row"),
             np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64),
             np.where(counts == 0, -1, counts).astype(np.int64),

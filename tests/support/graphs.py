@@ -13,7 +13,7 @@ import polars as pl
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.webgraph.build import webgraph
-from minutch.cycle.webgraph.store import Links, WebGraph
+from minutch.cycle.webgraph.store import OutlinkDb, WebGraph
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.writables import Text
 from minutch.job import JobContext
@@ -80,7 +80,7 @@ def graph_of(path: Path, pages: Pages, **properties: str) -> WebGraph:
     return made
 
 
-def links(database: Links) -> list[tuple[str, str]]:
+def links(database: OutlinkDb) -> list[tuple[str, str]]:
     """The links in order: page and other end."""
     return [(key.decode(), url.decode()) for key, url in _rows(database, "key", "url")]
 

@@ -61,7 +61,7 @@ from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.extension import Parse
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum, status_name
-from minutch.records.legacy import FetcherContent, FetcherText, ParseText
+from minutch.records.legacy import FetcherContent, FetcherText, OldParseText
 from minutch.records.legacyfetch import WITH_PARSE, WITHOUT_PARSE
 from minutch.work.engine import engine_of
 from minutch.work.tables.compression import compression_type
@@ -370,4 +370,4 @@ def _records(capture: Capture, version: str) -> list[Writable] | None:
     text = capture.parse_text.text if capture.parse_text is not None else ""
     if version == "0.4":
         return [output, FetcherContent(body), FetcherText(text)]
-    return [output, old_content(url, content), ParseText(text), old_parse_data(parsed)]
+    return [output, old_content(url, content), OldParseText(text), old_parse_data(parsed)]

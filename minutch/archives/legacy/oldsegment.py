@@ -33,7 +33,7 @@ from minutch.hadoop.formats.writables import MapWritable, Text, Writable
 from minutch.records import crawldatum as status
 from minutch.records import legacy, legacyfetch, protocol
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
-from minutch.records.legacy import FetcherContent, FetcherText, Page, ParseText
+from minutch.records.legacy import FetcherContent, FetcherText, OldPage, OldParseText
 from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
 from minutch.records.links import Outlink
 from minutch.records.metadata import (
@@ -57,9 +57,9 @@ CLASSES: Final[dict[str, type[Writable]]] = {
     UNPARSED: FetcherOutput,
     "fetcher_content": FetcherContent,
     "fetcher_text": FetcherText,
-    "content": legacy.Content,
-    "parse_text": ParseText,
-    "parse_data": legacy.ParseData,
+    "content": legacy.OldContent,
+    "parse_text": OldParseText,
+    "parse_data": legacy.OldParseData,
 }
 """Folder → class of its records."""
 _LONG_SIZE: Final = 8
@@ -72,8 +72,8 @@ class Fetched:
     """The records of a fetched page; None for missing ones."""
 
     output: FetcherOutput
-    content: legacy.Content | None = None
-    data: legacy.ParseData | None = None
+    content: legacy.OldContent | None = None
+    data: legacy.OldParseData | None = None
     text: str | None = None
 
 
@@ -143,14 +143,14 @@ class OldSegment:
         fetched = Fetched(self.read_output(raw))
         for name, value in raw.values.items():
             record = self.decode(name, CLASSES[name], raw.position, value)
-            if isinstance(record, legacy.Content):
+            if isinstance(record, legacy.OldContent):
                 fetched.content = record
             elif isinstance(record, FetcherContent):
                 url = fetched.output.entry.page.url
-                fetched.content = legacy.Content(url, url, record.content)
-            elif isinstance(record, legacy.ParseData):
+                fetched.content = legacy.OldContent(url, url, record.content)
+            elif isinstance(record, legacy.OldParseData):
                 fetched.data = record
-            elif isinstance(record, ParseText | FetcherText):
+            elif isinstance(record, OldParseText | FetcherText):
                 fetched.text = record.text
         return fetched
 
@@ -247,7 +247,9 @@ def fetch_datum(output: FetcherOutput, content_type: str | None) -> CrawlDatum:
     return datum
 
 
-def content_of(old: legacy.Content, content_type: str, segment: str, datum: CrawlDatum) -> Content:
+def content_of(
+    old: legacy.OldContent, content_type: str, segment: str, datum: CrawlDatum
+) -> Content:
     """Translates the content of a page."""
     metadata = Metadata.of(
         {**old.metadata, SEGMENT_NAME_KEY: segment, FETCH_STATUS_KEY: str(datum.status)}
@@ -257,14 +259,14 @@ def content_of(old: legacy.Content, content_type: str, segment: str, datum: Craw
 
 
 def parse_data_of(
-    output: FetcherOutput, old: legacy.ParseData | None, segment: str
+    output: FetcherOutput, old: legacy.OldParseData | None, segment: str
 ) -> ParseData | None:
     """Translates a ParseData, or the FetcherOutput of Nutch 0.4; returns None if the page was not
     parsed.
     """
     if old is None and output.version != legacyfetch.WITH_PARSE:
         return None
-    found = old or legacy.ParseData(output.title, output.outlinks)
+    found = old or legacy.OldParseData(output.title, output.outlinks)
     parsed = (
         ParseStatus(SUCCESS) if output.status != legacyfetch.CANT_PARSE else ParseStatus(FAILED)
     )
@@ -284,7 +286,7 @@ def fetch_list_entry(url: str, datum: CrawlDatum, outlinks: int = 0) -> FetchLis
     that of its URL.
     """
     signature = datum.signature if datum.signature and len(datum.signature) == _MD5_SIZE else None
-    page = Page(
+    page = OldPage(
         url,
         signature or md5(encode_modified_utf8(url), usedforsecurity=False).digest(),
         datum.fetch_time,
@@ -324,11 +326,11 @@ def fetcher_output(
     return output
 
 
-def old_content(url: str, content: Content | None) -> legacy.Content:
+def old_content(url: str, content: Content | None) -> legacy.OldContent:
     """Makes the content of a page, which is empty if there is none."""
     if content is None:
-        return legacy.Content(url, url)
-    return legacy.Content(
+        return legacy.OldContent(url, url)
+    return legacy.OldContent(
         content.url,
         content.base,
         content.content,
@@ -337,16 +339,16 @@ def old_content(url: str, content: Content | None) -> legacy.Content:
     )
 
 
-def old_parse_data(parsed: ParseData | None) -> legacy.ParseData:
+def old_parse_data(parsed: ParseData | None) -> legacy.OldParseData:
     """Makes the ParseData of a page, which is empty if there is none."""
     if parsed is None:
-        return legacy.ParseData()
+        return legacy.OldParseData()
     properties = _properties(parsed.content_meta) | _properties(parsed.parse_meta)
-    return legacy.ParseData(parsed.title, _links(parsed), properties)
+    return legacy.OldParseData(parsed.title, _links(parsed), properties)
 
 
-def _links(parsed: ParseData) -> list[legacy.Outlink]:
-    return [legacy.Outlink(link.to_url, link.anchor) for link in parsed.outlinks]
+def _links(parsed: ParseData) -> list[legacy.OldOutlink]:
+    return [legacy.OldOutlink(link.to_url, link.anchor) for link in parsed.outlinks]
 
 
 def _properties(metadata: Metadata) -> dict[str, str]:

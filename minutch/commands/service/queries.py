@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from minutch import strictjson
 from minutch.commands.service.confinedpaths import Refused
-from minutch.cycle.crawldb.stats import Statistics
+from minutch.cycle.crawldb.stats import CrawlDbStatistics
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.hadoop.formats import javahash
@@ -36,7 +36,7 @@ Row = Callable[[Writable, Writable], Any]
 
 def statistics(db: CrawlDb, *, hosts: bool) -> dict[str, object]:
     """Returns the counts of `readdb -stats`."""
-    found = Statistics(hosts=hosts)
+    found = CrawlDbStatistics(hosts=hosts)
     for part in range(len(db.require_parts())):
         for frame in db.scan_part(part):
             found.add(frame)

@@ -41,7 +41,7 @@ from minutch.cycle.crawldb.schedule import (
     STATUS_NOTMODIFIED,
     AbstractFetchSchedule,
     PlannedFetch,
-    Step,
+    ScheduleStep,
     round_int,
 )
 from minutch.errors import ConfigError, UrlError
@@ -192,7 +192,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     ) -> PlannedFetch:
         fixed = datum.metadata.get(Text(FIXED_INTERVAL_KEY))
         if isinstance(fixed, FloatWritable):
-            steps = [Step(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)]
+            steps = [ScheduleStep(f"fixed by {FIXED_INTERVAL_KEY}", fixed.value)]
             return self._plan(fixed.value, fetch_time, 0, 0, modified_time, steps)
         if modified_time <= 0 or state == STATUS_MODIFIED:
             modified_time = fetch_time
@@ -203,18 +203,20 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
             delta = fetch_time - modified_time
             if float32(delta) > float32(interval * 1000):
                 interval = float32(_divide(delta, 1000))
-                steps.append(Step("sync_delta: as long as the page has been the same", interval))
+                steps.append(
+                    ScheduleStep("sync_delta: as long as the page has been the same", interval)
+                )
             offset = self._offset(delta, int(longest) * 1000)
             if offset:
                 steps.append(
-                    Step(
+                    ScheduleStep(
                         "sync_delta: earlier, towards the time of the last change, by",
                         offset / 1000,
                     )
                 )
         if interval < shortest or interval > longest:
             interval = shortest if interval < shortest else longest
-            steps.append(Step(f"not outside of {shortest:g} to {longest:g} s", interval))
+            steps.append(ScheduleStep(f"not outside of {shortest:g} to {longest:g} s", interval))
         return self._plan(interval, fetch_time, offset, shortest, modified_time, steps)
 
     def _plan(
@@ -224,7 +226,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         offset: int,
         shortest: float,
         modified_time: int,
-        steps: list[Step],
+        steps: list[ScheduleStep],
     ) -> PlannedFetch:
         """Plans a fetch `interval` seconds less `offset` ms after the last, but not sooner than
         `shortest` seconds after it.
@@ -232,22 +234,22 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         wait = _round(interval * 1000.0) - offset
         if wait < (least := _round(shortest * 1000.0)):
             wait = least
-            steps.append(Step("not sooner than after", shortest))
+            steps.append(ScheduleStep("not sooner than after", shortest))
         return PlannedFetch(java_round(interval), fetch_time + wait, modified_time, tuple(steps))
 
-    def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[Step]]:
+    def _adapted(self, datum: CrawlDatum, state: int) -> tuple[float, list[ScheduleStep]]:
         """Returns the interval after a change or none, and how it came about."""
         interval = float32(datum.fetch_interval or self.default_interval)
-        steps = [Step("the interval before", interval)]
+        steps = [ScheduleStep("the interval before", interval)]
         inc_rate, dec_rate = self.rates(datum)
         if state == STATUS_MODIFIED:
             interval = float32(interval * float32(1 - dec_rate))
-            steps.append(Step(f"the page had changed: × (1 - {dec_rate:g})", interval))
+            steps.append(ScheduleStep(f"the page had changed: × (1 - {dec_rate:g})", interval))
         elif state == STATUS_NOTMODIFIED:
             interval = float32(interval * float32(1 + inc_rate))
-            steps.append(Step(f"the page was the same: × (1 + {inc_rate:g})", interval))
+            steps.append(ScheduleStep(f"the page was the same: × (1 + {inc_rate:g})", interval))
         else:
-            steps.append(Step("not known whether the page had changed: the interval stays"))
+            steps.append(ScheduleStep("not known whether the page had changed: the interval stays"))
         return interval, steps
 
     def _offset(self, delta: int, longest: int) -> int:

@@ -247,7 +247,7 @@ _SCHEMA: Final = pl.Schema(
 )
 
 
-class Member(NamedTuple):
+class DuplicatePage(NamedTuple):
     """A page that goes, and in how many bits its signature differs from that of the page that
     stays.
     """
@@ -257,14 +257,16 @@ class Member(NamedTuple):
     url: str
 
 
-class Group(NamedTuple):
+class DuplicateGroup(NamedTuple):
     """A page that stays, and those that go, nearest first."""
 
     stays: str
-    members: list[Member]
+    members: list[DuplicatePage]
 
 
-def groups(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> Iterator[Group]:
+def groups(
+    db: CrawlDb, group: str, order: Sequence[str], near: int | None
+) -> Iterator[DuplicateGroup]:
     """Yields the groups, the largest first. Arguments as for dedup; StoreError where there is no
     CrawlDb.
     """
@@ -282,9 +284,9 @@ def groups(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> I
         pl.Series("stays", decode_keys(found["stays"])), pl.Series("url", decode_keys(found["url"]))
     )
     for (stays,), members in found.group_by("stays", maintain_order=True):
-        yield Group(
+        yield DuplicateGroup(
             str(stays),
-            [Member(*row) for row in members.select("bits", "status", "url").iter_rows()],
+            [DuplicatePage(*row) for row in members.select("bits", "status", "url").iter_rows()],
         )
 
 

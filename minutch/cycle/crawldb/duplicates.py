@@ -293,7 +293,7 @@ class _Rounds:
             key, own = cut.key(self.words, chosen), np.full(len(asked), NO_LEADER, np.int64)
             order = _together(key, asked)
             by_key = kernels.Sorted(order, key[order], self.words[order])
-            rows = kernels.Rows(self.groups, self.ranks, self.kept, asked)
+            rows = kernels.HashRows(self.groups, self.ranks, self.kept, asked)
             kernels.sweep(by_key, rows, self.bits, blocked, own)
             return own
 

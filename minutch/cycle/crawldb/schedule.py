@@ -56,7 +56,7 @@ _INT_MIN, _INT_MAX = -0x8000_0000, 0x7FFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScheduleStep:
     """One step to a date: what was done, and the interval (s) then, if it is one about that."""
 
     text: str
@@ -70,7 +70,7 @@ class PlannedFetch:
     interval: int
     fetch_time: int
     modified_time: int
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScheduleStep, ...] = ()
 
 
 def _mask_loop(
@@ -351,7 +351,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
             else "the page has none: db.fetch.interval.default"
         )
         return PlannedFetch(
-            interval, fetch_time + interval * 1000, modified, (Step(text, interval),)
+            interval, fetch_time + interval * 1000, modified, (ScheduleStep(text, interval),)
         )
 
     def set_fetch_schedule_columns(

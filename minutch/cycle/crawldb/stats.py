@@ -59,16 +59,16 @@ class StatsOptions:
 
 def readdb_stats(
     crawldb: Path, options: StatsOptions = StatsOptions(), *, context: JobContext
-) -> Statistics:
+) -> CrawlDbStatistics:
     """Counts the entries of a CrawlDb. Raises StoreError where there is none, FormatError
     (damage).
     """
     log.info("CrawlDb statistics start: %s", crawldb)
     db, engine, hosts = CrawlDb(crawldb), engine_of(context.conf), options.hosts
-    total = Statistics(hosts=hosts, quantiles=_wanted_quantiles(context.conf))
+    total = CrawlDbStatistics(hosts=hosts, quantiles=_wanted_quantiles(context.conf))
 
-    def count(task: Task, piece: InputSplit) -> Statistics:
-        found = Statistics(hosts=hosts)
+    def count(task: Task, piece: InputSplit) -> CrawlDbStatistics:
+        found = CrawlDbStatistics(hosts=hosts)
         for frame in scan(piece):
             found.add(frame)
             task.advance(len(frame))
@@ -81,7 +81,7 @@ def readdb_stats(
     return total
 
 
-class Statistics:
+class CrawlDbStatistics:
     """Counts of the entries of a CrawlDb, added table by table."""
 
     def __init__(self, *, hosts: bool = False, quantiles: Sequence[float] = QUANTILES) -> None:
@@ -111,7 +111,7 @@ class Statistics:
             counts = pairs.group_by("status", "host").len()
             self._by_host.update({(code, host): n for code, host, n in counts.iter_rows()})
 
-    def merge(self, other: Statistics) -> None:
+    def merge(self, other: CrawlDbStatistics) -> None:
         """Adds the counts of later entries."""
         self.total += other.total
         self._statuses.update(other._statuses)

@@ -39,7 +39,7 @@ from minutch.cycle.crawldb.matching import Ints, merge_sorted
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.updates import (
     Codes,
-    Fetched,
+    FetchRecords,
     Updates,
     inlinked,
     is_fetch,
@@ -248,7 +248,7 @@ def _added(
     return scoring.initial_scores(frame, settings.scoring, counters)
 
 
-def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
+def _success(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.DataFrame:
     """Returns the entries of pages that were fetched, redirect, or are unchanged."""
     fetched = pages.new["status"]
     state = modification(pages, settings.needs_parse)
@@ -272,7 +272,7 @@ def _success(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame
     return _sealed(frame, pages, settings)
 
 
-def modification(pages: Fetched, needs_parse: bool) -> pl.Series:
+def modification(pages: FetchRecords, needs_parse: bool) -> pl.Series:
     """Returns STATUS_UNKNOWN, _MODIFIED or _NOTMODIFIED for each page, by the fetcher's status or
     the signature.
 
@@ -292,7 +292,7 @@ def modification(pages: Fetched, needs_parse: bool) -> pl.Series:
     return state.set(comparable, schedule.STATUS_MODIFIED).set(same, schedule.STATUS_NOTMODIFIED)
 
 
-def _retry(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
+def _retry(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.DataFrame:
     """Returns the entries of pages whose fetch failed for now: tried again, until there were too
     many retries.
     """
@@ -310,22 +310,22 @@ def _retry(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
     return _sealed(frame, pages, settings)
 
 
-def _gone(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
+def _gone(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.DataFrame:
     return _lost(pages, settings, status.STATUS_DB_GONE)
 
 
-def _parse_failed(pages: Fetched, settings: UpdateSettings, now: int) -> pl.DataFrame:
+def _parse_failed(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.DataFrame:
     return _lost(pages, settings, status.STATUS_DB_PARSE_FAILED)
 
 
-def _lost(pages: Fetched, settings: UpdateSettings, new_status: int) -> pl.DataFrame:
+def _lost(pages: FetchRecords, settings: UpdateSettings, new_status: int) -> pl.DataFrame:
     """Returns the entries of pages that are gone, or can't be parsed."""
     frame = _with_old_signature(pages).with_columns(status=pl.lit(new_status, pl.UInt8))
     frame = settings.schedule.set_page_gone_schedule_columns(frame, *pages.previous)
     return _sealed(frame, pages, settings)
 
 
-_STEPS: Final[dict[Callable[[Fetched, UpdateSettings, int], pl.DataFrame], list[int]]] = {
+_STEPS: Final[dict[Callable[[FetchRecords, UpdateSettings, int], pl.DataFrame], list[int]]] = {
     _success: list(_SUCCESSES),
     _retry: [status.STATUS_FETCH_RETRY],
     _gone: [status.STATUS_FETCH_GONE],
@@ -346,14 +346,14 @@ def _check_statuses(new: pl.DataFrame) -> None:
         )
 
 
-def _with_old_signature(pages: Fetched) -> pl.DataFrame:
+def _with_old_signature(pages: FetchRecords) -> pl.DataFrame:
     frame = with_old_metadata(pages)
     return frame.with_columns(
         signature=pages.old["signature"].zip_with(pages.has_old, frame["signature"])
     )
 
 
-def with_old_metadata(pages: Fetched, *overlays: pl.Series) -> pl.DataFrame:
+def with_old_metadata(pages: FetchRecords, *overlays: pl.Series) -> pl.DataFrame:
     """Returns the fetch, with the old entry's metadata, and its modified time if the fetch has
     none.
     """
@@ -380,7 +380,7 @@ def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.
     return new
 
 
-def _sealed(frame: pl.DataFrame, pages: Fetched, settings: UpdateSettings) -> pl.DataFrame:
+def _sealed(frame: pl.DataFrame, pages: FetchRecords, settings: UpdateSettings) -> pl.DataFrame:
     """Seals the validators of pages to their new entries: a parse's own, or those of the entry
     before where the fetch failed for now or found the page not modified, unless the copy is older
     than db.fetch.interval.max. All others go.

@@ -24,7 +24,7 @@ from minutch.work.tables.recordfiles import take, unpack
 Codes = NDArray[np.uint8]
 
 
-class Fetched(NamedTuple):
+class FetchRecords(NamedTuple):
     """URLs that were fetched, one row each in every table and column.
 
     `new` is the fetch; `old` the entry before, null everywhere where there was none; `signature`
@@ -37,10 +37,10 @@ class Fetched(NamedTuple):
     is_parsed: pl.Series
     parsed: pl.Series
 
-    def filter(self, mask: pl.Series) -> Fetched:
+    def filter(self, mask: pl.Series) -> FetchRecords:
         """Returns the rows where `mask` is true."""
         new, old = self.new.filter(mask), self.old.filter(mask)
-        return Fetched(
+        return FetchRecords(
             new,
             old,
             *(column.filter(mask) for column in (self.signature, self.is_parsed, self.parsed)),
@@ -89,13 +89,13 @@ class Updates:
         self.fetched[self.group[self.fetches]] = True
         self._codes = codes
 
-    def fetched_pages(self, urls: Ints, old: pl.DataFrame) -> Fetched:
+    def fetched_pages(self, urls: Ints, old: pl.DataFrame) -> FetchRecords:
         """Returns the fetched URLs with these numbers, whose entries before were `old`."""
         new = unpack(self.segment[self.row[urls]])
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
         is_parsed = signature.is_not_null()
         signature = signature.zip_with(is_parsed, new["signature"])
-        return Fetched(
+        return FetchRecords(
             new, old, signature, is_parsed, self._last(status.STATUS_PARSE_META, "metadata", urls)
         )
 

@@ -19,7 +19,7 @@ from minutch.cycle.crawldb.schedule import (
     STATUS_UNKNOWN,
     AbstractFetchSchedule,
     PlannedFetch,
-    Step,
+    ScheduleStep,
 )
 from minutch.cycle.crawldb.transitions import (
     UpdateSettings,
@@ -27,7 +27,7 @@ from minutch.cycle.crawldb.transitions import (
     update,
     with_old_metadata,
 )
-from minutch.cycle.crawldb.updates import Fetched, Updates
+from minutch.cycle.crawldb.updates import FetchRecords, Updates
 from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
@@ -45,7 +45,7 @@ class ExplainedUpdate:
     """The entry after updatedb, and the steps to its status and date."""
 
     entry: CrawlDatum
-    steps: tuple[Step, ...]
+    steps: tuple[ScheduleStep, ...]
 
     def led_to(self, entry: CrawlDatum) -> bool:
         """Returns True if `entry` is this one, as far as status and dates go; dedup may have marked
@@ -88,12 +88,12 @@ def explain_update(
 
 def _steps(
     url: str, old: pl.DataFrame, segment: pl.DataFrame, entry: CrawlDatum, settings: UpdateSettings
-) -> Iterable[Step]:
+) -> Iterable[ScheduleStep]:
     updates = Updates(segment, old["key"], settings.max_inlinks)
     urls = np.flatnonzero(updates.fetched)
     if not len(urls):
         known = "the entry stays as it was" if len(old) else "found by a link: due at once"
-        return [Step(f"not fetched: {known}")]
+        return [ScheduleStep(f"not fetched: {known}")]
     pages = updates.fetched_pages(urls, take(old, updates.at[urls]))
     (fetch,) = (datum for _, datum in crawldatum_columns.records(pages.new))
     if fetch.status == status.STATUS_FETCH_RETRY:
@@ -103,17 +103,21 @@ def _steps(
     return _fetched(url, pages, fetch, entry, settings)
 
 
-def _after_failure(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> list[Step]:
+def _after_failure(
+    fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings
+) -> list[ScheduleStep]:
     again = f"failure number {entry.retries} in a row, of {settings.retry_max} (db.fetch.retry.max)"
     if entry.status == status.STATUS_DB_GONE:
-        return [Step(f"{again}: given up as db_gone"), *_gone(fetch, entry, settings)]
-    return [Step(f"{again}: tried again after", (entry.fetch_time - fetch.fetch_time) / 1000)]
+        return [ScheduleStep(f"{again}: given up as db_gone"), *_gone(fetch, entry, settings)]
+    return [
+        ScheduleStep(f"{again}: tried again after", (entry.fetch_time - fetch.fetch_time) / 1000)
+    ]
 
 
-def _gone(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> list[Step]:
+def _gone(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> list[ScheduleStep]:
     if not _is_own(settings.schedule, "set_page_gone_schedule"):
         return [
-            Step(
+            ScheduleStep(
                 f"{type(settings.schedule).__name__}: the interval of a page that is gone",
                 entry.fetch_interval,
             )
@@ -125,24 +129,26 @@ def _gone(fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings) -> lis
         text = "the page had none: db.fetch.interval.default"
     if entry.fetch_interval < int(1.5 * before):
         longer += ", but less than db.fetch.interval.max"
-    return [Step(text, before), Step(longer, entry.fetch_interval)]
+    return [ScheduleStep(text, before), ScheduleStep(longer, entry.fetch_interval)]
 
 
 def _fetched(
-    url: str, pages: Fetched, fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings
-) -> Iterable[Step]:
+    url: str, pages: FetchRecords, fetch: CrawlDatum, entry: CrawlDatum, settings: UpdateSettings
+) -> Iterable[ScheduleStep]:
     state = int(modification(pages, settings.needs_parse)[0])
     ((_, merged),) = crawldatum_columns.records(with_old_metadata(pages, pages.parsed))
     plan = settings.schedule.plan(url, merged, fetch.fetch_time, fetch.modified_time, state)
-    yield Step(f"the page: {_STATES[state]}")
+    yield ScheduleStep(f"the page: {_STATES[state]}")
     if entry.status == status.STATUS_DB_UNFETCHED:
-        yield Step(
+        yield ScheduleStep(
             "the interval was beyond db.fetch.interval.max: to be fetched as if for the first time"
         )
     if _holds(plan, entry):
         yield from plan.steps
     else:
-        yield Step(f"{type(settings.schedule).__name__}: the interval", entry.fetch_interval)
+        yield ScheduleStep(
+            f"{type(settings.schedule).__name__}: the interval", entry.fetch_interval
+        )
 
 
 def _holds(plan: PlannedFetch, entry: CrawlDatum) -> bool:

@@ -18,7 +18,7 @@ from minutch.clock import Clock
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.settings import NEVER, PressureSettings
-from minutch.plugin.extension import NoTurn, Visit
+from minutch.plugin.extension import NoTurn, OtherHost
 from minutch.records.crawldatum import CrawlDatum
 
 log = logging.getLogger(__name__)
@@ -257,13 +257,13 @@ class Visits:
     _refused: str = ""
 
     @asynccontextmanager
-    async def of(self, origin: str, url: str) -> AsyncIterator[Visit]:
+    async def of(self, origin: str, url: str) -> AsyncIterator[OtherHost]:
         """Waits until the host of `url` may be asked by a chain that fetches `origin`. Raises
         NoTurn.
         """
         await self.names.learn([url])
         home, queue_id = self.names.of(origin) or "", self.names.of(url)
-        visit = Visit()
+        visit = OtherHost()
         if queue_id is None or queue_id == home:  # its own place is enough
             yield visit
             return

@@ -179,7 +179,7 @@ class SelectionSettings:
         )
 
 
-class Selection:
+class ListSelection:
     """Gives places to entries, best first, within the limits of `settings`.
 
     `hosts` has limits of hosts that apply instead of generate.max.count.

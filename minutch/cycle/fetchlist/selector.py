@@ -271,12 +271,12 @@ class Selector:
 
     def selection(
         self, tables: Sequence[pl.DataFrame], parts: range | None = None
-    ) -> select.Selection:
+    ) -> select.ListSelection:
         """Starts a selection of some reducers, or of all; hosts have the limits that the HostDb
         gives for those in `tables`.
         """
         self.hosts = None if self.hostdb is None else self._limits(self.hostdb, tables)
-        return select.Selection(self.limits, self.hosts, parts)
+        return select.ListSelection(self.limits, self.hosts, parts)
 
     @property
     def is_limited(self) -> bool:

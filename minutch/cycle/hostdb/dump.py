@@ -66,7 +66,7 @@ class ReadHostDbOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpSettings:
+class HostDumpSettings:
     """The hosts and fields that are written."""
 
     homepages: bool = False
@@ -155,7 +155,7 @@ def readhostdb(
 
     Raises StoreError (no HostDb, `output` exists), FormatError (damage), ExpressionError.
     """
-    db, dump = HostDb(hostdb), DumpSettings.from_conf(context.conf, options)
+    db, dump = HostDb(hostdb), HostDumpSettings.from_conf(context.conf, options)
     if dump.expression is not None:
         log.info("ReadHostDb: evaluating expression: %s", dump.expression.text)
     log.info("ReadHostDb: starting")

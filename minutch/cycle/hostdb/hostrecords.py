@@ -33,7 +33,7 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.hostdb.fields import NEW_SCHEMA
-from minutch.cycle.hostdb.statistics import FAILURES, STATUSES, Statistics
+from minutch.cycle.hostdb.statistics import FAILURES, STATUSES, HostStatistics
 from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
 from minutch.records.metadata_columns import (
     FLOAT,
@@ -64,7 +64,7 @@ class HostRange:
     scores: pl.DataFrame
 
 
-def merged(known: HostRange, statistics: Statistics, *, has_crawldb: bool) -> pl.DataFrame:
+def merged(known: HostRange, statistics: HostStatistics, *, has_crawldb: bool) -> pl.DataFrame:
     """Returns one row of HOSTDB_SCHEMA for each host, sorted by key. Raises FormatError for damaged
     metadata.
     """
@@ -106,7 +106,7 @@ def merged(known: HostRange, statistics: Statistics, *, has_crawldb: bool) -> pl
 
 
 def _metadata(
-    table: pl.DataFrame, values: pl.DataFrame, statistics: Statistics, *, has_crawldb: bool
+    table: pl.DataFrame, values: pl.DataFrame, statistics: HostStatistics, *, has_crawldb: bool
 ) -> pl.Series:
     """Merges the old metadata of each host with that from the CrawlDb."""
     old = table["metadata"]
@@ -138,7 +138,7 @@ def _metadata(
     return metadata
 
 
-def _kept(found: pl.DataFrame, statistics: Statistics) -> pl.DataFrame:
+def _kept(found: pl.DataFrame, statistics: HostStatistics) -> pl.DataFrame:
     """Selects the entries that this job does not write, as NEW_SCHEMA."""
     names = found["name"].unique()
     others = names.filter(
@@ -153,7 +153,7 @@ def _kept(found: pl.DataFrame, statistics: Statistics) -> pl.DataFrame:
     return pl.DataFrame({"row": found["row"], "key": keys, "value": values}, schema=NEW_SCHEMA)
 
 
-def _updated(old: bytes, new: pl.DataFrame, statistics: Statistics) -> bytes | None:
+def _updated(old: bytes, new: pl.DataFrame, statistics: HostStatistics) -> bytes | None:
     """Updates the map `old`, which holds values of other classes, with new entries."""
     result = RawMap(old)
     for key in [
@@ -169,7 +169,7 @@ def _name(key: bytes) -> bytes:
     return key[2:] if key[1] < 0x80 else key[2 + 0x90 - key[1] :]
 
 
-def _sums(table: pl.DataFrame, statistics: Statistics) -> list[pl.DataFrame]:
+def _sums(table: pl.DataFrame, statistics: HostStatistics) -> list[pl.DataFrame]:
     """Makes the entries of the processors for the hosts of the CrawlDb."""
     if not statistics.processors:
         return []
@@ -206,7 +206,7 @@ NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Checks:
+class HostChecks:
     """The kinds of hosts that are looked up; `interval` is in ms, `threshold` may be NEVER."""
 
     new: bool = False

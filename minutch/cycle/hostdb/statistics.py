@@ -184,7 +184,7 @@ class HostTables:
 
 
 @dataclass(frozen=True)
-class Statistics:
+class HostStatistics:
     """The statistics that are computed: counts, fields, and those of processors."""
 
     rules: HostRules

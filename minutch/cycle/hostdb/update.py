@@ -44,7 +44,7 @@ from minutch.cycle.hostdb.hostrecords import (
     NEVER,
     PURGED_UNKNOWN,
     SCORES_SCHEMA,
-    Checks,
+    HostChecks,
     HostRange,
     merged,
 )
@@ -52,8 +52,8 @@ from minutch.cycle.hostdb.statistics import (
     FILTERED,
     HOMEPAGES_SCHEMA,
     HostRules,
+    HostStatistics,
     HostTables,
-    Statistics,
     processors,
 )
 from minutch.cycle.hostdb.store import HostDb
@@ -235,7 +235,7 @@ class UpdateHostDbOptions:
 class HostDbSettings:
     """The options, completed by the configuration."""
 
-    checks: Checks = field(default_factory=Checks)
+    checks: HostChecks = field(default_factory=HostChecks)
     filtering: bool = False
     normalize: bool = False
     url_limit: int = NO_LIMIT
@@ -261,7 +261,7 @@ class HostDbSettings:
                 f"hostdb.purge.failed.hosts.threshold: expected -1 or more, found {threshold}"
             )
         return cls(
-            Checks(
+            HostChecks(
                 new=chosen("new"),
                 known=chosen("known"),
                 failed=chosen("failed"),
@@ -293,7 +293,7 @@ def updatehostdb(
     conf, counters = context.conf, Counters()
     settings = HostDbSettings.from_conf(conf, options)
     rules = HostRules.from_conf(conf, normalize=settings.normalize, filtering=settings.filtering)
-    statistics = Statistics(rules, Fields.from_conf(conf), processors(conf))
+    statistics = HostStatistics(rules, Fields.from_conf(conf), processors(conf))
     _log_start(hostdb, options, settings)
     db = HostDb(hostdb)
     files = [] if options.tophosts is None else score_files(options.tophosts)
@@ -344,7 +344,9 @@ def _log_start(hostdb: Path, options: UpdateHostDbOptions, settings: HostDbSetti
 class SortedHosts(ExitStack):
     """All rows about hosts, sorted by host within each partition, in memory or on disk."""
 
-    def __init__(self, statistics: Statistics, settings: HostDbSettings, *, spill: Path) -> None:
+    def __init__(
+        self, statistics: HostStatistics, settings: HostDbSettings, *, spill: Path
+    ) -> None:
         super().__init__()
         self.statistics = statistics
         schemas = (
@@ -401,7 +403,7 @@ class SortedHosts(ExitStack):
 class _Checker:
     """The look-ups of hosts that are due."""
 
-    checks: Checks
+    checks: HostChecks
     lookups: Lookups
     clock: Clock
     progress: Progress

@@ -31,8 +31,8 @@ from minutch.cycle.index.inputs import (
     CRAWLDB,
     INLINKS,
     LINKS,
+    IndexSource,
     Inputs,
-    Source,
     find_misplaced,
     segment_sources,
 )
@@ -140,10 +140,10 @@ def find_inputs(
     """
     sources = []
     if crawldb is not None and _exists(CrawlDb(crawldb), "crawlDb"):
-        sources.append(Source(CRAWLDB, CrawlDb(crawldb).parts(), CRAWL_DATUM))
+        sources.append(IndexSource(CRAWLDB, CrawlDb(crawldb).parts(), CRAWL_DATUM))
     layout = LAYOUT_METADATA
     if linkdb is not None and _exists(LinkDb(linkdb), "linkDb"):
-        sources.append(Source(LINKS, LinkDb(linkdb).parts(), INLINKS))
+        sources.append(IndexSource(LINKS, LinkDb(linkdb).parts(), INLINKS))
         layout = LinkDb(linkdb).layout
     return Inputs(sources + segment_sources(segments, content=content), layout)
 

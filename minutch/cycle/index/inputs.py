@@ -69,7 +69,7 @@ MISPLACED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value"
 
 
 @dataclass
-class Source:
+class IndexSource:
     """The parts of a folder."""
 
     kind: str
@@ -96,7 +96,7 @@ class IndexRange(NamedTuple):
 class Inputs:
     """All sources of a job, in order; each worker process has a copy."""
 
-    sources: list[Source]
+    sources: list[IndexSource]
     layout: str
     """The layout of the LinkDb's records."""
     _numbers: dict[str, list[int]] = field(default_factory=dict)
@@ -129,13 +129,13 @@ class Inputs:
                 yield segment, None, Batch.of(mine["key"].to_list(), mine["value"].to_list())
 
 
-def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Source]:
+def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[IndexSource]:
     """Returns the sources of segments, in the order of their names."""
     found = []
     for segment in sorted(segments, key=lambda segment: segment.name):
         for kind, folder in _FOLDERS.items():
             if kind != CONTENTS or content:
-                found.append(Source(kind, segment.parts(folder), LAYOUTS[folder].value_class))
+                found.append(IndexSource(kind, segment.parts(folder), LAYOUTS[folder].value_class))
     return found
 
 

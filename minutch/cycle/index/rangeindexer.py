@@ -47,7 +47,7 @@ from minutch.plugin.chains import (
     URLFilters,
     URLNormalizers,
 )
-from minutch.plugin.documents import Documents, Links, Pages
+from minutch.plugin.documents import Documents, PageLinks, Pages
 from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
@@ -134,7 +134,7 @@ class RangeRecords:
             db.with_columns(records["key"]),
             self.parse.take(records[PARSE]),
             self.texts.gather(records[TEXT]),
-            Links(self.links, start, count),
+            PageLinks(self.links, start, count),
         )
 
     def content(self, row: int) -> Content | None:

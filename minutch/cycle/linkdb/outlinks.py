@@ -51,7 +51,7 @@ class Found(NamedTuple):
     counters: Counters
 
 
-class Links(NamedTuple):
+class InvertedLinks(NamedTuple):
     """Links as the kernel leaves them: of LINKS_SCHEMA, how the hosts compare, how many were read
     and left out.
     """
@@ -96,7 +96,7 @@ def scan_links(split: InputSplit, rules: LinkRules) -> Iterator[Found]:
         yield from several
 
 
-def inflated_links(batch: Batch, unwanted: int) -> Links | None:
+def inflated_links(batch: Batch, unwanted: int) -> InvertedLinks | None:
     """Returns the links of pages whose values are zlib streams, without those between `unwanted`
     hosts (see the kernel).
 
@@ -114,7 +114,7 @@ def inflated_links(batch: Batch, unwanted: int) -> Links | None:
         streams = Slices(batch.values, batch.value_at, batch.value_len)
         stored = streams, pages.column, unwanted, Decompressor(inflate, function)
         while code := kernels.spread(
-            *stored, scratch, kernels.Links(out, views[0], views[1], views[2], hosts), state
+            *stored, scratch, kernels.LinkColumns(out, views[0], views[1], views[2], hosts), state
         ):
             _, rows, _, _, used = state.tolist()
             if code == _NO_ROOM_FOR_RECORD and len(scratch) <= MOST:
@@ -133,4 +133,4 @@ def inflated_links(batch: Batch, unwanted: int) -> Links | None:
         to_series(name, some[:rows], [out[:used]])
         for name, some in zip(("key", "from_url", "anchor"), views, strict=True)
     ]
-    return Links(pl.DataFrame(columns), hosts[:rows], read, left_out)
+    return InvertedLinks(pl.DataFrame(columns), hosts[:rows], read, left_out)

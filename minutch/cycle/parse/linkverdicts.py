@@ -21,8 +21,8 @@ from minutch.kernels.outlinks import (
     NAMELESS,
     REJECTED,
     Kept,
-    Pages,
-    Verdicts,
+    PageRuns,
+    VerdictTable,
     keep_links,
     settle,
     view_urls,
@@ -54,7 +54,7 @@ class UrlTable:
         self._clear(_REMEMBERED)
 
     def _clear(self, capacity: int) -> None:
-        self.table = Verdicts(
+        self.table = VerdictTable(
             slots=np.zeros(2 * capacity, np.int32),
             hashes=np.empty(capacity, np.uint64),
             urls=np.empty((capacity, 2), np.int64),
@@ -94,7 +94,7 @@ class UrlTable:
         return decode_text(self.string(self.table.urls[number]))
 
 
-class SiteTable(UrlTable):
+class SiteVerdicts(UrlTable):
     """URLs up to the end of the host, and the numbers of their sites."""
 
     def __init__(self, ignored: int, site_of: Callable[[str], str]) -> None:
@@ -121,7 +121,7 @@ class SiteTable(UrlTable):
         self._settled = len(self)
 
 
-class VerdictTable(UrlTable):
+class LinkVerdicts(UrlTable):
     """URLs and what they are stored as.
 
     `judge` gives a column of URLs as they are to be stored, null for those that are not.
@@ -134,7 +134,7 @@ class VerdictTable(UrlTable):
         judge: Callable[[pl.Series], pl.Series],
         judge_one: Callable[[str], str | None],
         automaton: PlainUrlAutomaton | None = None,
-        sites: SiteTable | None = None,
+        sites: SiteVerdicts | None = None,
     ) -> None:
         super().__init__()
         self._judge = judge
@@ -264,7 +264,7 @@ def _utf8(url: bytes) -> str | None:
         return None
 
 
-def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> Pages:
+def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> PageRuns:
     """Returns the links of pages as `keep_links` takes them."""
     runs = [run.data for _, run in pages]
     own = [encode_text(url) for url, _ in pages]
@@ -272,7 +272,7 @@ def _laid_out(pages: Sequence[tuple[str, OutlinkRun]]) -> Pages:
     rows = zip(starts, [run.length for _, run in pages], own_starts, map(len, own), strict=False)
     table = np.array(list(rows), np.int64).reshape(-1, 4)
     data, selves = (np.frombuffer(b"".join(parts), np.uint8) for parts in (runs, own))
-    return Pages(data, table, selves)
+    return PageRuns(data, table, selves)
 
 
 def _cut(kept: Any, counts: list[int], ends: list[int]) -> list[OutlinkRun]:

@@ -31,7 +31,7 @@ from minutch.urls.parts import parse
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.cycle.parse.linkverdicts import SiteTable, VerdictTable
+    from minutch.cycle.parse.linkverdicts import LinkVerdicts, SiteVerdicts
     from minutch.urls.rules import PlainUrlAutomaton
 
 
@@ -132,23 +132,23 @@ class OutlinkRules:
         return KeptLinks(kept, unread, self._external - before)
 
     @cached_property
-    def _table(self) -> VerdictTable:
-        from minutch.cycle.parse.linkverdicts import VerdictTable
+    def _table(self) -> LinkVerdicts:
+        from minutch.cycle.parse.linkverdicts import LinkVerdicts
 
         judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
-        return VerdictTable(
+        return LinkVerdicts(
             self._judge_column, judge_one, self._plain_automaton(), self._site_table()
         )
 
-    def _site_table(self) -> SiteTable | None:
+    def _site_table(self) -> SiteVerdicts | None:
         """Returns the table of sites, None if no rule is about them."""
-        from minutch.cycle.parse.linkverdicts import SiteTable
+        from minutch.cycle.parse.linkverdicts import SiteVerdicts
         from minutch.kernels.outlinks import IGNORES_EXTERNAL, IGNORES_INTERNAL
 
         ignored = (
             self._ignores_external * IGNORES_EXTERNAL | self._ignores_internal * IGNORES_INTERNAL
         )
-        return SiteTable(ignored, self._place) if ignored else None
+        return SiteVerdicts(ignored, self._place) if ignored else None
 
     def _plain_automaton(self) -> PlainUrlAutomaton | None:
         """Combines the verdicts of all normalizers and filters on plain links; None if one of them

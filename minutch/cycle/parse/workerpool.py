@@ -34,7 +34,7 @@ from minutch.cycle.parse.workerprocess import (
     NOT_BEGUN,
     Answer,
     AnswerReader,
-    Channel,
+    WorkerChannel,
     WorkerTask,
     serve,
     too_long,
@@ -142,7 +142,7 @@ class _Worker(Generic[R]):
         self.since = 0.0
         args = (task_of, self.at, settings)
         self.process, self.connection = start_worker(serve, args, name="parse-worker")
-        self.channel = Channel(self.connection)
+        self.channel = WorkerChannel(self.connection)
 
     def send(self, batch: _Batch[R]) -> None:
         self.batch, self.seen, self.since = batch, NOT_BEGUN, time.monotonic()

@@ -57,7 +57,7 @@ _AT_ONCE: Final = 512
 """Strings that one system call is given; systems take 1,024 at least."""
 
 
-class Channel:
+class WorkerChannel:
     """One end of a pipe; the memory that messages are read into is used again."""
 
     def __init__(self, connection: Connection) -> None:
@@ -155,7 +155,7 @@ LARGEST: Final = 1 << 28
 """Bytes of a batch's answer that are read at most; a batch with a larger one is halved."""
 
 
-def send(channel: Channel, answer: Answer) -> None:
+def send(channel: WorkerChannel, answer: Answer) -> None:
     """Sends an answer."""
     try:
         data = msgspec.msgpack.encode(answer)
@@ -183,7 +183,7 @@ class AnswerReader:
         self._decoder = msgspec.msgpack.Decoder(list[tuple[result_type | None, str]])
         self._accepts = accepts
 
-    def arrived(self, channel: Channel, count: int) -> Answer | None:
+    def arrived(self, channel: WorkerChannel, count: int) -> Answer | None:
         """Returns a worker's answer for so many items, None if it is not there as a whole yet.
 
         Raises EOFError, OSError if it is none, or too large.
@@ -261,7 +261,7 @@ def serve(
     # gone.
     gc.freeze()
     gc.set_threshold(_OBJECTS, 20, 50)
-    channel = Channel(connection)
+    channel = WorkerChannel(connection)
     batches = 0
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         while (items := _next_batch(channel)) is not None:
@@ -280,7 +280,7 @@ def serve(
             gc.collect(0 if batches % _BATCHES else 2)
 
 
-def _next_batch(channel: Channel) -> list[bytes] | None:
+def _next_batch(channel: WorkerChannel) -> list[bytes] | None:
     """Returns the next items; None if the parent has hung up, be it in the middle of a batch."""
     try:
         return channel.receive(sys.maxsize)

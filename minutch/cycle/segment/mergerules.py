@@ -164,7 +164,7 @@ def _newest_links(links: pl.DataFrame) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class RecordVerdicts:
     """What the CrawlDb says of the keys of `Tables`: `entries` are its entries, `key`, `status` and
     when each was fetched last, `last` (ms).
     """
@@ -178,7 +178,7 @@ def layered(
     tables: Tables,
     times: Sequence[int],
     is_parsed: Callable[[pl.DataFrame], pl.Series],
-    verdicts: Verdicts | None = None,
+    verdicts: RecordVerdicts | None = None,
 ) -> list[Tables]:
     """Returns the records that stay, in LAYERS: those of the main one, of the one above it, ...
 
@@ -248,7 +248,7 @@ def _kept(
     return visits.select(*_VISIT, "at", is_bare=pl.lit(False))
 
 
-def _judged(visits: pl.DataFrame, verdicts: Verdicts) -> pl.DataFrame:
+def _judged(visits: pl.DataFrame, verdicts: RecordVerdicts) -> pl.DataFrame:
     """Returns the visits that the CrawlDb leaves."""
     known = visits.join(verdicts.entries, on="key", how="left", maintain_order="left")
     over = pl.col("status").is_in(_OVER) & (pl.col("last") < verdicts.limit)
@@ -258,7 +258,9 @@ def _judged(visits: pl.DataFrame, verdicts: Verdicts) -> pl.DataFrame:
     return known.filter(~unknown, ~over | is_last).select(*_VISIT, "at", is_bare=over)
 
 
-def _of_links(table: pl.DataFrame, times: Sequence[int], verdicts: Verdicts | None) -> pl.DataFrame:
+def _of_links(
+    table: pl.DataFrame, times: Sequence[int], verdicts: RecordVerdicts | None
+) -> pl.DataFrame:
     """Returns the records that stay of those that belong to no visit."""
     found = _newest_links(table)
     if verdicts is None:
@@ -269,7 +271,7 @@ def _of_links(table: pl.DataFrame, times: Sequence[int], verdicts: Verdicts | No
 
 
 @dataclass(frozen=True)
-class Piece:
+class SegmentPiece:
     """The records of one part of one slice: all of them, or the next ones. `slice` is None where
     there are none.
     """
@@ -279,7 +281,7 @@ class Piece:
     tables: Tables
 
 
-class Slices:
+class SegmentSlices:
     """Cuts a merged segment into parts by the hash of the URL, and these into slices of about
     `size` URLs together.
 
@@ -292,7 +294,7 @@ class Slices:
         self._size = max(1, size // parts) if size > 0 else 0
         self._counts = [0] * parts
 
-    def cut(self, tables: Tables, keys: pl.Series) -> Iterator[Piece]:
+    def cut(self, tables: Tables, keys: pl.Series) -> Iterator[SegmentPiece]:
         """Yields the pieces of the next range of keys; `keys` are all of them, sorted, each
         once.
         """
@@ -302,9 +304,9 @@ class Slices:
             if self._size:
                 yield from self._cut_part(part, mine, own["key"])
             elif any(map(len, mine.values())):
-                yield Piece(part, None, mine)
+                yield SegmentPiece(part, None, mine)
 
-    def _cut_part(self, part: int, tables: Tables, keys: pl.Series) -> Iterator[Piece]:
+    def _cut_part(self, part: int, tables: Tables, keys: pl.Series) -> Iterator[SegmentPiece]:
         count = self._counts[part]
         end = self._counts[part] = count + len(keys)
         while count < end:
@@ -316,7 +318,7 @@ class Slices:
                 for folder, table in tables.items()
             }
             tables = {folder: table[len(piece[folder]) :] for folder, table in tables.items()}
-            yield Piece(part, number, piece)
+            yield SegmentPiece(part, number, piece)
             count = following
 
 

@@ -30,10 +30,10 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.cycle.segment.mergerules import (
-    Piece,
-    Slices,
+    RecordVerdicts,
+    SegmentPiece,
+    SegmentSlices,
     Tables,
-    Verdicts,
     is_fetch,
     layered,
     newest,
@@ -210,10 +210,10 @@ class Merging:
                 for name in self.names
             ]
 
-            def encode(found: tuple[int, Piece]) -> tuple[int, Piece]:
+            def encode(found: tuple[int, SegmentPiece]) -> tuple[int, SegmentPiece]:
                 return found[0], writers[found[0]].encode(found[1])
 
-            slices = [Slices(self.slice_size, self.of) for _ in self.names]
+            slices = [SegmentSlices(self.slice_size, self.of) for _ in self.names]
             for layer, piece in ordered(encode, merge.pieces(streams, slices)):
                 count = writers[layer].write(piece)
                 merge.counters.add(WRITTEN, count)
@@ -334,7 +334,9 @@ class Merge:
         self._work, self._times = work, times
         self._filters = work.filters if work.filters and work.filters.filters else None
 
-    def pieces(self, streams: Streams, slices: Sequence[Slices]) -> Iterator[tuple[int, Piece]]:
+    def pieces(
+        self, streams: Streams, slices: Sequence[SegmentSlices]
+    ) -> Iterator[tuple[int, SegmentPiece]]:
         """Yields the records that stay, with the number of their layer, cut by its `slices`."""
         for layers, keys, counters in ordered(self._merge_range, streams.ranges()):
             self.counters.merge(counters)
@@ -373,12 +375,12 @@ class Merge:
             counters.add(PAGES, len(layers[0][CRAWL_FETCH]))
         return layers, keys, counters
 
-    def _verdicts(self, found: list[pl.DataFrame]) -> Verdicts:
+    def _verdicts(self, found: list[pl.DataFrame]) -> RecordVerdicts:
         """Returns what the CrawlDb says, of its entries in a range."""
         assert self._work.last_fetch is not None
         table = decode_entries(as_batch(pl.concat(found)))
         last = self._work.last_fetch(table)
-        return Verdicts(table.select("key", "status", last=last), self._work.limit)
+        return RecordVerdicts(table.select("key", "status", last=last), self._work.limit)
 
     def _is_parsed(self, table: pl.DataFrame) -> pl.Series:
         """Tells which parses in records of parse_data succeeded. Raises FormatError."""

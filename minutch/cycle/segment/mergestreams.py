@@ -22,7 +22,7 @@ from typing import Final, Self
 import numpy as np
 import polars as pl
 
-from minutch.cycle.segment.mergerules import MERGE_SCHEMA, Piece, together
+from minutch.cycle.segment.mergerules import MERGE_SCHEMA, SegmentPiece, together
 from minutch.cycle.segment.store import LAYOUTS, PARSE_DATA, Segment
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch, Lengths, Offsets, Places, places, string_column
@@ -287,7 +287,7 @@ class SegmentsWriter:
         """Returns the name of a slice's segment."""
         return self._name if number is None else f"{self._name}-{number}"
 
-    def encode(self, piece: Piece) -> Piece:
+    def encode(self, piece: SegmentPiece) -> SegmentPiece:
         """Returns the piece with its values as they go into the files. Raises FormatError."""
         name = self.segment_name(piece.slice)
         return replace(
@@ -313,7 +313,7 @@ class SegmentsWriter:
             string_column("value", batch.values, batch.value_at, batch.value_len)
         )
 
-    def write(self, piece: Piece) -> int:
+    def write(self, piece: SegmentPiece) -> int:
         """Appends an encoded piece; returns how many records that are."""
         for folder, table in piece.tables.items():
             self._writers(piece.part, piece.slice)[folder].write(table)

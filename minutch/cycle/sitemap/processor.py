@@ -59,7 +59,7 @@ _ROWS: Final = 500_000
 """Rows of a file, at least."""
 
 
-class Listing(Database):
+class SitemapListing(Database):
     """The listings in a folder."""
 
     def parts(self) -> list[Path]:
@@ -105,7 +105,7 @@ class ListingWriter:
             if self._count >= _ROWS:
                 self._flush()
 
-    def finish(self, before: Listing) -> None:
+    def finish(self, before: SitemapListing) -> None:
         """Writes what is left, and the rows of sitemaps that were not read now."""
         self._flush()
         others = before.scan().filter(~pl.col("sitemap").is_in(list(self._read)))
@@ -192,7 +192,7 @@ def sitemap(
         ) as found,
     ):
         collected.shuffle = found
-        listing = Listing(crawldb.parent / LISTINGS)
+        listing = SitemapListing(crawldb.parent / LISTINGS)
         with (
             listing.lock(options.force),
             listing.replacement(keep_old=False) as fresh,

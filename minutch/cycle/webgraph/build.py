@@ -24,8 +24,8 @@ import polars as pl
 
 from minutch.cycle.linkdb.rules import READ, UrlChain
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, PARSE_DATA, Segment, segments_at
-from minutch.cycle.webgraph.rules import CANDIDATES, LinkRules
-from minutch.cycle.webgraph.store import GraphSettings, Links, WebGraph
+from minutch.cycle.webgraph.rules import CANDIDATES, GraphLinkRules
+from minutch.cycle.webgraph.store import GraphSettings, OutlinkDb, WebGraph
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.chains import SCOPE_DEFAULT
@@ -86,7 +86,7 @@ def webgraph(
     log.info("WebGraphDb: URL normalize: %s", str(options.normalize).lower())
     log.info("WebGraphDb: URL filter: %s", str(options.filtering).lower())
     conf = context.conf
-    settings, rules = GraphSettings.from_conf(conf), LinkRules.from_conf(conf)
+    settings, rules = GraphSettings.from_conf(conf), GraphLinkRules.from_conf(conf)
     chain = UrlChain.from_conf(
         conf, normalize=options.normalize, filtering=options.filtering, scope=SCOPE_DEFAULT
     )
@@ -107,9 +107,9 @@ def webgraph(
         writing = _Writing(graph, settings, counters, progress)
         writing.outlinks(outlinks, candidates.tables(counters, progress), rules)
         log.info("OutlinkDb: finished")
-        writing.inlinks(inlinks, Links.at(outlinks), now)
+        writing.inlinks(inlinks, OutlinkDb.at(outlinks), now)
         log.info("InlinkDb: finished")
-        writing.nodes(nodes, Links.at(outlinks), Links.at(inlinks))
+        writing.nodes(nodes, OutlinkDb.at(outlinks), OutlinkDb.at(inlinks))
         log.info("NodeDb: finished")
     log.info("WebGraphDb: finished")
     return counters
@@ -206,7 +206,7 @@ class _Writing:
     progress: Progress
 
     def outlinks(
-        self, directory: Path, candidates: Iterator[pl.DataFrame], rules: LinkRules
+        self, directory: Path, candidates: Iterator[pl.DataFrame], rules: GraphLinkRules
     ) -> None:
         """Writes the candidates that `rules` keeps, sorted by page."""
         settings, progress = self.settings, self.progress
@@ -230,7 +230,7 @@ class _Writing:
             for counted in for_each(write_part, range(settings.parts)):
                 self.counters.merge(counted)
 
-    def inlinks(self, directory: Path, outlinks: Links, now: int) -> None:
+    def inlinks(self, directory: Path, outlinks: OutlinkDb, now: int) -> None:
         """Writes the same links by the page that they lead to, then in the order of the pages that
         they come from.
         """
@@ -248,7 +248,7 @@ class _Writing:
 
             for_each(write_part, range(self.settings.parts))
 
-    def nodes(self, directory: Path, outlinks: Links, inlinks: Links) -> None:
+    def nodes(self, directory: Path, outlinks: OutlinkDb, inlinks: OutlinkDb) -> None:
         """Writes a node for each page at either end of a link."""
         log.info("NodeDb: running")
 

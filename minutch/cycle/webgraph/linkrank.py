@@ -45,7 +45,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.matching import last_of_key, match
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.webgraph.rules import Limits
+from minutch.cycle.webgraph.rules import LinkLimits
 from minutch.cycle.webgraph.store import GraphSettings, WebGraph
 from minutch.errors import ConfigError, StoreError
 from minutch.hadoop.formats.javahash import float_to_string
@@ -82,7 +82,7 @@ class Csr:
 
 def build(
     graph: WebGraph,
-    limits: Limits,
+    limits: LinkLimits,
     folder: Path,
     budget: int,
     counters: Counters,
@@ -118,7 +118,7 @@ def build(
 
 
 def _inverted(
-    graph: WebGraph, limits: Limits, progress: Progress
+    graph: WebGraph, limits: LinkLimits, progress: Progress
 ) -> Iterator[tuple[pl.DataFrame, npt.NDArray[np.int32]]]:
     """Reads the links of ranges of pages as tables of _INVERTED, each with the numbers of outlinks
     of the range's nodes.
@@ -196,7 +196,7 @@ def linkrank(webgraphdb: Path, *, context: JobContext) -> Counters:
     graph = WebGraph(webgraphdb)
     graph.require()
     conf, counters = context.conf, Counters()
-    settings, limits = GraphSettings.from_conf(conf), Limits.from_conf(conf)
+    settings, limits = GraphSettings.from_conf(conf), LinkLimits.from_conf(conf)
     formula = Formula.from_conf(conf)
     log.info("LinkRank Analysis: starting")
     with (

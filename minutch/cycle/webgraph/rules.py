@@ -50,7 +50,7 @@ CANDIDATES: Final = pl.Schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LinkLimits:
     """The limits on links to the same page or domain: only the first counts."""
 
     page: bool = True
@@ -79,12 +79,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkRules:
+class GraphLinkRules:
     """The rules by which candidates become outlinks."""
 
     ignore_host: bool = True
     ignore_domain: bool = True
-    limits: Limits = Limits()
+    limits: LinkLimits = LinkLimits()
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Self:
@@ -92,7 +92,7 @@ class LinkRules:
         return cls(
             conf.get_boolean(IGNORE_HOST_PROPERTY),
             conf.get_boolean(IGNORE_DOMAIN_PROPERTY),
-            Limits.from_conf(conf),
+            LinkLimits.from_conf(conf),
         )
 
     def apply(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:

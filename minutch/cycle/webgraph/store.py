@@ -59,7 +59,7 @@ class GraphSettings:
 OUTLINKS = "outlinks"
 
 
-class Part(Database):
+class GraphPart(Database):
     """A database of a webgraph."""
 
     def require_parts(self) -> list[Path]:
@@ -70,11 +70,11 @@ class Part(Database):
         return parts
 
 
-class Links(Part):
+class OutlinkDb(GraphPart):
     """A database of links by the page at one end."""
 
     @classmethod
-    def at(cls, directory: Path) -> Links:
+    def at(cls, directory: Path) -> OutlinkDb:
         """Opens the links whose partitions are in `directory`."""
         database = cls(directory.parent)
         database.name = directory.name
@@ -91,13 +91,13 @@ class Links(Part):
         return LinkDataWriter(directory / part_name(part), **compression.options)
 
 
-class Inlinks(Links):
+class InlinkDb(OutlinkDb):
     """The links by the page that they lead to."""
 
     name = "inlinks"
 
 
-class Nodes(Part):
+class NodeDb(GraphPart):
     """The pages with their link counts and scores."""
 
     name = "nodes"
@@ -118,7 +118,7 @@ class Nodes(Part):
         return None if value is None else Node.read(DataInput(value))
 
 
-class LinkDump(Part):
+class LinkDump(GraphPart):
     """The nodes that link to each page."""
 
     name = "linkdump"
@@ -129,7 +129,7 @@ class LinkDump(Part):
         return None if value is None else LinkNodes.read(DataInput(value))
 
 
-class LoopSets(Part):
+class LoopSets(GraphPart):
     """The pages of the loops that each page is in."""
 
     name = "loops"
@@ -145,9 +145,9 @@ class WebGraph:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.outlinks = Links(path / OUTLINKS)
-        self.inlinks = Inlinks(path)
-        self.nodes = Nodes(path)
+        self.outlinks = OutlinkDb(path / OUTLINKS)
+        self.inlinks = InlinkDb(path)
+        self.nodes = NodeDb(path)
         self.linkdump = LinkDump(path)
         self.loops = LoopSets(path)
 

@@ -45,9 +45,9 @@ class Stretch(NamedTuple):
     chunk: int
 
     @property
-    def place(self) -> sequencefile.Stretch:
+    def place(self) -> sequencefile.StretchPlace:
         """The stretch as a kernel's argument."""
-        return sequencefile.Stretch(*self, libdeflate().crc32)
+        return sequencefile.StretchPlace(*self, libdeflate().crc32)
 
     @property
     def is_whole(self) -> bool:
@@ -144,9 +144,9 @@ class Places(NamedTuple):
         return cls(*places(keys), at + values.ctypes.data, length, (keys.owner, keys.views, values))
 
     @property
-    def arrays(self) -> sequencefile.Places:
+    def arrays(self) -> sequencefile.RecordPlaces:
         """The places as a kernel's argument."""
-        return sequencefile.Places(self.key_at, self.key_len, self.value_at, self.value_len)
+        return sequencefile.RecordPlaces(self.key_at, self.key_len, self.value_at, self.value_len)
 
     @property
     def size(self) -> int:

@@ -44,7 +44,7 @@ SMALLEST_READ = 16 * 1024
 LARGEST_READ = 1024 * 1024
 
 
-class ByteSource(Protocol):
+class ReadSource(Protocol):
     """The source of a reader: a file with its sums, or any binary stream."""
 
     def read(self, size: int, /) -> bytes: ...
@@ -55,7 +55,7 @@ class ByteSource(Protocol):
 class ReadBuffer:
     """A window on a source: `data[pos:]` lies at file offset `base + pos`."""
 
-    def __init__(self, source: ByteSource, name: str, size: int | None) -> None:
+    def __init__(self, source: ReadSource, name: str, size: int | None) -> None:
         self.source = source
         self.name = name
         self.size = size

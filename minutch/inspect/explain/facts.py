@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from minutch import strictjson
-from minutch.cycle.crawldb.schedule import Step
+from minutch.cycle.crawldb.schedule import ScheduleStep
 from minutch.terminal import counted
 
 
@@ -119,7 +119,7 @@ class DueDate:
     due: int
     schedule: str
     segment: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScheduleStep, ...] = ()
     note: str = ""
 
 

@@ -27,7 +27,7 @@ from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.places import finish_others
 from minutch.cycle.segment.store import CRAWL_GENERATE, LAYOUTS, Segment, segments_in
-from minutch.cycle.webgraph.store import OUTLINKS, Links, WebGraph
+from minutch.cycle.webgraph.store import OUTLINKS, OutlinkDb, WebGraph
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput
@@ -334,7 +334,7 @@ def _webgraph(graph: WebGraph, listed: Callable[[], Iterator[pl.Series]]) -> Ite
             yield from check_folder(
                 database.current,
                 map_files=True,
-                distinct=not isinstance(database, Links),
+                distinct=not isinstance(database, OutlinkDb),
                 known=listed,
             )
 

@@ -10,7 +10,7 @@ from typing import Final
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.sitemap.processor import LISTINGS, Listing
+from minutch.cycle.sitemap.processor import LISTINGS, SitemapListing
 from minutch.errors import StoreError
 from minutch.inspect.query.checks import CHECKS, Checks, ChecksTable
 from minutch.inspect.query.crawldb import CrawlDbTable
@@ -67,7 +67,7 @@ class Crawl:
             segments.parses,
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
             DuplicatesTable(self.crawldb),
-            SitemapsTable(Listing(self.path / LISTINGS)),
+            SitemapsTable(SitemapListing(self.path / LISTINGS)),
             ChecksTable(Checks(self.path / CHECKS)),
         ]
         found = {table.name: table for table in tables}

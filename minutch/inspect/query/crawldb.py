@@ -27,7 +27,7 @@ from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.kernels.maps import gather
 from minutch.records import crawldatum_columns as crawldatum_fields
-from minutch.records.crawldatum_columns import KEY, Fields
+from minutch.records.crawldatum_columns import KEY, CrawlDatumFields
 from minutch.urls.hostcolumns import hosts_at
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.recordfiles import CRAWL_DATUM
@@ -38,7 +38,7 @@ from minutch.work.tables.spans import batchwise
 class EntryRows:
     """CrawlDatums with their URLs, of which the requested fields are decoded."""
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self, fields: CrawlDatumFields) -> None:
         self._fields = fields
 
     def filter(self, mask: pl.Series) -> EntryRows:
@@ -111,10 +111,10 @@ class EntriesTable(Table):
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         fields = {field for column in request.needed for field in _FROM.get(column, (column,))}
 
-        def decode(batch: Batch) -> Fields:
+        def decode(batch: Batch) -> CrawlDatumFields:
             return crawldatum_fields.decode_fields(batch, fields)
 
-        def found(file: SpannedFile, span: Span) -> Iterable[Fields]:
+        def found(file: SpannedFile, span: Span) -> Iterable[CrawlDatumFields]:
             stretch = file.stretch(span) if file.compression == NONE else None
             whole = None if stretch is None else crawldatum_fields.scan(stretch, fields)
             return batchwise(decode)(file, span) if whole is None else [whole]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from minutch.cycle.sitemap.processor import Listing
+from minutch.cycle.sitemap.processor import SitemapListing
 from minutch.errors import StoreError
 from minutch.inspect.query.columns import TIME
 from minutch.inspect.query.table import Column, Request, Table
@@ -24,7 +24,7 @@ class SitemapsTable(Table):
         "priority": Column(pl.Float32(), lambda rows: rows["priority"]),
     }
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: SitemapListing) -> None:
         self._listing = listing
 
     def partitions(self) -> Mapping[str, Table]:

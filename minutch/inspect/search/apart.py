@@ -30,7 +30,7 @@ from typing import Any, Final, TypeVar
 from minutch.cycle.parse import workerprocess
 from minutch.cycle.parse.sandbox import FILES, PROCESSES, Sandbox
 from minutch.cycle.parse.workerpool import START
-from minutch.cycle.parse.workerprocess import AnswerReader, Channel, limit_memory
+from minutch.cycle.parse.workerprocess import AnswerReader, WorkerChannel, limit_memory
 from minutch.processes import start_worker
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Apart:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._process, connection = start_worker(_serve, (make, args, memory), name="index")
-        self._channel = Channel(connection)
+        self._channel = WorkerChannel(connection)
         self.close = weakref.finalize(self, _end, self._process, connection)
         self._over, self._is_at_work = "", False
 
@@ -108,7 +108,7 @@ def _serve(
     _SANDBOX.close([connection.fileno()])
     with suppress(OSError):  # what a panic says, its error says too
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    channel, made = Channel(connection), None
+    channel, made = WorkerChannel(connection), None
     with suppress(OSError, EOFError):  # nobody asks any more
         while True:
             name, given = pickle.loads(channel.receive(sys.maxsize)[0])

@@ -27,9 +27,9 @@ from minutch.urls.javaregex.tree import (
     Anchor,
     Backreference,
     Chars,
-    Group,
     Look,
     Node,
+    RegexGroup,
     Repeat,
     Sequence,
     Tree,
@@ -299,7 +299,7 @@ def _strict(node: Node, *, head: bool, tail: bool) -> tuple[Node, bool]:  # noqa
     """
     if isinstance(node, Chars):
         return node, True
-    if isinstance(node, Group):
+    if isinstance(node, RegexGroup):
         return _strict(node.item, head=head, tail=tail)
     if isinstance(node, Sequence):
         last = len(node.items) - 1

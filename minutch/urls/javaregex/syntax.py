@@ -24,9 +24,9 @@ from minutch.urls.javaregex.tree import (
     Anchor,
     Backreference,
     Chars,
-    Group,
     Look,
     Node,
+    RegexGroup,
     Repeat,
     Sequence,
     Tree,
@@ -226,7 +226,7 @@ class _Reader:
             if name[1] in self.names:
                 raise self.error(f"second group {name[1]}")
             self.names[name[1]] = number
-        return [self.closed(Group(number, self.alternation()))]
+        return [self.closed(RegexGroup(number, self.alternation()))]
 
     def closed(self, node: Node) -> Node:
         if self.peek() != ")":

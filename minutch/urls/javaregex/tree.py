@@ -43,7 +43,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RegexGroup:
     """A capturing group."""
 
     number: int
@@ -75,7 +75,7 @@ class Anchor:
     kind: str
 
 
-Node = Chars | Sequence | Alternation | Repeat | Group | Look | Backreference | Anchor
+Node = Chars | Sequence | Alternation | Repeat | RegexGroup | Look | Backreference | Anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _count_unbounded(node: Node, *, nested: bool) -> int:
 
 
 def _parts(node: Node) -> tuple[Node, ...]:
-    if isinstance(node, Group | Look):
+    if isinstance(node, RegexGroup | Look):
         return (node.item,)
     if isinstance(node, Sequence):
         return node.items
@@ -162,7 +162,7 @@ def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:  # n
     if isinstance(node, Repeat):
         needed = _required(node.item, groups)
         return Counter({char: count * node.least for char, count in needed.items() if node.least})
-    if isinstance(node, Group):
+    if isinstance(node, RegexGroup):
         groups[node.number] = _required(node.item, groups)
         return groups[node.number]
     if isinstance(node, Sequence):

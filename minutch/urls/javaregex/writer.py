@@ -16,9 +16,9 @@ from minutch.urls.javaregex.tree import (
     Anchor,
     Backreference,
     Chars,
-    Group,
     Look,
     Node,
+    RegexGroup,
     Repeat,
     Sequence,
     Tree,
@@ -106,7 +106,7 @@ class _Writer:
             Sequence: self.sequence,
             Alternation: self.alternation,
             Repeat: self.repeat,
-            Group: self.group,
+            RegexGroup: self.group,
             Look: self.look,
             Backreference: self.backreference,
             Anchor: self.anchor,
@@ -145,11 +145,11 @@ class _Writer:
 
     def repeat(self, node: Repeat) -> str:
         text = self.write(node.item)
-        if not isinstance(node.item, Chars | Group):
+        if not isinstance(node.item, Chars | RegexGroup):
             text = f"(?:{text})"
         return text + _quantifier(node) + node.mode
 
-    def group(self, node: Group) -> str:
+    def group(self, node: RegexGroup) -> str:
         text = f"({self.write(node.item)})"
         self.closed.add(node.number)
         return text
@@ -227,7 +227,7 @@ class _RustWriter(_Writer):
             self.exact = False
         return super().repeat(Repeat(node.item, node.least, node.most, ""))
 
-    def group(self, node: Group) -> str:
+    def group(self, node: RegexGroup) -> str:
         self.groups[node.number] = node.item
         return f"(?:{self.write(node.item)})"
 

@@ -56,7 +56,7 @@ def find_plain(
         key_at, value_at = np.empty(room, np.int64), np.empty(room, np.int64)
         key_len, value_len = np.empty(room, np.int32), np.empty(room, np.int32)
         count = sequencefile.walk(
-            stretch.place, sequencefile.Places(key_at, key_len, value_at, value_len)
+            stretch.place, sequencefile.RecordPlaces(key_at, key_len, value_at, value_len)
         )
         if count != _NO_ROOM:
             break

@@ -105,11 +105,11 @@ class TableWriter(Generic[T]):
                 path, value_class, mapfile, compression, codec, inflates, sync, index_sync
             )
         elif mapfile:
-            self._file = BulkMapWriter(
+            self._file = PlacesMapWriter(
                 path, value_class, compression=compression, sync=sync, index_sync=index_sync
             )
         else:
-            self._file = BulkWriter(path, value_class, compression=compression, sync=sync)
+            self._file = PlacesWriter(path, value_class, compression=compression, sync=sync)
 
     def write(self, table: T) -> None:
         """Appends the rows of `table`. FormatError if a MapFile's keys are out of order."""
@@ -144,7 +144,7 @@ class TableWriter(Generic[T]):
             self.discard()
 
 
-class BulkWriter:
+class PlacesWriter:
     """Writes a SequenceFile whose values come serialized (and compressed, where the file is
     RECORD-compressed).
     """
@@ -265,7 +265,7 @@ def _start_storing(file: IO[bytes], start: int, size: int) -> None:
         function(file.fileno(), start, size, _SYNC_FILE_RANGE_WRITE)
 
 
-class BulkMapWriter:
+class PlacesMapWriter:
     """Writes a MapFile in bulk; keys ascend over all calls."""
 
     def __init__(
@@ -278,7 +278,7 @@ class BulkMapWriter:
         index_sync: bytes | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._data = BulkWriter(
+        self._data = PlacesWriter(
             directory / DATA,
             value_class,
             compression=compression,

@@ -30,7 +30,7 @@ from minutch.records import legacy as oldparse
 from minutch.records import legacyfetch as codes
 from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.legacy import Outlink, Page
+from minutch.records.legacy import OldOutlink, OldPage
 from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
 from minutch.records.parsedata import FAILED_EXCEPTION, ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content, ProtocolStatus
@@ -39,13 +39,13 @@ from tests.support.crawldbs import context, read_db
 DATE = 1_088_600_000_000
 HTML = b"<html><title>A</title>some text"
 A, B, C, D = (f"http://{host}.org/" for host in "abcd")
-LINKS = [Outlink("http://b.org/", "b"), Outlink("http://new.org/", "new")]
+LINKS = [OldOutlink("http://b.org/", "b"), OldOutlink("http://new.org/", "new")]
 
 
 def entry(url: str, *, fetch: bool = True, retries: int = 0) -> FetchListEntry:
     links = len(LINKS) if url == A else 0
     return FetchListEntry(
-        fetch, Page(url, md5(url.encode()).digest(), DATE, retries, 10, links, 2.5, 2.5)
+        fetch, OldPage(url, md5(url.encode()).digest(), DATE, retries, 10, links, 2.5, 2.5)
     )
 
 
@@ -77,18 +77,18 @@ def outputs(version: int) -> list[FetcherOutput]:
 def nutch_05(path: Path) -> Path:
     write(path, "fetchlist", *LIST)
     write(path, "fetcher", *outputs(codes.WITHOUT_PARSE))
-    page = oldcontent.Content(A, A, HTML, "text/html", {"Server": "x"})
+    page = oldcontent.OldContent(A, A, HTML, "text/html", {"Server": "x"})
     write(
         path,
         "content",
-        oldcontent.Content(C, C),
+        oldcontent.OldContent(C, C),
         page,
-        oldcontent.Content(B, B),
-        oldcontent.Content(D, D),
+        oldcontent.OldContent(B, B),
+        oldcontent.OldContent(D, D),
     )
-    none, parsed = oldparse.ParseData(), oldparse.ParseData("A", LINKS, {"Server": "x"})
+    none, parsed = oldparse.OldParseData(), oldparse.OldParseData("A", LINKS, {"Server": "x"})
     write(path, "parse_data", none, parsed, none, none)
-    write(path, "parse_text", *map(oldparse.ParseText, ("", "some text", "", "")))
+    write(path, "parse_text", *map(oldparse.OldParseText, ("", "some text", "", "")))
     return path
 
 
@@ -247,9 +247,9 @@ def test_a_page_that_could_not_be_parsed(tmp_path: Path) -> None:
     old = tmp_path / "20040630120000"
     failed = FetcherOutput(entry(A), md5(HTML).digest(), codes.CANT_PARSE, DATE)
     write(old, "fetcher", failed)
-    write(old, "content", oldcontent.Content(A, A, HTML, "text/html"))
-    write(old, "parse_data", oldparse.ParseData())
-    write(old, "parse_text", oldparse.ParseText())
+    write(old, "content", oldcontent.OldContent(A, A, HTML, "text/html"))
+    write(old, "parse_data", oldparse.OldParseData())
+    write(old, "parse_text", oldparse.OldParseText())
     segment = imported(old, tmp_path / "crawl")
     data = dict(segment.records(PARSE_DATA))[A]
     assert isinstance(data, ParseData) and not data.status.is_success
@@ -262,7 +262,7 @@ def test_a_page_that_could_not_be_parsed(tmp_path: Path) -> None:
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     old = tmp_path / "20040630120000"
-    write(old, "fetchlist", FetchListEntry(True, Page(A), ["one", "two"]), entry(B))
+    write(old, "fetchlist", FetchListEntry(True, OldPage(A), ["one", "two"]), entry(B))
     write(old, "fetcher", *(FetcherOutput(entry(A), fetch_date=DATE + i) for i in range(2)))
     counters = import_legacy([old], tmp_path / "crawl/segments", context=context())
     assert counters["anchors in fetch lists, which are lost"] == 2
@@ -310,7 +310,7 @@ def test_damage_names_file_and_place_and_leaves_nothing(old: Path, tmp_path: Pat
 
 def test_a_page_without_its_output_is_an_error(tmp_path: Path) -> None:
     old = nutch_05(tmp_path / "20040630120000")
-    write(old, "parse_text", *map(oldparse.ParseText, "abcde"))
+    write(old, "parse_text", *map(oldparse.OldParseText, "abcde"))
     with pytest.raises(FormatError, match=r"position 4, which parse_text has"):
         imported(old, tmp_path / "crawl")
 
@@ -374,12 +374,12 @@ def test_a_segment_of_nutch_07(tmp_path: Path) -> None:
         entry(A), md5(HTML).digest(), fetch_date=DATE, version=codes.WITH_STATUS
     )
     fetched.protocol_status = ProtocolStatus(protocol.SUCCESS)
-    failed = oldparse.ParseData("A", LINKS, {}, ParseStatus.failed(FAILED_EXCEPTION, "bad"))
+    failed = oldparse.OldParseData("A", LINKS, {}, ParseStatus.failed(FAILED_EXCEPTION, "bad"))
     for name, records in {
         "fetcher": [moved, fetched],
-        "content": [oldcontent.Content(B, B), oldcontent.Content(A, A, HTML, "text/html")],
-        "parse_data": [oldparse.ParseData(), failed],
-        "parse_text": [oldparse.ParseText(), oldparse.ParseText("x")],
+        "content": [oldcontent.OldContent(B, B), oldcontent.OldContent(A, A, HTML, "text/html")],
+        "parse_data": [oldparse.OldParseData(), failed],
+        "parse_text": [oldparse.OldParseText(), oldparse.OldParseText("x")],
     }.items():
         with OldArrayFileWriter(old / name, type(records[0]).__name__) as writer:
             for record in records:

@@ -35,7 +35,7 @@ from minutch.cycle.fetch.settings import (
     RobotsSettings,
 )
 from minutch.cycle.fetchlist.partition import UrlPartitioner
-from minutch.cycle.fetchlist.select import Selection, SelectionSettings
+from minutch.cycle.fetchlist.select import ListSelection, SelectionSettings
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import Segment
 from minutch.hadoop.formats.sequencewriter import NONE
@@ -159,7 +159,7 @@ class Crawl:
             listed=taken.listed,
         )  # fmt: skip
         table = table.with_columns(sort=pl.lit(1.0, pl.Float32))
-        chosen = Selection(limits).choose([table], Counters())
+        chosen = ListSelection(limits).choose([table], Counters())
         return [key.decode() for key in chosen["key"]]
 
     def part(self, segment: Segment, number: int, urls: list[str]) -> Path:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from minutch.conf import Configuration
 from minutch.cycle.fetchlist import select
 from minutch.cycle.fetchlist.select import (
+    ListSelection,
     Quota,
-    Selection,
     SelectionSettings,
     best_first,
     descending,
@@ -152,7 +152,7 @@ def choose(
     settings = SelectionSettings.from_conf(
         conf, top_n=top_n, segments=2, normalize=False, resolve=lambda host: None
     )
-    selection = Selection(settings)
+    selection = ListSelection(settings)
     counters = Counters()
     chosen = selection.choose(found, counters)
     total = sum(map(len, tables))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from minutch.cycle.hostdb import hostrecords
-from minutch.cycle.hostdb.hostrecords import NEVER, Checks
+from minutch.cycle.hostdb.hostrecords import NEVER, HostChecks
 from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
 
 NOW = 1_800_000_000_000
@@ -40,9 +40,9 @@ def hosts() -> pl.DataFrame:
     ],
 )
 def test_who_is_due(wanted: dict[str, bool], expected: list[int]) -> None:
-    due = Checks(interval=2 * HOUR, **wanted).due(hosts(), NOW)  # type: ignore[arg-type]
+    due = HostChecks(interval=2 * HOUR, **wanted).due(hosts(), NOW)  # type: ignore[arg-type]
     assert due.arg_true().to_list() == expected
-    assert Checks(**wanted).any == bool(set(wanted) - {"force"})  # type: ignore[arg-type]
+    assert HostChecks(**wanted).any == bool(set(wanted) - {"force"})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_who_is_due(wanted: dict[str, bool], expected: list[int]) -> None:
 )
 def test_no_address(threshold: int, lost: str) -> None:
     found = pl.Series([False] * len(ROWS))
-    after = Checks(threshold=threshold).after(hosts(), found, NOW)
+    after = HostChecks(threshold=threshold).after(hosts(), found, NOW)
     assert after["dns_failures"].to_list() == [1, 1, 1, 3, 3]
     assert after["last_check"].unique().to_list() == [NOW]
     first_loss = hostrecords.PURGED_UNKNOWN if threshold == 0 else hostrecords.EXISTING_UNKNOWN
@@ -70,7 +70,7 @@ def test_no_address(threshold: int, lost: str) -> None:
 
 
 def test_an_address() -> None:
-    after = Checks(threshold=0).after(hosts(), pl.Series([True] * len(ROWS)), NOW)
+    after = HostChecks(threshold=0).after(hosts(), pl.Series([True] * len(ROWS)), NOW)
     assert after["dns_failures"].to_list() == [0] * 5
     known, again = hostrecords.EXISTING_KNOWN, hostrecords.REDISCOVERED
     assert after["outcome"].to_list() == [hostrecords.NEW_KNOWN, known, known, again, again]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.cycle.parse import linkverdicts
-from minutch.cycle.parse.linkverdicts import VerdictTable
+from minutch.cycle.parse.linkverdicts import LinkVerdicts
 from minutch.cycle.parse.outlinks import OutlinkRules, text_outlinks
 from minutch.cycle.parse.pagerecords import DocumentPacker, unpack_records
 from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, make_signature
@@ -230,7 +230,7 @@ class TestRules:
             return urls
 
         monkeypatch.setattr(linkverdicts, "_FEW", 1)
-        table = VerdictTable(judge, lambda url: url)
+        table = LinkVerdicts(judge, lambda url: url)
         batches = [
             [Outlink(f"http://h{batch}.org/d/{i}") for i in range(200)] for batch in range(20)
         ]

@@ -8,7 +8,7 @@ from multiprocessing import Pipe
 
 import pytest
 
-from minutch.cycle.parse.workerprocess import Channel
+from minutch.cycle.parse.workerprocess import WorkerChannel
 
 LARGE = 5 << 20
 
@@ -18,7 +18,7 @@ LARGE = 5 << 20
     [[], [b""], [b"a", b"", b"bc"], [b"x" * LARGE, b"y"], [bytes([n]) for n in range(256)]],
 )
 def test_what_is_sent_comes(strings: list[bytes]) -> None:
-    ours, theirs = map(Channel, Pipe())
+    ours, theirs = map(WorkerChannel, Pipe())
     sending = threading.Thread(target=lambda: [ours.send(strings), ours.send([b"next"])])
     sending.start()
     first = theirs.receive(2 * LARGE)
@@ -29,7 +29,7 @@ def test_what_is_sent_comes(strings: list[bytes]) -> None:
 
 def test_a_message_is_read_as_it_comes() -> None:
     ours, theirs = Pipe()
-    channel = Channel(theirs)
+    channel = WorkerChannel(theirs)
     whole = struct.pack(">I2Q", 2, 3, 1) + b"abcd"
     with open(ours.fileno(), "wb", buffering=0, closefd=False) as pipe:
         for byte in whole[:-1]:
@@ -42,7 +42,7 @@ def test_a_message_is_read_as_it_comes() -> None:
 
 
 def test_a_message_that_is_too_large_is_not_read() -> None:
-    ours, theirs = map(Channel, Pipe())
+    ours, theirs = map(WorkerChannel, Pipe())
     ours.send([b"x" * 1000])
     with pytest.raises(OSError, match="1000 bytes, at most 999"):
         theirs.receive(999)
@@ -51,8 +51,8 @@ def test_a_message_that_is_too_large_is_not_read() -> None:
 def test_a_pipe_that_ends() -> None:
     for sent in (b"", b"\0\0", struct.pack(">IQ", 1, 10) + b"half"):
         ours, theirs = Pipe()
-        channel = Channel(theirs)
-        Channel(ours)
+        channel = WorkerChannel(theirs)
+        WorkerChannel(ours)
         with open(ours.fileno(), "wb", closefd=False) as pipe:
             pipe.write(sent)
         ours.close()
@@ -64,4 +64,4 @@ def test_nobody_reads() -> None:
     ours, theirs = Pipe()
     theirs.close()
     with pytest.raises(BrokenPipeError):
-        Channel(ours).send([b"x"])
+        WorkerChannel(ours).send([b"x"])

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from minutch.cycle.sitemap import processor
-from minutch.cycle.sitemap.processor import Listing, ListingWriter
+from minutch.cycle.sitemap.processor import ListingWriter, SitemapListing
 from minutch.cycle.sitemap.sitemapurls import ListedUrls, Sitemap
 
 A, B = "http://a.org/map.xml", "http://a.org/other.xml"
@@ -22,8 +22,8 @@ def sitemap(url: str, *names: str) -> Sitemap:
     return found
 
 
-def write(folder: Path, *sitemaps: Sitemap) -> Listing:
-    found = Listing(folder / "sitemaps")
+def write(folder: Path, *sitemaps: Sitemap) -> SitemapListing:
+    found = SitemapListing(folder / "sitemaps")
     with found.lock(), found.replacement(keep_old=False) as fresh:
         writer = ListingWriter(fresh)
         for one in sitemaps:
@@ -50,7 +50,7 @@ def test_a_run_replaces_what_it_has_read(
 
 
 def test_a_url_that_filters_reject_stays_as_it_is_listed(tmp_path: Path) -> None:
-    found = Listing(tmp_path / "sitemaps")
+    found = SitemapListing(tmp_path / "sitemaps")
     assert found.scan().collect().is_empty() and not found.exists()
     with found.lock(), found.replacement(keep_old=False) as fresh:
         writer = ListingWriter(fresh)

@@ -20,7 +20,7 @@ from minutch.inspect.query.predicates import EVERYWHERE, Pruning, intersection, 
 from minutch.inspect.query.session import Session
 from minutch.inspect.query.table import Request
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.crawldatum_columns import Fields
+from minutch.records.crawldatum_columns import CrawlDatumFields
 from minutch.work.tables.keyranges import KeyRange
 from tests.support.crawldbs import NOW, metadata, write_db
 from tests.support.examples import examples
@@ -141,7 +141,7 @@ def test_blocks_of_other_hosts_and_urls_are_not_read(
     seen: list[int] = []
     make = EntryRows.__init__
 
-    def counting(self: EntryRows, fields: Fields) -> None:
+    def counting(self: EntryRows, fields: CrawlDatumFields) -> None:
         seen.append(fields.size)
         make(self, fields)
 

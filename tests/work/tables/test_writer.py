@@ -21,7 +21,7 @@ from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.kernels.arrow import from_series
 from minutch.work.tables import writer as writer_module
 from minutch.work.tables.spannedfile import TEXT
-from minutch.work.tables.writer import BulkMapWriter, BulkWriter
+from minutch.work.tables.writer import PlacesMapWriter, PlacesWriter
 from tests.support.tables import SYNC, read_records
 
 SIZE, COUNT = 3000, 3000
@@ -31,7 +31,7 @@ BYTES = "org.apache.hadoop.io.BytesWritable"
 def write(path: Path) -> list[bytes]:
     """A file of more than two buffers; returns its keys."""
     keys = [b"http://www.example.org/%06d" % i for i in range(COUNT)]
-    writer = BulkWriter(path, BYTES, sync=SYNC)
+    writer = PlacesWriter(path, BYTES, sync=SYNC)
     values = np.resize(np.arange(251, dtype=np.uint8), SIZE * COUNT)
     at = np.arange(0, len(values), SIZE)
     length = np.full(COUNT, SIZE, np.int32)
@@ -82,7 +82,7 @@ def test_an_index_of_several_blocks(
     records = Places.of(
         from_series(pl.Series(keys, dtype=pl.Binary)), values, np.arange(len(keys)) * 4, length
     )
-    bulk = BulkMapWriter(tmp_path / "bulk", BYTES, sync=SYNC, index_sync=SYNC)
+    bulk = PlacesMapWriter(tmp_path / "bulk", BYTES, sync=SYNC, index_sync=SYNC)
     for start in range(0, len(keys), 2500):
         bulk.append(records.between(start, start + 2500))
     bulk.close()
@@ -97,7 +97,7 @@ def test_an_index_of_several_blocks(
 def test_records_about_as_long_as_the_buffer(tmp_path: Path, size: int) -> None:
     values = np.resize(np.arange(251, dtype=np.uint8), size)
     at, length = np.array([0, 0, 0]), np.array([10, size, size - 1], np.int32)
-    writer = BulkWriter(tmp_path / "file", BYTES, sync=SYNC)
+    writer = PlacesWriter(tmp_path / "file", BYTES, sync=SYNC)
     writer.append(
         Places.of(from_series(pl.Series([b"a", b"b", b"c"], dtype=pl.Binary)), values, at, length)
     )
