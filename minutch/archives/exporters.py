@@ -156,13 +156,13 @@ def _write_arc(files: ArcFiles, capture: Capture) -> str:
     target = uri_of(capture.url)
     if target is None:
         return NO_URI
-    head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", len(content.content))
+    head = fitted_head(content.metadata.get(RESPONSE_HEADERS_KEY) or "", len(content.content))
     block = (
         valid(head or rebuilt_head(_code(datum), content.metadata, len(content.content))).encode()
         + content.content
     )
     media_type = (content.metadata.field("Content-Type") or content.content_type).partition(";")[0]
-    address = content.metadata.first(IP_ADDRESS_KEY) or ""
+    address = content.metadata.get(IP_ADDRESS_KEY) or ""
     files.write(target, time, block, media_type=media_type, address=address)
     return WRITTEN
 

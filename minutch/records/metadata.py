@@ -105,9 +105,6 @@ class Metadata(dict[str, list[str]], Writable):
         values = super().get(name)
         return values[0] if values else default
 
-    first = get
-    """The name that does not look like a mapping's."""
-
     def get_values(self, name: str) -> list[str]:
         """Returns all values of `name` in order, as Metadata.getValues does in Nutch."""
         return super().get(name) or []
@@ -116,7 +113,7 @@ class Metadata(dict[str, list[str]], Writable):
         """Returns the first value of a header field, whatever the case of its name (RFC 9110, 5.1):
         of the name as it is given if it is there.
         """
-        value = self.first(name)
+        value = self.get(name)
         return next(iter(self.field_values(name)), None) if value is None else value
 
     def field_values(self, name: str) -> list[str]:

@@ -135,7 +135,7 @@ class ParseData(Writable):
         """Returns the first value of `name` in the parse metadata, else of the header field in the
         content's (ParseData.getMeta).
         """
-        value = self.parse_meta.first(name)
+        value = self.parse_meta.get(name)
         return self.content_meta.field(name) if value is None else value
 
     @property
@@ -145,7 +145,7 @@ class ParseData(Writable):
         Source: org.apache.nutch.segment.SegmentReader.getCharset.
         """
         meta = self.parse_meta
-        name = meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) or meta.first("Content-Encoding")
+        name = meta.get(CHAR_ENCODING_FOR_CONVERSION_KEY) or meta.get("Content-Encoding")
         return lookup(name or "utf-8") or UTF_8
 
     @classmethod

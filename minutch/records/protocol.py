@@ -103,7 +103,7 @@ def is_truncated(content: Content) -> bool:
     """Returns whether content is cut off: by the protocol's mark if there is one, else by the
     Content-Length header.
     """
-    mark = content.metadata.first(TRUNCATED_KEY)
+    mark = content.metadata.get(TRUNCATED_KEY)
     if mark is not None:
         return mark == "true"
     length = (content.metadata.field(CONTENT_LENGTH_KEY) or "").strip()

@@ -93,7 +93,7 @@ def of_page(metadata: Metadata, now: int) -> Validators | None:
     """Returns the validators that came with the content of a page that is parsed `now` (ms); None
     if there are none, or the content is not whole, which another request may mend.
     """
-    if "true" in (metadata.first(TRUNCATED_KEY), metadata.first(DAMAGED_KEY)):
+    if "true" in (metadata.get(TRUNCATED_KEY), metadata.get(DAMAGED_KEY)):
         return None
     etag, modified = entity_tag(metadata), _last_modified(metadata)
     return Validators(etag, modified, now // 1000) if etag or modified else None
@@ -112,7 +112,7 @@ def _last_modified(metadata: Metadata) -> str:
     if len(dates) != 1:
         return ""
     date = dates.pop()
-    said, received = metadata.field_values("Date"), metadata.first(CONTENT_FETCH_TIME_KEY) or ""
+    said, received = metadata.field_values("Date"), metadata.get(CONTENT_FETCH_TIME_KEY) or ""
     answered = _seconds(said[0]) if said else None
     if answered is None and received.isascii() and received.isdigit():
         answered = int(received) // 1000  # RFC 9110, 6.6.1

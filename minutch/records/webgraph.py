@@ -341,7 +341,7 @@ def _read_time(batch: Batch, number: int) -> tuple[int, int]:
         page = ParseData.read(DataInput(batch.value(number)))
     except FormatError as exc:
         raise exc.at(f"record of {batch.key(number)!r}") from exc
-    text = page.content_meta.first(FETCH_TIME_KEY) or ""
+    text = page.content_meta.get(FETCH_TIME_KEY) or ""
     return len(page.outlinks), int(text) if re.fullmatch(
         "[+-]?[0-9]{1,18}", text
     ) else kernels.NO_TIME

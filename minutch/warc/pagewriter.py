@@ -99,7 +99,7 @@ def write_page(
     head = _head(content, code)
     more = list(_connection(content.metadata))
     if can_be_cut_off and is_truncated(content):
-        reason = content.metadata.first(TRUNCATED_REASON_KEY)
+        reason = content.metadata.get(TRUNCATED_REASON_KEY)
         more.append(("WARC-Truncated", reason if reason in _REASONS else "unspecified"))
     if digest:
         more.append((PAYLOAD_DIGEST, digest))
@@ -141,7 +141,7 @@ def write_revisit(
 def _head(content: Content, code: int | None) -> bytes:
     """Returns the HTTP head of a page, empty where there is none."""
     length = len(content.content)
-    head = fitted_head(content.metadata.first(RESPONSE_HEADERS_KEY) or "", length)
+    head = fitted_head(content.metadata.get(RESPONSE_HEADERS_KEY) or "", length)
     if not head and code is not None:
         head = rebuilt_head(code, content.metadata, length)
     return valid(head).encode()
@@ -149,12 +149,12 @@ def _head(content: Content, code: int | None) -> bytes:
 
 def _connection(metadata: Metadata) -> Iterator[tuple[str, str]]:
     """Yields the server's address, and which protocols were spoken (store.protocol.versions)."""
-    address = (metadata.first(IP_ADDRESS_KEY) or "").strip()
+    address = (metadata.get(IP_ADDRESS_KEY) or "").strip()
     if address:
         yield "WARC-IP-Address", address
-    for name in filter(None, (metadata.first(PROTOCOL_VERSIONS_KEY) or "").split(",")):
+    for name in filter(None, (metadata.get(PROTOCOL_VERSIONS_KEY) or "").split(",")):
         yield "WARC-Protocol", f"tls/{name[len(_TLS) :]}" if name.lower().startswith(_TLS) else name
-    suite = (metadata.first(_CIPHER_SUITES_KEY) or "").strip()
+    suite = (metadata.get(_CIPHER_SUITES_KEY) or "").strip()
     if suite:
         yield "WARC-Cipher-Suite", suite
 
@@ -163,7 +163,7 @@ def write_request(files: WarcFiles, time: int, target: str, content: Content, pa
     """The request for the page with the ID `page`, if it was stored; without the operator's cookies
     and credentials.
     """
-    request = shown_request(content.metadata.first(REQUEST_KEY) or "")
+    request = shown_request(content.metadata.get(REQUEST_KEY) or "")
     if request.strip():
         more = [("WARC-Concurrent-To", page)]
         files.write("request", time, target, valid(request).encode(), REQUEST, more=more)
@@ -207,7 +207,7 @@ def _of_fetch(datum: CrawlDatum | None) -> Iterator[tuple[str, str]]:
 
 
 def _of_answer(answer: Content | None) -> Iterator[tuple[str, str]]:
-    head = "" if answer is None else answer.metadata.first(RESPONSE_HEADERS_KEY) or ""
+    head = "" if answer is None else answer.metadata.get(RESPONSE_HEADERS_KEY) or ""
     for number, line in enumerate(filter(None, head.split("\r\n"))):
         yield "http-header" if number else "http-status", line
 
@@ -215,7 +215,7 @@ def _of_answer(answer: Content | None) -> Iterator[tuple[str, str]]:
 def _of_parse(data: ParseData | None) -> Iterable[tuple[str, str]]:
     if data is None:
         return
-    charset = data.parse_meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY)
+    charset = data.parse_meta.get(CHAR_ENCODING_FOR_CONVERSION_KEY)
     if charset:
         yield "charset-detected", charset
     for link in data.outlinks:
@@ -322,5 +322,5 @@ def status_of(head: str) -> int | None:
 
 def fetch_time(content: Content) -> int | None:
     """Returns the time (ms) of a page's fetch; None where its metadata has none."""
-    text = content.metadata.first(CONTENT_FETCH_TIME_KEY) or ""
+    text = content.metadata.get(CONTENT_FETCH_TIME_KEY) or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

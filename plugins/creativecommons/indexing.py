@@ -32,9 +32,7 @@ class CCIndexingFilter(IndexingFilter):
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
         metadata = parse.data.parse_meta
-        license_url, location, kind = map(
-            metadata.first, (LICENSE_URL, LICENSE_LOCATION, WORK_TYPE)
-        )
+        license_url, location, kind = map(metadata.get, (LICENSE_URL, LICENSE_LOCATION, WORK_TYPE))
         for value in [] if license_url is None else _features(license_url):
             doc.add(FIELD, value)
         if location is not None:

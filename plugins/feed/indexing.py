@@ -32,11 +32,11 @@ class FeedIndexingFilter(IndexingFilter):
         for name in (AUTHOR, TAG):
             for value in metadata.get_values(name):
                 doc.add(name, value)
-        feed = metadata.first(FEED)
+        feed = metadata.get(FEED)
         if feed is not None:
             doc.add(FEED, feed)
         for name, target in _DATES.items():
-            time = metadata.first(name)
+            time = metadata.get(name)
             if time is not None and _MILLISECONDS.fullmatch(time):
                 doc.add(target, Date(int(time)))
         return doc

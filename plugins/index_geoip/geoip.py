@@ -84,7 +84,7 @@ class GeoIPIndexingFilter(IndexingFilter):
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
-        address = parse.data.content_meta.first(IP_ADDRESS_KEY)
+        address = parse.data.content_meta.get(IP_ADDRESS_KEY)
         for name, values in self.fields(address).items() if address else ():
             for value in values:
                 if name not in doc.fields or value not in doc.fields[name].values:

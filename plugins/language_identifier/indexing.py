@@ -29,7 +29,7 @@ class LanguageIndexingFilter(IndexingFilter):
     def filter(
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
-        language = parse.data.parse_meta.first("language")
+        language = parse.data.parse_meta.get("language")
         if language is None:
             language = parse.data.content_meta.field("Content-Language")
         language = language or UNKNOWN

@@ -68,7 +68,7 @@ class HTMLLanguageParser(HtmlParseFilter):
     def _detect(self, parse: Parse, document: LexborHTMLParser) -> str | None:
         metadata = parse.data.parse_meta
         named = next(
-            filter(None, map(metadata.first, ("dc.language", "content-language", "lang"))), None
+            filter(None, map(metadata.get, ("dc.language", "content-language", "lang"))), None
         )
         return named or _stated(document) or parse.data.content_meta.field("Content-Language")
 

@@ -395,7 +395,7 @@ class HttpBase(Protocol):
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
             metadata.set(TRUNCATED_REASON_KEY, truncated)
-        elif reply.error is None and is_shorter(body, metadata.first("Content-Length")):
+        elif reply.error is None and is_shorter(body, metadata.get("Content-Length")):
             # else the length before decoding would speak against it
             metadata.set(TRUNCATED_KEY, "false")
         return Answer(reply.code, body, metadata, whole, reply.head)
@@ -429,7 +429,7 @@ class HttpBase(Protocol):
             return body, TOO_SLOW if isinstance(error, httpx.TimeoutException) else "disconnect"
         if reply.code not in _SUCCESSES:
             return b"", None
-        coding = (metadata.first("Transfer-Encoding") or "").lower()
+        coding = (metadata.get("Transfer-Encoding") or "").lower()
         ends = "chunked" in coding or reply.version == b"HTTP/2"
         if isinstance(error, httpx.RemoteProtocolError) and not ends:
             return body, None

@@ -100,7 +100,7 @@ class Answer:
 
     def header(self, name: str) -> str | None:
         """Returns the value of a header, None if it is not there."""
-        return self.metadata.first(name)
+        return self.metadata.get(name)
 
     @property
     def location(self) -> str:

@@ -75,8 +75,6 @@ class SpellCheckedMetadata(Metadata):
     def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
         return super().get(self._known(name), default)
 
-    first = get
-
     def get_values(self, name: str) -> list[str]:
         return super().get_values(self._known(name))
 

@@ -69,7 +69,7 @@ def _describe(root: etree._Element, found: Document) -> None:
             found.date("dcterms:created", value)
         elif name == "meta" and entry.get("property") == "dcterms:modified":
             found.date("dcterms:modified", value)
-    found.title = found.metadata.first("dc:title") or ""
+    found.title = found.metadata.get("dc:title") or ""
 
 
 def _spine(root: etree._Element, folder: str) -> list[str]:

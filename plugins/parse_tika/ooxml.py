@@ -97,7 +97,7 @@ def read_properties(package: Package, relations: list[Relation], found: Document
                 found.describe(_PROPERTIES[tag], value)
             elif tag in _DATES:
                 found.date(_DATES[tag], value)
-    found.title = found.metadata.first("dc:title") or ""
+    found.title = found.metadata.get("dc:title") or ""
 
 
 def read_document(package: Package, root: etree._Element, name: str, found: Document) -> None:

@@ -86,7 +86,7 @@ def _describe(root: etree._Element, found: Document) -> None:
             found.date(_DATES[name], text_of(entry))
         elif name == "document-statistic":
             found.describe("xmpTPg:NPages", _attribute(entry, "page-count"))
-    found.title = found.metadata.first("dc:title") or ""
+    found.title = found.metadata.get("dc:title") or ""
 
 
 def _read(root: etree._Element, styles: etree._Element | None, found: Document) -> None:

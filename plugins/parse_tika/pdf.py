@@ -133,7 +133,7 @@ def _describe(document: Any, found: Document) -> None:
             found.describe(name, value)
     for tag, name in _DATES.items():
         found.date(name, _wide(pdfium.FPDF_GetMetaText, document, tag.encode()))
-    found.title = found.metadata.first("dc:title") or ""
+    found.title = found.metadata.get("dc:title") or ""
     found.describe("dc:language", _wide(pdfium.FPDFCatalog_GetLanguage, document))
     version = ctypes.c_int()
     if pdfium.FPDF_GetFileVersion(document, ctypes.byref(version)):

@@ -89,13 +89,13 @@ class File(Protocol):
             answer = self._read(parsed, copy.last_modified if copy is not None else "")
             content = _content(parsed, answer)
             if answer.code == 200:
-                modified = parse_date(answer.headers.first("Last-Modified") or "") or 0
+                modified = parse_date(answer.headers.get("Last-Modified") or "") or 0
                 return ProtocolOutput(
                     content, ProtocolStatus(codes.SUCCESS, last_modified=modified)
                 )
             if answer.code != 300:
                 break
-            target = parse(answer.headers.first("Location") or "")
+            target = parse(answer.headers.get("Location") or "")
             if self.redirects:
                 return ProtocolOutput(content, ProtocolStatus(codes.MOVED, [str(target)]))
             parsed = target
@@ -194,7 +194,7 @@ def _url_of(path: Path) -> str:
 def _content(url: Url, answer: _Answer) -> Content:
     text = str(url)
     return Content(
-        text, text, answer.body, answer.headers.first("Content-Type") or "", answer.headers
+        text, text, answer.body, answer.headers.get("Content-Type") or "", answer.headers
     )
 
 

@@ -101,7 +101,7 @@ class DepthScoring(ScoringFilter):
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
         for name in (DEPTH, MAX_DEPTH):
-            value = content.metadata.first(name)
+            value = content.metadata.get(name)
             if value is not None:
                 parse.data.parse_meta.set(name, value)
 
@@ -149,7 +149,7 @@ def _int(datum: CrawlDatum, key: Text) -> int | None:
 
 def _meta(parse_data: ParseData, name: str) -> int | None:
     """Returns a number from ParseData.getMeta: of the parse's metadata, else of the content's."""
-    value = parse_data.parse_meta.first(name)
+    value = parse_data.parse_meta.get(name)
     if value is None:
-        value = parse_data.content_meta.first(name)
+        value = parse_data.content_meta.get(name)
     return None if value is None else int(value)

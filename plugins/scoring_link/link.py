@@ -40,7 +40,7 @@ class LinkScoring(ScoringFilter):
         content.metadata.set(SCORE_KEY, float_to_string(datum.score))
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
-        score = content.metadata.first(SCORE_KEY)
+        score = content.metadata.get(SCORE_KEY)
         if score is not None:
             parse.data.content_meta.set(SCORE_KEY, score)
 

@@ -63,7 +63,7 @@ class OpicScoring(ScoringFilter):
         content.metadata.set(SCORE_KEY, float_to_string(datum.score))
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
-        score = content.metadata.first(SCORE_KEY)
+        score = content.metadata.get(SCORE_KEY)
         if score is not None:
             parse.data.content_meta.set(SCORE_KEY, score)
 
@@ -155,7 +155,7 @@ def _score_of(parse_data: ParseData) -> float:
     """Returns the page's score as the fetcher passed it on in the metadata; 0 if it is missing or
     not a number.
     """
-    text = parse_data.content_meta.first(SCORE_KEY)
+    text = parse_data.content_meta.get(SCORE_KEY)
     if text is None:
         return 0.0
     try:

@@ -77,7 +77,7 @@ class SimilarityScoringFilter(ScoringFilter):
 
     def pass_score_after_parsing(self, url: str, content: Content, parse: Parse) -> None:
         meta = parse.data.parse_meta
-        tags = [value for name in _META_TAGS if (value := meta.first(name)) is not None]
+        tags = [value for name in _META_TAGS if (value := meta.get(name)) is not None]
         parse.data.content_meta.set(
             SCORE_KEY, float_to_string(self.score("\n".join([parse.text, *tags])))
         )
@@ -117,7 +117,7 @@ def _norm(counts: Counter[str]) -> float:
 
 def _score_of(parse_data: ParseData) -> float | None:
     """Returns the page's score as `pass_score_after_parsing` left it; None if there is none."""
-    text = parse_data.content_meta.first(SCORE_KEY)
+    text = parse_data.content_meta.get(SCORE_KEY)
     try:
         return None if text is None else float32(float(text))
     except ValueError:

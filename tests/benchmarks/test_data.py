@@ -65,7 +65,7 @@ def test_segment(tmp_path: Path) -> None:
         with SequenceFileReader(part / "data") as reader:
             for _, value in reader.records():
                 assert isinstance(value, ParseData) and len(value.outlinks) == data.LINKS_PER_PAGE
-                assert value.content_meta.first("Content-Type") == "text/html"
+                assert value.content_meta.get("Content-Type") == "text/html"
                 pages += 1
     assert pages == PAGES
 

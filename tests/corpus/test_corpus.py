@@ -75,7 +75,7 @@ def _of_a_page(found: Crawled, case: Case, way: str) -> tuple[Any, Any]:
         "links": [link.to_url for link in data.outlinks],
         "title": data.title,
         "text": " ".join(found.texts[case.url].split()),
-        "charset": (data.parse_meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) or "").lower(),
+        "charset": (data.parse_meta.get(CHAR_ENCODING_FOR_CONVERSION_KEY) or "").lower(),
     }
     expected = {name: table[name] for name in answers if name in table}
     if "links" in expected:

@@ -197,7 +197,7 @@ def _incoming(data: bytes) -> object:
 def _headers(data: bytes) -> object:
     metadata = SpellCheckedMetadata()
     metadata.put_lines(data.split(b"\n"), 1)
-    return header_links(metadata), metadata.first("Content-Type"), list(metadata.java_names())
+    return header_links(metadata), metadata.get("Content-Type"), list(metadata.java_names())
 
 
 def _values(data: bytes) -> object:

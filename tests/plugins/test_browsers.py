@@ -94,7 +94,7 @@ async def test_a_page_is_what_its_scripts_made_of_it(web: SmallWeb, shared: Sele
     assert text(output).startswith("<!DOCTYPE html>")
     assert output.content is not None
     assert output.content.content_type == "text/html; charset=UTF-8"
-    assert output.content.metadata.first("Content-Length") == str(
+    assert output.content.metadata.get("Content-Length") == str(
         len(STORY)
     )  # headers stay as they came
     assert str(datum.metadata[Text("nutch.protocol.code")]) == "200"
@@ -287,7 +287,7 @@ async def test_content_is_cut_at_the_limit(web: SmallWeb) -> None:
     output = await alone(Selenium(conf_for(http__content__limit="5000"), {}), web.url("/grows"))
     assert len(text(output)) == 5000
     assert output.content is not None
-    assert output.content.metadata.first("http.content.truncated") == "true"
+    assert output.content.metadata.get("http.content.truncated") == "true"
 
 
 async def test_a_browser_with_too_much_memory_is_ended_and_the_next_page_gets_another(

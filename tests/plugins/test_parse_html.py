@@ -274,7 +274,7 @@ def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | Non
     )
     assert bool(found.text) == has_text == bool(found.data.title)
     assert bool(found.data.outlinks) == has_links
-    assert found.data.parse_meta.first(CACHING_FORBIDDEN_KEY) == caching
+    assert found.data.parse_meta.get(CACHING_FORBIDDEN_KEY) == caching
     assert found.data.parse_meta["robots"] == [robots]
 
 
@@ -308,7 +308,7 @@ def test_x_robots_tag(
     conf = configuration(plugins, http_agent_name="Ours")
     parsed = parse_all(page, conf)[URL]
     assert bool(parsed.text) == has_text
-    assert (parsed.data.parse_meta.first("robots") is None) == has_text
+    assert (parsed.data.parse_meta.get("robots") is None) == has_text
     assert parse_all(page, configuration(plugins, parser_x_robots_tag="false"))[URL].text
 
 
@@ -323,7 +323,7 @@ def test_a_robots_element_may_name_this_crawler() -> None:
 def test_pragma_no_cache_and_the_policy() -> None:
     conf = configuration(parser_caching_forbidden_policy="all")
     found = parse('<head><meta http-equiv="Pragma" content="No-Cache"></head><body>x', conf)
-    assert found.data.parse_meta.first(CACHING_FORBIDDEN_KEY) == "all"
+    assert found.data.parse_meta.get(CACHING_FORBIDDEN_KEY) == "all"
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_a_byte_order_mark_of_utf8_is_a_text_before_the_page_as_in_nutch(
     found = parse(f"\ufeff{page}", CONF)
     assert found.text == text
     assert "\ufeff" not in found.data.title
-    assert found.data.parse_meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) == "utf-8"
+    assert found.data.parse_meta.get(CHAR_ENCODING_FOR_CONVERSION_KEY) == "utf-8"
 
 
 def test_a_base_url_that_is_none_is_a_failure() -> None:

@@ -82,7 +82,7 @@ def test_a_fetch_is_answered(archive: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     pages = contents(segment)
     assert pages[f"{HOST}/"].content == NEW
-    assert pages[f"{HOST}/"].metadata.first(CONTENT_FETCH_TIME_KEY) == "1769904000000"
+    assert pages[f"{HOST}/"].metadata.get(CONTENT_FETCH_TIME_KEY) == "1769904000000"
     assert pages[f"{HOST}/linked"].content == b"<html>packed</html>"
     assert pages[f"{HOST}/same"].content == OLD
     assert pages[f"{HOST}/ä"].content == b"<html>umlaut</html>"

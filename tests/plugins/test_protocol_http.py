@@ -178,7 +178,7 @@ async def test_a_page_and_its_metadata() -> None:
     assert (output.content.content, output.content.content_type) == (b"<p>", "text/html")
     metadata = output.content.metadata
     assert metadata["Content-Type"] == ["text/html"] and metadata["x-a"] == ["1"]
-    assert metadata.first("nutch.fetch.time", "").isdigit()  # type: ignore[union-attr]
+    assert metadata.get("nutch.fetch.time", "").isdigit()  # type: ignore[union-attr]
     assert datum.metadata.get_text("nutch.protocol.code") == "200"
     assert int(datum.metadata.get_text("_rs_") or "") >= 0
 

@@ -96,7 +96,7 @@ def test_depth_travels_with_the_content() -> None:
     scoring().pass_score_before_parsing("http://a/", page(2, 4), content)
     parse = Parse("", ParseData())
     scoring().pass_score_after_parsing("http://a/", content, parse)
-    assert (parse.data.parse_meta.first("_depth_"), parse.data.parse_meta.first("_maxdepth_")) == (
+    assert (parse.data.parse_meta.get("_depth_"), parse.data.parse_meta.get("_maxdepth_")) == (
         "2",
         "4",
     )

@@ -50,4 +50,4 @@ def test_score_travels_with_the_content() -> None:
     SCORING.pass_score_before_parsing("", CrawlDatum(score=1.5), content)
     parse = Parse("", ParseData())
     SCORING.pass_score_after_parsing("", content, parse)
-    assert parse.data.content_meta.first(SCORE_KEY) == "1.5"
+    assert parse.data.content_meta.get(SCORE_KEY) == "1.5"

@@ -104,10 +104,10 @@ def test_score_travels_with_the_content_as_java_prints_it() -> None:
         url="http://a/", base="http://a/", content=b"", content_type="", metadata=Metadata()
     )
     opic().pass_score_before_parsing("http://a/", CrawlDatum(score=float32(0.1)), content)
-    assert content.metadata.first(SCORE_KEY) == "0.1"
+    assert content.metadata.get(SCORE_KEY) == "0.1"
     parse = Parse("", ParseData())
     opic().pass_score_after_parsing("http://a/", content, parse)
-    assert parse.data.content_meta.first(SCORE_KEY) == "0.1"
+    assert parse.data.content_meta.get(SCORE_KEY) == "0.1"
     empty = Content(url="", base="", content=b"", content_type="", metadata=Metadata())
     parse = Parse("", ParseData())
     opic().pass_score_after_parsing("http://a/", empty, parse)

@@ -114,7 +114,7 @@ def test_page_and_links(tmp_path: Path) -> None:
     parse = Parse("crawlers crawl", ParseData())
     parse.data.parse_meta.set("metatag.description", "obeys robots: web crawler")
     chosen.pass_score_after_parsing("http://a/", content, parse)
-    score = float(parse.data.content_meta.first(SCORE_KEY) or "")
+    score = float(parse.data.content_meta.get(SCORE_KEY) or "")
     assert score == pytest.approx(1.0)
     targets = [("http://b/", CrawlDatum()), ("http://c/", CrawlDatum())]
     assert chosen.distribute_score_to_outlinks("http://a/", parse.data, targets, None, 2) is None

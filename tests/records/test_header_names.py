@@ -47,7 +47,7 @@ def test_charsets_of_headers(kind: str) -> None:
         configuration("parse-(html|text|tika)"),
     )
     [parse] = found.values()
-    assert parse.data.parse_meta.first(CHAR_ENCODING_FOR_CONVERSION_KEY) == "iso-8859-2"
+    assert parse.data.parse_meta.get(CHAR_ENCODING_FOR_CONVERSION_KEY) == "iso-8859-2"
     assert "\u0141" in parse.text
 
 

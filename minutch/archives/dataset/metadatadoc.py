@@ -138,7 +138,7 @@ def headers_of(meta: Metadata) -> dict[str, str]:
     """Returns headers by lower-case name, repeated ones joined by commas; verbatim if they were
     stored.
     """
-    verbatim = meta.first(RESPONSE_HEADERS_KEY)
+    verbatim = meta.get(RESPONSE_HEADERS_KEY)
     found: dict[str, str] = {}
     if verbatim:
         first, *lines = verbatim.splitlines() or [""]
@@ -207,7 +207,7 @@ def success(
     record["server_ip"] = answer.server_ip
     record["http_result"] = answer.result
     record["http_headers"] = answer.headers
-    truncated = content is not None and content.metadata.first(TRUNCATED_KEY) == "true"
+    truncated = content is not None and content.metadata.get(TRUNCATED_KEY) == "true"
     is_gzip = answer.headers.get("content-encoding", "").lower() in _GZIP
     length = answer.headers.get("content-length", "")
     declared_length = (
@@ -265,7 +265,7 @@ def _protocol_status(datum: CrawlDatum) -> ProtocolStatus:
 def _known(datum: CrawlDatum, meta: Metadata, key: str) -> str:
     """Returns a value from the metadata of the datum, or of the content."""
     value = datum.metadata.get(Text(key))
-    return str(value) if value is not None else meta.first(key) or ""
+    return str(value) if value is not None else meta.get(key) or ""
 
 
 # Makes the line of metadata and the text of a URL in a worker process, the only place where pages

@@ -345,8 +345,7 @@ class ChainRunner:
         failed = host_failed(
             output.status,
             in_row=self.settings.queues.failures_in_row,
-            too_slow=content is not None
-            and content.metadata.first(TRUNCATED_REASON_KEY) == TOO_SLOW,
+            too_slow=content is not None and content.metadata.get(TRUNCATED_REASON_KEY) == TOO_SLOW,
         )
         busy_until = None
         if ending(output.status.code).failed:

@@ -157,7 +157,7 @@ class PageParser:
 
     def _unfetched(self, content: Content) -> str:
         """Why a page of a segment is no page to parse, by its fetch status."""
-        status = content.metadata.first(FETCH_STATUS_KEY)
+        status = content.metadata.get(FETCH_STATUS_KEY)
         if status is None:
             return SKIPPED_NO_STATUS
         code = int(status) if _INTEGER.fullmatch(status) else 0
@@ -177,7 +177,7 @@ class PageParser:
             metadata = parse.data.content_meta
             name = self._segment_name
             if name is None:
-                name = page.content.metadata.first(SEGMENT_NAME_KEY) or ""
+                name = page.content.metadata.get(SEGMENT_NAME_KEY) or ""
             metadata.set(SEGMENT_NAME_KEY, name)
             metadata.set(SIGNATURE_KEY, digest.hex())
             try:

@@ -181,7 +181,7 @@ class PageRecordsMaker:
         return PageRecords(url, parse.utf8 if self._stores_text else None, data, entries)
 
     def _metadata(self, data: ParseData) -> MapWritable:
-        values = [(key, data.parse_meta.first(name)) for name, key in self._to_crawldb]
+        values = [(key, data.parse_meta.get(name)) for name, key in self._to_crawldb]
         return MapWritable({key: Text(value) for key, value in values if value is not None})
 
     def _refresh(self, url: str, data: ParseData, now: int) -> Iterator[tuple[str, CrawlDatum]]:
@@ -255,7 +255,7 @@ def _limit(value: int) -> int:
 
 
 def _signature(url: str, data: ParseData) -> bytes:
-    digest = data.content_meta.first(SIGNATURE_KEY) or ""
+    digest = data.content_meta.get(SIGNATURE_KEY) or ""
     try:
         return bytes.fromhex(digest)
     except ValueError:
@@ -265,7 +265,7 @@ def _signature(url: str, data: ParseData) -> bytes:
 
 def _fetched(data: ParseData, now: int) -> CrawlDatum:
     """Returns the record that makes a page found inside another one a fetched page."""
-    time = data.content_meta.first(FETCH_TIME_KEY) or ""
+    time = data.content_meta.get(FETCH_TIME_KEY) or ""
     return CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=int(time) if time.isdecimal() else now)
 
 

@@ -161,7 +161,7 @@ def _state(datum: CrawlDatum) -> str:
 
 
 def _digest(datum: CrawlDatum, data: ParseData | None) -> str:
-    parsed = None if data is None else data.content_meta.first(SIGNATURE_KEY)
+    parsed = None if data is None else data.content_meta.get(SIGNATURE_KEY)
     return parsed or (datum.signature.hex() if datum.signature else "")
 
 

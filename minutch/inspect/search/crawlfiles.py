@@ -318,7 +318,7 @@ def _event(segment: str, datum: CrawlDatum, parsed: object | None) -> Event:
         more.pop(known, None)
     code = http_code(datum)
     if isinstance(parsed, ParseData):
-        signature = parsed.content_meta.first(SIGNATURE_KEY) or signature
+        signature = parsed.content_meta.get(SIGNATURE_KEY) or signature
     return Event(
         segment,
         datum.status_name,

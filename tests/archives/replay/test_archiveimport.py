@@ -174,25 +174,25 @@ def test_pages_are_as_the_fetcher_keeps_them(replayed: tuple[list[Segment], Coun
     )
     assert home.content == HOME
     assert home.content_type == "text/html"
-    assert home.metadata.first(CONTENT_FETCH_TIME_KEY) == str(TIME - 12)  # when it was asked for
-    assert home.metadata.first(IP_ADDRESS_KEY) == "10.1.2.3"
-    assert home.metadata.first(SEGMENT_NAME_KEY) == first.name
-    assert (home.metadata.first(REQUEST_KEY) or "").startswith("GET / HTTP/1.1\r\nUser-Agent: test")
+    assert home.metadata.get(CONTENT_FETCH_TIME_KEY) == str(TIME - 12)  # when it was asked for
+    assert home.metadata.get(IP_ADDRESS_KEY) == "10.1.2.3"
+    assert home.metadata.get(SEGMENT_NAME_KEY) == first.name
+    assert (home.metadata.get(REQUEST_KEY) or "").startswith("GET / HTTP/1.1\r\nUser-Agent: test")
     assert (
-        home.metadata.first(RESPONSE_HEADERS_KEY)
+        home.metadata.get(RESPONSE_HEADERS_KEY)
         == "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
     )
     assert pages["http://h.example/a"].content == b"packed"
     assert pages["http://h.example/c"].content == b"abcde"
-    assert pages["http://h.example/cut"].metadata.first(TRUNCATED_KEY) == "true"
-    assert pages["http://h.example/file.txt"].metadata.first(RESPONSE_HEADERS_KEY) is None
+    assert pages["http://h.example/cut"].metadata.get(TRUNCATED_KEY) == "true"
+    assert pages["http://h.example/file.txt"].metadata.get(RESPONSE_HEADERS_KEY) is None
     assert pages["http://h.example/robots.txt"].content == b"User-agent: *\n"
     assert "http://h.example/gone" not in pages
     again = contents(second)["http://h.example/"]
     assert again.content == HOME
-    assert again.metadata.first("X-Visit") == "again"
+    assert again.metadata.get("X-Visit") == "again"
     assert (
-        second.name > first.name == again.metadata.first(SEGMENT_NAME_KEY)
+        second.name > first.name == again.metadata.get(SEGMENT_NAME_KEY)
         or second.name != first.name
     )
 
@@ -271,7 +271,7 @@ def test_content_has_a_limit(tmp_path: Path) -> None:
         )
         pages = contents(segments[0])
         assert {len(page.content) for page in pages.values()} == {kept}
-        assert {page.metadata.first(TRUNCATED_KEY) for page in pages.values()} == (
+        assert {page.metadata.get(TRUNCATED_KEY) for page in pages.values()} == (
             {"true"} if kept == 100 else {None}
         )
 
@@ -671,7 +671,7 @@ def test_names_that_are_taken_are_passed_over(archive: Path, tmp_path: Path) -> 
     for segment in segments_in(tmp_path):
         for page in contents(segment).values():
             assert isinstance(page, Content)
-            assert page.metadata.first(SEGMENT_NAME_KEY) in (segment.name, None)
+            assert page.metadata.get(SEGMENT_NAME_KEY) in (segment.name, None)
     assert status.STATUS_FETCH_SUCCESS in {
         datum.status for _, (datum, *_) in fetched(segments_in(tmp_path)[0]).items()
     }

@@ -85,7 +85,7 @@ def find_titles_and_types_of_pages(made: Made) -> Ways:
     def by_python() -> tuple[list[bytes], list[bytes]]:
         pages = [ParseData.from_bytes(batch.value(at)) for at in range(batch.size)]
         titles = [encode_text(page.title) for page in pages]
-        return titles, [encode_text(page.content_meta.first(_TYPE) or "") for page in pages]
+        return titles, [encode_text(page.content_meta.get(_TYPE) or "") for page in pages]
 
     return Ways(by_kernel, by_python)
 
@@ -283,7 +283,7 @@ def read_outlinks_with_times(made: Made) -> Ways:
         found = []
         for number in range(batch.size):
             page = ParseData.from_bytes(batch.value(number))
-            found += [int(page.content_meta.first(FETCH_TIME_KEY) or 0)] * len(page.outlinks)
+            found += [int(page.content_meta.get(FETCH_TIME_KEY) or 0)] * len(page.outlinks)
         return found
 
     return Ways(

@@ -74,8 +74,8 @@ def test_each_fault_has_its_status(web: Web) -> None:
             content = web.contents[url]
             if fault.body is not None:
                 assert content.content == fault.body, name
-            assert content.metadata.first("http.content.truncated.reason") == fault.truncated, name
-            assert content.metadata.first("http.content.damaged") == fault.damaged, name
+            assert content.metadata.get("http.content.truncated.reason") == fault.truncated, name
+            assert content.metadata.get("http.content.damaged") == fault.damaged, name
             assert len(content.content) <= LIMIT, name
 
 

@@ -62,7 +62,7 @@ def test_a_date_that_cannot_be_read_forbids_nothing(date: str) -> None:
     page = f'<meta name=robots content="unavailable_after: {date}, noarchive"><title>T</title>text'
     parsed = parse(page, configuration())
     assert (parsed.text, parsed.data.title) == ("T text", "T")
-    assert parsed.data.parse_meta.first(CACHING_FORBIDDEN_KEY) == "content"
+    assert parsed.data.parse_meta.get(CACHING_FORBIDDEN_KEY) == "content"
 
 
 def test_of_many_dates_the_next_one_counts() -> None:

@@ -172,7 +172,7 @@ def write_capture(files: WarcFiles, capture: Capture) -> None:
         return
     code = None
     if target.startswith(("http:", "https:")):
-        kept = capture.content.metadata.first(RESPONSE_HEADERS_KEY) or ""
+        kept = capture.content.metadata.get(RESPONSE_HEADERS_KEY) or ""
         code = (
             status_of(kept) or status_of(f"HTTP/1.1 {capture.datum.metadata.get(_CODE, '')}") or 200
         )
