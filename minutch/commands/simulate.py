@@ -3,7 +3,7 @@ were seen to change.
 
 The schedule and its settings are those of the configuration, `-D` included; beside them stand the
 settings of the configuration files alone, and for each the best that anybody could do with as many
-fetches (`poisson`). Pages are the entries of the CrawlDb with a copy; what is yet to be fetched,
+fetches (`rates`). Pages are the entries of the CrawlDb with a copy; what is yet to be fetched,
 gone or a redirect is left out.
 """
 

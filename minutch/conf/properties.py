@@ -1,4 +1,4 @@
-"""What is known of properties: the values that they take, those that mean nothing here, what is
+"""What is known of properties: the values that they take, those that have no effect here, what is
 secret, and the classes that they name.
 
 Numbers, truth values and sizes are read as Java and Hadoop do. `KINDS` lists the values that
@@ -84,7 +84,7 @@ def float32(value: float) -> float:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of values: how it is called in an error, and what belongs to it."""
+    """A kind of value: what it is called in an error, and what belongs to it."""
 
     expected: str
     fits: Callable[[str], bool]
@@ -93,14 +93,14 @@ class Kind:
 
 
 def one_of(*words: str, ignore_case: bool = False) -> Kind:
-    """One of some words."""
+    """Returns the kind that is one of some words."""
     known = {word.lower() for word in words} if ignore_case else set(words)
     text = f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
     return Kind(text, lambda value: (value.lower() if ignore_case else value) in known)
 
 
 def some_of(*words: str, but: str = "") -> Kind:
-    """Returns a list of some words, in front of which `but` may stand."""
+    """Returns the kind that is a list of some words, which `but` may precede."""
     return Kind(
         f"some of {', '.join(words)}",
         lambda value: all(item.removeprefix(but) in words for item in _items(value)),

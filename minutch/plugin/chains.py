@@ -79,8 +79,8 @@ def _call(method: Callable[..., _T], *args: Any) -> _T:
 
 
 class _Chain:
-    """Extensions in their order. Another process makes its own: modules of plugins are known only
-    in the process that loads them.
+    """Extensions in their order. Each process makes its own: plugins' modules are known only to the
+    process that loads them.
     """
 
     _made_of: tuple[tuple[Any, ...], dict[str, Any]]

@@ -32,7 +32,7 @@ class OtherHost:
 
 
 class NoTurn(MinutchError):
-    """Another host is not asked, now or at all; the message says why."""
+    """Another host may not be asked, now or at all; the message says why."""
 
 
 Turn = Callable[[str, str], AbstractAsyncContextManager[OtherHost]]

@@ -1,4 +1,4 @@
-"""CrawlDatum, what the CrawlDb knows about one URL and a segment says of it; and what else is
+"""CrawlDatum: what the CrawlDb knows about one URL and a segment says about it; and what else is
 written of org.apache.nutch.crawl.
 
     CrawlDatum       byte version (7)

@@ -74,18 +74,18 @@ def short_enough(text: str) -> str:
 
 
 def write_string(out: DataOutput, text: str) -> None:
-    """A string, cut off where it is too long, as Nutch did."""
+    """Writes a string, cut off where it is too long, as Nutch did."""
     out.write_utf8(short_enough(text))
 
 
 def read_gzipped(data: DataInput) -> bytes:
-    """Returns the bytes in a gzip stream with its length before it."""
+    """Returns the bytes of a gzip stream that is preceded by its length."""
     start = data.pos
     return inflate(data.read_bytes(data.read_int()), start, wbits=31)
 
 
 def write_gzipped(out: DataOutput, content: bytes) -> None:
-    """Bytes as a gzip stream with its length before it."""
+    """Writes bytes as a gzip stream, preceded by its length."""
     deflate = zlib.compressobj(wbits=-15)
     packed = deflate.compress(content) + deflate.flush()
     out.write_int(len(_GZIP_HEAD) + len(packed) + 8)
@@ -118,7 +118,7 @@ def read_properties(data: DataInput) -> dict[str, str]:
 
 
 def write_properties(out: DataOutput, properties: dict[str, str]) -> None:
-    """java.util.Properties, in the order in which they are."""
+    """Writes java.util.Properties, in their order."""
     out.write_int(len(properties))
     for name, value in properties.items():
         write_string(out, name)
@@ -156,7 +156,7 @@ def read_outlinks(data: DataInput) -> list[OldOutlink]:
 
 
 def write_outlinks(out: DataOutput, outlinks: list[OldOutlink]) -> None:
-    """An int and so many links."""
+    """Writes an int and so many links."""
     out.write_int(len(outlinks))
     for outlink in outlinks:
         outlink.write(out)

@@ -69,8 +69,8 @@ class Url(NamedTuple):
 
 
 def register_protocol(name: str, default_port: int = -1) -> None:
-    """Makes a scheme known, as a plugin's `urlStreamHandler` parameter does in Nutch. One that is
-    known stays as it is.
+    """Registers a scheme, as a plugin's `urlStreamHandler` parameter does in Nutch. A known one
+    stays as it is.
     """
     PROTOCOLS.setdefault(name, default_port)
 
@@ -194,7 +194,7 @@ def _joined(base: Url, text: str, *, has_authority: bool) -> str:
 
 
 def remove_dot_segments(path: str) -> str:
-    """`path` without `.` and `..` as java.net.URL removes them from a joined path.
+    """Removes `.` and `..` as java.net.URL does from a joined path.
 
     Quirks: a `..` that would climb above the root stays; in a longer run every third also removes
     one before it.

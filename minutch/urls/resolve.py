@@ -158,7 +158,9 @@ def resolver(base: str) -> Resolver:
 
 
 def resolve(base: str, target: str) -> str:
-    """`target` made absolute as Nutch spells it; UrlError if base or target is not a URL."""
+    """Returns `target` made absolute as Nutch spells it; UrlError if base or target is not a
+    URL.
+    """
     return resolver(base).resolve(target)
 
 
@@ -219,7 +221,7 @@ def _escape(found: re.Match[bytes]) -> bytes:
 
 
 def resolver_class(conf: Configuration) -> type[Resolver] | type[WhatwgResolver]:
-    """Returns the way that `parser.html.outlinks.whatwg` chooses."""
+    """Returns the class that `parser.html.outlinks.whatwg` chooses."""
     return WhatwgResolver if conf.get_boolean("parser.html.outlinks.whatwg") else Resolver
 
 

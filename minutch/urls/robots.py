@@ -89,12 +89,12 @@ class RobotRules:
 
     @property
     def rules(self) -> tuple[PathRule, ...]:
-        """All rules, in no order that means anything."""
+        """All rules, in no meaningful order."""
         return tuple(self._table)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The URLs of sitemaps that the file names."""
+        """The URLs of the sitemaps that the file names."""
         return tuple(self._sitemaps.split("\n")) if self._sitemaps else ()
 
     @property
@@ -154,7 +154,7 @@ ALLOW_NONE = RobotRules(allow_none=True)
 
 
 def normal_path(url: str) -> str:
-    """Path and query of a URL as rules are compared with them."""
+    """Returns path and query of a URL in the form that rules are compared with."""
     plain = _PLAIN_URL.fullmatch(url)
     if plain is not None:
         return plain[1] or "/"
@@ -189,8 +189,7 @@ def parse_robots(
     url: str = "",
     limit: int = MAX_BYTES,
 ) -> RobotRules:
-    """Returns the rules of a file for a crawler that goes by these names (in lower case, without
-    `*`).
+    """Returns a file's rules for a crawler with these names (in lower case, without `*`).
 
     Groups that name one of them count together; without any, those for `*`. `url` is where the file
     was found, for sitemaps given relative to it. At most `limit` bytes are read.
@@ -291,7 +290,7 @@ def agent_names(conf: Configuration) -> list[str]:
 
 
 def own_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
-    """minutch's parser for these agent names."""
+    """Returns minutch's own parser for these agent names."""
 
     def parse_file(content: bytes, content_type: str, url: str = "") -> RobotRules:
         return parse_robots(content, content_type, names, url, limit)

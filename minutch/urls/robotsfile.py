@@ -135,9 +135,7 @@ def read_robots(
 
 
 def line_of(content: bytes, number: int) -> str:
-    """Returns a line of a file as its owner wrote it; empty where there is none of that number
-    (from 1).
-    """
+    """Returns a line of a file (counted from 1) as its owner wrote it; empty if there is none."""
     lines = _LINE_END.split(_NOT_UTF8.sub("\ufffd", _decode(content)))
     return lines[number - 1].strip(_BLANK) if 0 < number <= len(lines) else ""
 

@@ -1,5 +1,5 @@
-"""The rules of URL filters and normalizers: where they are found, and which URLs need not be asked
-about one by one.
+"""The rules of URL filters and normalizers: where they are found, and which URLs need not be put to
+them one by one.
 
 Rules stand inline in a property, or in a file that a property names. A normalizer may say which
 URLs it leaves alone, a filter which it accepts or rejects: by strict patterns, which match whole
@@ -84,7 +84,7 @@ def rule_place(
 
 
 def rule_lines(text: str) -> list[str]:
-    """Lines as java.io.BufferedReader splits them."""
+    """Returns lines as java.io.BufferedReader splits them."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if not lines[-1] else lines
 
@@ -181,7 +181,7 @@ class PlainUrlAutomaton:
         self._number(self._step((keeps, rejects, touches), START))  # FIRST
 
     def learn(self, url: bytes) -> None:
-        """Makes the states that a URL leads through."""
+        """Makes the states that a URL passes through."""
         state = FIRST
         for byte in url:
             if byte >= WIDTH or state == DEAD:

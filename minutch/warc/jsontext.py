@@ -1,4 +1,4 @@
-"""JSON as Nutch's libraries write it: the same bytes for the same values. Pure: no I/O.
+"""Writes JSON as Nutch's libraries do: the same bytes for the same values. Pure: no I/O.
 
     Jackson's pretty printer     a member a line, ` : ` between name and value, arrays in one line
     Gson                         one line; `<`, `>`, `&`, `=` and `'` escaped

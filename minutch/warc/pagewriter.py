@@ -121,7 +121,7 @@ def write_revisit(
     code: int | None,
     version: str,
 ) -> str:
-    """A revisit record; `original` is what the page was like, None if that is not known.
+    """Writes a revisit record; `original` is the earlier capture, None if it is not known.
 
     Replay tools show the original's head where the revisit has none; that of a 304 they would show
     as it is, without a page. `code` is the HTTP status, None where no HTTP was spoken.
@@ -160,8 +160,8 @@ def _connection(metadata: Metadata) -> Iterator[tuple[str, str]]:
 
 
 def write_request(files: WarcFiles, time: int, target: str, content: Content, page: str) -> None:
-    """The request for the page with the ID `page`, if it was stored; without the operator's cookies
-    and credentials.
+    """Writes the request for the page with the ID `page`, if it was stored; without the operator's
+    cookies and credentials.
     """
     request = shown_request(content.metadata.get(REQUEST_KEY) or "")
     if request.strip():
@@ -223,7 +223,7 @@ def _of_parse(data: ParseData | None) -> Iterable[tuple[str, str]]:
 
 
 def write_parse_data(files: WarcFiles, time: int, target: str, data: ParseData, page: str) -> None:
-    """The metadata of a page and of its parse."""
+    """Writes the metadata of a page and of its parse."""
     meta = {
         "contentMeta": metadata_object(data.content_meta),
         "parseMeta": metadata_object(data.parse_meta),
@@ -244,7 +244,7 @@ def write_parse_text(
     language: str | None = None,
     end: str = "",
 ) -> None:
-    """The text of a page, with `end` behind it, and its language (ISO 639-3)."""
+    """Writes the text of a page, followed by `end`, and its language (ISO 639-3)."""
     more = [("WARC-Refers-To", page)]
     if language is not None:
         more.append((LANGUAGE, language))

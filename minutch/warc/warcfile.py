@@ -145,7 +145,7 @@ class WarcFiles:
             self._file = None
 
     def begin_page(self) -> None:
-        """Records that belong together follow: they go into one file, a new one if the last one is
+        """Announces records that belong together: they go into one file, a new one if the last is
         full.
         """
         if self._file is None or self.size > self._limit:
@@ -277,8 +277,8 @@ def one_line(value: str) -> str:
 
 @lru_cache(maxsize=64)
 def warc_date(ms: int, version: str = V1_0) -> str:
-    """A time as `WARC-Date` has it: to the second in 1.0, to the millisecond in 1.1; within the
-    years 1970 to 9999.
+    """Returns a time as `WARC-Date` has it: to the second in 1.0, to the millisecond in 1.1; within
+    the years 1970 to 9999.
     """
     ms = max(0, min(ms, _LAST_SECOND * 1000))
     text = (
@@ -290,8 +290,8 @@ def warc_date(ms: int, version: str = V1_0) -> str:
 
 
 def target_uri(url: str) -> str:
-    """Returns a URL as a URI in ASCII, what is not allowed in one encoded. UrlError for what has no
-    scheme.
+    """Returns a URL as a URI in ASCII, encoding what is not allowed in one. UrlError for what has
+    no scheme.
     """
     text = url.replace(" ", "%20")
     try:
@@ -439,7 +439,7 @@ def agent_text(conf: Configuration) -> str:
 
 
 def local_host() -> tuple[str, str]:
-    """Name and address of this machine, empty where they are not known
+    """Returns name and address of this machine, empty where they are not known
     (InetAddress.getLocalHost).
     """
     name = socket.gethostname()

@@ -1,4 +1,4 @@
-"""Decides which requests a server of minutch lets in (`Access`, the only home of that decision; no
+"""Decides which requests a server of minutch admits (`Access`, the one home of that decision; no
 I/O), and opens its socket with a token.
 
 Host             must be one of the server's own names: else a web page whose name was made to
@@ -35,7 +35,7 @@ LOCAL: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 @dataclass(frozen=True)
 class Denied:
-    """The answer to a request that is not let in."""
+    """The answer to a request that is not admitted."""
 
     status: int
     text: str

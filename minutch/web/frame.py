@@ -48,7 +48,7 @@ def element(tag: str, *children: Child, **attributes: str | bool | None) -> Mark
 
 
 def joined(*children: Child) -> Markup:
-    """Pieces side by side."""
+    """Joins pieces side by side."""
     return Markup(
         "".join(child if isinstance(child, Markup) else text(child) for child in children if child)
     )

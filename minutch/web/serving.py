@@ -1,4 +1,5 @@
-"""Serves an ASGI app by uvicorn: a place for each who asks, and checks before the app is asked.
+"""Serves an ASGI app by uvicorn: a fair share of connections for each client, and checks before the
+app is called.
 
 A client that sends nothing, sends slowly, or does not take its answer costs a place, and there are
 MOST of them. uvicorn's own limit counts open connections: 100 that said nothing ended a server for

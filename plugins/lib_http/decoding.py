@@ -35,8 +35,11 @@ TURN: Final = 1 << 17
 STEP: Final = 8192
 """What a step costs beside its bytes: a new zstd frame takes 20 µs."""
 MOST_MEMBERS: Final = 1000
-"""Of one stream. A member or frame costs 20 µs however empty it is; pages have one."""
+"""Of one stream. A member or frame costs 20 µs however empty it is; pages have one. A megabyte of
+empty zstd frames held the event loop for 7 seconds.
+"""
 MOST_CODINGS: Final = 4
+"""Of one answer: four on top of each other held the event loop for 22 seconds, before `TURN`."""
 NO_LIMIT: Final = 1 << 62
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"

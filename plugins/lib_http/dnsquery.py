@@ -42,7 +42,9 @@ _SAYS_NOTHING: Final = {
 }
 """Errors of servers and of this machine. Others say that a name has no address, or is none."""
 AT_ONCE: Final = 1000
-"""Questions that are waited for at the same time; others have their turn, and their time, later."""
+"""Questions that are waited for at the same time; others have their turn, and their time, later. A
+fetch that began with 100,000 hosts had all of c-ares's numbers taken, and stood for ever.
+"""
 MOST_OPEN: Final = 20_000
 """Questions that c-ares may have open, those among them that nobody waits for any more. A question
 takes two of its 65,536 numbers, and it looks for a free one for ever.

@@ -29,7 +29,7 @@ FILE_NAME: Final = "robots.sqlite"
 MOST_KEPT: Final = 200_000
 """Files; of more, those that were fetched longest ago go."""
 _EVERY: Final = 1.0
-"""Seconds between two writes."""
+"""Seconds between two writes: a transaction for each file took 6 % of a fetch of 100,000 hosts."""
 _COLUMNS: Final = "fetched, code, content, content_type, url, sitemaps, signals"
 _SCHEMA: Final = (
     "CREATE TABLE robotstxt (key TEXT PRIMARY KEY, fetched REAL, code INTEGER, content BLOB,"

@@ -26,7 +26,9 @@ from .tls import TlsSettings
 log = logging.getLogger(__name__)
 
 LONGEST_PAGE: Final = 60
-"""Seconds for one page where http.time.limit is not set."""
+"""Seconds for one page where http.time.limit is not set. One that drips held a place for five
+minutes, and counted as a success of its host.
+"""
 _PROXY_SCHEMES: Final = {
     "HTTP": "http",
     "HTTPS": "https",

@@ -1,5 +1,5 @@
-"""Schedules that learn how often a page changes: shorter intervals after a change, longer ones
-without.
+"""Schedules that learn how often a page changes: the interval shrinks after a change and grows
+without one.
 
     interval × (1 - dec_rate)   if the page changed           bounded by min_interval and
                                 max_interval,

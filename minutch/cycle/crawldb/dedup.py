@@ -61,8 +61,8 @@ GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
 
 
 def pages_with_signature(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
-    """Yields the entries `where` is true for: their `url`, `signature`, `group`, `status`, `score`
-    and `fetch_time`.
+    """Yields the entries for which `where` is true: their `url`, `signature`, `group`, `status`,
+    `score` and `fetch_time`.
     """
     for part in db.require_parts():
         yield from pages_in(part, group, where)
@@ -248,8 +248,8 @@ _SCHEMA: Final = pl.Schema(
 
 
 class DuplicatePage(NamedTuple):
-    """A page that goes, and in how many bits its signature differs from that of the page that
-    stays.
+    """A duplicate, and the number of bits by which its signature differs from that of the page that
+    is kept.
     """
 
     bits: int
@@ -258,7 +258,7 @@ class DuplicatePage(NamedTuple):
 
 
 class DuplicateGroup(NamedTuple):
-    """A page that stays, and those that go, nearest first."""
+    """A page that is kept and its duplicates, nearest first."""
 
     stays: str
     members: list[DuplicatePage]

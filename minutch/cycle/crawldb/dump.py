@@ -288,7 +288,7 @@ _MIXER: Final = np.uint64(
 
 @dataclass(frozen=True, slots=True)
 class ReaddbDumpOptions:
-    """The options of a dump; entries are written that meet all of its conditions."""
+    """The options of a dump; an entry is written if it meets all conditions."""
 
     kind: str = "normal"
     """A key of FORMATS."""

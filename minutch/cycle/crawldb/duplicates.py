@@ -201,7 +201,7 @@ _COMPARISON_COST: Final = 3
 
 @dataclass(frozen=True)
 class Tables:
-    """A way to cut 64 bits: how many blocks, how many of them are equal."""
+    """A way to cut 64 bits: into how many blocks, and how many of these are equal."""
 
     blocks: int
     equal: int
@@ -235,7 +235,7 @@ def cheapest(rows: int, bits: int) -> Tables:
 
 
 def leaders(words: U64, groups: U64, ranks: I64, bits: int) -> I64:
-    """Returns the row of each row's leader, NO_LEADER for those that stay.
+    """Returns the row of each row's leader; NO_LEADER for rows that are kept.
 
     Rows are sorted by rank, the best (lowest) first. `groups` may be empty: then all rows are of
     one group.
@@ -261,7 +261,7 @@ def _distinct(words: U64, groups: U64) -> tuple[I64, I64]:
 
 
 class _Rounds:
-    """Different SimHashes, best first: which stay."""
+    """Decides which of different SimHashes, best first, are kept."""
 
     def __init__(self, words: U64, groups: U64, ranks: I64, bits: int) -> None:
         self.words, self.groups, self.ranks, self.bits = words, groups, ranks, bits
@@ -270,7 +270,7 @@ class _Rounds:
         self.cut = cheapest(len(words), bits) if bits else None
 
     def run(self) -> I64:
-        """The leader of each that goes."""
+        """Returns the leader of each one that is not kept."""
         while self.undecided.any():
             blocked, found = self.sweep(self.undecided)
             self.kept |= self.undecided & ~blocked & (found == NO_LEADER)
@@ -278,8 +278,8 @@ class _Rounds:
         return self.sweep(~self.kept)[1]  # once more, now that all that stay are known
 
     def sweep(self, asked: Flags) -> tuple[Flags, I64]:
-        """Finds, of the rows that are `asked` for, those with a better undecided one near, and the
-        best one that stays.
+        """Finds, of the rows in `asked`, those with a better undecided one near, and the best one
+        that is kept.
         """
         blocked, found = np.zeros(len(asked), np.bool_), np.full(len(asked), NO_LEADER, np.int64)
         if self.cut is None:

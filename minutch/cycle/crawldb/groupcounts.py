@@ -1,5 +1,5 @@
-"""Counts the entries of CrawlDbs by a name of theirs, and writes the counts to a folder of part
-files.
+"""Counts the entries of CrawlDbs by a name that is made of each, and writes the counts to a folder
+of part files.
 
     crawlcomplete    the fetched and unfetched pages of each host or domain
     domainstats      the fetched pages of each host, domain, public suffix or top-level domain; the

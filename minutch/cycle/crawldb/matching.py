@@ -34,7 +34,7 @@ class Match(NamedTuple):
 
 
 def match(keys: pl.Series, table: pl.Series) -> Match:
-    """Number the distinct `keys` and look them up in `table`; both sorted, the keys in `table`
+    """Numbers the distinct `keys` and looks them up in `table`; both sorted, the keys in `table`
     unique.
     """
     own, others = from_series(keys), from_series(table)

@@ -58,7 +58,7 @@ counts.
 
 
 class EntryFilter:
-    """Decides which entries go through a job, and under which URL. Without arguments all pass
+    """Decides which entries pass through a job, and under which URL. Without arguments, all pass
     unchanged.
     """
 

@@ -57,7 +57,9 @@ _INT_MIN, _INT_MAX = -0x8000_0000, 0x7FFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStep:
-    """One step to a date: what was done, and the interval (s) then, if it is one about that."""
+    """One step towards a date: what was done, and the interval (s) after it, if it concerns
+    that.
+    """
 
     text: str
     seconds: float | None = None
@@ -136,7 +138,7 @@ class AbstractFetchSchedule:
     # -- one record --------------------------------------------------------------------------------
 
     def initialize_schedule(self, url: str, datum: CrawlDatum, now: int) -> None:
-        """A page is new: fetch it at once, with the default interval."""
+        """Schedules a new page: at once, with the default interval."""
         datum.fetch_time = now
         datum.fetch_interval = self.default_interval
         datum.retries = 0
@@ -151,8 +153,8 @@ class AbstractFetchSchedule:
         modified_time: int,
         state: int,
     ) -> None:
-        """A page was fetched at `fetch_time`; `state` is one of STATUS_UNKNOWN, _MODIFIED,
-        _NOTMODIFIED.
+        """Schedules a page that was fetched at `fetch_time`; `state` is one of STATUS_UNKNOWN,
+        _MODIFIED, _NOTMODIFIED.
         """
         datum.retries = 0
 
@@ -176,8 +178,8 @@ class AbstractFetchSchedule:
         prev_modified_time: int,
         fetch_time: int,
     ) -> None:
-        """A page is gone: wait half as long again as before, but never longer than the maximum; a
-        page without an interval had the default.
+        """Schedules a page that is gone: the interval grows by half, up to the maximum; a page
+        without an interval had the default.
         """
         longer = float32(float32(datum.fetch_interval or self.default_interval) * _GONE_FACTOR)
         datum.fetch_interval = (
@@ -193,7 +195,9 @@ class AbstractFetchSchedule:
         prev_modified_time: int,
         fetch_time: int,
     ) -> None:
-        """A page could not be fetched this time: try again after db.fetch.retry.interval."""
+        """Schedules a page that could not be fetched this time: again after
+        db.fetch.retry.interval.
+        """
         datum.fetch_time = fetch_time + min(self.retry_interval, self.max_interval) * 1000
         datum.retries = (datum.retries + 1 + 0x80) % 0x100 - 0x80
 
@@ -318,7 +322,7 @@ class AbstractFetchSchedule:
 
 
 class DefaultFetchSchedule(AbstractFetchSchedule):
-    """Fetch again after the page's own interval, whether it changed or not."""
+    """Fetches a page again after its own interval, whether it has changed or not."""
 
     def set_fetch_schedule(
         self,

@@ -49,7 +49,7 @@ def initial_scores(
 
 
 def sees_orphans(scoring: ScoringFilters) -> bool:
-    """True if a filter handles entries that no update touches."""
+    """Returns True if a filter handles entries that no update touches."""
     return any(
         scoring_filter.overrides(name) for scoring_filter in scoring.filters for name in _ORPHANED
     )

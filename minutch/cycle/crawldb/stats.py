@@ -122,7 +122,7 @@ class CrawlDbStatistics:
         self._scores += other._scores
 
     def lines(self) -> Iterator[str]:
-        """Lines of the table."""
+        """Returns the lines of the table."""
         yield f"TOTAL urls:\t{self.total}"
         if not self.total:
             return
@@ -226,7 +226,7 @@ class Range:
             self.sum += int(array.sum())
 
     def merge(self, other: Range) -> None:
-        """Includes what another one has."""
+        """Includes another range."""
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.sum += other.sum
 

@@ -71,8 +71,8 @@ def explain_update(
     settings: UpdateSettings,
     now: int,
 ) -> ExplainedUpdate | None:
-    """updatedb's entry of `url`, which was `before`, after the records `found`; None if nothing
-    comes of them.
+    """Explains the entry that updatedb makes of `before` and the records `found` for `url`; None if
+    it makes none.
 
     `found` are the records of crawl_fetch and crawl_parse, in this order. Raises FormatError for a
     status that no Nutch writes.

@@ -128,8 +128,8 @@ class ProtocolLookup:
 
 
 async def addresses_of(factory: ProtocolFactory, url: str, host: str) -> list[str]:
-    """Returns the addresses of a URL's host, as its protocol finds them; of an IPv6 address the
-    brackets are no part.
+    """Returns the addresses of a URL's host, as its protocol finds them; an IPv6 address has no
+    brackets.
     """
     try:
         name = host.strip("[]") if host.isascii() else to_ascii_2008(host)

@@ -44,7 +44,7 @@ LOCAL: Final = "file"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The fetch status and outcome of one ProtocolStatus code."""
+    """The fetch status and outcome that a ProtocolStatus code leads to."""
 
     fetch_status: int
     outcome: Outcome
@@ -72,7 +72,9 @@ _ENDINGS: Final = {
 
 
 def ending(code: int) -> Ending:
-    """Returns the ending of a ProtocolStatus code; a page whose code has no rule is tried again."""
+    """Returns how a page with this ProtocolStatus code ends; one whose code has no rule is tried
+    again.
+    """
     return _ENDINGS.get(code, _RETRY)
 
 
@@ -98,8 +100,8 @@ def host_failed(answer: ProtocolStatus, *, in_row: bool, too_slow: bool = False)
 
 
 def is_unmodified(answer: ProtocolStatus) -> bool:
-    """Tells whether an answer failed as it is "not modified", which does not speak of the copy that
-    is held.
+    """Tells whether an answer is a failure because its "not modified" is about another copy than
+    the one held.
     """
     found = _HTTP_CODE.match(answer.message or "")
     return answer.code == codes.EXCEPTION and found is not None and int(found[1]) == 304
@@ -111,8 +113,8 @@ def skipped_status(reason: str) -> ProtocolStatus:
 
 
 class RedirectMemory:
-    """Targets of redirects met lately (fetcher.redirect.dedupcache.*): the second one within the
-    time is skipped.
+    """Remembers recent redirect targets (fetcher.redirect.dedupcache.*): one that is met again
+    within the time is skipped.
     """
 
     def __init__(self, settings: RedirectSettings) -> None:
@@ -121,7 +123,7 @@ class RedirectMemory:
         self._seen: OrderedDict[str, int] = OrderedDict()
 
     def met(self, url: str, now: int) -> bool:
-        """True if `url` was asked for within the time kept; remembers it otherwise. False always if
+        """Returns True if `url` was met within the time; remembers it otherwise. Always False if
         switched off.
         """
         if self._size <= 0:
@@ -153,7 +155,7 @@ class RedirectRules:
         self._keep = keep
 
     def target(self, url: str, location: str) -> str | None:
-        """Returns the URL to fetch or write down instead, None if the redirect ends here."""
+        """Returns the URL to fetch or record instead; None if the redirect ends here."""
         if len(location) > self._settings.max_length:
             return None
         try:
@@ -189,8 +191,8 @@ class RedirectRules:
 
 
 def leads_in(url: str, new: str) -> bool:
-    """Tells whether the web leads to a file of this machine: by a redirect, a sitemap or robots.txt
-    at `url`. Nutch goes there if the filters accept it. Raises UrlError.
+    """Tells whether a redirect, sitemap or robots.txt at `url` on the web leads to a file on this
+    machine. Nutch goes there if the filters accept it. Raises UrlError.
     """
     return parse(new).protocol == LOCAL != parse(url).protocol
 
@@ -228,7 +230,7 @@ _MAX_DIGITS: Final = 12
 
 
 class Verdict(Enum):
-    """The decision about one URL."""
+    """What is to be done with a URL."""
 
     FETCH = auto()
     DENIED = auto()
@@ -342,8 +344,8 @@ _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 
 def http_code(datum: CrawlDatum) -> str:
-    """Returns the code of the answer; empty if there was none: an entry keeps the code of an
-    earlier round.
+    """Returns the HTTP code of the answer; empty if there was none, so that an earlier round's code
+    is not taken for it.
     """
     value, ended = datum.metadata.get(_CODE), datum.metadata.get(_PROTO_STATUS)
     return str(value) if value is not None and (ended is None or answered(ended)) else ""
@@ -359,7 +361,7 @@ def answered(ended: object) -> bool:
 
 
 def fate(fetch_status: int, protocol: ProtocolStatus) -> str:
-    """Returns the fate of the page, in a word."""
+    """Returns what becomes of the page, in a word or two."""
     if protocol.code == codes.NOTFETCHING:
         return "not asked for"
     if protocol.code == codes.ROBOTS_DENIED:
@@ -368,7 +370,9 @@ def fate(fetch_status: int, protocol: ProtocolStatus) -> str:
 
 
 def reason(protocol: ProtocolStatus, http_code: str = "", proxy: str = "") -> str:
-    """Why a page was not had, for people. With a proxy it is the proxy that can't be reached."""
+    """Returns why a page could not be fetched, in plain words. Behind a proxy, it is the proxy that
+    can't be reached.
+    """
     message = _URL.sub("…", protocol.message or "")
     if protocol.code == codes.NOTFETCHING:
         return message or "not asked for"

@@ -47,9 +47,9 @@ BATCH: Final = 256
 BATCH_BYTES: Final = 3 << 20
 """No further page goes along beyond this."""
 FEW: Final = 16
-"""Pages that are enough for a batch: more of them at once hardly cost less each."""
+"""Pages that are enough for a batch: alone, one cost 0.9 ms of CPU, of sixteen or more 0.27."""
 GATHERING: Final = 1.0
-"""Seconds that fewer are waited with, at most."""
+"""Seconds that fewer wait for more at most: in a polite crawl every page went to a worker alone."""
 STARTED: Final = 2
 """Workers that are there from the beginning where they are forks, which cost next to nothing."""
 MOST_LATE: Final = 3
@@ -70,10 +70,10 @@ class FetchParser:
     ) -> None:
         """Starts workers at once: before this process has threads or an event loop."""
         task: Callable[[], WorkerTask[Any]] = (
-            partial(StepTask, make_parser, settings.form)
+            partial(StepParseTask, make_parser, settings.form)
             if settings.for_step
             else partial(
-                FetchTask,
+                FetchParseTask,
                 make_parser,
                 settings.form,
                 links=settings.follow.depth > 0,
@@ -99,7 +99,7 @@ class FetchParser:
 
     @property
     def pages(self) -> int:
-        """Pages that wait or are with a worker and take no place meanwhile: none while a whole
+        """Number of pages that wait or are with a worker and occupy no fetch slot; 0 while a whole
         batch waits.
         """
         return 0 if self._is_full else self._pages
@@ -130,7 +130,7 @@ class FetchParser:
         return ParsedPage(found) if isinstance(found, bytes) else found
 
     def hurry(self) -> None:
-        """Lets what waits be parsed: nothing else is to come soon."""
+        """Has the pages that wait parsed now: no more are expected soon."""
         if self._waiting:
             self._is_due = True
             self._hand_out()
@@ -177,14 +177,14 @@ class FetchParser:
         self._running[id(batch)] = batch
 
     def done(self, batch: _Batch) -> None:
-        """A batch has its results, or does not get on: look what else can be done."""
+        """Called when a batch has its results, or makes no progress: sees what else can be done."""
         if batch.finished:
             self._running.pop(id(batch), None)
         self._hand_out()
 
 
 class _Batch:
-    """Pages that are with a worker. Its connection is watched, and polled from time to time."""
+    """A batch of pages at a worker, whose connection is watched, and polled from time to time."""
 
     def __init__(
         self, parser: FetchParser, pool: WorkerPool[Parsed], pages: list[_Waiting]
@@ -245,12 +245,12 @@ _HEAD: Final = struct.Struct(">q")
 
 
 def pack_page(stored: bytes, fetch_time: int) -> bytes:
-    """A page as it goes to a worker."""
+    """Packs a page to be sent to a worker."""
     return _HEAD.pack(fetch_time) + stored
 
 
-class FetchTask(ParseTask[ParsedPage]):
-    """Parses pages that were fetched with success."""
+class FetchParseTask(ParseTask[ParsedPage]):
+    """Parses successfully fetched pages."""
 
     result_type = ParsedPage
 
@@ -270,8 +270,8 @@ class FetchTask(ParseTask[ParsedPage]):
         self._events = events
 
     def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parses a page. Its fetch status comes back afterwards: most parsers hand the page's own
-        metadata on.
+        """Parses a page. Its fetch status is put back afterwards, since most parsers pass on the
+        page's own metadata.
         """
         page = super().run(item)
         if isinstance(page, ReadPage) and isinstance(page.result, ParseResult):
@@ -318,8 +318,8 @@ class FetchTask(ParseTask[ParsedPage]):
         raise error  # the fetcher itself has just serialized the page
 
 
-class StepTask(ParseTask[bytes]):
-    """Does with pages that were fetched with success what the parse job would do with them."""
+class StepParseTask(ParseTask[bytes]):
+    """Does with successfully fetched pages what the parse job would do with them."""
 
     result_type = bytes
 

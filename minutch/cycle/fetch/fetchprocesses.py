@@ -56,9 +56,7 @@ MakeSession = Callable[[Callable[[Snapshot], None], Neighbours], FetchSession]
 
 
 def processes_for(files: Iterable[Path], places: int, cores: int) -> int:
-    """Returns the number of processes for a fetch list, of which so many requests may be in
-    flight.
-    """
+    """Returns how many processes a fetch list is worth if `places` requests may be in flight."""
     size = sum(path.stat().st_size for path in files)
     return max(1, min(cores // 2, size // LIST_BYTES, places // PLACES))
 
@@ -114,7 +112,7 @@ class _Child:
         return self.finishing
 
     def obey(self) -> None:
-        """Takes a message from the parent; without a parent there is nothing to live for."""
+        """Obeys a message from the parent; ends if the parent is gone."""
         session = self.session
         try:
             kind, *values = self.pipe.recv()
@@ -225,11 +223,11 @@ class _Worker:
 
     @property
     def idle(self) -> bool:
-        """Has nothing to do, and has seen everything that was sent to it."""
+        """True if the child has nothing to do and has seen everything that was sent to it."""
         return self.done or self.idle_at == self.sent
 
     def post(self) -> None:
-        """Sends what comes into the outbox, up to None."""
+        """Sends what is put into the outbox, until that is None."""
         with suppress(BrokenPipeError, OSError):  # its end is noticed when it is read from
             while (message := self.outbox.get()) is not None:
                 self.pipe.send(message)
@@ -260,7 +258,7 @@ class FetchProcesses:
     _stopping: bool = False
 
     def start(self) -> None:
-        """Starts the children: all, or, whatever comes between, none."""
+        """Starts the children: all of them or, if anything goes wrong, none."""
         try:
             for index in range(self.count):
                 args = (Share(index, self.count), self.make)
@@ -290,18 +288,18 @@ class FetchProcesses:
         self.check()
 
     def turn(self, files: Callable[[int], SessionFiles], ahead: int) -> None:
-        """Lets the children go on with another list: child n with those files. Its dates are
-        `ahead` of the clock that all have (ms).
+        """Has the children go on with another list, child n with `files(n)`. The list's dates are
+        `ahead` ms of the shared clock.
         """
         self._post_all(lambda index: ("turn", files(index), ahead))
 
     def meet(self) -> None:
-        """Has the children reply when they have all that others handed over until now."""
+        """Has the children reply once they have everything that was handed over so far."""
         for worker in self._workers:
             worker.outbox.put(("meet",))
 
     def take(self, number: int, files: Callable[[int], SessionFiles]) -> None:
-        """Lets the children take more parts of list `number`, which is their current one."""
+        """Has the children take more parts of list `number`, their current one."""
         self._post_all(lambda index: ("take", files(index)), number)
 
     def _post_all(
@@ -319,7 +317,7 @@ class FetchProcesses:
         return len(self.ledgers.get(number, ())) == self.count
 
     def has_replied(self, reply: str, number: int) -> bool:
-        """Returns True if all children have."""
+        """Returns True if all children have replied."""
         return len(self.replies.get((reply, number), ())) == self.count
 
     def check(self) -> None:
@@ -328,26 +326,24 @@ class FetchProcesses:
             raise StoreError(self._failure)
 
     def finish(self) -> None:
-        """Lets the children end when they have nothing left."""
+        """Has the children end once they have nothing left."""
         with self.news:
             self.goes_on = False
             self._finish_if_idle()
 
     def stop(self) -> None:
-        """Lets the children finish what is in flight and leave the rest, those too that are still
-        to start.
-        """
+        """Has the children, started or not, finish what is in flight and leave the rest."""
         self._stopping = True
         for worker in self._workers:
             worker.outbox.put(("stop",))
 
     def leave_resting(self) -> None:
-        """Lets the children wait no longer for hosts that rest or fail."""
+        """Has the children stop waiting for hosts that rest or fail."""
         for worker in self._workers:
             worker.outbox.put(("leave resting",))
 
     def hold(self, wanted: bool) -> None:
-        """Lets the children begin no request, or go on."""
+        """Has the children begin no more requests, or go on."""
         for worker in self._workers:
             worker.outbox.put(("hold", wanted))
 

@@ -87,14 +87,14 @@ OUTCOMES: Final = {int(outcome): outcome for outcome in Outcome}
 
 
 class Ledger:
-    """Counts outcomes of listed URLs and checks that they add up."""
+    """Counts the outcomes of listed URLs, and checks that they add up."""
 
     def __init__(self) -> None:
         self.generated = 0
         self.outcomes: Counter[Outcome] = Counter()
 
     def settle(self, outcome: Outcome, count: int = 1) -> None:
-        """`count` URLs ended so."""
+        """Counts `count` URLs with this outcome."""
         self.outcomes[outcome] += count
 
     @property

@@ -57,15 +57,13 @@ Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
 
 class Interrupted(MinutchError):
-    """A signal ended the fetch before its time: the log is kept, and the next run goes on from
-    it.
-    """
+    """A signal ended the fetch early: the log is kept, and the next run resumes from it."""
 
     exit_code = 130
 
 
 class Watcher(Protocol):
-    """Sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
+    """Watches a fetch from outside, and may pause it (`minutch.cycle.fetch.watch`)."""
 
     def show(self, snapshot: Snapshot) -> None:
         """The state of the fetch, once a second."""
@@ -79,7 +77,7 @@ class Watcher(Protocol):
 
 @dataclass
 class ListFetch:
-    """A fetch by the processes of this machine. Its logs lie in `work`, numbered from `number`."""
+    """A fetch by processes on this machine. Its logs are in `work`, numbered from `number`."""
 
     segment: Segment
     files: list[Path]

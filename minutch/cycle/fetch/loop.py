@@ -48,7 +48,7 @@ SYNC_EVERY: Final = 0.25
 DETAILS_EVERY: Final = 4
 """Ticks between two looks at single hosts, where somebody watches and there are many."""
 FEW: Final = 1000
-"""Queues and hosts up to which every tick looks at them."""
+"""Queues and hosts up to which every tick looks at them: older ones disagreed with the counts."""
 SHORTEST_WAIT: Final = 0.001
 """Seconds; a timer is never set shorter."""
 STARTS: Final = 50
@@ -155,17 +155,17 @@ class FetchLoop:
 
     @property
     def open_results(self) -> list[FetchResults]:
-        """Those of the current list, and of lists in which chains are still to end."""
+        """The results of the current list, and of lists whose chains have not all ended."""
         return [*self._before, self.results]
 
     def turn(self, turnover: Turnover) -> None:
-        """Goes on with the results of another list, into which goes what is not settled."""
+        """Goes on with the results of another list, which takes over what is not settled."""
         self._turnover = turnover
         self.queues.turn(self.clock.now())
         self.wakeup()
 
     def begin(self) -> None:
-        """The list has all its URLs: it begins, and with it what may end it."""
+        """Begins the list, now that it has all its URLs, and the limits that may end it."""
         now = self.clock.now()
         settings = self.settings.beginning(now)
         self.guards = Guards.of(settings.pressure)
@@ -206,7 +206,7 @@ class FetchLoop:
         self.wakeup()
 
     def leave(self) -> None:
-        """Begins nothing new; what is in flight is finished, the rest is left to the next run, as
+        """Begins nothing new: what is in flight is finished, the rest is left to the next run, as
         after a kill.
         """
         self._leaving = True
@@ -215,7 +215,7 @@ class FetchLoop:
         self.wakeup()
 
     def hold(self, wanted: bool) -> None:
-        """Begins no request until this is called with False; limits of time move by as long as that
+        """Begins no request until called with False; time limits are extended by as long as that
         takes.
         """
         now = self.clock.now()
@@ -415,7 +415,7 @@ class FetchLoop:
             self.tick(snapshot)
 
     def tick(self, snapshot: Snapshot) -> None:
-        """The once-a-second look at all limits."""
+        """Checks all limits; called once a second."""
         now = self.clock.now()
         self.listener.tick(snapshot)
         if self.pause.is_on:

@@ -33,7 +33,9 @@ class Neighbours(Protocol):
         ...
 
     def nothing_to_come(self) -> bool:
-        """Asked when this process has nothing left: True if no other one will hand it anything."""
+        """Returns True if no other process will hand over anything; asked when this one has nothing
+        left.
+        """
         ...
 
 

@@ -61,7 +61,9 @@ _DENIALS: Final = {
     Verdict.DELAY_TOO_LONG: "robots_denied_maxcrawldelay_total",
 }
 UNASKED: Final = 30_000
-"""Milliseconds until a host is tried again that could not be asked; twice as many each time."""
+"""Milliseconds until a host is tried again that could not be asked; twice as many each time. Five
+minutes, as after a robots.txt that defers visits, held a round up for a few lost DNS answers.
+"""
 ROBOTS_DENIED: Final = ProtocolStatus(statuses.ROBOTS_DENIED)
 FAILED: Final = ProtocolStatus(statuses.FAILED)
 
@@ -103,12 +105,12 @@ class RedirectChain:
         )
 
     def conclude(self, outcome: Outcome) -> None:
-        """The outcome of a listed URL; that of a redirect's target does not count."""
+        """Sets the outcome of a listed URL; that of a redirect's target does not count."""
         if self.frame.listed:
             self.frame.outcome = outcome
 
     def lead_to(self, target: FetchItem) -> None:
-        """The URL leads to another one that is to be fetched in this run, or in the next one."""
+        """Notes that the URL leads to another one, to be fetched in this run or the next."""
         target.parts = self.parts
         self.targets.append(target)
         self.frame.add(Part.FOLLOW, target.url, pack_follow(target))
@@ -147,7 +149,9 @@ class ChainRunner:
             await self._fetch(chain, protocol)
 
     def tell_rests(self, now: int) -> None:
-        """Passes on which queues were asked: before a request is sent, as it may be killed then."""
+        """Reports which queues are asked, before a request is sent: the process may be killed
+        then.
+        """
         rests = self.queues.news(now)
         if rests:
             self.listener.rested(rests)
@@ -472,7 +476,7 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
 
 
 def timed_out(milliseconds: int) -> ProtocolStatus:
-    """Returns the status of a request that had no answer for so long."""
+    """Returns the status of a request that had no answer for `milliseconds`."""
     return ProtocolStatus(
         statuses.EXCEPTION,
         [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"],

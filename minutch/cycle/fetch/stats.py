@@ -119,7 +119,9 @@ class FetchStats:
 ROWS: Final = 10
 """Hosts, queues and failures that details have."""
 QUEUES_A_SECOND: Final = 10_000
-"""Queues that are looked through in a second at most."""
+"""Queues that are looked through in a second at most: of a million, all of them took 0.1 s and more
+of each second.
+"""
 
 
 @dataclass(slots=True)

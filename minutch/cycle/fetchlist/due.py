@@ -1,5 +1,4 @@
-"""Decides which pages may be fetched now, and by which value they are sorted. No I/O; `now` is an
-argument.
+"""Decides which pages may be fetched now, and by which value they are sorted. Pure: no I/O.
 
 Every rejection is counted under the name of Nutch's counter. Where there are several reasons to
 leave a page out, the first one in Nutch's order counts. Which of the pages that are due get a place
@@ -69,7 +68,7 @@ def patterns_of(frame: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class PatternLimits:
-    """The patterns that have more URLs than places."""
+    """The query patterns that have more URLs than places."""
 
     last: pl.DataFrame = field(
         default_factory=lambda: pl.DataFrame(schema={"pattern": pl.UInt64, "last": pl.Int64})
@@ -223,7 +222,7 @@ class Later:
 
     @classmethod
     def together(cls, parts: Iterable[Later], least: int) -> Later:
-        """Returns those of several stretches of a CrawlDb."""
+        """Joins those of several stretches of a CrawlDb."""
         found = list(parts)
         times = pl.concat([pl.Series("at", [], pl.Int64), *(part.times for part in found)])
         ends = [part.patience for part in found if part.patience is not None]
@@ -241,7 +240,7 @@ class Due:
 
     @property
     def next_due(self) -> int | None:
-        """When the first of the others will be due (ms)."""
+        """Returns when the first of the others will be due (ms)."""
         return first(self.later.times)
 
 
@@ -308,8 +307,8 @@ def due(
 
 
 def worth_it_at(few: Sequence[pl.DataFrame], later: Later, least: int, late: float) -> int | None:
-    """Returns when there are enough pages for a list of `least`, or one has waited for too long
-    (ms): of a `few` that are due, and of others. None if there are none at all.
+    """Returns when (ms) there will be `least` pages for a list, or one of them has waited too long:
+    of the `few` that are due and of others. None if there are none at all.
     """
     ends = [later.patience, *(first(table.select(until(late)).to_series()) for table in few)]
     times = [end for end in ends if end is not None]
@@ -344,8 +343,8 @@ def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
 
 
 def awaited_until(generated: int, conditions: Conditions) -> int:
-    """Returns the time (ms) until which the result of an entry may come that was put into a fetch
-    list at `generated`.
+    """Returns until when (ms) the result may come of an entry that was put into a fetch list at
+    `generated`.
     """
     return generated + conditions.generate_delay
 

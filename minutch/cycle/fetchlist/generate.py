@@ -60,7 +60,7 @@ class Generated:
 
     @property
     def reasons(self) -> list[str]:
-        """Why no page was chosen."""
+        """Returns why no page was chosen."""
         return list(describe(self.counters))
 
 

@@ -90,7 +90,7 @@ def descending(values: pl.Series) -> NDArray[np.uint32]:
 
 
 def mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Other numbers for hashes, a different one for each, without their order. Source: MurmurHash3,
+    """Scrambles hashes: another number for each, without their order. Source: MurmurHash3,
     fmix32.
     """
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EB_CA6B)
@@ -99,7 +99,7 @@ def mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def ranks_of(order: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> Ranks:
-    """Numbers that ascend with `order`, then with the hash."""
+    """Returns numbers that ascend with `order`, then with the hash."""
     return order.astype(np.uint64) << np.uint64(32) | hashes
 
 
@@ -116,7 +116,7 @@ def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
 
 
 def by_rank(rows: Ints, ranks: Ranks, keys: pl.Series) -> Ints:
-    """`rows` by rank, those of equal rank by key."""
+    """Returns `rows` by rank, those of equal rank by key."""
     rows = rows[np.argsort(ranks[rows])]
     is_equal = ranks[rows[1:]] == ranks[rows[:-1]]
     places = np.flatnonzero(np.append(is_equal, False) | np.append(False, is_equal))

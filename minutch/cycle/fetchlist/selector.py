@@ -53,7 +53,7 @@ def _no_keys() -> pl.Series:
 
 @dataclass(frozen=True, slots=True)
 class OpenList:
-    """What a segment has that is being fetched, as keys."""
+    """The keys that a segment has which is being fetched."""
 
     listed: pl.Series = field(default_factory=_no_keys)
     """Of its list; they count to the limits of hosts."""
@@ -248,7 +248,7 @@ class Selector:
 
     @property
     def is_open(self) -> bool:
-        """True if all that is due gets a place: no limits of topN, nor of hosts."""
+        """True if everything that is due gets a place: there is no topN and no limit per host."""
         return not self.is_limited and self.hostdb is None
 
     @property

@@ -53,7 +53,7 @@ def indexchecker(
 
 
 class IndexChecker(PageChecker):
-    """A checker that applies the indexing filters to pages."""
+    """A checker that also applies the indexing filters."""
 
     def __init__(self, conf: Configuration, options: IndexCheckOptions, clock: Clock) -> None:
         super().__init__(conf, options, clock)

@@ -104,7 +104,7 @@ class RangeRecords:
 
     def facts(self, records: pl.DataFrame, forbids: Callable[[str], bool] | None) -> pl.DataFrame:
         """Returns the table that `IndexRules.outcomes` takes. `forbids` says of a value of robots
-        directives whether its page is not for the index; None where that is no matter. A fetch
+        directives whether its page is not for the index; None where that does not matter. A fetch
         without success is none where the CrawlDb knows of a success since: its entry is due later
         than that fetch was.
         """

@@ -209,7 +209,7 @@ class WriterChain:
 
     @property
     def names(self) -> list[str]:
-        """The ids of the writers."""
+        """Returns the ids of the writers."""
         return [queue.name for queue in self._queues]
 
     def open(self) -> None:
@@ -333,7 +333,7 @@ class WriterChain:
         raise AssertionError("unreachable")
 
     def reach(self) -> None:
-        """Opens all writers and lets go of them. Raises IndexWriterError if one can't be had."""
+        """Opens all writers and abandons them. Raises IndexWriterError if one can't be reached."""
         with self:
             self._open()
             self.abort()

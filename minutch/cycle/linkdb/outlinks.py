@@ -1,5 +1,4 @@
-"""The links of parsed pages, the other way round, straight from the zlib streams that parse_data
-holds them in.
+"""Reads the links of parsed pages, inverted, straight from the zlib streams of parse_data.
 
 A kernel takes a stretch of the file apart and leaves out what the hosts decide; `rules` does the
 rest. What it does not know (damage, metadata of links with values of unusual classes, records that
@@ -52,8 +51,8 @@ class Found(NamedTuple):
 
 
 class InvertedLinks(NamedTuple):
-    """Links as the kernel leaves them: of LINKS_SCHEMA, how the hosts compare, how many were read
-    and left out.
+    """Links as the kernel leaves them: in LINKS_SCHEMA, with how their hosts compare and how many
+    were read and left out.
     """
 
     table: pl.DataFrame

@@ -1,4 +1,5 @@
-"""Decides about the links of many pages at once: kernels look verdicts up in a table and fill it.
+"""Decides about the links of many pages at once: kernels look verdicts up in a table that is filled
+as they go.
 
 An automaton decides about new links that are plain; the others reach normalizers and
 filters, one by one where they are few, else as a column. A property test holds this together with
@@ -44,7 +45,7 @@ _FEW: Final = 2048
 10 ms).
 """
 _LEARNT: Final = 16
-"""URLs by which a automaton learns before all are tried again."""
+"""URLs by which an automaton learns before all are tried again."""
 
 
 class UrlTable:
@@ -67,7 +68,7 @@ class UrlTable:
         return int(self.table.state[0])
 
     def make_room(self, urls: int, size: int) -> None:
-        """Makes room for so many URLs and bytes more; what there is may be forgotten."""
+        """Makes room for so many more URLs and bytes; existing ones may be forgotten."""
         if (
             len(self) + urls > len(self.table.hashes)
             or self.table.state[1] + size > _REMEMBERED_BYTES
@@ -76,7 +77,7 @@ class UrlTable:
         self.grow(size)
 
     def grow(self, size: int) -> None:
-        """Makes room for so many bytes more in the arena."""
+        """Makes room for so many more bytes in the arena."""
         used = int(self.table.state[1])
         if used + size > len(self.table.arena):
             larger = np.empty(2 * (used + size), np.uint8)
@@ -122,7 +123,7 @@ class SiteVerdicts(UrlTable):
 
 
 class LinkVerdicts(UrlTable):
-    """URLs and what they are stored as.
+    """URLs, and the form in which each is stored.
 
     `judge` gives a column of URLs as they are to be stored, null for those that are not.
     `judge_one` does so for one; it is asked where there are few, and about URLs that are not UTF-8.

@@ -89,12 +89,14 @@ class MimeUtil:
         return result if found == OCTET_STREAM else found
 
     def by_url(self, url: str) -> str:
-        """Returns the type that the last segment of the URL's path means (MimeUtil.getMimeType)."""
+        """Returns the type that the last segment of the URL's path stands for
+        (MimeUtil.getMimeType).
+        """
         name, interpreted = self._from_url(url)
         return OCTET_STREAM if interpreted else name
 
     def by_content(self, data: bytes) -> str:
-        """Returns the type that the content alone means (Tika.detect)."""
+        """Returns the type that the content alone suggests (Tika.detect)."""
         return self._by_content(data)[0]
 
     def stated(self, header: str | None, url: str) -> str | None:

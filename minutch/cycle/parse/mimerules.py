@@ -347,7 +347,7 @@ def regex_test(
 
 
 def all_of(tests: Sequence[Test]) -> Test:
-    """A test that holds if all of them do."""
+    """Returns a test that holds if all of `tests` hold."""
     if len(tests) == 1:
         return tests[0]
     if len(tests) == 2:
@@ -357,7 +357,7 @@ def all_of(tests: Sequence[Test]) -> Test:
 
 
 def any_of(tests: Sequence[Test]) -> Test:
-    """A test that holds if one of them does."""
+    """Returns a test that holds if one of `tests` holds."""
     if len(tests) == 1:
         return tests[0]
     return lambda data: any(test(data) for test in tests)

@@ -76,8 +76,8 @@ class OutlinkRules:
         """Links left out so far since they leave their site."""
 
     def origin(self, url: str) -> str | None:
-        """Returns the host or domain of a page, to which those of links are compared; None if no
-        rule needs it.
+        """Returns the host or domain of a page, with which those of its links are compared; None if
+        no rule needs it.
 
         A page whose key is no URL has none: all its links leave it.
         """
@@ -91,7 +91,7 @@ class OutlinkRules:
     def accept(
         self, from_url: str, to_url: str, origin: str | None, scope: str = SCOPE_OUTLINK
     ) -> str | None:
-        """The link as it is to be stored, None if it is not."""
+        """Returns the link as it is to be stored; None if it is dropped."""
         if from_url == to_url or (
             origin is not None and not self._is_wanted(from_url, to_url, origin)
         ):

@@ -96,7 +96,7 @@ class PageParser:
         self.deletes_failed = conf.get_boolean("parser.delete.failed.parse")
 
     def read(self, content: Content) -> ParseResult | str:
-        """Does the first half: lets the parsers read a page, or says why it is passed over."""
+        """Does the first half: has the parsers read a page, or says why it is passed over."""
         reason = self.reason_to_skip(content)
         if reason:
             log.debug("%s: %s", content.url, reason)
@@ -108,8 +108,8 @@ class PageParser:
             return SKIPPED_NO_PARSER
 
     def finish(self, pages: Sequence[ReadPage]) -> list[PageResult]:
-        """The second half, for many pages at once: the records of what was read. Passed-over pages
-        have none.
+        """Does the second half, for many pages at once: returns the records of what was read;
+        passed-over pages have none.
         """
         documents = [self._documents(page) for page in pages]
         self._describe(pages, documents)
@@ -149,7 +149,7 @@ class PageParser:
         return [(url, _emptied(url, parse)) for url, parse in page.result.items()]
 
     def reason_to_skip(self, content: Content) -> str:
-        """Why a page is not parsed; empty if it is."""
+        """Returns why a page is not parsed; empty if it is."""
         unfetched = "" if self._fetching else self._unfetched(content)
         if unfetched:
             return unfetched
@@ -283,7 +283,7 @@ class ParseTask(Generic[R]):
         )
 
     def finish(self, pages: Sequence[ReadPage | FormatError]) -> list[R]:
-        """The records of parsed pages; the links of all of them are filtered together."""
+        """Returns the records of parsed pages, whose links are filtered together."""
         whole = [page for page in pages if isinstance(page, ReadPage)]
         try:
             results = self._parser.finish(whole)

@@ -129,7 +129,9 @@ class PageRecordsMaker:
         self._to_crawldb = [(name, Text(name)) for name in names]
 
     def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[KeptLinks]:
-        """The links that are kept of each page (URL and links), those of runs all at once."""
+        """Returns the links that are kept of each page (URL and links); those of runs are judged
+        all at once.
+        """
         resolve_runs([links for _, links in pages if isinstance(links, RelativeRun)])
         if self._filtered:
             return [

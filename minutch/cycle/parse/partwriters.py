@@ -74,7 +74,7 @@ class PartSettings:
 
     @property
     def parts(self) -> range:
-        """The numbers of the parts."""
+        """Returns the numbers of the parts."""
         return range(self.first, self.first + self.count)
 
     def part_of(self, url: bytes) -> int:

@@ -49,7 +49,7 @@ _WEEKDAY: Final = re.compile(
 
 
 class Directives(NamedTuple):
-    """What is forbidden."""
+    """What robots directives forbid."""
 
     no_index: bool = False
     no_follow: bool = False
@@ -73,7 +73,7 @@ class Directives(NamedTuple):
 
     @property
     def noted(self) -> list[str]:
-        """What the parse's metadata say of it, under ROBOTS_KEY, for the index job."""
+        """Returns what the parse metadata have under ROBOTS_KEY for the index job."""
         return ["noindex"] if self.no_index else [self.later] if self.later else []
 
 

@@ -174,8 +174,8 @@ class Sandbox(NamedTuple):
             log.debug("this worker can read memory of other processes: no Landlock: %s", error)
 
     def close(self, keep: Iterable[int]) -> None:
-        """Gives up all that is not needed, for good; of the open files only those in `keep` and
-        those of logs stay.
+        """Gives up, for good, whatever is not needed; only the open files in `keep` and those of
+        logs stay.
         """
         if not self.is_on:
             log.debug("parser.sandbox=false: this worker may do what its user may")

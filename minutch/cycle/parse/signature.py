@@ -55,7 +55,7 @@ class MD5Signature:
         pass
 
     def calculate(self, content: Content, text: str | None) -> bytes:
-        """16 bytes; `text` plays no part."""
+        """Returns 16 bytes; `text` plays no part."""
         return md5(_hashed(content), usedforsecurity=False).digest()
 
 
@@ -71,7 +71,7 @@ class TextMD5Signature:
         self._fallback = MD5Signature(conf)
 
     def calculate(self, content: Content, text: str | None) -> bytes:
-        """16 bytes."""
+        """Returns 16 bytes."""
         return _text_digest(text) if text else self._fallback.calculate(content, text)
 
 
@@ -87,11 +87,11 @@ class TextProfileSignature:
         self._sorted = conf.get_boolean("db.signature.text_profile.sec_sort_lex", True)
 
     def calculate(self, content: Content, text: str | None) -> bytes:
-        """16 bytes."""
+        """Returns 16 bytes."""
         return _text_digest(self.profile(text)) if text else self._fallback.calculate(content, text)
 
     def profile(self, text: str) -> str:
-        """The text that is hashed: lines of `word count`."""
+        """Returns the text that is hashed: lines of `word count`."""
         counts = Counter(
             word for word in text.translate(_FOLD).split() if len(word) > self._min_length
         )

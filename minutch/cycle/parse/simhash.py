@@ -55,7 +55,7 @@ class SimHashSignature:
         self._fallback = MD5Signature(conf)
 
     def calculate(self, content: Content, text: str | None) -> bytes:
-        """8 or 16 bytes."""
+        """Returns 8 or 16 bytes."""
         number = simhash(text or "")
         return (
             self._fallback.calculate(content, text)

@@ -67,7 +67,7 @@ class WorkerChannel:
         self._coming: Generator[None, None, list[bytes]] | None = None
 
     def send(self, strings: Sequence[bytes]) -> None:
-        """Writes a message. Raises OSError if nobody reads any more."""
+        """Writes a message. Raises OSError if nobody reads it any more."""
         lengths = struct.pack(f">{len(strings)}Q", *map(len, strings))
         parts = iter([_COUNT.pack(len(strings)) + lengths, *strings])
         while some := list(islice(parts, _AT_ONCE)):
@@ -98,8 +98,8 @@ class WorkerChannel:
         return message
 
     def arrived(self, most: int) -> list[bytes] | None:
-        """Returns the same, None if the message is not there as a whole yet: the next call goes on
-        where this one ended.
+        """Returns the next message; None if not all of it is there yet: the next call goes on where
+        this one ended.
         """
         while self.connection.poll():
             if (message := self._next_piece(most)) is not None:
@@ -184,7 +184,7 @@ class AnswerReader:
         self._accepts = accepts
 
     def arrived(self, channel: WorkerChannel, count: int) -> Answer | None:
-        """Returns a worker's answer for so many items, None if it is not there as a whole yet.
+        """Returns a worker's answer for so many items; None if not all of it is there yet.
 
         Raises EOFError, OSError if it is none, or too large.
         """
@@ -207,8 +207,8 @@ NOT_BEGUN: Final = -1
 FINISHING: Final = -2
 """In place of the number of an item: none yet, all of the batch."""
 _OBJECTS: Final = 250_000
-"""Objects by which those of a batch may grow before a worker looks for cycles among them: few pages
-need as many.
+"""Objects by which those of a batch may grow before a worker looks for cycles among them, which it
+does between batches otherwise: few pages need as many.
 """
 _BATCHES: Final = 64
 """Batches after which cycles are looked for among all that has been made, not only in the last
@@ -226,8 +226,8 @@ class WorkerTask(Protocol[R]):
         """The type of a result: of NamedTuples, dataclasses and Python's own (`AnswerReader`)."""
 
     def accepts(self, result: R) -> bool:
-        """Tells whether a result of this type, from whoever has taken the worker over, can be
-        used.
+        """Tells whether a result of this type can be used, though the worker may have been taken
+        over.
         """
 
     def run(self, item: bytes) -> Any:
@@ -239,7 +239,7 @@ class WorkerTask(Protocol[R]):
         """Returns the results, made of what `run` has returned for the items of a batch."""
 
     def fail(self, item: bytes, reason: str) -> R:
-        """Returns the result for an item on which the task could not be brought to an end."""
+        """Returns the result for an item that the task could not finish."""
 
 
 def serve(
@@ -248,8 +248,8 @@ def serve(
     at: Any,
     settings: PoolSettings,
 ) -> None:
-    """The worker's side: batches in, lists of (result, reason of failure) out, until the parent
-    hangs up.
+    """Runs the worker's side: batches in, lists of (result, reason for failure) out, until the
+    parent hangs up.
     """
     settings.sandbox.part()
     signal.signal(signal.SIGALRM, _alarm)
@@ -309,7 +309,7 @@ def _alarm(number: int, frame: FrameType | None) -> None:
 
 
 def too_long(timeout: float) -> str:
-    """Returns the reason of a failure for want of time."""
+    """Returns the reason for a failure by timeout."""
     return f"not done within {timeout:g} s (parser.timeout)"
 
 

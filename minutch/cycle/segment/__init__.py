@@ -1,4 +1,4 @@
-"""A segment: one fetch list and all that came of it, in six folders of part files.
+"""A segment: one fetch list and everything that came of it, in six folders of part files.
 
 Begin with store, which opens one.
 

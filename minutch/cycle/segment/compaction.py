@@ -1,5 +1,5 @@
-"""Merges segments in tiers, so that a crawl that goes on for years has few, and each page is copied
-a few times.
+"""Merges segments in tiers, so that a crawl of years has few of them and copies each page only a
+few times.
 
 Segments that lie beside each other are merged as LSM trees do it (`next_merge`): four or more, each
 at most twice as large as all newer ones together. So there are at most three for each doubling of
@@ -80,7 +80,7 @@ REMOVED: Final = "replaced segments removed"
 
 @dataclass(frozen=True)
 class KnownUrls:
-    """A CrawlDb, as far as compaction asks it."""
+    """What compaction needs to know of a CrawlDb."""
 
     parts: Sequence[Path]
     last_fetch: Callable[[pl.DataFrame], pl.Series]
@@ -153,7 +153,7 @@ class Compaction:
         self._has_asked = False
 
     def run(self) -> Counters:
-        """Does it; returns what it did."""
+        """Compacts; returns what was done."""
         self._retire()
         for number, run in enumerate(self._runs()):
             known = self.known if number == 0 else None

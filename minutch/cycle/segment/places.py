@@ -324,7 +324,7 @@ def _take_away(path: Path) -> None:
 
 
 class Hold:
-    """Keeps segments on the disk, as long as it lives, even when they are replaced.
+    """Keeps segments on disk as long as it lives, even when they are replaced.
 
     Where the file system has no such locks, nothing holds them but the time that they stay anyway.
     """
@@ -347,7 +347,7 @@ class Hold:
 
 
 def is_held(folder: Path, name: str) -> bool:
-    """Tells whether a reader holds a segment, in this process or another of this machine."""
+    """Tells whether a reader in this or another process of this machine holds a segment."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, name))

@@ -110,7 +110,7 @@ the sitemap.
 
 
 class SitemapFetcher:
-    """Follows starts; `checked` normalizes and filters the URL of a sitemap, None: rejected.
+    """Follows starts; `checked` normalizes and filters the URL of a sitemap (None: rejected).
 
     While `held` is true, no request begins.
     """
@@ -184,8 +184,8 @@ class SitemapFetcher:
         return list(rules.sitemaps) or usual
 
     async def read(self, url: str) -> Sitemap | SitemapIndex | None:
-        """Returns a sitemap or an index, after redirects; None, counted and in the log, if there is
-        none to be had.
+        """Returns a sitemap or an index, after redirects; None if there is none, which is counted
+        and logged.
         """
         fetched = await self._fetch(url)
         if fetched is None:

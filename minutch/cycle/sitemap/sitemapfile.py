@@ -139,18 +139,18 @@ class _Handler:
         self._text: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
+        """Handles the beginning of an element."""
 
     def end(self, name: str) -> None:
-        """An element ends."""
+        """Handles the end of an element."""
 
     def text(self, data: str) -> None:
-        """Text in the innermost element."""
+        """Handles text in the innermost element."""
         if self.open[-1] in self.taken:
             self._text.append(data)
 
     def cut_off(self) -> None:
-        """The document ends before its time."""
+        """Handles a document that ends early."""
 
     def collected(self) -> str:
         """Returns the text since the last call."""

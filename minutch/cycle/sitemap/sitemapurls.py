@@ -31,8 +31,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso_date(text: str | None) -> int | None:
-    """Milliseconds of a `lastmod` or `updated`; None for anything else than a date. No time is
-    midnight, no zone is UTC.
+    """Returns a `lastmod` or `updated` in ms; None for anything but a date. A missing time is
+    midnight, a missing zone UTC.
     """
     if text is None:
         return None
@@ -113,7 +113,7 @@ class SitemapUrl:
 
 
 class ListedUrls:
-    """Decides what the URLs are that a sitemap at `url` lists, and whether it may.
+    """Decides which URLs a sitemap at `url` lists, and whether it may list them.
 
     With `whatwg` (`parser.html.outlinks.whatwg`) they are those of the URL standard, relative to
     the sitemap's; but each names a host, as sitemaps.org wants it: a line of prose is no URL.
@@ -139,7 +139,7 @@ class ListedUrls:
         )
 
     def read(self, text: str) -> str | None:
-        """Returns the URL that `text` is; None if it is none."""
+        """Returns `text` as a URL; None if it is none."""
         if self._resolver is None:
             return checked_url(text)
         return _of_browsers(self._resolver, text) if _WITH_HOST.match(text) else None

@@ -2,7 +2,7 @@
 
 Each round is one moment: whatever is due is fetched then, the best first where a budget cuts it
 short, as generate takes them (score, then a hash of the URL). Whether a page has changed since its
-last fetch is left to chance; whether copies are fresh is not, its probability is known (`poisson`).
+last fetch is left to chance; whether copies are fresh is not, its probability is known (`rates`).
 The schedule is the one that updatedb asks, with the same arguments: fetch time and modified time of
 the entry before, the time of the fetch, the modified time once more (servers say none here), and
 whether the page changed.

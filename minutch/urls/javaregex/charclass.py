@@ -14,7 +14,7 @@ LAST = 0x10FFFF
 
 
 def ranges(pairs: Iterable[tuple[int, int]]) -> Ranges:
-    """Any ranges, sorted and merged."""
+    """Returns the ranges, sorted and merged."""
     result: list[tuple[int, int]] = []
     for low, high in sorted(pairs):
         if result and low <= result[-1][1] + 1:
@@ -50,7 +50,7 @@ def intersect(one: Ranges, other: Ranges) -> Ranges:
 
 
 def ignore_ascii_case(one: Ranges) -> Ranges:
-    """With both cases of every ASCII letter in it (Java's CASE_INSENSITIVE)."""
+    """Adds the other case of every ASCII letter (Java's CASE_INSENSITIVE)."""
     upper, lower = ((0x41, 0x5A),), ((0x61, 0x7A),)
     moved_down = tuple((low + 32, high + 32) for low, high in intersect(one, upper))
     moved_up = tuple((low - 32, high - 32) for low, high in intersect(one, lower))
@@ -58,7 +58,7 @@ def ignore_ascii_case(one: Ranges) -> Ranges:
 
 
 def ignore_case(one: Ranges) -> Ranges:
-    """With both cases of every letter in it (Java's UNICODE_CASE); large sets get the ASCII letters
+    """Adds the other case of every letter (Java's UNICODE_CASE); in large sets, of ASCII letters
     only.
     """
     result = ignore_ascii_case(one)

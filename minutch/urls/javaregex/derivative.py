@@ -283,8 +283,8 @@ def whole(pattern: Pattern) -> Pattern:
 
 
 def found_in(tree: Tree) -> tuple[Pattern, bool] | None:
-    """Returns the texts that a pattern is found in, and whether it is exactly these, not less; None
-    if that can't be said.
+    """Returns the texts in which a pattern is found, and whether that is exact (they may be more);
+    None if that can't be said.
     """
     try:
         strict, is_exact = _strict(tree.node, head=True, tail=True)

@@ -99,7 +99,7 @@ class JavaRegex:
 
     @property
     def found_in(self) -> tuple[Pattern, bool] | None:
-        """See `marked.found_in`."""
+        """See `derivative.found_in`."""
         return found_in(self._tree)
 
     def search(self, text: str) -> bool:

@@ -158,7 +158,7 @@ class _Writer:
         return f"(?{node.kind}{self.write(node.item)})"
 
     def backreference(self, node: Backreference) -> str:
-        """Returns a group that has not been closed yet matches nothing."""
+        """A group that has not been closed yet matches nothing."""
         if node.number not in self.closed:
             return "(?!)"
         return f"(?i:\\{node.number})" if node.ignore_case else f"(?:\\{node.number})"

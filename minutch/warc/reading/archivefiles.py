@@ -81,8 +81,8 @@ class ArchiveFile:
         return f"{self.path}!{self.entry}" if self.entry else str(self.path)
 
     def open(self, most: int = MOST_BLOCK) -> OpenArchive:
-        """Opens it; of longer blocks than `most` bytes the rest is passed over. StoreError if it
-        can't be opened.
+        """Opens the archive; blocks are cut after `most` bytes. StoreError if it can't be
+        opened.
         """
         return OpenArchive(self, most)
 
@@ -128,7 +128,7 @@ class OpenArchive:
 
 
 class OpenArchives:
-    """Archives that are looked into by place, as many of them open as may be."""
+    """Archives that are read at single places; as many of them stay open as may be."""
 
     def __init__(self, most: int = MOST_BLOCK) -> None:
         self._most = most

@@ -76,22 +76,22 @@ class ByteSource(Protocol):
         """Makes `place` the beginning of the window, which may be empty then."""
 
     def keep(self) -> None:
-        """A record begins here: going back to it, or to a place in it, will be cheap."""
+        """Marks the beginning of a record: going back to it, or to a place in it, will be cheap."""
 
     def skip(self, count: int) -> int:
         """Passes over bytes of this member; returns how many were there."""
 
     def next_whole(self) -> bool:
-        """Behind a good member: take all of the next one into the window, and True if it is good
-        and not large.
+        """After a good member: takes all of the next one into the window; True if it is good and
+        not large.
         """
 
     def next_member(self) -> bool:
         """Goes on with the next member; False at the end of the file. `damage` is empty again."""
 
     def joins(self) -> bool:
-        """At the end of a member: True if the next one goes on with the same record, and is in the
-        window now.
+        """At the end of a member: returns True if the next one continues the same record, and is in
+        the window now.
         """
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class PlainSource:
         self._file.seek(self._read_to)
 
     def keep(self) -> None:
-        """Going back in a plain file is cheap always."""
+        """Does nothing: going back in a plain file is always cheap."""
 
     def skip(self, count: int) -> int:
         here = self.place().offset
@@ -402,7 +402,7 @@ class MemberSource(ABC):
         self._begin(place.offset)
 
     def keep(self) -> None:  # noqa: B027 - a subclass may have nothing to do
-        """Nothing to keep where a member can be decompressed from its beginning only."""
+        """Does nothing where a member can only be decompressed from its beginning."""
 
     def skip(self, count: int) -> int:
         left = count

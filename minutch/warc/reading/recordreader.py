@@ -1,4 +1,4 @@
-"""Records of archives, one after the other, whatever has happened to the file.
+"""Reads the records of archives, one after the other, whatever has happened to the file.
 
     reader = RecordReader(source, WARC, name)
     for record in reader: ...

@@ -141,7 +141,7 @@ class VisitIndex:
         return int(before)
 
     def name(self, archive: ArchiveFile, place: RecordPosition, names: Iterable[str]) -> None:
-        """Other visits may refer to this one by `names`."""
+        """Notes that other visits may refer to this one by `names`."""
         number = self._number_of(archive)
         rows = [(_hash(name), number, place.offset, place.inner) for name in names]
         self._db.executemany("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?)", rows)
@@ -184,7 +184,7 @@ class VisitIndex:
             yield self._archives[number], RecordPosition(offset, inner)
 
     def commit(self) -> None:
-        """Brings all into the file."""
+        """Commits everything to the file."""
         self._db.commit()
 
     def close(self) -> None:

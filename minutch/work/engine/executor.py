@@ -117,7 +117,7 @@ def _loaded(packed: Packed) -> Any:
 
 @dataclass(frozen=True)
 class _Wrapped:
-    """A function as it travels: whoever calls it is this process, set up."""
+    """A function as it is sent to executors: a call sets the process up first."""
 
     setup: WorkerSetup
     packed: Packed
@@ -196,7 +196,7 @@ class ShuffleTask(_Wrapped):
         yield (0, self.shuffle, number, LAST), pickle.dumps(outcome)
 
     def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
-        """Returns tables as they travel."""
+        """Returns tables as they are sent."""
         return tables
 
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
@@ -212,9 +212,7 @@ URL: Final = "url"
 
 @dataclass(frozen=True)
 class RankTask(ShuffleTask):
-    """The way into a selection: rows up to the rank `last` to their group, to be
-    sorted by rank.
-    """
+    """Sends rows up to the rank `last` to their groups, to be sorted by rank for a selection."""
 
     last: int
 
@@ -228,7 +226,7 @@ class RankTask(ShuffleTask):
         return rules
 
     def prepared(self, tables: Iterable[pl.DataFrame]) -> Iterable[pl.DataFrame]:
-        """With their ranks."""
+        """Adds the ranks."""
         rules = self._rules
         for table in tables:
             found = rules.ranks_in(table)
@@ -314,7 +312,7 @@ def part_of(key: Key) -> int:
 
 @dataclass(frozen=True)
 class ShuffledSource:
-    """Stands for the rows of a shuffle in what travels to a `ReduceTask`."""
+    """Stands for the rows of a shuffle in what is sent to a `ReduceTask`."""
 
     number: int
     schema: pl.Schema
@@ -412,7 +410,9 @@ class _Inbox:
         self._places: dict[int, list[tuple[int, int, int, int]]] = {}
 
     def take(self, entries: Iterator[Any]) -> None:
-        """Puts down the entries with tables: (piece, number, offset, size) for each shuffle."""
+        """Writes the entries to disk and notes their places, (piece, number, offset, size), for
+        each shuffle.
+        """
         for (_, shuffle, piece, number), value in entries:
             if number != LAST:
                 place = (piece, number, self._file.tell(), len(value))
@@ -458,7 +458,7 @@ class _RecordCount:
         self.count += count
 
     def counted(self, tables: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """Yields the tables; their rows are counted."""
+        """Yields the tables and counts their rows."""
         for table in tables:
             self.count += len(table)
             yield table

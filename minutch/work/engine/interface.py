@@ -138,7 +138,7 @@ Reduce = Callable[[Task, Sequence[Partition]], R]
 
 
 class StreamFunction(Protocol[T_contra, R_co]):
-    """A function of an item that a process makes once, for many."""
+    """A function of an item, which a process makes once for many of them."""
 
     @property
     def is_columnar(self) -> bool:
@@ -149,7 +149,7 @@ class StreamFunction(Protocol[T_contra, R_co]):
 
 
 class Selection(Protocol):
-    """Gives places to rows that come best first, some at a time."""
+    """Gives places to rows, which come best first, some at a time."""
 
     @property
     def is_full(self) -> bool:

@@ -74,7 +74,7 @@ class _Rows:
 
 
 class LocalEngine:
-    """See `Engine`."""
+    """The engine of one machine; see `Engine`."""
 
     host = None
     tasks = 1
@@ -83,7 +83,7 @@ class LocalEngine:
         self.parts, self.memory = parts, memory
 
     def cancel(self) -> None:
-        """Does nothing: all runs in this process."""
+        """Does nothing: everything runs in this process."""
 
     def splits(self, paths: Iterable[Path]) -> list[InputSplit]:
         """Returns whole files: each is read by all cores. Those that are far away are not asked for
@@ -296,8 +296,8 @@ def mapped(
 
 
 class _Pool(Generic[T, R]):
-    """The processes. An item is with one of them, or its result is held until those before it have
-    been taken.
+    """Worker processes. An item is with one of them, or its result is kept until those before it
+    have been taken.
     """
 
     def __init__(self, make: Callable[[], Callable[[T], R]], count: int) -> None:

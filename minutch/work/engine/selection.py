@@ -1,5 +1,5 @@
-"""What engines need of tables: the best of many rows, and databases whose parts are the partitions
-of the job already.
+"""What engines need from tables: the best of many rows, and databases whose parts already are the
+partitions of the job.
 
     RankWindow     the best of many rows, a window of ranks at a time: memory is for as many as may
                    get a place, not for all. The first window has the lowest ranks. Where it has too
@@ -193,8 +193,8 @@ def rank_of(sketches: Sequence[RankSketch], wanted: float) -> int:
 
 
 def sampled(pieces: Sequence[Any]) -> tuple[list[FileSplit], float]:
-    """Returns some stretches of each of many pieces, and their share of them; none where all are
-    soon read.
+    """Returns some stretches of each piece to sample, and their share of the whole; none if reading
+    everything is quick.
     """
     pieces = [piece for piece in pieces if isinstance(piece, FileSplit)]
     total = sum(piece.end - piece.start for piece in pieces)
@@ -233,7 +233,7 @@ class StoredParts:
 
 @dataclass(frozen=True)
 class _StoredPart:
-    """A part; None where there is no database yet."""
+    """A stored part; None where there is no database yet."""
 
     stored: StoredParts
     path: Path | None

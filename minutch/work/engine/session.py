@@ -80,7 +80,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, function: Any) -> Packed:
-        """With all that it refers to."""
+        """Packs a function with everything that it refers to."""
         from pyspark import cloudpickle
 
         found: list[Configuration] = []

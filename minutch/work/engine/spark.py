@@ -109,12 +109,12 @@ class _Rows:
         return ShuffledSource(self.number, self.schema)
 
     def open(self, part: int) -> Partition:
-        """Only executors have the rows."""
+        """Fails: only executors have the rows."""
         raise MinutchError(f"partition {part} of a shuffle is asked for outside of Spark's tasks")
 
 
 class SparkEngine:
-    """See `Engine`."""
+    """The engine of many machines; see `Engine`."""
 
     def __init__(self, context: Any, conf: Configuration) -> None:
         self._context = context
@@ -146,11 +146,11 @@ class SparkEngine:
 
     @property
     def tasks(self) -> int:
-        """One for each core of the executors that are there."""
+        """One for each core of the executors that have registered."""
         return int(self._context.defaultParallelism)
 
     def cancel(self) -> None:
-        """All jobs of this process."""
+        """Cancels all jobs of this process."""
         self._context.cancelAllJobs()
 
     def splits(self, paths: Iterable[Path]) -> list[InputSplit]:

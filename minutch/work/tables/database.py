@@ -148,8 +148,8 @@ class Database:
 
     @property
     def current(self) -> Path:
-        """The directory of the partitions. While an interrupted replacement left none, the whole
-        one of old and new.
+        """The directory of the partitions. Where an interrupted replacement left none, whichever of
+        old and new is whole.
         """
         current = self.path / self.name
         if not current.exists():
@@ -179,8 +179,8 @@ class Database:
         return self.parts()
 
     def require_class(self, value_class: str) -> None:
-        """Raises FormatError if the database is one of other records; for jobs that come to its
-        records late.
+        """Raises FormatError if the database holds other records; for jobs that reach its records
+        late.
         """
         from minutch.work.tables.spannedfile import SpannedFile, data_file
 
@@ -205,7 +205,7 @@ class Database:
 
     @contextmanager
     def lock(self, force: bool = False, *, wait: float | None = None) -> Iterator[Path]:
-        """Holds the database's lock, with all cleared away that a killed job left behind.
+        """Holds the database's lock, after clearing away whatever a killed job left behind.
 
         Waits for another's for `wait` seconds, by default minutch.lock.wait. Raises LockedError;
         `force` goes past any other's lock.

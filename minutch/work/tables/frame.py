@@ -54,7 +54,7 @@ Rows = npt.NDArray[np.uint32]
 
 
 def sort_by_key(frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` in ascending order of key bytes; rows of one key keep their order."""
+    """Returns `frame` in ascending order of key bytes; rows of one key keep their order."""
     frame = frame.rechunk()  # rows are gathered from one chunk several times faster than from many
     if frame["key"].is_sorted():
         return frame
@@ -82,8 +82,8 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
 
 
 def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
-    """`rows`, numbers of rows of `frame`, sorted in place: in ascending order of key, those of one
-    key by number.
+    """Sorts `rows`, numbers of rows of `frame`, in place: by key, and those of one key by
+    number.
     """
     keys = from_series(frame["key"])
     sort.sort_order(keys.views, keys.addresses, rows)
@@ -173,7 +173,7 @@ class _Cursor:
         return taken
 
     def advance(self, bound: bytes) -> None:
-        """Gets more rows where `bound` was this stream's own end."""
+        """Fetches more rows if `bound` was this stream's own end."""
         if self._next is not None and self.complete_below() == bound:
             self.frame = (
                 pl.concat([self.frame, self._next], rechunk=True) if len(self.frame) else self._next

@@ -70,7 +70,7 @@ def make_folder(parent: Path, prefix: str) -> Path:
 
 
 def own_name(parent: Path, prefix: str) -> Path:
-    """Returns a name in `parent` for a folder of this process, which no other folder has."""
+    """Returns a name in `parent` for a folder of this process that no other folder has."""
     owner = Owner.current()
     return parent / f"{prefix}{owner.pid}-{owner.started}-{owner.host}.{next(_numbers)}"
 
@@ -86,9 +86,7 @@ def work_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Removes a folder and what is in it, at the second try if need be; a warning where it
-    stays.
-    """
+    """Removes a folder and what is in it, at the second try if need be; warns if it stays."""
     for _ in range(2):
         if path.exists():
             with suppress(OSError):
@@ -254,8 +252,8 @@ def make_directory(path: Path) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """fsync a directory: its names are on disk when this returns. File systems of Hadoop see to
-    that themselves.
+    """Syncs a directory: its names are on disk when this returns. Hadoop's file systems see to that
+    themselves.
     """
     if not is_local(path):
         return
@@ -269,7 +267,7 @@ def sync_path(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """fsync every file and directory below `path`, and itself."""
+    """Syncs `path` and every file and directory below it."""
     if not is_local(path):
         return
     for directory, _, names in os.walk(path):

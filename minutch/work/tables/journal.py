@@ -32,7 +32,7 @@ Move = tuple[StorePath, StorePath | None]
 
 
 def begin(folder: StorePath, moves: Iterable[Move]) -> None:
-    """Does these moves, for `folder` or in it. Raises FileExistsError where it has a journal."""
+    """Makes these moves, for `folder` or in it. Raises FileExistsError if it has a journal."""
     own = Owner.current().content.decode().strip()
     pending = PendingMoves(
         own, [(_name(folder, source), _name(folder, target)) for source, target in moves]
@@ -42,14 +42,16 @@ def begin(folder: StorePath, moves: Iterable[Move]) -> None:
 
 
 def resume(folder: StorePath) -> None:
-    """Does the moves that a journal still has; nothing without one. Nobody else may be at it."""
+    """Makes the moves that a journal has left; does nothing without one. Nobody else may be working
+    on it.
+    """
     pending = _read(folder / JOURNAL)
     if pending is not None:
         _do(folder, pending)
 
 
 def resume_if_abandoned(folder: StorePath) -> None:
-    """The same, if the process that was at it is gone."""
+    """Does what `resume` does if the process that began is gone."""
     pending = _read(folder / JOURNAL)
     if pending is not None and pending.is_abandoned:
         _do(folder, pending)
@@ -73,7 +75,7 @@ class PendingMoves(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The journal."""
+        """Returns the text of the journal."""
         return json.dumps(self._asdict())
 
     @property

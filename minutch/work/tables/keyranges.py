@@ -1,4 +1,4 @@
-"""Sorted MapFiles cut into ranges of keys, so that each range of many files can be read and joined
+"""Cuts sorted MapFiles into ranges of keys, so that each range of many files can be read and joined
 by itself.
 
 A job over several databases and segments whose parts are sorted by key, but partitioned in
@@ -97,8 +97,8 @@ class SortedPart:
 
     @property
     def keys(self) -> pl.Series:
-        """The keys of the index: the first ones of the file's blocks, of 128 records most of
-        them.
+        """The keys of the index: the first of each of the file's blocks, most of which have 128
+        records.
         """
         return self._index[0]
 

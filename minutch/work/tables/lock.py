@@ -1,5 +1,5 @@
-"""The lock of a database or of a fetch: Nutch's `.locked`, with its owner's name in it, under the
-system's own lock.
+"""Locks a database or a fetch: Nutch's `.locked`, with its owner's name in it, under the system's
+own lock.
 
     .locked := pid SP host SP start time of the process (clock ticks since boot, 0 = unknown) LF
 
@@ -67,7 +67,7 @@ class Owner:
 
     @classmethod
     def current(cls) -> Self:
-        """This process."""
+        """Returns this process as an owner."""
         return cls(os.getpid(), socket.gethostname(), _start_time(os.getpid()))
 
     @classmethod
@@ -102,7 +102,7 @@ class Owner:
 
     @property
     def content(self) -> bytes:
-        """The content of its lock file."""
+        """Returns the content of its lock file."""
         return f"{self.pid} {self.host} {self.started}\n".encode()
 
     def __str__(self) -> str:
@@ -145,7 +145,9 @@ def lock(directory: Path, force: bool = False, wait: float = 0) -> Iterator[Path
 
 
 def holder(directory: Path) -> Owner | None:
-    """Returns the process of this host that runs and has the lock of a folder; None without one."""
+    """Returns the running process of this host that has the lock of a folder; None if there is
+    none.
+    """
     try:
         found = Owner.parse((directory / LOCK_NAME).read_text("utf-8", "replace"))
     except OSError:
@@ -154,7 +156,7 @@ def holder(directory: Path) -> Owner | None:
 
 
 class _HeldError(LockedError):
-    """The lock has this owner."""
+    """The lock is held by this owner."""
 
     def __init__(self, path: Path, owner: Owner | None, since: float | None) -> None:
         named = str(owner or "an unknown owner (perhaps Nutch)")

@@ -1,4 +1,4 @@
-"""A job per partition on all cores: how many partitions, how many threads, how much memory.
+"""Runs a job per partition on all cores: how many partitions, how many threads, how much memory.
 
 Kernels and Polars let go of Python's lock, so threads of one process are enough.
 """
@@ -82,7 +82,7 @@ def number_of_parts(conf: Configuration) -> int:
 
 
 def workers() -> int:
-    """Threads that work at the same time: one per core that this process may use."""
+    """Returns how many threads work at the same time: one per core that this process may use."""
     return processwide.settings().cores or cores()
 
 

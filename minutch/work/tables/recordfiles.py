@@ -149,7 +149,7 @@ class Patched:
 
     @property
     def changed(self) -> pl.DataFrame:
-        """The entries (CRAWLDB_SCHEMA) that are not as they were: those put in, then those with new
+        """The entries (CRAWLDB_SCHEMA) that have changed: those put in, then those with new
         scores.
         """
         scored = take(self.table, self.scored).with_columns(score=self.scores)

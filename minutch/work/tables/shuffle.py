@@ -1,5 +1,5 @@
-"""Rows to their partitions, sorted: what Hadoop's shuffle does between map and reduce, within a
-bound of memory.
+"""Sorts rows to their partitions: what Hadoop's shuffle does between map and reduce, within bounded
+memory.
 
     partition = (Text.hashCode & 0x7fffffff) % number of parts
     Text.hashCode: h = 1; for each signed byte b of the UTF-8: h = 31 * h + b, in 32 bits
@@ -40,7 +40,9 @@ from minutch.work.tables.install import SPILL, make_folder, remove
 from minutch.work.tables.parallel import for_each, ordered, workers
 
 RANGE_ROWS = 1 << 17
-"""About as many rows as a range should have: some megabytes of URLs."""
+"""About as many rows as a range should have, some megabytes of URLs: half as many take more
+steps.
+"""
 _SAMPLES = 32  # keys for each range that are looked at to find its borders
 _FEW_ROWS = 1 << 14  # tables with fewer are put together first
 
@@ -208,7 +210,7 @@ def partition_of(keys: pl.Series, parts: int) -> pl.Series:
 
 
 def split(frame: pl.DataFrame, parts: int) -> list[pl.DataFrame]:
-    """`frame` cut into its partitions, rows in their order; partition i is at index i."""
+    """Returns `frame` cut into its partitions, rows in their order; partition i is at index i."""
     if parts == 1:
         return [frame]
     part = partition_of(frame["key"], parts)

@@ -82,7 +82,7 @@ def text_file(path: Path, codec: Codec | None) -> ChecksumWriter | CompressedWri
 
 
 def float_texts(values: pl.Series) -> pl.Series:
-    """Floats (Float32) as Java's Float.toString has them."""
+    """Returns floats (Float32) as Java's Float.toString writes them."""
     bits = pl.Series(
         "bits", values.fill_null(0).to_numpy().view(np.int32)
     )  # which also join where a float is NaN

@@ -46,7 +46,9 @@ from minutch.work.tables.compression import deflated_places
 from minutch.work.tables.spannedfile import TEXT
 
 _ROOM = 1 << 19
-"""Bytes of a file that are written at a time: they are still in the processor's cache then."""
+"""Bytes of a file that are written at a time: they are still in the processor's cache then. 4 MB
+cost updatedb 0.8 s of CPU at five million entries, this 0.2.
+"""
 _AROUND = 2 * MARKER_SIZE + 16
 """Room for what `lay_out` writes, and keeps free, around a record."""
 _SYNC_FILE_RANGE_WRITE = 2

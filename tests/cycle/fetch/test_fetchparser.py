@@ -16,7 +16,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.fetch import fetchparser
 from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.fetchparser import FetchParser, FetchTask, pack_page
+from minutch.cycle.fetch.fetchparser import FetchParser, FetchParseTask, pack_page
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.segment.store import Segment
@@ -366,7 +366,7 @@ def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     (plain,), (full,) = (
         task.finish([task.run(item)])
         for task in (
-            FetchTask(parser, PartSettings(), links=wanted, events=wanted)
+            FetchParseTask(parser, PartSettings(), links=wanted, events=wanted)
             for wanted in (False, True)
         )
     )

@@ -87,7 +87,7 @@ class Frontier:
         return index
 
     def take(self, index: ListIndex) -> None:
-        """Lets the queues have what an index has."""
+        """Hands the hosts of an index over to the queues."""
         listed: FetchList = index
         if self.addresses is not None:
             listed = AddressedList(index, self.addresses, self._share.owns)
@@ -95,7 +95,7 @@ class Frontier:
         self._indexes.append(index)
 
     def leave(self) -> None:
-        """Closes the files of the fetch lists: nothing of them waits any more."""
+        """Closes the files of the fetch lists, from which nothing waits any more."""
         for index in self._indexes:
             index.close()
         self._indexes.clear()
@@ -172,7 +172,7 @@ class HostAddresses:
         return task
 
     async def learn(self, urls: Iterable[str]) -> None:
-        """Waits until the addresses of all hosts of `urls` are known."""
+        """Waits until the addresses of all hosts in `urls` are known."""
         tasks = {task for task in map(self.begin, urls) if task is not None}
         if tasks:
             await asyncio.wait(
@@ -288,7 +288,9 @@ class LinkFollower:
         self._seen = {hash(url) for url in listed}
 
     def forget(self, but: Iterable[str]) -> None:
-        """Begins anew: with another list, links are followed again, `but` to URLs that go on."""
+        """Starts over for another list: links are followed again, except to the URLs in `but`,
+        which go on.
+        """
         self._seen = {hash(url) for url in but}
 
     def is_new(self, url: str) -> bool:
@@ -298,8 +300,8 @@ class LinkFollower:
         return len(self._seen) > size
 
     def follow(self, page: ParsedPage, depth: int) -> list[FetchItem]:
-        """Returns items for the links to fetch; none if the page, which lies so deep, is deep
-        enough.
+        """Returns items for the links to fetch; none if the page is already at the greatest
+        depth.
         """
         if depth >= self._settings.depth:
             return []

@@ -28,7 +28,9 @@ from minutch.state import StateFile
 log = logging.getLogger(__name__)
 
 PRUNE_EVERY: Final = 3600.0
-"""Seconds after which what is over is removed from the files of a fetch that lasts."""
+"""Seconds after which what is over is removed from the files of a fetch that lasts as long as a
+crawl.
+"""
 
 
 class HostMemory:
@@ -46,8 +48,8 @@ class HostMemory:
         return self._clock.date(self._clock.now())
 
     def let_rest(self, queues: FetchQueues, mine: Callable[[str], bool]) -> None:
-        """Lets hosts rest that asked for it, and queues that were asked a moment ago, by whatever
-        process; `mine` says whether this one has a queue.
+        """Makes hosts rest that asked for it, and queues that any process asked a moment ago;
+        `mine` tells whether a queue belongs to this one.
         """
         now = self._clock.now()
         for queue_id, until in read_rests(self._folder, now).items():
@@ -57,7 +59,7 @@ class HostMemory:
             queues.rest(host, until, now)
 
     def busy_until(self, host: str, time: int) -> None:
-        """Remembers that a host asked not to be called before then (ms)."""
+        """Remembers that a host does not want to be called before `time` (ms)."""
         self._state.remember_busy(host, self._clock.date(time))
         if self._clock.monotonic() - self._pruned > PRUNE_EVERY:
             self._pruned = self._clock.monotonic()
@@ -101,11 +103,11 @@ class BusyHosts(StateFile):
         self.prune("busy", "until", now, MOST_HOSTS)
 
     def busy_hosts(self, now: int) -> dict[str, int]:
-        """Hosts that are still not to be called, with the time in ms."""
+        """Returns the hosts that are not to be called yet, and until when (ms)."""
         return dict(self.read("SELECT host, until FROM busy WHERE until > ?", (now,)))
 
     def remember_busy(self, host: str, until: int) -> None:
-        """`host` asked not to be called before `until` (ms)."""
+        """Remembers that `host` does not want to be called before `until` (ms)."""
         self.write("INSERT OR REPLACE INTO busy VALUES (?, ?)", [(host, until)])
 
 
@@ -123,7 +125,7 @@ Rest = tuple[str, int]
 
 
 def read_rests(folder: Path, now: int) -> dict[str, int]:
-    """Returns the queues that rest beyond `now` (ms), from all files of a state folder."""
+    """Returns the queues that rest beyond `now` (ms), from all files in a state folder."""
     rests: dict[str, int] = {}
     for path in folder.glob(f"{PREFIX}*"):
         try:
@@ -137,7 +139,7 @@ def read_rests(folder: Path, now: int) -> dict[str, int]:
 
 
 class RestLog:
-    """The file of one process, open. Where it can't be written nothing is remembered."""
+    """The open file of one process. Where it can't be written, nothing is remembered."""
 
     def __init__(self, folder: Path, index: int, now: Callable[[], int]) -> None:
         """`now` in ms since the epoch, as the times of the rests."""

@@ -63,11 +63,15 @@ _CHECKED: Final = struct.Struct(">BII")
 _HEAD: Final = struct.Struct(">BH")
 _LENGTH: Final = struct.Struct(">I")
 _WINDOW: Final = 1 << 21
-"""Bytes of a log that stay mapped while it is read."""
+"""Bytes of a log that stay mapped while it is read: all of it counted for the process, 225 MB
+instead of 95 at 20,000 pages.
+"""
 _ZEROS: Final = 1 << 16
 _ENTRY: Final = struct.Struct(">BII")
 _LEVEL: Final = 2
-"""Of ISA-L's levels the one that packs best for its time: half of libdeflate's quickest."""
+"""Of ISA-L's levels the one that packs best for its time: half of libdeflate's quickest, and a
+tenth of zlib's for small records.
+"""
 
 
 class Part(IntEnum):
