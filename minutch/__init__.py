@@ -90,8 +90,8 @@ if TYPE_CHECKING:
     from minutch.cycle.crawldb.store import CrawlDb as CrawlDb
     from minutch.cycle.crawldb.updatedb import UpdateOptions as UpdateOptions
     from minutch.cycle.crawldb.updatedb import updatedb as updatedb
-    from minutch.cycle.fetch.fetcher import FetchOptions as FetchOptions
     from minutch.cycle.fetch.fetcher import fetch as fetch
+    from minutch.cycle.fetch.settings import FetchOptions as FetchOptions
     from minutch.cycle.fetchlist.generate import FreegenOptions as FreegenOptions
     from minutch.cycle.fetchlist.generate import freegen as freegen
     from minutch.cycle.fetchlist.generate import generate as generate
@@ -174,7 +174,7 @@ _WHERE = {
     "freegen": "minutch.cycle.fetchlist.generate",
     "FreegenOptions": "minutch.cycle.fetchlist.generate",
     "fetch": "minutch.cycle.fetch.fetcher",
-    "FetchOptions": "minutch.cycle.fetch.fetcher",
+    "FetchOptions": "minutch.cycle.fetch.settings",
     "parse": "minutch.cycle.parse.parsesegment",
     "ParseOptions": "minutch.cycle.parse.parsesegment",
     "updatedb": "minutch.cycle.crawldb.updatedb",

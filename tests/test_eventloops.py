@@ -13,7 +13,7 @@ import pytest
 
 import minutch
 from minutch import eventloops
-from minutch.cycle.fetch.listfetch import FINISHING
+from minutch.cycle.fetch.fetch import FINISHING
 from tests.support.demo import PROPERTIES
 from tests.support.siteserver import SiteServer
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 
 from minutch.commands.arguments import Flag, parse
-from minutch.cycle.fetch.fetcher import FetchOptions, fetch
+from minutch.cycle.fetch.fetcher import fetch
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import MinutchError
 from minutch.hadoop.stores import as_path

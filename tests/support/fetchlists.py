@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minutch.cycle.fetch.frontier.listindex import DATUM, ListIndex
-from minutch.cycle.fetch.frontier.queueitems import QueueNames
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames, Share
 from minutch.cycle.fetch.settings import BY_HOST
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.hadoop.formats.writables import Text
@@ -33,3 +33,15 @@ def index_of(
     """Returns the index of a fetch list of one part."""
     path = write_list(folder / "crawl_generate" / "part-r-00000", entries)
     return ListIndex([path], folder / "list", QueueNames(mode, str).of_host, **options)
+
+
+class Alone:
+    """The neighbours of a loop that has none."""
+
+    share = Share()
+
+    def hand_over(self, item: FetchItem) -> bool:
+        return False
+
+    def nothing_to_come(self) -> bool:
+        return True

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.fetcher import FetchOptions, fetch
+from minutch.cycle.fetch.fetcher import fetch
+from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, part_writer
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum

@@ -3,7 +3,7 @@
     round 1   generate ── fetch ────────┐ parse ─ updatedb ─ … ┐
     round 2               what is left ─┴──────────────────────┴─ generate ─ + ──── fetch ─ …
 
-One fetch lasts as long as the crawl (`RoundsFetch`). When few hosts are left of a list
+One fetch lasts as long as the crawl (`Fetch`). When few hosts are left of a list
 (`FewHosts`), a new segment is made, to which all goes that is not settled; the old one is closed,
 and its steps run while the hosts that are left are asked. Then `generate` adds to the list of the
 new segment. Each segment is one of Nutch's, and each round one list, as ever. A list that was
@@ -20,12 +20,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from minutch.clock import SteadyClock
 from minutch.cycle.crawl.crawler import Crawler
 from minutch.cycle.crawl.policy import Carried
+from minutch.cycle.fetch.fetch import Fetch
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.results.fetchresults import logs_in, resume
-from minutch.cycle.fetch.roundsfetch import RoundsFetch
 from minutch.cycle.fetch.stats import Snapshot
+from minutch.cycle.fetch.watch import Watch
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER
@@ -100,7 +102,9 @@ class Overlapping:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self.carried: Carried | None = None
-        self.fetching = RoundsFetch(crawler.context, crawler.calls.fetch_options)
+        context = crawler.context
+        watch = context.watch if isinstance(context.watch, Watch) else None
+        self.fetching = Fetch(SteadyClock(context.clock), crawler.calls.fetch_options, watch)
         self._tail: Carried | None = None
         """What the list has begun with."""
         self._others = 0

@@ -20,7 +20,7 @@ from minutch.job import Counters
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
-    from minutch.cycle.fetch.fetcher import FetchOptions
+    from minutch.cycle.fetch.settings import FetchOptions
     from minutch.cycle.fetchlist.generate import Generated
     from minutch.cycle.segment.compaction import CompactOptions
 
@@ -219,7 +219,7 @@ class Steps:
     @property
     def fetch_options(self) -> FetchOptions:
         """The options of fetch."""
-        from minutch.cycle.fetch.fetcher import FetchOptions
+        from minutch.cycle.fetch.settings import FetchOptions
 
         return FetchOptions(self.options.threads, self.one_pass, self.is_stopping)
 

@@ -6,15 +6,15 @@ Read `fetcher` (the job) first, then `redirectchain` (the life of one URL), `que
 (when a host may be asked) and `fetchlog` in `results` (what a kill leaves behind).
 
     `fetcher`, `settings`                the job, its options and settings
-    `roundsfetch`, `turnover`            fetch list after list for a crawl; turn over to the next
-    `listfetch`, `session`               fetch the URLs of fetch lists; put the parts together
+    `fetch`, `listfetch`                 run lists, for a job, a task or a crawl; a list's own
+    `workers`, `worker`                  share a fetch among processes of this machine
+    `session`, `turnover`                put one's parts together; turn over to the next list
     `components`                         makes the plugins of a process
     `frontier`                           says which URL may be asked for now
     `loop`, `limits`                     run chains at the same time; bound, hold and wake them
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
     `fetchparser`                        parses pages as they come
     `results`                            makes records of answers and puts them into the segment
-    `neighbours`, `fetchprocesses`       share a fetch among processes of this machine
     `tasks`, `remotesegment`             share it among machines; fetch a segment of another store
     `ledger`, `stats`, `watch`           count outcomes and requests; show them
     `robotscheck`                        checks URLs against a robots.txt

@@ -1,83 +1,135 @@
-"""Fetches the URLs of fetch lists, in this process and those it starts, until all are settled.
+"""A fetch list that is being fetched: its files, its lock, its end.
 
     crawl_generate, logs of an earlier run ──> logs of this run ──> part files, once all is settled
 
-It goes on where an earlier run was stopped, by whatever. `fetch` does a whole segment in this way;
-where there are more machines, a task does one of its lists. The first signal lets requests in
-flight finish, a second one stops at once; either way the next run fetches the URLs left.
+It goes on where an earlier run was stopped, by whatever.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
-from typing import Final, Protocol, TextIO
+from typing import Final
 
-from minutch import eventloops
-from minutch.clock import SteadyClock
-from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.fetchprocesses import FetchProcesses
-from minutch.cycle.fetch.frontier.hostmemory import HostMemory
-from minutch.cycle.fetch.frontier.listindex import listed_urls
+from minutch.clock import Clock, SteadyClock
+from minutch.conf import Configuration
+from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
+from minutch.cycle.fetch.frontier.hostmemory import HostMemory, state_folder
+from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
+from minutch.cycle.fetch.frontier.queueitems import Neighbours
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.neighbours import Alone, Neighbours
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import Part
 from minutch.cycle.fetch.results.fetchresults import Resumed, logs_after, logs_in, resume
 from minutch.cycle.fetch.results.pagearchive import finish, recover
+from minutch.cycle.fetch.results.recorder import archiving
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
-from minutch.cycle.fetch.settings import FetchSettings, places_here, share_of
-from minutch.cycle.fetch.stats import FetchStats, ProcessListener, Snapshot
-from minutch.cycle.fetch.watch import Display
-from minutch.cycle.segment.store import Segment
-from minutch.errors import MinutchError, StoreError
-from minutch.hadoop.formats.sequencewriter import NONE, RECORD
+from minutch.cycle.fetch.settings import FetchOptions, FetchSettings, places_here, share_of
+from minutch.cycle.fetch.stats import ProcessListener, Snapshot
+from minutch.cycle.fetch.workers import number_of
+from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
+from minutch.errors import ConfigError, LockedError, StoreError
+from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.job import Counters
 from minutch.processwide import command_line
+from minutch.records.validators import NONE
+from minutch.work.engine import runs_here
+from minutch.work.tables.install import remove
+from minutch.work.tables.lock import lock
+from minutch.work.tables.parallel import workers
 
 log = logging.getLogger(__name__)
 
-FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
-STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
+DONE: Final = "_fetch-done"
+"""What the folder of the logs is called while it is being removed."""
 NAMED: Final = 5
 """URLs that an error names."""
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-Tick = Callable[[Snapshot], None]
-Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
-"""While this lasts, what it is given is called when the fetch is to end. Any thread may call it."""
 
 
-class Interrupted(MinutchError):
-    """A signal ended the fetch early: the log is kept, and the next run resumes from it."""
+def prepared(
+    path: Path, conf: Configuration, options: FetchOptions, clock: Clock
+) -> tuple[Configuration, FetchSettings]:
+    """Returns the configuration and the settings of the fetch of a segment that begins now. Raises
+    ConfigError, as without http.agent.name, and StoreError for what is no segment to be fetched.
+    """
+    if not conf.get_text("http.agent.name").strip():
+        raise ConfigError(
+            "nothing is fetched without a name: set http.agent.name in conf/nutch-site.xml"
+        )
+    Segment(path).finish()
+    Segment(path).check()
+    settings = FetchSettings.from_conf(conf, clock.now(), options.threads)
+    if options.parse and not settings.parse and runs_here(conf):
+        settings = replace(settings, parse=True, for_step=True)
+    return conf if settings.warc is None else archiving(conf), settings
 
-    exit_code = 130
+
+@contextmanager
+def opened(
+    path: Path,
+    conf: Configuration,
+    settings: FetchSettings,
+    clock: SteadyClock,
+    *,
+    watched: bool,
+    least: int = 1,
+) -> Iterator[ListFetch]:
+    """Yields the list of a segment, under a lock, with the number of its processes, of which there
+    are to be `least` at least. At a good end its logs are removed. Raises StoreError.
+    """
+    segment = Segment(path)
+    with working(segment) as work:
+        if (work / BEGUN).exists():
+            raise StoreError(
+                f"{path}: its fetch was begun with minutch.engine=spark: finish it so, "
+                f"or remove {work} and fetch all of it again"
+            )
+        state = Path(conf.get(STATE_PROPERTY) or state_folder(path))
+        components = FetchComponents(conf).with_state(state)
+        one = ListFetch(
+            segment, generate_files(path), work, settings, components, clock, state, watched=watched
+        )
+        one.wanted = settings.processes
+        one.settings = replace(settings, processes=max(least, one.worth()))
+        yield one
 
 
-class Watcher(Protocol):
-    """Watches a fetch from outside, and may pause it (`minutch.cycle.fetch.watch`)."""
+@contextmanager
+def working(segment: Segment) -> Iterator[Path]:
+    """Yields the folder of the logs, under a lock that keeps a second fetch off the segment;
+    removed at a good end.
 
-    def show(self, snapshot: Snapshot) -> None:
-        """The state of the fetch, once a second."""
-
-    def obeying(self, hold: Callable[[bool], None]) -> AbstractContextManager[None]:
-        """While this lasts, `hold` is called from any thread with what is wanted."""
-
-    def fetched(self, stats: FetchStats, urls: int) -> None:
-        """The fetch has ended, after `urls` of its list."""
+    It is renamed first: a fetch that is killed while it removes the logs leaves a finished segment,
+    not half a log.
+    """
+    work, done = segment.path / FETCHING, segment.path / DONE
+    try:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock(work))
+            except LockedError as exc:  # this one: steps that run meanwhile have locks, too
+                raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
+            remove(done)
+            link = next((path for path in (work, *work.rglob("*")) if path.is_symlink()), None)
+            if link is not None:
+                raise StoreError(f"{link}: expected a file, found a link, which no fetch makes")
+            if segment.has(CRAWL_FETCH) and not segment.is_half_fetched():
+                raise StoreError(f"{segment.path} is fetched already: it has {CRAWL_FETCH}")
+            yield work
+            work.rename(done)
+            remove(done)
+    finally:
+        with suppress(OSError):
+            work.rmdir()  # unless there is a log in it
 
 
 @dataclass
 class ListFetch:
-    """A fetch by processes on this machine. Its logs are in `work`, numbered from `number`."""
+    """A list that is being fetched. Its logs lie in `work`, numbered from `number`."""
 
     segment: Segment
     files: list[Path]
@@ -89,36 +141,21 @@ class ListFetch:
     """The folder in which hosts are remembered."""
     number: int = 0
     watched: bool = False
-    is_stopping: Callable[[], bool] = bool
-    """Asked once a second: once it is True, hosts that rest or fail are not waited for."""
-    stops: Stops | None = None
-    """Who ends it; without one, the signals of this process do."""
     as_begun: bool = False
     """Whether it is known that the settings are those of an earlier run."""
     resumed: Resumed = field(default_factory=Resumed)
-    interrupted: bool = False
+    wanted: int = 0
+    """Processes that the configuration wants; 0: as many as the list is worth."""
 
     @property
     def logs(self) -> list[Path]:
         """The logs of this run and of those before."""
         return logs_in(self.work)
 
-    def run(
-        self,
-        err: TextIO,
-        label: str,
-        watcher: Watcher,
-        serving: AbstractContextManager[None] | None = None,
-    ) -> tuple[Ledger, FetchStats]:
-        """Fetches, or goes on; the ledger is that of all runs, the stats are this one's. Raises
-        StoreError, Interrupted.
-
-        After a first signal (`interrupted`) some URLs may be left.
-        """
-        self.take_up()
-        ledger, stats = self._fetch(err, label, watcher, serving or nullcontext())
-        ledger.merge(self.resumed.ledger.outcomes)
-        return ledger, stats
+    def worth(self) -> int:
+        """Returns the number of processes for all parts of the list, which may have grown."""
+        settings = replace(self.settings, processes=self.wanted)
+        return number_of(settings, generate_files(self.segment.path), workers())
 
     def take_up(self) -> None:
         """Reads what an earlier run has left. Raises StoreError, FormatError."""
@@ -174,7 +211,7 @@ class ListFetch:
             parts.append(Part.PARSE)
         return parts
 
-    def session(self, tick: Tick, neighbours: Neighbours) -> FetchSession:
+    def session(self, tick: Callable[[Snapshot], None], neighbours: Neighbours) -> FetchSession:
         """Returns one process's share of the fetch."""
         share = neighbours.share
         settings = share_of(self.settings, share.index, share.count)
@@ -192,168 +229,11 @@ class ListFetch:
         memory.let_rest(session.frontier.queues, share.owns)
         return session
 
-    def _fetch(
-        self, err: TextIO, label: str, watcher: Watcher, serving: AbstractContextManager[None]
-    ) -> tuple[Ledger, FetchStats]:
-        display = Display(err, label)
-
-        def tick(snapshot: Snapshot) -> None:
-            display.tick(snapshot)
-            watcher.show(snapshot)
-
-        run = _run_alone if self.settings.processes == 1 else _run_together
-        try:
-            ledger, stats = run(self, tick, watcher, serving)
-        finally:
-            display.clear()
-        watcher.fetched(stats, ledger.settled)
-        return ledger, stats
-
-
-def _run_alone(
-    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
-) -> tuple[Ledger, FetchStats]:
-    ends: list[Callable[[], None]] = []
-
-    @contextmanager
-    def stops(end: Callable[[], None]) -> Iterator[None]:
-        ends.append(end)
-        yield
-
-    def on_signal() -> None:
-        for end in ends:
-            end()
-
-    def fetched() -> FetchSession:
-        def look(snapshot: Snapshot) -> None:
-            tick(snapshot)
-            session.loop.leaves_resting |= job.is_stopping()
-
-        session = job.session(look, Alone())
-        with serving:  # a thread: after the parse worker, which is a fork
-            asyncio.run(_run_with_signals(job, session, watcher))
-        return session
-
-    with ExitStack() as caught:
-        if eventloops.is_running() and job.stops is None:  # signals come to this thread alone
-            job.stops = stops
-            caught.enter_context(signals(on_signal, on_signal))
-        session = eventloops.apart(fetched)
-    return session.results.ledger, session.results.stats
-
-
-def _run_together(
-    job: ListFetch, tick: Tick, watcher: Watcher, serving: AbstractContextManager[None]
-) -> tuple[Ledger, FetchStats]:
-    def look(snapshot: Snapshot) -> None:
-        tick(snapshot)
-        if job.is_stopping():
-            processes.leave_resting()
-
-    make = replace(job, is_stopping=bool).session  # this process looks, and it need not pickle
-    processes = FetchProcesses(job.settings.processes, make, look)
-
-    def stop() -> None:
-        job.interrupted = True
-        processes.stop()
-
-    def kill() -> None:
-        processes.kill()
-        raise Interrupted(STOPPED)
-
-    with signals(stop, kill):
-        processes.start()  # before anything runs in a thread: then the children can be forks
-        with serving, watcher.obeying(processes.hold):
-            processes.run()
-    return processes.ledger, processes.stats
-
 
 def _some(urls: Counter[str]) -> str:
     """Names the first of some URLs."""
     first = sorted(urls)[:NAMED]
     return ", ".join(first) + (", …" if len(urls) > NAMED else "")
-
-
-@contextmanager
-def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
-    """Calls `first` for the first of SIGNALS and `second` for all others, both in the main
-    thread.
-    """
-    seen = 0
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 1:
-            first()
-            log.warning(FINISHING)  # who reads this may count on it
-        else:
-            second()
-
-    if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
-        with eventloops.interruptible(lambda: on_signal(0, None)):
-            yield
-        return
-    before = [signal.signal(number, on_signal) for number in SIGNALS]
-    try:
-        yield
-    finally:
-        for number, handler in zip(SIGNALS, before, strict=True):
-            signal.signal(number, handler)
-
-
-async def _run_with_signals(job: ListFetch, session: FetchSession, watcher: Watcher) -> None:
-    """Runs; after the first signal what is in flight is finished, a second one ends it at once."""
-    main = asyncio.ensure_future(session.run())
-    running = asyncio.get_running_loop()
-    seen = 0
-
-    def on_signal() -> None:
-        nonlocal seen
-        seen += 1
-        if seen == 1:
-            job.interrupted = True
-            if job.stops is None:
-                log.warning(FINISHING)
-            session.loop.leave()
-        else:
-            main.cancel()
-
-    stops = job.stops or (lambda stop: _signalled(running, stop))
-    try:
-        with (
-            stops(lambda: _from_outside(running, on_signal)),
-            watcher.obeying(
-                lambda wanted: _from_outside(running, lambda: session.loop.hold(wanted))
-            ),
-        ):
-            await main
-    except asyncio.CancelledError:
-        if seen > 1:
-            raise Interrupted(STOPPED) from None
-        raise
-
-
-@contextmanager
-def _signalled(running: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
-    """SIGNALS call `stop`."""
-    caught = []
-    for number in SIGNALS:
-        try:
-            running.add_signal_handler(number, stop)
-            caught.append(number)
-        except (ValueError, RuntimeError):
-            break  # not in the main thread: signals are somebody else's
-    try:
-        with eventloops.interruptible(stop):
-            yield
-    finally:
-        for number in caught:
-            running.remove_signal_handler(number)
-
-
-def _from_outside(running: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    running.call_soon_threadsafe(call)
 
 
 def _as_begun(settings: FetchSettings, resumed: Resumed) -> FetchSettings:

@@ -19,7 +19,7 @@ from itertools import count
 from typing import Final
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, Neighbours
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import (
@@ -31,7 +31,6 @@ from minutch.cycle.fetch.limits import (
     Visits,
     Wakeup,
 )
-from minutch.cycle.fetch.neighbours import Neighbours
 from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain, timed_out
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
@@ -102,7 +101,7 @@ class FetchLoop:
     _bandwidth: BandwidthGovernor = field(init=False)
     _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
     _leaving: bool = field(init=False, default=False)
-    _end: asyncio.Future[None] = field(init=False)
+    _end: asyncio.Future[None] | None = field(init=False, default=None)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
     _timer_due: int = field(init=False, default=0)
     _started: float = field(init=False, default=0.0)
@@ -236,7 +235,7 @@ class FetchLoop:
             self._pump()
 
     def _pump(self) -> None:
-        if self._end.done():
+        if self._end is None or self._end.done():
             return
         try:
             now = self.clock.now()
@@ -277,7 +276,7 @@ class FetchLoop:
 
     def abort(self, error: BaseException) -> None:
         """Ends the fetch with an error."""
-        if not self._end.done():
+        if self._end is not None and not self._end.done():
             self._end.set_exception(error)
 
     def _is_done(self) -> bool:

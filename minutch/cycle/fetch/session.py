@@ -21,11 +21,10 @@ from minutch.cycle.fetch.components import FetchComponents, ProtocolLookup
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.frontier.frontier import Frontier, LinkFollower, open_frontier
 from minutch.cycle.fetch.frontier.listindex import listed_urls
-from minutch.cycle.fetch.frontier.queueitems import FetchItem
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, Neighbours
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.limits import Pause, Visits, Wakeup
 from minutch.cycle.fetch.loop import FetchLoop
-from minutch.cycle.fetch.neighbours import Neighbours
 from minutch.cycle.fetch.redirectchain import ChainRunner
 from minutch.cycle.fetch.results.closing import stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog

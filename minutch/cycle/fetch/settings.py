@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import resource
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -252,6 +253,20 @@ class WarcSettings:
             level_of(conf),
             CrawlerIdentity.from_conf(conf),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """Options of fetch."""
+
+    threads: int | None = None
+    """Pages fetched at the same time at most; None: fetcher.threads.fetch."""
+    parse: bool = False
+    """Whether the work of the parse step is done on the way, where one machine fetches; if
+    fetcher.parse is true, pages are parsed in Nutch's way instead.
+    """
+    is_stopping: Callable[[], bool] = field(default=bool, compare=False)
+    """Asked once a second: once it is True, hosts that rest or fail are left to a later fetch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ from urllib.parse import unquote
 import polars as pl
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.fetcher import FetchOptions, fetch
+from minutch.cycle.fetch.fetcher import fetch
+from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.fetchlist.generate import freegen
 from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import (

@@ -23,9 +23,9 @@ from minutch.cycle.crawl.steps import LOCAL_ONLY, TITLES, CrawlOptions
 from minutch.cycle.crawldb.dedup import DedupOptions
 from minutch.cycle.crawldb.inject import InjectOptions
 from minutch.cycle.crawldb.updatedb import UpdateOptions
-from minutch.cycle.fetch.fetcher import FetchOptions
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts
 from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.hostdb.update import UpdateHostDbOptions

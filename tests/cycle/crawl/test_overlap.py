@@ -31,11 +31,11 @@ from minutch.cycle.crawl.overlap import FewHosts, Overlapping
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch import fetchprocesses, roundsfetch
-from minutch.cycle.fetch.fetchprocesses import FetchProcesses
+from minutch.cycle.fetch import listfetch, workers
+from minutch.cycle.fetch.fetch import Fetch
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.roundsfetch import RoundsFetch
 from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.workers import FetchProcesses
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.stores import as_path
 from minutch.inspect.fsck.crawlcheck import problems
@@ -268,8 +268,8 @@ def test_a_list_that_is_worth_more_processes_gets_them(
         start(self)
 
     monkeypatch.setattr(FetchProcesses, "start", started)
-    monkeypatch.setattr(fetchprocesses, "LIST_BYTES", 120)
-    monkeypatch.setattr(roundsfetch, "workers", lambda: 4)
+    monkeypatch.setattr(workers, "LIST_BYTES", 120)
+    monkeypatch.setattr(listfetch, "workers", lambda: 4)
     (tmp_path / "seeds.txt").write_text(server.url(QUICK[0]) + "\n")
     crawl(tmp_path / "crawl", CrawlOptions(-1, tmp_path / "seeds.txt"), context=context_of())
     assert counts == [1, 2]
@@ -292,7 +292,7 @@ def test_a_crawl_that_always_has_something_in_flight_gets_more_processes(
         return 2 if len(files) > 1 else 1
 
     monkeypatch.setattr(FetchProcesses, "start", started)
-    monkeypatch.setattr(roundsfetch, "number_of", grown)
+    monkeypatch.setattr(listfetch, "number_of", grown)
     run(server, tmp_path)
     assert counts == [1, 2]
     assert_whole(server, tmp_path)
@@ -320,14 +320,14 @@ def test_the_machines_clock_is_set_during_a_list(
     they are due once more, not in each round, as those of a list have the dates of its time.
     """
     clock, begun = Set(), SystemClock().now()
-    begin = RoundsFetch.begin
+    begin = Fetch.begin
 
-    def set_then(self: RoundsFetch, path: Path, context: JobContext) -> tuple[int, int]:
+    def set_then(self: Fetch, path: Path, context: JobContext) -> tuple[int, int]:
         found = begin(self, path, context)
         clock.wrong = round(days * DAY)
         return found
 
-    monkeypatch.setattr(RoundsFetch, "begin", set_then)
+    monkeypatch.setattr(Fetch, "begin", set_then)
     context = replace(context_of(), clock=clock)
     options = CrawlOptions(5, seeds(server, tmp_path))
     crawl(tmp_path / "crawl", options, context=context)

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from minutch.clock import SteadyClock
-from minutch.cycle.fetch.fetchprocesses import FetchProcesses, _Child, _Worker
-from minutch.cycle.fetch.frontier.queueitems import FetchItem, pack_follow
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, Share, pack_follow
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.listfetch import ListFetch
-from minutch.cycle.fetch.neighbours import Share
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.results.fetchresults import followed, logs_after, logs_in, resume
 from minutch.cycle.fetch.session import SessionFiles, open_session
 from minutch.cycle.fetch.turnover import Claims
+from minutch.cycle.fetch.worker import Child, Order, Take, Turn
+from minutch.cycle.fetch.workers import FetchProcesses, _Worker
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import Segment
 from minutch.records.crawldatum import CrawlDatum
@@ -42,21 +42,21 @@ class Wire:
         self.chance = chance
         self.receive: Any = None
         self.other: Wire = self
-        self.inbox: deque[tuple[Any, ...]] = deque()
+        self.inbox: deque[object] = deque()
         self.last = 0.0
 
-    def send(self, message: tuple[Any, ...]) -> None:
+    def send(self, message: object) -> None:
         loop = asyncio.get_running_loop()
         self.last = max(self.last, loop.time() + self.chance.choice([0, 0.01, 0.6, 2.5]))
         loop.call_at(self.last, self.other.deliver, message)
 
     put = send
 
-    def deliver(self, message: tuple[Any, ...]) -> None:
+    def deliver(self, message: object) -> None:
         self.inbox.append(message)
         self.receive()
 
-    def recv(self) -> tuple[Any, ...]:
+    def recv(self) -> Any:
         return self.inbox.popleft()
 
 
@@ -80,20 +80,25 @@ class SharedCrawl(Crawl):
             worker = _Worker(None, ours)  # type: ignore[arg-type]
             worker.outbox = ours  # type: ignore[assignment]
             ours.receive = partial(self.hear, worker)
-            child = _Child(theirs, Share(index, 2))  # type: ignore[arg-type]
-            theirs.receive = child.obey
-            session = child.session = open_session(
-                self.share(segment, index, [path]), COMPONENTS, self.settings,
-                SteadyClock(self.web.clock), Listener(), child, resume([]),
+            child = Child(theirs.send, Share(index, 2))
+            theirs.receive = partial(self.obey, child, theirs)
+            files = self.share(segment, index, [path])
+            make = partial(
+                open_session, files, COMPONENTS, self.settings, SteadyClock(self.web.clock),
+                Listener(), resumed=resume([]),
             )  # fmt: skip
-            child.lists[0] = session.results
-            session.loop.ended = child._settled
+            child.begin(lambda _, neighbours, make=make: make(neighbours=neighbours))
+            session = child.session
             self.processes._workers.append(worker)
             tasks.append(asyncio.create_task(session.run()))
         return tasks
 
+    @staticmethod
+    def obey(child: Child, end: Wire) -> None:
+        child.obey(end.recv())
+
     def hear(self, worker: _Worker) -> None:
-        self.processes._receive(worker)
+        self.processes.heard(worker, worker.pipe.recv())  # type: ignore[union-attr]
         self.processes._finish_if_idle()
 
     @staticmethod
@@ -121,14 +126,14 @@ class SharedCrawl(Crawl):
         segment, processes = self.segment(), self.processes
         parts = [segment.path / f"crawl_generate/part-r-0000{index}" for index in range(2)]
         processes.turn(lambda index: self.share(segment, index, [parts[index]]), 0)
-        await self.until(lambda: processes.has_replied("turned", number))
-        processes.meet()
-        await self.until(lambda: processes.has_replied("met", number))
+        await self.until(lambda: processes.has_replied(Turn, number))
+        processes.tell(Order.MEET)
+        await self.until(lambda: processes.has_replied(Order.MEET, number))
         return segment
 
     async def take(self, number: int, segment: Segment, part: Path) -> None:
         self.processes.take(number, lambda index: self.share(segment, index, [part]))
-        await self.until(lambda: self.processes.has_replied("taken", number))
+        await self.until(lambda: self.processes.has_replied(Take, number))
 
     async def shared(self) -> None:
         """Lists are turned over at any time, and the other steps take any time."""

@@ -18,9 +18,12 @@ from pathlib import Path
 import pytest
 
 from minutch.commands.fetch import run
-from minutch.cycle.fetch.fetcher import LEFT, FetchOptions, fetch, working
+from minutch.cycle.fetch.fetch import LEFT
+from minutch.cycle.fetch.fetcher import fetch
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
+from minutch.cycle.fetch.listfetch import working
 from minutch.cycle.fetch.results.fetchlog import frames
+from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader

@@ -19,21 +19,22 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import SteadyClock, SystemClock
-from minutch.cycle.fetch import fetcher, fetchprocesses
+from minutch.cycle.fetch import listfetch, workers
 from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.fetchprocesses import (
+from minutch.cycle.fetch.frontier.queueitems import Share
+from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.listfetch import ListFetch
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.fetch.worker import Done, Hand, Idle, Item, Order
+from minutch.cycle.fetch.workers import (
     LIST_BYTES,
     FetchProcesses,
     _Worker,
     number_of,
     processes_for,
 )
-from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.listfetch import ListFetch
-from minutch.cycle.fetch.neighbours import Share
-from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
-from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.stats import FetchStats
 from minutch.errors import StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.records.crawldatum import STATUS_FETCH_GONE, CrawlDatum
@@ -144,11 +145,11 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
 
     def child(number: int, pipe: Connection) -> None:
         for _ in range(count):
-            pipe.send(("hand", 1 - number, "http://h/", b"x" * 500, "h"))
-        received.append(sum(pipe.recv()[0] == "item" for _ in range(count)))
-        pipe.send(("idle", count, 0, ledger))
-        assert pipe.recv() == ("finish",)
-        pipe.send(("done", ledger, FetchStats()))
+            pipe.send(Hand(1 - number, Item("http://h/", b"x" * 500, "h", 0)))
+        received.append(sum(isinstance(pipe.recv(), Item) for _ in range(count)))
+        pipe.send(Idle(count, 0, ledger))
+        assert pipe.recv() is Order.FINISH
+        pipe.send(Done(ledger, FetchStats()))
 
     processes = FetchProcesses(
         2, lambda tick, neighbours: pytest.fail("no session"), lambda snapshot: None
@@ -264,8 +265,8 @@ def test_a_large_list_is_shared_among_processes(
     server: MisbehavingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
 ) -> None:
     """On four cores two processes fetch it, unless another number is set."""
-    monkeypatch.setattr(fetcher, "workers", lambda: 4)
-    monkeypatch.setattr(fetchprocesses, "LIST_BYTES", 1000)
+    monkeypatch.setattr(listfetch, "workers", lambda: 4)
+    monkeypatch.setattr(workers, "LIST_BYTES", 1000)
     server.pages = {f"/p{n}": page() for n in range(40)}
     segment = make_segment(tmp_path, [server.url(f"p{n}") for n in range(40)])
     given = conf_for(minutch__fetch__processes=wanted)

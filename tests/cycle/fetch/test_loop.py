@@ -22,7 +22,6 @@ from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.limits import Pause, Visits, Wakeup
 from minutch.cycle.fetch.loop import FetchLoop
-from minutch.cycle.fetch.neighbours import Alone
 from minutch.cycle.fetch.redirectchain import ChainRunner, LinkFollower
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
@@ -43,7 +42,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocol import Content, ProtocolStatus
-from tests.support.fetchlists import index_of
+from tests.support.fetchlists import Alone, index_of
 
 QUICK = replace(
     FetchSettings.from_conf(Configuration(), 0, threads=8),

@@ -13,7 +13,8 @@ import pytest
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.fetcher import FetchOptions, fetch
+from minutch.cycle.fetch.fetcher import fetch
+from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSED, Segment
 from minutch.hadoop.formats.sequencefile import SequenceFileReader

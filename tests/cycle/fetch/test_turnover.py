@@ -22,7 +22,6 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch import stats
 from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.neighbours import Alone
 from minutch.cycle.fetch.results.fetchlog import Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
 from minutch.cycle.fetch.results.recorder import ParsedPage
@@ -47,7 +46,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocol import Content, ProtocolStatus
 from tests.cycle.fetch.test_loop import Listener, Rules
-from tests.support.fetchlists import write_list
+from tests.support.fetchlists import Alone, write_list
 from tests.support.virtualtime import VirtualClock, run
 
 DELAY = 1000

@@ -18,8 +18,8 @@ import pytest
 
 from minutch.commands import generate
 from minutch.cycle.fetch import remotesegment
-from minutch.cycle.fetch.fetcher import LEFT
-from minutch.cycle.fetch.listfetch import STOPPED, Interrupted
+from minutch.cycle.fetch.fetch import LEFT
+from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.fetchlist.lists import number_of_lists
 from minutch.cycle.segment.store import COMPLETE, CONTENT, CRAWL_FETCH, WARC, Segment
 from minutch.errors import StoreError

@@ -19,10 +19,9 @@ from typing import Final
 
 from minutch.cycle.fetch.components import FetchComponents, addresses_of
 from minutch.cycle.fetch.frontier.listindex import Change, HostSupply, ListIndex
-from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem, FetchList, QueueNames
+from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem, FetchList, QueueNames, Share
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.limits import Wakeup
-from minutch.cycle.fetch.neighbours import Share
 from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings, FollowSettings
 from minutch.cycle.fetch.stats import FetchStats

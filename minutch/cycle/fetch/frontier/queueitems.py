@@ -388,6 +388,35 @@ class QueueNames:
             await self._learn(urls)
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The share of the queues that a worker has: number `index` of `count`."""
+
+    index: int = 0
+    count: int = 1
+
+    def owns(self, queue_id: str) -> bool:
+        return self.owner(queue_id) == self.index
+
+    def owner(self, queue_id: str) -> int:
+        """Returns the number of the worker that has a queue."""
+        return 0 if self.count == 1 else queue_hash(queue_id) % self.count
+
+
+class Neighbours(Protocol):
+    """The other workers of a fetch, seen from one of them."""
+
+    share: Share
+
+    def hand_over(self, item: FetchItem) -> bool:
+        """Gives an item to the worker that has its queue; False if that is this one."""
+        ...
+
+    def nothing_to_come(self) -> bool:
+        """Asked when this worker has nothing left: True if no other one will hand it anything."""
+        ...
+
+
 def host_name(url: str) -> str:
     """Returns the host of a URL as queues name it; "" where it has none."""
     try:

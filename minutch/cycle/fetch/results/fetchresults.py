@@ -15,12 +15,12 @@ from minutch.cycle.fetch.frontier.queueitems import (
     Dropped,
     FetchItem,
     QueueNames,
+    Share,
     pack_follow,
     unpack_follow,
 )
 from minutch.cycle.fetch.frontier.queues import ROBOTS_DEFER
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.neighbours import Share
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames, log_codec, positions
 from minutch.cycle.fetch.results.pagearchive import PageArchive
 from minutch.cycle.fetch.results.recorder import Recorder

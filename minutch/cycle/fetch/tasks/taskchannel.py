@@ -208,7 +208,7 @@ class TaskChannel:
         self.stopped = False
         self.leaves_resting = False
         """Hosts that rest or fail are not to be waited for."""
-        self._held = False
+        self.paused = False
         self._lock = threading.Lock()
         self._stop: Callable[[], None] | None = None
         self._hold: Callable[[bool], None] | None = None
@@ -245,7 +245,7 @@ class TaskChannel:
         """See `Watcher`."""
         with self._lock:
             self._hold = hold
-            if self._held:
+            if self.paused:
                 hold(True)
         try:
             yield
@@ -274,9 +274,9 @@ class TaskChannel:
                 order = connection.recv()
                 with self._lock:
                     if order[0] == "hold":
-                        self._held = order[1]
+                        self.paused = order[1]
                         if self._hold is not None:
-                            self._hold(self._held)
+                            self._hold(self.paused)
                     elif order[0] == "leave resting":
                         self.leaves_resting = True
                     elif not self.stopped:

@@ -21,23 +21,19 @@ from minutch import strictjson
 from minutch.clock import SteadyClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import FetchComponents
+from minutch.cycle.fetch.fetch import Fetch, Watcher, signals
 from minutch.cycle.fetch.frontier.hostmemory import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import OUTCOMES, Ledger
-from minutch.cycle.fetch.listfetch import (
-    STOPPED,
-    Interrupted,
-    ListFetch,
-    Watcher,
-    signals,
-)
+from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.remotesegment import copy_folder, folder_of, own_folder
 from minutch.cycle.fetch.results.closing import write_list
 from minutch.cycle.fetch.results.fetchresults import logs_in
-from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.settings import FetchOptions, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 from minutch.cycle.fetch.watch import Display
+from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.segment.store import (
     BEGUN,
     CONTENT,
@@ -74,7 +70,7 @@ end.
 
 @dataclass
 class TaskFetch:
-    """A fetch by tasks; the counterpart of `ListFetch`. `work` is the segment's `_fetch`."""
+    """A fetch by tasks: what `Fetch` and `ListFetch` are here. `work` is the segment's `_fetch`."""
 
     engine: Engine
     segment: Segment
@@ -86,7 +82,7 @@ class TaskFetch:
     """The folder in which hosts are remembered; None: one of each task's machine."""
     watched: bool = False
     is_stopping: Callable[[], bool] = bool
-    """As that of `ListFetch`."""
+    """As that of `FetchOptions`."""
     interrupted: bool = False
 
     def run(
@@ -304,8 +300,10 @@ class ListTask:
             _take_stopped(self._stopped(part), here)
             channel = TaskChannel(self.fetch, part)
             stack.callback(channel.close)
-            job = self._job(here, part, channel)
-            ledger, stats = job.run(sys.stderr, f"list {part}", channel)
+            job = self._job(here, part)
+            options = FetchOptions(is_stopping=lambda: channel.leaves_resting)
+            fetch = Fetch(job.clock, options, channel, channel.stopping)
+            ledger, stats = fetch.run(job, sys.stderr, f"list {part}")
             result = Fetched(ledger, stats)
             if ledger.settled < ledger.generated:
                 self._bring(here, task.folder / "stopped", self._stopped(part))
@@ -327,7 +325,7 @@ class ListTask:
                 result = self._commit(fresh, place, result)
         return result
 
-    def _job(self, here: Path, part: int, channel: TaskChannel) -> ListFetch:
+    def _job(self, here: Path, part: int) -> ListFetch:
         state = self.state_folder or state_folder(own_folder() / "segments" / self.path.name)
         return ListFetch(
             Segment(here),
@@ -339,8 +337,6 @@ class ListTask:
             state,
             number=part,
             watched=self.watched,
-            is_stopping=lambda: channel.leaves_resting,
-            stops=channel.stopping,
             as_begun=True,
         )
 

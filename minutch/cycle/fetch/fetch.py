@@ -1,68 +1,93 @@
-"""One fetch for all rounds of a crawl: it takes one list after the other, and where few hosts are
-left of a list, what is left goes on in the next one while the other steps of the round run.
+"""Fetches lists by the processes of this machine: begins, turns, adds to and closes them.
+
+The job `fetch` has one list, and a task on another machine: they wait until it has ended (`run`).
+The rounds of a crawl have one after the other, and where few hosts are left of a list, what is left
+goes on in the next one while the other steps of the round run:
 
     begin ──> wait ─┬─ settled ──> close (the segment is whole)
                     └─ few ──> turn (to a new list), close, … add (more to it) ──> wait
 
-Its processes, queues, connections and clocks of politeness last as long as the crawl. The caller's
-thread does the other steps; a thread of its own passes the messages of the processes on.
+Processes, queues, connections and clocks of politeness last as long as the `Fetch`. The caller's
+thread does the other steps; a thread of its own passes the messages of the processes on. Where one
+process is enough for a job, it is this one, in the thread that waits.
+
+The first signal lets requests in flight finish, and interrupts the step that runs; a second one
+stops at once. Either way the next run fetches the URLs left.
 """
 
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from types import FrameType, TracebackType
+from typing import Final, Protocol, Self, TextIO
 
+from minutch import eventloops
 from minutch.clock import SteadyClock
-from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
-from minutch.cycle.fetch.fetcher import (
-    INTERRUPTED,
-    LEFT,
-    PARSED,
-    FetchOptions,
-    check_agent,
-    settings_of,
-    working,
-)
-from minutch.cycle.fetch.fetchprocesses import FetchProcesses, number_of
-from minutch.cycle.fetch.frontier.hostmemory import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.listfetch import STOPPED, Interrupted, ListFetch, signals
-from minutch.cycle.fetch.results.recorder import archiving
+from minutch.cycle.fetch.listfetch import ListFetch, opened, prepared
 from minutch.cycle.fetch.session import SessionFiles
-from minutch.cycle.fetch.stats import Snapshot
-from minutch.cycle.fetch.watch import Display, Watch, host_table, result_table
-from minutch.cycle.segment.store import CRAWL_GENERATE, Segment
+from minutch.cycle.fetch.settings import FetchOptions
+from minutch.cycle.fetch.stats import FetchStats, Snapshot
+from minutch.cycle.fetch.watch import Display, host_table, result_table
+from minutch.cycle.fetch.worker import Hold, Order, Take, Turn
+from minutch.cycle.fetch.workers import STOPPED, FetchProcesses, Interrupted
+from minutch.cycle.segment.store import CRAWL_GENERATE
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
 from minutch.work.tables.database import part_name
 from minutch.work.tables.install import mark_success
-from minutch.work.tables.parallel import workers
 
 log = logging.getLogger(__name__)
 
+LEFT: Final = (
+    "interrupted: {} of {} URLs are left, which the next fetch of this segment goes on with"
+)
+FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
+INTERRUPTED: Final = "interrupted"
+"""Counted once if a signal came when all was fetched; bin/crawl stops then."""
+PARSED: Final = "ParseSegment"
+"""Title of the counters of a parse."""
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK: Final = 0.5
 """Seconds between two looks while nothing is heard."""
+
+Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
+"""While this lasts, what it is given is called when the fetch is to end. Any thread may call it."""
+
+
+class Watcher(Protocol):
+    """Sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is to be held."""
+
+    def show(self, snapshot: Snapshot) -> None:
+        """The state of the fetch, once a second."""
+
+    def obeying(self, hold: Callable[[bool], None]) -> AbstractContextManager[None]:
+        """While this lasts, `hold` is called from any thread with what is wanted."""
+
+    def fetched(self, stats: FetchStats, urls: int) -> None:
+        """The fetch has ended, after `urls` of its list."""
 
 
 @dataclass
 class _OpenList:
     """A list that is being fetched, number `number` of the crawl."""
 
-    number: int
     job: ListFetch
-    succeed: Callable[[], None]
+    number: int = 0
+    succeed: Callable[[], None] = lambda: None
     """Marks its segment as fetched."""
-    lock: ExitStack
-    wanted: int = 0
-    """Processes that the configuration wants; 0: as many as the list is worth."""
+    lock: ExitStack = field(default_factory=ExitStack)
     listed: int = 0
     """Its URLs, as far as they are known."""
 
@@ -71,15 +96,22 @@ class _OpenList:
         """URLs that an earlier run has dealt with."""
         return self.job.resumed.ledger.settled
 
+    def files(self, index: int, lists: list[Path]) -> SessionFiles:
+        """Returns the files of a process."""
+        log_number = self.job.number + index
+        return SessionFiles(self.job.segment, lists, self.job.work / f"log-{log_number}")
+
 
 @dataclass
-class RoundsFetch:
-    """The fetch of a crawl. Signals are its own while it lasts: the first one ends it in order and
-    interrupts the step that runs, a second one kills it.
-    """
+class Fetch:
+    """The fetch of a list, or of those of a crawl. Signals are its own while it lasts."""
 
-    context: JobContext
+    clock: SteadyClock
+    """That of all processes; limits of time and rests go by it. Dates are anchored by list."""
     options: FetchOptions
+    watcher: Watcher | None = None
+    stops: Stops | None = None
+    """Who ends it; without one, the signals of this process do."""
     interrupted: bool = False
     _processes: FetchProcesses | None = None
     _thread: threading.Thread | None = None
@@ -89,17 +121,39 @@ class RoundsFetch:
     """Shows the fetch, where no other step is shown."""
     _stack: ExitStack = field(default_factory=ExitStack)
     _is_waiting: bool = False
-    _clock: SteadyClock = field(init=False)
-    """That of all processes; limits of time and rests go by it. Dates are anchored by list."""
     _count: int = 0
     """Lists until now."""
     _parses: bool | None = None
     """Whether they parse, by the first list, which may be an interrupted one; None: not known."""
 
-    def __post_init__(self) -> None:
-        self._clock = SteadyClock(self.context.clock)
+    # -- a list ------------------------------------------------------------------------------------
 
-    # -- what the rounds call ----------------------------------------------------------------------
+    def run(
+        self,
+        job: ListFetch,
+        err: TextIO,
+        label: str,
+        serving: AbstractContextManager[None] | None = None,
+    ) -> tuple[Ledger, FetchStats]:
+        """Fetches a list to its end; returns its ledger, of all runs, and the stats of this one.
+        After a first signal (`interrupted`) some URLs may be left. Raises StoreError, Interrupted.
+        """
+        self._open.append(_OpenList(job))
+        self._display = Display(err, label)
+        job.take_up()
+        try:
+            self._start(job, goes_on=False, serving=serving or nullcontext())
+            processes = self._running
+            self._until(lambda: processes.is_over)
+        finally:
+            if self._thread is not None:
+                self._thread.join()
+            self._display.clear()
+            self._stack.close()
+        processes.ledger.merge(job.resumed.ledger.outcomes)
+        return processes.ledger, processes.stats
+
+    # -- list after list ---------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         return self
@@ -177,19 +231,19 @@ class RoundsFetch:
         Returns the number of their URLs. Raises StoreError, FormatError, Interrupted.
         """
         one, processes = self._open[-1], self._running
-        if len(self._open) == 1 and self._worth(one) > processes.count:
+        if len(self._open) == 1 and one.job.worth() > processes.count:
             before = one.listed
             self._end(processes, in_order=False)  # as few crawls ever have nothing in flight
             if self.interrupted:
                 self._leave()
             one.job.files = generate_files(one.job.segment.path)
-            settings = one.job.settings.beginning(self._clock.now())
-            one.job.settings = replace(settings, processes=self._worth(one))
+            settings = one.job.settings.beginning(self.clock.now())
+            one.job.settings = replace(settings, processes=one.job.worth())
             self._take_up(one)
             return one.listed - before
-        processes.take(one.number, lambda index: self._files(one, index, files))
-        self._until(lambda: processes.has_replied("taken", one.number))
-        count = processes.replies.pop(("taken", one.number))[0]
+        processes.take(one.number, lambda index: one.files(index, files))
+        self._until(lambda: processes.has_replied(Take, one.number))
+        count = processes.replies.pop((Take, one.number))[0]
         one.listed += count
         return count
 
@@ -226,19 +280,17 @@ class RoundsFetch:
             yield
             return
         processes = self._processes
-        processes.hold(True)
+        processes.tell(Hold(wanted=True))
         try:
             self._snapshot = None
-            self._until(lambda: self._snapshot is not None and self._is_at_rest(self._snapshot))
+            self._until(
+                lambda: (shot := self._snapshot) is not None and shot.paused and not shot.active
+            )
             rest()
             yield
             rest()
         finally:
-            processes.hold(self._watch is not None and self._watch.paused)
-
-    @staticmethod
-    def _is_at_rest(state: Snapshot) -> bool:
-        return state.paused and not state.active
+            processes.tell(Hold(self.watcher is not None and self.watcher.paused))
 
     @property
     def _running(self) -> FetchProcesses:
@@ -249,36 +301,17 @@ class RoundsFetch:
 
     def _opened(self, path: Path, context: JobContext) -> _OpenList:
         """Locks a segment, and reads the settings of its fetch."""
-        conf = context.conf
-        check_agent(conf)
-        segment = Segment(path)
-        segment.finish()
-        segment.check()
-        self._clock.anchor()
-        settings = settings_of(conf, self.options, self._clock)
-        if settings.warc is not None:
-            conf = archiving(conf)
-        files = generate_files(path)
-        count, wanted = number_of(settings, files, workers()), settings.processes
-        settings = replace(settings, processes=max(count, self._count_of_processes))
+        self.clock.anchor()
+        conf, settings = prepared(path, context.conf, self.options, self.clock)
         if self._parses is not None:
             settings = replace(settings, parse=self._parses)
-        state = Path(conf.get(STATE_PROPERTY) or state_folder(path))
-        with ExitStack() as stack:
-            work = stack.enter_context(working(segment))
-            job = ListFetch(
-                segment,
-                files,
-                work,
-                settings,
-                FetchComponents(conf).with_state(state),
-                self._clock,
-                state,
-                watched=context.watch is not None,
-            )
-            one = _OpenList(
-                self._count, job, lambda: mark_success(conf, path), stack.pop_all(), wanted
-            )
+        least = 0 if self._processes is None else self._processes.count
+        watched = context.watch is not None
+        lock = ExitStack()
+        job = lock.enter_context(
+            opened(path, conf, settings, self.clock, watched=watched, least=least)
+        )
+        one = _OpenList(job, self._count, lambda: mark_success(conf, path), lock)
         self._count += 1
         self._open.append(one)
         log.info("Fetcher: open segments: %s", ", ".join(o.job.segment.name for o in self._open))
@@ -289,33 +322,41 @@ class RoundsFetch:
         one.job.take_up()
         one.listed = sum(1 for _ in listed_urls(one.job.files))
         self._parses = one.job.settings.parse
-        self._start(one)
+        one.number, self._count = 0, 1  # processes count from their first list
+        self._start(one.job, goes_on=True, serving=nullcontext())
 
-    @staticmethod
-    def _worth(one: _OpenList) -> int:
-        """Returns the number of processes for all parts of a list."""
-        settings = replace(one.job.settings, processes=one.wanted)
-        return number_of(settings, generate_files(one.job.segment.path), workers())
-
-    @property
-    def _count_of_processes(self) -> int:
-        return 0 if self._processes is None else self._processes.count
-
-    def _start(self, one: _OpenList) -> None:
-        job, watch = one.job, self._watch
-        one.number, self._count = 0, 1  # they count from their first list
+    def _start(
+        self, job: ListFetch, *, goes_on: bool, serving: AbstractContextManager[None]
+    ) -> None:
+        """Starts processes. Where one is enough, and nothing else is done meanwhile, this is it."""
         self._stack.close()  # of those before
-        processes = FetchProcesses(job.settings.processes, job.session, self._tick, goes_on=True)
+        is_here = not goes_on and job.settings.processes == 1
+        processes = FetchProcesses(
+            job.settings.processes, job.session, self._tick, is_here=is_here, goes_on=goes_on
+        )
         self._processes = processes  # a signal has to find them, also while they start
         self._is_waiting = True  # and who starts them must not be thrown out of that
+
+        def start() -> None:
+            processes.start()  # before anything runs in a thread: then they can be forks
+            self._stack.enter_context(serving)
+            if self.watcher is not None:
+                hold = self.watcher.obeying(lambda wanted: processes.tell(Hold(wanted)))
+                self._stack.enter_context(hold)
+
+        def run() -> None:
+            start()
+            self._work(processes)
+
         try:
-            self._stack.enter_context(signals(self._on_first_signal, self._on_second_signal))
-            processes.start()
+            self._stack.enter_context(self._stopped())
+            if is_here:
+                eventloops.apart(run)
+                return
+            start()
         finally:
             self._is_waiting = False
         job.resumed.let_go()  # each process has taken its copy
-        if watch is not None:
-            self._stack.enter_context(watch.obeying(processes.hold))
         self._thread = threading.Thread(target=self._pass_messages, name="fetch", daemon=True)
         self._thread.start()
 
@@ -325,7 +366,7 @@ class RoundsFetch:
             processes.kill()  # a signal came as they had started
             return
         processes.finish() if in_order else processes.stop()
-        self._until(self._has_ended, check=False)
+        self._until(lambda: processes.is_over, check=False)
         self._thread.join()
         self._thread = None
         for line in host_table(processes.stats):
@@ -336,50 +377,42 @@ class RoundsFetch:
 
         def files(index: int) -> SessionFiles:
             part = one.job.segment.path / CRAWL_GENERATE / part_name(begun + index)
-            return self._files(one, index, [] if settled else [part])
+            return one.files(index, [] if settled else [part])
 
-        processes.turn(files, self._clock.ahead)
-        self._until(lambda: processes.has_replied("turned", one.number))
-        processes.meet()  # what one has handed to another before it turned is in this list
-        self._until(lambda: processes.has_replied("met", one.number))
-        left = sum(processes.replies.pop(("turned", one.number)).values())
-        del processes.replies["met", one.number]
+        processes.turn(files, self.clock.ahead)
+        self._until(lambda: processes.has_replied(Turn, one.number))
+        processes.tell(Order.MEET)  # what one handed to another before it turned is in this list
+        self._until(lambda: processes.has_replied(Order.MEET, one.number))
+        left = sum(processes.replies.pop((Turn, one.number)).values())
+        del processes.replies[Order.MEET, one.number]
         one.listed += left
         return left
 
-    @staticmethod
-    def _files(one: _OpenList, index: int, files: list[Path]) -> SessionFiles:
-        return SessionFiles(one.job.segment, files, one.job.work / f"log-{index}")
-
     # -- messages, signals -------------------------------------------------------------------------
 
-    @property
-    def _watch(self) -> Watch | None:
-        return self.context.watch if isinstance(self.context.watch, Watch) else None
-
     def _pass_messages(self) -> None:
-        processes = self._running
         try:
-            processes.run()
+            self._work(self._running)
         except (MinutchError, OSError) as exc:  # the caller's thread raises what has failed
             log.debug("the processes of the fetch ended: %s", exc)
-        if self._watch is not None:
-            self._watch.fetched(processes.stats, processes.ledger.settled)
+
+    def _work(self, processes: FetchProcesses) -> None:
+        try:
+            processes.run()
+        finally:
+            if self.watcher is not None:
+                self.watcher.fetched(processes.stats, processes.ledger.settled)
 
     def _tick(self, snapshot: Snapshot) -> None:
         if self._open and (listed := self._open[-1].listed):
             snapshot = replace(snapshot, total=listed - self._open[-1].settled)
         self._snapshot = snapshot
         if self.options.is_stopping():
-            self._running.leave_resting()
-        display = self._display
-        if display is not None:
+            self._running.tell(Order.LEAVE_RESTING)
+        if (display := self._display) is not None:
             display.tick(snapshot)
-        if self._watch is not None:
-            self._watch.show(snapshot)
-
-    def _has_ended(self) -> bool:
-        return self._running.is_over
+        if self.watcher is not None:
+            self.watcher.show(snapshot)
 
     def _until(self, is_time: Callable[[], bool], *, check: bool = True) -> None:
         """Waits for the processes. Raises StoreError if one has failed, Interrupted after a
@@ -414,4 +447,40 @@ class RoundsFetch:
     def _on_second_signal(self) -> None:
         if self._processes is not None:
             self._processes.kill()
+            if self._processes.is_running_here:
+                return  # and raises it, when it has closed its files
         raise Interrupted(STOPPED)
+
+    def _stopped(self) -> AbstractContextManager[None]:
+        """While this lasts, signals, or who is there instead, end the fetch."""
+        if self.stops is not None:
+            return self.stops(self._on_first_signal)
+        return signals(self._on_first_signal, self._on_second_signal)
+
+
+@contextmanager
+def signals(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
+    """Calls `first` for the first of SIGNALS and `second` for all others, both in the main
+    thread.
+    """
+    seen = 0
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            first()
+            log.warning(FINISHING)  # who reads this may count on it
+        else:
+            second()
+
+    if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
+        with eventloops.interruptible(lambda: on_signal(0, None)):
+            yield
+        return
+    before = [signal.signal(number, on_signal) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)
