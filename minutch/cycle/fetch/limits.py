@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from minutch.clock import Clock
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
-from minutch.cycle.fetch.settings import NEVER, PressureSettings
+from minutch.cycle.fetch.settings import NEVER, FetchSettings, PressureSettings
 from minutch.plugin.extension import NoTurn, OtherHost
 from minutch.records.crawldatum import CrawlDatum
 
@@ -136,6 +136,38 @@ class LoadGuard:
             self.bearable = max(LEAST_LOAD, min(self.bearable, active) * 3 // 4)
         elif active >= self.bearable * 3 // 4:
             self.bearable += self.bearable // 2
+
+
+class Places:
+    """The requests that may be in flight: a place is what Nutch has a thread for."""
+
+    def __init__(self, settings: FetchSettings) -> None:
+        self.open = settings.places
+        self.started = 0.0
+        """When the fetch began, as the monotonic clock has it; pauses put it off."""
+        self.load = LoadGuard()
+        self._start_delay = settings.start_delay
+        self._bandwidth = BandwidthGovernor(settings.pressure)
+
+    def free_at(self, now: int, monotonic: float, active: int) -> int | None:
+        """Returns the time from which one more request may begin: `now`, later while places are
+        being opened, None if all are taken.
+        """
+        if active >= min(self.open, self.load.bearable):
+            return None
+        delay, elapsed = self._start_delay, (monotonic - self.started) * 1000
+        # one place more is open after each fetcher.threads.start.delay ms
+        is_open = delay <= 0 or active < min(self.open, 1 + int(elapsed / delay))
+        return now if is_open else now + delay
+
+    def adjust(self, total_bytes: int, active: int, most: int) -> None:
+        """Opens or closes places for fetcher.bandwidth.target; called once a second. `most` could
+        be taken by the queues.
+        """
+        change = self._bandwidth.adjust(total_bytes, active, self.open, most)
+        if change:
+            self.open = max(1, self.open + change)
+            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self.open)
 
 
 class Guards(NamedTuple):

@@ -33,10 +33,9 @@ from minutch.cycle.fetch.stats import ProcessListener, Snapshot
 from minutch.cycle.fetch.workers import number_of
 from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
-from minutch.hadoop.formats.sequencewriter import RECORD
+from minutch.hadoop.formats.sequencewriter import NONE, RECORD
 from minutch.job import Counters
 from minutch.processwide import command_line
-from minutch.records.validators import NONE
 from minutch.work.engine import runs_here
 from minutch.work.tables.install import remove
 from minutch.work.tables.lock import lock

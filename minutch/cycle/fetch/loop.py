@@ -23,10 +23,9 @@ from minutch.cycle.fetch.frontier.queueitems import FetchItem, Neighbours
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import (
-    BandwidthGovernor,
     Guards,
-    LoadGuard,
     Pause,
+    Places,
     Visitor,
     Visits,
     Wakeup,
@@ -35,7 +34,7 @@ from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.stats import FetchListener, LongestWaits, Snapshot, details_of
-from minutch.cycle.fetch.turnover import Claims, Turnover, go_on, left
+from minutch.cycle.fetch.turnover import Claims, FetchState, Running, Stage, Turnover, go_on, left
 from minutch.errors import ConfigError, StoreError
 
 log = logging.getLogger(__name__)
@@ -59,15 +58,6 @@ SLICE: Final = 500
 
 
 @dataclass(slots=True)
-class _Running:
-    """A chain in flight and when its current request began (ms)."""
-
-    chain: RedirectChain
-    since: int
-    hung: bool = False
-
-
-@dataclass(slots=True)
 class FetchLoop:
     """Runs one fetch, or one process's share of it, to its end."""
 
@@ -76,40 +66,28 @@ class FetchLoop:
     queues: FetchQueues
     runner: ChainRunner
     visits: Visits
-    results: FetchResults
+    state: FetchState
     listener: FetchListener
     neighbours: Neighbours
     pause: Pause
     wakeup: Wakeup
-    total: int | None = None
-    """Listed URLs altogether, if known; for the time left."""
-    ended: Callable[[FetchResults], Awaitable[None]] | None = None
-    """Awaited when all URLs of a list before the current one have ended."""
     leaves_resting: bool = field(init=False, default=False)
     """Whether hosts that rest or fail are not waited for."""
     claims: Claims = field(init=False, default_factory=Claims)
-    expected: int = field(init=False, default=0)
-    """How often URLs are on their way here: it has not come to its end before."""
-    _before: list[FetchResults] = field(init=False, default_factory=list)
-    """Results of lists in which chains are still to end."""
-    _closing: set[asyncio.Future[None]] = field(init=False, default_factory=set)
-    _turnover: Turnover | None = field(init=False, default=None)
-    _places: int = field(init=False, default=1)
-    _load: LoadGuard = field(init=False, default_factory=LoadGuard)
-    guards: Guards | None = field(init=False, default=None)
-    """Those of the list, from its beginning to its end; nothing ends a list that has not begun."""
-    _bandwidth: BandwidthGovernor = field(init=False)
-    _running: dict[asyncio.Task[None], _Running] = field(init=False, default_factory=dict)
-    _leaving: bool = field(init=False, default=False)
+    places: Places = field(init=False)
     _end: asyncio.Future[None] | None = field(init=False, default=None)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
     _timer_due: int = field(init=False, default=0)
-    _started: float = field(init=False, default=0.0)
     _last_start: int = field(init=False, default=0)
     _longest: LongestWaits = field(init=False, default_factory=LongestWaits)
 
     def __post_init__(self) -> None:
-        self._bandwidth = BandwidthGovernor(self.settings.pressure)
+        self.places = Places(self.settings)
+
+    @property
+    def results(self) -> FetchResults:
+        """Those of the current list."""
+        return self.state.results
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -118,32 +96,34 @@ class FetchLoop:
         log can't be written; what is logged stays.
         """
         loop = asyncio.get_running_loop()
-        self._end = loop.create_future()
-        self._started = self.clock.monotonic()
+        end, running = loop.create_future(), self.state.running
+        self._end = end
+        self.places.started = self.clock.monotonic()
         self._last_start = self.clock.now()
-        self.guards = Guards.of(self.settings.pressure)
-        self._places = self.settings.places
+        self.state.guards = Guards.of(self.settings.pressure)
         self.wakeup.hear(self._pump)
         helpers = [loop.create_task(self._watch()), loop.create_task(self._sync())]
         for helper in helpers:
-            helper.add_done_callback(self._helper_ended)
+            helper.add_done_callback(self._heed)
         try:
             if begin is not None:
                 await begin()
+            self.state.opened()
             self._pump()
-            await self._end
+            await end
         finally:
+            self.state.stage = Stage.OVER
             self.wakeup.hear(None)
             if self._timer is not None:
                 self._timer.cancel()
-            for task in [*helpers, *self._running]:
+            for task in [*helpers, *running]:
                 task.cancel()
-            await asyncio.gather(*helpers, *self._running, return_exceptions=True)
+            await asyncio.gather(*helpers, *running, return_exceptions=True)
             self.runner.tell_rests(self.clock.now())
 
     def stop(self, outcome: Outcome) -> None:
         """Begins nothing new; what is in flight is finished, the rest ends with `outcome`."""
-        if not (self.queues.ended or self._leaving):
+        if not (self.queues.ended or self.state.stage is Stage.LEAVING):
             waiting = self.queues.waiting
             if outcome is Outcome.SKIPPED_TAIL:
                 log.info("%d URLs are %s (fetcher.tail.share)", waiting, outcome.reason)
@@ -152,14 +132,9 @@ class FetchLoop:
             self.queues.end(outcome, self.clock.now())
             self.wakeup()
 
-    @property
-    def open_results(self) -> list[FetchResults]:
-        """The results of the current list, and of lists whose chains have not all ended."""
-        return [*self._before, self.results]
-
     def turn(self, turnover: Turnover) -> None:
-        """Goes on with the results of another list, which takes over what is not settled."""
-        self._turnover = turnover
+        """Goes on with the results of another list, into which goes what is not settled."""
+        self.state.turnover = turnover
         self.queues.turn(self.clock.now())
         self.wakeup()
 
@@ -167,20 +142,14 @@ class FetchLoop:
         """Begins the list, now that it has all its URLs, and the limits that may end it."""
         now = self.clock.now()
         settings = self.settings.beginning(now)
-        self.guards = Guards.of(settings.pressure)
+        self.state.guards = Guards.of(settings.pressure)
         self.queues.settings = settings.queues
         self._last_start = now
         self.wakeup()
 
     def _turn(self, turnover: Turnover, now: int) -> None:
         """Nothing waits any more: takes what is in flight along, and opens the next list."""
-        self._turnover = self.guards = self.total = None
-        for task, running in self._running.items():
-            chain, ended = running.chain, task.done()  # which the loop has not heard of yet
-            if chain.results is turnover.old and not (ended or chain.answered or chain.put_back):
-                turnover.leave_chain(chain, now)
-        self._before.append(self.results)
-        self.results = turnover.new
+        self.state.turn(turnover, now)
         self.queues.go_on(now)
         for item in turnover.unlisted:
             self.queues.add(item, now)
@@ -190,16 +159,12 @@ class FetchLoop:
 
     def _look_for_ended(self) -> None:
         """Tells of lists in which nothing is in flight any more."""
-        in_flight = {id(running.chain.results) for running in self._running.values()}
-        for results in [one for one in self._before if id(one) not in in_flight]:
-            self._before.remove(results)
-            if self.ended is not None:
-                task = asyncio.ensure_future(self.ended(results))
-                self._closing.add(task)
-                task.add_done_callback(self._closed)
+        for task in self.state.end_those_before():
+            task.add_done_callback(self._heed)
 
-    def _closed(self, task: asyncio.Future[None]) -> None:
-        self._closing.discard(task)
+    def _heed(self, task: asyncio.Future[None]) -> None:
+        """A chain, or what runs beside them, has ended: what failed ends the fetch."""
+        self.state.closing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.abort(error)
         self.wakeup()
@@ -208,7 +173,7 @@ class FetchLoop:
         """Begins nothing new: what is in flight is finished, the rest is left to the next run, as
         after a kill.
         """
-        self._leaving = True
+        self.state.stage = Stage.LEAVING
         self.visits.refuse("the fetch is stopped")
         self.hold(False)
         self.wakeup()
@@ -219,7 +184,7 @@ class FetchLoop:
         """
         now = self.clock.now()
         if wanted:
-            if not self._leaving:
+            if self.state.stage is not Stage.LEAVING:
                 log.info("the fetch is held: nothing new is asked for")
                 self.pause.begin(now)
             return
@@ -228,22 +193,23 @@ class FetchLoop:
             log.info("the fetch goes on, after %.1f s", lasted / 1000)
             if (limit := self.queues.settings.time_limit) != NEVER:
                 self.queues.settings = replace(self.queues.settings, time_limit=limit + lasted)
-            for running in self._running.values():
+            for running in self.state.running.values():
                 running.since += lasted
-            self._started += lasted / 1000
+            self.places.started += lasted / 1000
             self._last_start = now
             self._pump()
 
     def _pump(self) -> None:
-        if self._end is None or self._end.done():
+        state = self.state
+        if not state.is_open or self._end is None or self._end.done():
             return
         try:
-            now = self.clock.now()
+            now, is_leaving = self.clock.now(), state.stage is Stage.LEAVING
             if self.queues.is_late(now):
                 self.stop(Outcome.SKIPPED_TIMELIMIT)
             self._give_up_dropped()
-            if self._turnover is not None and self.queues.is_empty:
-                self._turn(self._turnover, now)
+            if state.turnover is not None and self.queues.is_empty:
+                self._turn(state.turnover, now)
             starts = 0
             while (
                 starts < STARTS
@@ -253,12 +219,12 @@ class FetchLoop:
                 self._start(item, now)
                 starts += 1
             self.runner.tell_rests(now)
-            if (self.queues.is_empty or self._leaving) and self._in_flight() <= 0:
+            if (self.queues.is_empty or is_leaving) and self._in_flight() <= 0:
                 # all that is to come depends on pages that are being parsed
                 self.results.recorder.hurry()
             if self._is_done():
                 self._end.set_result(None)
-            elif starts == STARTS or (self.queues.has_dropped and not self._leaving):
+            elif starts == STARTS or (self.queues.has_dropped and not is_leaving):
                 self.wakeup()
             else:
                 self._set_timer(now)
@@ -269,7 +235,7 @@ class FetchLoop:
         """Queues an item that comes from elsewhere (a followed link, another process); both have it
         in their logs.
         """
-        if not self._leaving:
+        if self.state.stage is not Stage.LEAVING:
             self.claims.follow(item)
             self.queues.add(item, self.clock.now(), first=item.redirects > 0)
             self.wakeup()
@@ -280,31 +246,24 @@ class FetchLoop:
             self._end.set_exception(error)
 
     def _is_done(self) -> bool:
-        if self._running or self._leaving:
-            return not self._running
-        if self._turnover is not None or self._before or self._closing or self.expected:
-            return False
-        return self.queues.is_empty and self.neighbours.nothing_to_come()
+        state = self.state
+        if state.running or state.stage is Stage.LEAVING:
+            return not state.running
+        return state.is_at_end and self.queues.is_empty and self.neighbours.nothing_to_come()
 
     def _free_at(self, now: int) -> int | None:
-        """Returns the time from which one more chain may start: `now`, later while places are
-        being opened, None if all are taken.
-        """
-        running = self._in_flight()
-        if running >= min(self._places, self._load.bearable) or self._leaving or self.pause.is_on:
+        """Returns the time from which one more chain may start; None if none may."""
+        if self.pause.is_on or self.state.stage is Stage.LEAVING:
             return None
-        delay, elapsed = self.settings.start_delay, (self.clock.monotonic() - self._started) * 1000
-        # one place more is open after each fetcher.threads.start.delay ms
-        is_open = delay <= 0 or running < min(self._places, 1 + int(elapsed / delay))
-        return now if is_open else now + delay
+        return self.places.free_at(now, self.clock.monotonic(), self._in_flight())
 
     def _in_flight(self) -> int:
         """Chains that take a place."""
-        return len(self._running) - self.results.recorder.parsing - len(self.visits)
+        return len(self.state.running) - self.results.recorder.parsing - len(self.visits)
 
     def _give_up_dropped(self) -> None:
         """Records what will not be asked for, a slice at a time."""
-        turnover = self._turnover
+        turnover = self.state.turnover
         for dropped in self.queues.dropped(SLICE):
             if (fetched := self.claims.fetched(dropped.item)) is not None:
                 self.results.skip(fetched, self.clock.now())
@@ -327,25 +286,20 @@ class FetchLoop:
         chain.parts = self.claims.parts
         self._last_start = now
         task = asyncio.create_task(self._run(chain))
-        self._running[task] = _Running(chain, now)
+        self.state.running[task] = Running(chain, now)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.pop(task, None)
-        self._helper_ended(task)
-        if self._before:
+        self.state.running.pop(task, None)
+        self._heed(task)
+        if self.state.before:
             self._look_for_ended()
-        self.wakeup()
-
-    def _helper_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.abort(error)
 
     async def _run(self, chain: RedirectChain) -> None:
         try:
             await self.runner.run(chain)
         except asyncio.CancelledError:
-            running = self._running.get(asyncio.current_task())  # type: ignore[arg-type]
+            running = self.state.running.get(asyncio.current_task())  # type: ignore[arg-type]
             if running is None or not running.hung:
                 raise
             self.runner.fail(chain, timed_out(self.settings.hung_after), hung=True)
@@ -363,7 +317,7 @@ class FetchLoop:
         if chain.put_back:
             return
         chain.results.write(chain.frame)
-        if self._leaving:
+        if self.state.stage is Stage.LEAVING:
             return
         for item in chain.targets:
             if self.claims.is_listed(item):
@@ -397,7 +351,7 @@ class FetchLoop:
     async def _sync(self) -> None:
         while True:
             await asyncio.sleep(SYNC_EVERY)
-            for results in self.open_results:
+            for results in self.state.open_results:
                 await asyncio.to_thread(results.sync)
 
     async def _watch(self) -> None:
@@ -405,7 +359,7 @@ class FetchLoop:
         for number in count():
             due = time.monotonic() + TICK
             await asyncio.sleep(TICK)
-            self._load.adjust(time.monotonic() - due, self._in_flight())
+            self.places.load.adjust(time.monotonic() - due, self._in_flight())
             stats = self.results.stats
             is_small = len(self.queues.queues) + len(stats.hosts) <= FEW
             details = self.listener.wants_details and (is_small or number % DETAILS_EVERY == 0)
@@ -419,15 +373,10 @@ class FetchLoop:
         self.listener.tick(snapshot)
         if self.pause.is_on:
             return
-        if self.guards is not None:
-            self._look_for_end(self.guards, snapshot, now)
-        places = len(self.queues.queues) * self.settings.queues.max_threads
-        change = self._bandwidth.adjust(
-            self.results.stats.bytes, self._in_flight(), self._places, places
-        )
-        if change:
-            self._places = max(1, self._places + change)
-            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self._places)
+        if self.state.guards is not None:
+            self._look_for_end(self.state.guards, snapshot, now)
+        most = len(self.queues.queues) * self.settings.queues.max_threads
+        self.places.adjust(self.results.stats.bytes, self._in_flight(), most)
         self._look_for_hung(now)
         self._pump()
 
@@ -443,7 +392,7 @@ class FetchLoop:
         if self.leaves_resting and (left := self.queues.leave_resting(now)):
             log.info("%d URLs of hosts that rest or fail are left to a later fetch", left)
         idle, limit = now - self._last_start, self.settings.hung_after
-        if self._running or not self.queues.waiting:
+        if self.state.running or not self.queues.waiting:
             return
         if idle > limit and not self.queues.rests_on_request():
             log.warning("no new request for %d ms", idle)
@@ -454,7 +403,7 @@ class FetchLoop:
             self.queues.leave_deferred(now)
 
     def _look_for_hung(self, now: int) -> None:
-        for task, running in list(self._running.items()):
+        for task, running in list(self.state.running.items()):
             if self.visits.waits(task):
                 running.since = now
             lasted, is_done = now - running.since, running.hung or running.chain.parsing
@@ -470,10 +419,10 @@ class FetchLoop:
         queues, stats, ledger = self.queues, self.results.stats, self.results.ledger
         now = self.clock.now()
         longest_rest, longest_queue, resting = self._longest.of(queues, stats, now)
-        oldest = min((running.since for running in self._running.values()), default=now)
+        oldest = min((running.since for running in self.state.running.values()), default=now)
         return Snapshot(
             active=self._in_flight(),
-            threads=self._places,
+            threads=self.places.open,
             waiting=queues.waiting,
             queues=len(queues.queues),
             blocked=queues.given_up,
@@ -482,10 +431,10 @@ class FetchLoop:
             bytes=stats.bytes,
             pages_last_second=pages,
             bytes_last_second=size,
-            seconds=self.clock.monotonic() - self._started - self.pause.lasting(now) / 1000,
+            seconds=self.clock.monotonic() - self.places.started - self.pause.lasting(now) / 1000,
             longest_rest=longest_rest / 1000,
             done=ledger.settled,
-            total=self.total,
+            total=self.state.total,
             events=stats.events,
             outcomes=Counter({int(end): count for end, count in ledger.outcomes.items()}),
             longest_queue=longest_queue / 1000,

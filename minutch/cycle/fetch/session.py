@@ -33,7 +33,7 @@ from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, number_
 from minutch.cycle.fetch.results.recorder import PageParser, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchListener, FetchStats
-from minutch.cycle.fetch.turnover import Turnover, left
+from minutch.cycle.fetch.turnover import FetchState, Turnover, left
 from minutch.cycle.segment.store import Segment
 
 
@@ -82,7 +82,7 @@ class FetchSession:
             if self.parser is not None:
                 self.parser.close()
             await self.protocols.close()
-            for results in self.loop.open_results:
+            for results in self.loop.state.open_results:
                 await asyncio.to_thread(results.close)
             await self.listener.close()
 
@@ -221,12 +221,11 @@ def open_session(
         queues,
         runner,
         visits,
-        results,
+        FetchState(results, index.records - resumed.ledger.settled),
         listener,
         neighbours,
         pause,
         wakeup,
-        index.records - resumed.ledger.settled,
     )
     return FetchSession(
         loop,

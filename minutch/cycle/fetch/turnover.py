@@ -15,16 +15,19 @@ Where rounds overlap, generate lists pages while others are in flight. A URL may
 the target of a redirect: in Nutch both are asked for, and here, where the page that led to it was
 asked when the URL was listed. But what generate lists meanwhile and what these lead to is the same
 page, which would have been asked for once: `Claims` knows.
+
+`FetchState` has the lists of a running fetch, and how far it is with them.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from minutch.cycle.fetch.frontier.listindex import DATUM, listed_urls
 from minutch.cycle.fetch.frontier.queueitems import (
@@ -33,7 +36,7 @@ from minutch.cycle.fetch.frontier.queueitems import (
     FetchItem,
 )
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.limits import Visitor
+from minutch.cycle.fetch.limits import Guards, Visitor
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.errors import StoreError
@@ -143,6 +146,98 @@ class Turnover:
         self._writer.append(Text(listed), datum)
         datum.metadata.pop(VARIABLE_DELAY_KEY, None)
         self.count += 1
+
+
+# -- the lists of a running fetch ------------------------------------------------------------------
+
+
+class Stage(Enum):
+    """How far a fetch is. It may be held in each of them (`Pause`), and be turning over."""
+
+    OPENING = auto()
+    """What an earlier run was to follow is taken up; no page is asked for yet."""
+    RUNNING = auto()
+    LEAVING = auto()
+    """What is in flight is finished, the rest is left to the next run."""
+    OVER = auto()
+
+
+@dataclass(slots=True)
+class Running:
+    """A chain in flight and when its current request began (ms)."""
+
+    chain: RedirectChain
+    since: int
+    hung: bool = False
+
+
+@dataclass(slots=True)
+class FetchState:
+    """How far a fetch is, with the lists that are open and the chains that are in flight."""
+
+    results: FetchResults
+    """Those of the current list."""
+    total: int | None = None
+    """Its URLs altogether, if known; for the time left."""
+    ended: Callable[[FetchResults], Coroutine[Any, Any, None]] | None = None
+    """Awaited when all URLs of a list before the current one have ended."""
+    stage: Stage = Stage.OPENING
+    guards: Guards | None = None
+    """Those of the list, from its beginning to its end; nothing ends a list that has not begun."""
+    turnover: Turnover | None = None
+    """That to the next list, until nothing of this one waits."""
+    expected: int = 0
+    """How often URLs are on their way here: it has not come to its end before."""
+    before: list[FetchResults] = field(default_factory=list)
+    """Results of lists in which chains are still to end."""
+    closing: set[asyncio.Future[None]] = field(default_factory=set)
+    """Ends of lists that are awaited."""
+    running: dict[asyncio.Task[None], Running] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """True while chains may begin or end."""
+        return self.stage in (Stage.RUNNING, Stage.LEAVING)
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if no list has anything in flight, and no other one is to come."""
+        pending = self.turnover or self.before or self.closing or self.expected
+        return not (self.running or pending)
+
+    @property
+    def open_results(self) -> list[FetchResults]:
+        """Those of the current list, and of lists in which chains are still to end."""
+        return [*self.before, self.results]
+
+    def opened(self) -> None:
+        """Pages may be asked for, unless the fetch has been stopped meanwhile."""
+        if self.stage is Stage.OPENING:
+            self.stage = Stage.RUNNING
+
+    def turn(self, turnover: Turnover, now: int) -> None:
+        """Takes what is in flight along, and opens the next list. Raises StoreError."""
+        self.turnover = self.guards = self.total = None
+        for task, running in self.running.items():
+            chain, ended = running.chain, task.done()  # which the loop has not heard of yet
+            if chain.results is turnover.old and not (ended or chain.answered or chain.put_back):
+                turnover.leave_chain(chain, now)
+        self.before.append(self.results)
+        self.results = turnover.new
+
+    def end_those_before(self) -> list[asyncio.Future[None]]:
+        """Tells of lists in which nothing is in flight any more; returns what is to be awaited."""
+        in_flight = {id(running.chain.results) for running in self.running.values()}
+        over = [one for one in self.before if id(one) not in in_flight]
+        self.before = [one for one in self.before if id(one) in in_flight]
+        if self.ended is None:
+            return []
+        tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(self.ended(one)) for one in over]
+        self.closing.update(tasks)
+        return tasks
+
+
+# -- what is fetched already -----------------------------------------------------------------------
 
 
 class Claims:

@@ -162,7 +162,7 @@ class Child:
         """Makes its share of the fetch."""
         self.session = make(self.send, self)
         self.lists[0] = self.session.results
-        self.session.loop.ended = self._settled
+        self.session.loop.state.ended = self._settled
 
     def hand_over(self, item: FetchItem) -> bool:
         owner = self.share.owner(item.queue_id)
@@ -188,7 +188,7 @@ class Child:
                 session.receive(item)
             case Turn() | Take():
                 self.received += 1
-                session.loop.expected += 1
+                session.loop.state.expected += 1
                 does = self._turn(message) if isinstance(message, Turn) else self._take(message)
                 task = asyncio.get_running_loop().create_task(does)
                 self._tasks.add(task)
@@ -211,7 +211,7 @@ class Child:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self.session.loop.expected -= 1
+        self.session.loop.state.expected -= 1
         self.session.loop.wakeup()
         if not task.cancelled() and (error := task.exception()) is not None:
             self.session.loop.abort(error)

@@ -35,6 +35,7 @@ from minutch.cycle.fetch.settings import (
     RobotsSettings,
 )
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
+from minutch.cycle.fetch.turnover import FetchState
 from minutch.errors import ProtocolError, StoreError
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocol as codes
@@ -209,7 +210,16 @@ class Bench:
         )
         visits = Visits(queues, clock, names, wakeup)
         return FetchLoop(
-            settings, clock, queues, runner, visits, results, listener, Alone(), pause, wakeup
+            settings,
+            clock,
+            queues,
+            runner,
+            visits,
+            FetchState(results),
+            listener,
+            Alone(),
+            pause,
+            wakeup,
         )
 
     def result(self, loop: FetchLoop, web: Web) -> Result:

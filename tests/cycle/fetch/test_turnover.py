@@ -189,7 +189,7 @@ class Crawl:
             Listener(),
             Alone(), resume((segment.path / "_fetch").glob("log-*")),
         )  # fmt: skip
-        session.loop.ended = self._ended
+        session.loop.state.ended = self._ended
         return session
 
     async def _ended(self, results: FetchResults) -> None:
@@ -218,7 +218,7 @@ class Crawl:
         urls, waits = self.generate(), list(turns)
         segment = self.segment()
         session = self.open(segment, [self.part(segment, 0, urls)])
-        session.loop.expected += 1  # more lists
+        session.loop.state.expected += 1  # more lists
         running = asyncio.create_task(session.run())
         while True:
             await self.settled(session, waits[0] if len(waits) == 1 else waits.pop(0))
@@ -235,7 +235,7 @@ class Crawl:
             await session.take(self.files(segment, [self.part(segment, 1, urls)]))
             if is_settled and not urls and not len(OpenList.of(segment).taken):
                 break
-        session.loop.expected -= 1
+        session.loop.state.expected -= 1
         session.loop.wakeup()
         await running
 
@@ -243,7 +243,9 @@ class Crawl:
         """Waits until all has ended, `most` seconds at most."""
         end = self.web.clock.seconds + most
         loop = session.loop
-        while self.web.clock.seconds < end and not (loop.queues.is_empty and not loop._running):
+        while self.web.clock.seconds < end and not (
+            loop.queues.is_empty and not loop.state.running
+        ):
             await asyncio.sleep(0.05)
 
     # -- what came of it --
@@ -361,7 +363,7 @@ class Endless(Crawl):
     async def turned(self, turns: int) -> None:
         segment = self.segment()
         session = self.open(segment, [self.part(segment, 0, self.urls(0))])
-        session.loop.expected += 1  # more lists
+        session.loop.state.expected += 1  # more lists
         running = asyncio.create_task(session.run())
         for number in range(1, turns):
             await self.settled(session, 1.2)
@@ -378,7 +380,7 @@ class Endless(Crawl):
             if number % 50 == 0:
                 apart = self, self.web, COMPONENTS, session.listener
                 self.counts.append(reached(session, but=apart))
-        session.loop.expected -= 1
+        session.loop.state.expected -= 1
         session.loop.wakeup()
         await running
 
@@ -420,14 +422,14 @@ def test_a_url_that_has_just_ended_does_not_go_on(tmp_path: Path, steps: int) ->
     async def turned() -> None:
         old = crawl.segment()
         session = crawl.open(old, [crawl.part(old, 0, ["http://h/"])])
-        session.loop.expected += 1  # more lists
+        session.loop.state.expected += 1  # more lists
         running = asyncio.create_task(session.run())
         for _ in range(steps):
             await asyncio.sleep(0)
         new = crawl.segment()
         part = new.path / "crawl_generate" / "part-r-00000"
         await session.turn(crawl.files(new, [part]), 0)
-        session.loop.expected -= 1
+        session.loop.state.expected -= 1
         session.loop.wakeup()
         await running
 
