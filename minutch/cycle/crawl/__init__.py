@@ -4,7 +4,7 @@ crawler is the loop; read it first, then rounds, which decides what is left of a
 
     `crawls`                 the job: chooses how rounds follow each other
     `crawler`, `steps`       the rounds; their options, and the jobs that they call
-    `policy`, `overlap`      how rounds follow each other: one by one, or in one fetch
+    `policy`                 how rounds follow each other: one by one, or in one fetch
     `outside`                what others do beside a crawl that runs
     `preflight`              what comes before the first job: checks, wishes, what is remembered
     `rounds`                 what is left to do of a round

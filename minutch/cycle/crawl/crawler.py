@@ -2,7 +2,7 @@
 
 One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted
 is finished before a new one is generated; it counts as a round. How rounds follow each other is the
-business of a `Policy`: `OneByOne`, as in Nutch, or `overlap.Overlapping`. `screen` shows what the
+business of a `Policy`: `OneByOne`, as in Nutch, or `Overlapping`. `screen` shows what the
 steps do, `<crawl_dir>/crawl.log` has all that was logged, unless NUTCH_LOG_DIR names another file.
 
 An endless crawl (`CrawlOptions.forever`) rests while no list pays, reads sitemaps again at an
@@ -26,7 +26,7 @@ from minutch import log
 from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.outside import Outside, fetch_state_folder
-from minutch.cycle.crawl.policy import OneByOne, Policy
+from minutch.cycle.crawl.policy import OneByOne, Policy, Rounds
 from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import Screen, Totals, next_commands, outcomes_of
@@ -98,7 +98,7 @@ class Crawler:
     context: JobContext
     serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
     """Entered while the crawl runs: serves the live page."""
-    policy_of: Callable[[Crawler], Policy] | None = None
+    policy_of: Callable[[Rounds], Policy] | None = None
     """Makes the policy; without one, rounds follow each other."""
     perform: Callable[[str, partial[Any], JobContext], Any] = perform
     sleep: Callable[[float], None] = time.sleep
@@ -154,12 +154,19 @@ class Crawler:
             self.log_file = log.log_to(logs / LOG, self.context.err)
             if self.options.remembered is not None:
                 remember(self.directory, self.context.conf, self.options.remembered)
-            self.context = replace(self.context, clock=self._clock())
+            folder = fetch_state_folder(self.directory, self.context.conf)
+            # it goes on from run to run, but on another machine
+            clock = OnwardClock(self.context.clock, folder / CLOCK_FILE if folder else None)
+            self.context = replace(self.context, clock=clock)
             self._outside = Outside(self.directory, self.options, self.context)
             self.policy = OneByOne(self.calls) if self.policy_of is None else self.policy_of(self)
             if self.options.index:
                 reach_writers(self.context.conf, self.directory)
-            self._begin()
+            if self.options.seeds is not None:
+                self.screen.title("Seeds")
+                self._inject(self.options.seeds)
+            if self.options.sitemaps is not None:
+                self._step("sitemap", self.calls.sitemap(urls=self.options.sitemaps))
             rounds.clear_left_overs(self.directory)
             if self.options.index:
                 self._index_what_is_there()
@@ -266,11 +273,10 @@ class Crawler:
             self._compact()
         return bool(made) and not self._is_refused
 
-    # -- what the policy asks ----------------------------------------------------------------------
+    # -- what the policy asks (`Rounds`) -----------------------------------------------------------
 
     @property
     def may_turn(self) -> bool:
-        """True if there will be another round, as far as is known."""
         return not (self._is_last or self.is_stopping or self.left == 0)
 
     @property
@@ -280,19 +286,14 @@ class Crawler:
 
     @property
     def interrupted(self) -> list[Path]:
-        """The segments that wait for their fetch: it was interrupted, or has not begun."""
         names = [current.segment for current, left in self._waiting if left[0] == "fetch"]
         return [self.calls.segments / name for name in names]
 
     def joined(self, segment: Path) -> None:
-        """What waits of a segment belongs to the list that is carried."""
         self._waiting = [one for one in self._waiting if one[0].segment != segment.name]
 
     @property
     def has_due(self) -> bool:
-        """True if there is something for generate that it has not seen: pages that make a list by
-        now, seeds, sitemaps, or what was injected by hand.
-        """
         due, now = self._last.next_due, self.context.clock.now()
         return (due is not None and due <= now) or self._outside.has_news
 
@@ -304,13 +305,6 @@ class Crawler:
         return None if self.options.most is None else max(0, self.options.most - asked)
 
     # -- before the rounds -------------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        if self.options.seeds is not None:
-            self.screen.title("Seeds")
-            self._inject(self.options.seeds)
-        if self.options.sitemaps is not None:
-            self._step("sitemap", self.calls.sitemap(urls=self.options.sitemaps))
 
     def _index_what_is_there(self) -> None:
         """Indexes the segments of earlier rounds, if the crawl has begun without an index."""
@@ -352,13 +346,11 @@ class Crawler:
             if of_hosts:
                 self._step("sitemap", self.calls.sitemap(hostdb=self.calls.hostdb))
 
-    def _clock(self) -> OnwardClock:
-        """Returns the clock of this crawl; on this machine it goes on from run to run."""
-        folder = fetch_state_folder(self.directory, self.context.conf)
-        return OnwardClock(self.context.clock, folder / CLOCK_FILE if folder else None)
-
     def _finish(self, current: Round, left: Sequence[str]) -> None:
-        begun = self._logged()
+        begun = 0
+        if self.log_file is not None:
+            with suppress(FileNotFoundError):  # it was renamed, and nothing has come since
+                begun = self.log_file.stat().st_size
         for step in left:
             current.open = [path.name for path in self.policy.open]
             self._save(current)
@@ -403,12 +395,6 @@ class Crawler:
         if counters.get(MERGED):
             merged, made = counted(counters[MERGED], "segments"), counters[MADE]
             self.screen.note(f"{merged} of earlier rounds merged to {made}")
-
-    def _logged(self) -> int:
-        """Returns the length of the log; 0 if it was renamed, and nothing has come since."""
-        with suppress(FileNotFoundError):
-            return self.log_file.stat().st_size if self.log_file is not None else 0
-        return 0
 
     def _one(self, current: Round, step: str) -> None:
         segment = self.calls.segments / current.segment

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.cycle.crawl.crawler import Crawled, Crawler
-from minutch.cycle.crawl.overlap import Overlapping
+from minutch.cycle.crawl.policy import Overlapping
 from minutch.cycle.crawl.screen import Screen
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.hadoop.stores import is_local

@@ -23,11 +23,11 @@ import pytest
 
 from minutch.clock import SystemClock
 from minutch.conf import Configuration
-from minutch.cycle.crawl import overlap
+from minutch.cycle.crawl import policy
 from minutch.cycle.crawl.crawler import Crawled, Crawler
 from minutch.cycle.crawl.crawls import crawl
 from minutch.cycle.crawl.outside import STOP
-from minutch.cycle.crawl.overlap import FewHosts, Overlapping
+from minutch.cycle.crawl.policy import FewHosts, Overlapping
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
@@ -78,7 +78,7 @@ def server() -> Iterator[TimedServer]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlap, "SECONDS", 0)
+    monkeypatch.setattr(policy, "SECONDS", 0)
 
 
 def family() -> list[int]:
@@ -223,7 +223,7 @@ def test_the_last_round_is_not_turned_over(server: TimedServer, tmp_path: Path) 
 def test_rounds_have_as_many_lists_as_ever(
     server: TimedServer, tmp_path: Path, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overlap, "SETTLED", 0.5)
+    monkeypatch.setattr(policy, "SETTLED", 0.5)
     run(server, tmp_path, rounds=rounds)
     assert 2 <= len(segments(tmp_path)) <= rounds
     assert_whole(server, tmp_path)
@@ -358,7 +358,7 @@ class Command:
     def __init__(self, folder: Path, seeds: Path, *more: str) -> None:
         self.folder = folder
         code = (
-            "import sys; from minutch.cycle.crawl import overlap; overlap.SECONDS = 0;"
+            "import sys; from minutch.cycle.crawl import policy; policy.SECONDS = 0;"
             "from minutch.commands.cli import main; sys.exit(main())"
         )
         options = [f"-D{name}={value}" for name, value in PROPERTIES.items()]
@@ -533,14 +533,14 @@ def test_a_signal_waits_for_no_host_that_rests_or_fails(tmp_path: Path, overlap:
     day = BadDay(tmp_path, was_asked.set)
     with day.server:
         more = [f"-D{name.replace('__', '.')}={value}" for name, value in PATIENT.items()]
-        command = Command(tmp_path, day.seeds(tmp_path), f"-Dcrawl.overlap={overlap}", *more)
+        command = Command(tmp_path, day.seeds(tmp_path), f"-Dcrawl.overlap={policy}", *more)
         command.wait_for(was_asked.is_set)
         command.process.send_signal(signal.SIGINT)
         said = command.end()
         assert command.process.returncode == 130, said
         began = time.monotonic()
         threading.Timer(3, (tmp_path / "crawl" / STOP).touch).start()
-        day.crawl(tmp_path, -1, **PATIENT, crawl__overlap=overlap)
+        day.crawl(tmp_path, -1, **PATIENT, crawl__overlap=policy)
         assert time.monotonic() - began < 100
         day.assert_goes_on(tmp_path)
 
@@ -572,7 +572,7 @@ def test_sitemaps_are_read_while_nothing_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_list_is_turned_over_when_few_hosts_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlap, "SECONDS", 2)
+    monkeypatch.setattr(policy, "SECONDS", 2)
     few = FewHosts()
     begun = replace(NOW, hosts=10, queues=10, done=10, total=100, active=10, threads=50)
     left = replace(begun, queues=4, done=91, active=4)
@@ -592,7 +592,7 @@ def test_a_list_is_turned_over_when_few_hosts_are_left(monkeypatch: pytest.Monke
 
 def test_what_a_list_has_begun_with_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight hosts that do not answer, of 88 URLs."""
-    monkeypatch.setattr(overlap, "SECONDS", 0)
+    monkeypatch.setattr(policy, "SECONDS", 0)
     tail = replace(NOW, hosts=8, queues=8, done=0, total=88, active=0, threads=50)
     assert not FewHosts()(replace(tail, hosts=9, total=93, done=5))
     few = FewHosts(tail=88, hosts=8)
@@ -606,7 +606,7 @@ def test_what_a_list_has_begun_with_holds_nobody(monkeypatch: pytest.MonkeyPatch
 def test_hosts_that_rest_hold_nobody_when_something_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(overlap, "SECONDS", 0)
+    monkeypatch.setattr(policy, "SECONDS", 0)
     resting = replace(NOW, hosts=12, queues=10, resting=10, done=3, total=31, active=0, threads=50)
     assert FewHosts()(resting, has_due=True)
     assert not FewHosts()(resting)
@@ -639,8 +639,8 @@ def test_lists_are_turned_over_again_and_again(
     """Hosts hang, redirect in circles and to each other, and change their robots.txt; each list is
     turned over as soon as that can be: every URL is counted once, and the stores agree.
     """
-    monkeypatch.setattr(overlap, "FEW_HOSTS", 1.1)
-    monkeypatch.setattr(overlap, "SETTLED_AT_LEAST", 0.05)
+    monkeypatch.setattr(policy, "FEW_HOSTS", 1.1)
+    monkeypatch.setattr(policy, "SETTLED_AT_LEAST", 0.05)
     plan = Plan(seed=seed, pages=150, hosts=16)
     with RandomWeb(plan) as web:
         (tmp_path / "seeds.txt").write_text(
