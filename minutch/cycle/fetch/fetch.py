@@ -36,7 +36,7 @@ from minutch.cycle.fetch.session import SessionFiles
 from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.watch import Display, host_table, result_table
-from minutch.cycle.fetch.worker import Hold, Order, Take, Turn
+from minutch.cycle.fetch.worker import HoldFetch, Order, Take, Turn
 from minutch.cycle.fetch.workers import STOPPED, FetchProcesses, Interrupted
 from minutch.cycle.segment.store import CRAWL_GENERATE
 from minutch.errors import MinutchError
@@ -63,7 +63,7 @@ Stops = Callable[[Callable[[], None]], AbstractContextManager[None]]
 
 
 class Watcher(Protocol):
-    """Sees a fetch from outside, and may hold it (`minutch.cycle.fetch.watch`)."""
+    """Watches a fetch from outside, and may pause it (`minutch.cycle.fetch.watch`)."""
 
     @property
     def paused(self) -> bool:
@@ -280,7 +280,7 @@ class Fetch:
             yield
             return
         processes = self._processes
-        processes.tell(Hold(wanted=True))
+        processes.tell(HoldFetch(wanted=True))
         try:
             self._snapshot = None
             self._until(
@@ -290,7 +290,7 @@ class Fetch:
             yield
             rest()
         finally:
-            processes.tell(Hold(self.watcher is not None and self.watcher.paused))
+            processes.tell(HoldFetch(self.watcher is not None and self.watcher.paused))
 
     @property
     def _running(self) -> FetchProcesses:
@@ -341,7 +341,7 @@ class Fetch:
             processes.start()  # before anything runs in a thread: then they can be forks
             self._stack.enter_context(serving)
             if self.watcher is not None:
-                hold = self.watcher.obeying(lambda wanted: processes.tell(Hold(wanted)))
+                hold = self.watcher.obeying(lambda wanted: processes.tell(HoldFetch(wanted)))
                 self._stack.enter_context(hold)
 
         def run() -> None:

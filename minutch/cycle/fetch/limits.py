@@ -138,7 +138,7 @@ class LoadGuard:
             self.bearable += self.bearable // 2
 
 
-class Places:
+class FetchPlaces:
     """The requests that may be in flight: a place is what Nutch has a thread for."""
 
     def __init__(self, settings: FetchSettings) -> None:

@@ -23,9 +23,9 @@ from minutch.cycle.fetch.frontier.queueitems import FetchItem, Neighbours
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import (
+    FetchPlaces,
     Guards,
     Pause,
-    Places,
     Visitor,
     Visits,
     Wakeup,
@@ -34,7 +34,7 @@ from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.settings import NEVER, FetchSettings
 from minutch.cycle.fetch.stats import FetchListener, LongestWaits, Snapshot, details_of
-from minutch.cycle.fetch.turnover import Claims, FetchState, Running, Stage, Turnover, go_on, left
+from minutch.cycle.fetch.turnover import Claims, FetchState, InFlight, Stage, Turnover, go_on, left
 from minutch.errors import ConfigError, StoreError
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class FetchLoop:
     leaves_resting: bool = field(init=False, default=False)
     """Whether hosts that rest or fail are not waited for."""
     claims: Claims = field(init=False, default_factory=Claims)
-    places: Places = field(init=False)
+    places: FetchPlaces = field(init=False)
     _end: asyncio.Future[None] | None = field(init=False, default=None)
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
     _timer_due: int = field(init=False, default=0)
@@ -82,7 +82,7 @@ class FetchLoop:
     _longest: LongestWaits = field(init=False, default_factory=LongestWaits)
 
     def __post_init__(self) -> None:
-        self.places = Places(self.settings)
+        self.places = FetchPlaces(self.settings)
 
     @property
     def results(self) -> FetchResults:
@@ -133,7 +133,7 @@ class FetchLoop:
             self.wakeup()
 
     def turn(self, turnover: Turnover) -> None:
-        """Goes on with the results of another list, into which goes what is not settled."""
+        """Goes on with the results of another list, which takes over what is not settled."""
         self.state.turnover = turnover
         self.queues.turn(self.clock.now())
         self.wakeup()
@@ -286,7 +286,7 @@ class FetchLoop:
         chain.parts = self.claims.parts
         self._last_start = now
         task = asyncio.create_task(self._run(chain))
-        self.state.running[task] = Running(chain, now)
+        self.state.running[task] = InFlight(chain, now)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -163,7 +163,7 @@ class Stage(Enum):
 
 
 @dataclass(slots=True)
-class Running:
+class InFlight:
     """A chain in flight and when its current request began (ms)."""
 
     chain: RedirectChain
@@ -192,7 +192,7 @@ class FetchState:
     """Results of lists in which chains are still to end."""
     closing: set[asyncio.Future[None]] = field(default_factory=set)
     """Ends of lists that are awaited."""
-    running: dict[asyncio.Task[None], Running] = field(default_factory=dict)
+    running: dict[asyncio.Task[None], InFlight] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -207,7 +207,7 @@ class FetchState:
 
     @property
     def open_results(self) -> list[FetchResults]:
-        """Those of the current list, and of lists in which chains are still to end."""
+        """The results of the current list, and of lists whose chains have not all ended."""
         return [*self.before, self.results]
 
     def opened(self) -> None:

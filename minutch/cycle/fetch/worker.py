@@ -1,7 +1,7 @@
 """One worker of a fetch: it has the queues that hash to it, and its own log; and what it and the
 parent say to each other.
 
-    parent ── Item, Turn, Take, Hold, Order ────────────────────────────────> worker
+    parent ── Item, Turn, Take, HoldFetch, Order ───────────────────────────> worker
            <─ Hand, Idle, Replied, Settled, Snapshot, Done, Failed ────────── worker
 
 A worker is a process at the other end of a pipe, or this process (`Line`), and hears and says the
@@ -67,7 +67,7 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldFetch:
     """Begin no request, or go on."""
 
     wanted: bool
@@ -193,7 +193,7 @@ class Child:
                 task = asyncio.get_running_loop().create_task(does)
                 self._tasks.add(task)
                 task.add_done_callback(self._ended)
-            case Hold():
+            case HoldFetch():
                 session.loop.hold(message.wanted)
             case Order.STOP:
                 session.loop.leave()

@@ -34,7 +34,7 @@ from minutch.cycle.fetch.worker import (
     Done,
     Failed,
     Hand,
-    Hold,
+    HoldFetch,
     Idle,
     Line,
     MakeSession,
@@ -62,17 +62,13 @@ STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
 
 
 class Interrupted(MinutchError):
-    """A signal ended the fetch before its time: the log is kept, and the next run goes on from
-    it.
-    """
+    """A signal ended the fetch early: the log is kept, and the next run resumes from it."""
 
     exit_code = 130
 
 
 def processes_for(files: Iterable[Path], places: int, cores: int) -> int:
-    """Returns the number of processes for a fetch list, of which so many requests may be in
-    flight.
-    """
+    """Returns how many processes a fetch list is worth if `places` requests may be in flight."""
     size = sum(path.stat().st_size for path in files)
     return max(1, min(cores // 2, size // LIST_BYTES, places // PLACES))
 
@@ -110,7 +106,7 @@ class _Worker:
 
     @property
     def idle(self) -> bool:
-        """Has nothing to do, and has seen everything that was sent to it."""
+        """True if the child has nothing to do and has seen everything that was sent to it."""
         return self.done or self.idle_at == self.sent
 
 
@@ -231,7 +227,7 @@ class FetchProcesses:
         """True if the event loop of this process is at work for it."""
         return self._main is not None
 
-    def tell(self, order: Order | Hold) -> None:
+    def tell(self, order: Order | HoldFetch) -> None:
         """Tells all workers something. Any thread may, and the handler of a signal."""
         for worker in self._workers:
             worker.outbox.put(order)
