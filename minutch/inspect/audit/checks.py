@@ -35,10 +35,9 @@ from minutch.cycle.segment.store import (
 from minutch.errors import StoreError
 from minutch.hadoop.formats.batch import Batch, keys_of, own_column
 from minutch.inspect.query.checks import CHECKS, Checks
-from minutch.inspect.query.crawl import Crawl
+from minutch.inspect.query.crawl import SEGMENTS, Crawl, Segments
 from minutch.inspect.query.links import newest_links
-from minutch.inspect.query.outcomes import is_fetch, outcome
-from minutch.inspect.query.segments import SEGMENTS, Segments
+from minutch.inspect.query.pages import is_fetch, outcome
 from minutch.inspect.query.table import Request
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_OUTLINK

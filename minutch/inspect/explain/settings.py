@@ -25,8 +25,7 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import ConfigError, UrlError
 from minutch.inspect.explain.facts import FilterAnswer, NormalForm, Setting
-from minutch.inspect.query.crawl import CRAWLDB, HOSTDB, LINKDB, open_crawl
-from minutch.inspect.query.segments import SEGMENTS
+from minutch.inspect.query.crawl import CRAWLDB, HOSTDB, LINKDB, SEGMENTS, open_crawl
 from minutch.plugin import chains
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.plugin.protocolfactory import ProtocolFactory

@@ -2,14 +2,12 @@
 
 Begin with crawl, which opens one, then table.
 
-    `crawl`, `table`, `columns`                     a crawl, a table, and its typed columns
-    `crawldb`, `hosts`, `links`, `duplicates`       tables of databases
-    `segments`, `pages`, `parses`, `ranges`         tables of segments
-    `ids`                                           URLs as numbers
-    `site`, `outcomes`, `linkreach`, `sitemaps`     a row per URL, of all of them; sitemaps
-    `checks`                                        links that are no pages of the crawl
-    `graph`, `graphexport`, `parquetexport`         links as a graph; exports
-    `predicates`, `skipping`                        reads only where rows may be
-    `session`, `prompt`                             SQL, and a prompt for it
-    `results`, `parquet`                            rows for people and programs
+    `crawl`, `table`, `columns`         a crawl, a table, and its typed columns
+    `crawldb`, `links`, `checks`        tables of databases, and of files beside them
+    `pages`, `parses`                   tables of segments
+    `site`, `ids`                       a row per URL, of all of them; URLs as numbers
+    `predicates`, `skipping`            reads only where rows may be
+    `session`, `prompt`                 SQL, and a prompt for it
+    `results`                           rows for people and programs
+    `graphexport`, `parquetexport`      links as a graph; tables as files
 """

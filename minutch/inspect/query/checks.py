@@ -1,5 +1,6 @@
-"""The table `checks`: what `check` has found out about links that are no pages of the crawl, and
-about those with a fragment; beside the CrawlDb, as Parquet files.
+"""Tables that lie beside the CrawlDb as Parquet files: `checks`, what `check` has found out about
+links that are no pages of the crawl and those with a fragment; `sitemaps`, what the sitemaps list
+that `sitemap` has read.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from typing import ClassVar, Final
 
 import polars as pl
 
+from minutch.cycle.sitemap.processor import SitemapListing
 from minutch.errors import StoreError
 from minutch.inspect.query.columns import TIME
-from minutch.inspect.query.outcomes import OUTCOMES
+from minutch.inspect.query.pages import OUTCOMES
 from minutch.inspect.query.table import Column, Request, Table
 from minutch.work.tables.database import Database
 
@@ -32,8 +34,19 @@ _TYPES: Final = {
 }
 
 
-def _column(name: str, dtype: pl.DataType) -> Column:
-    return Column(dtype, lambda rows: rows[name])
+_LISTED: Final = {
+    "sitemap": pl.String(),
+    "url": pl.String(),
+    "lastmod": TIME,
+    "priority": pl.Float32(),
+}
+
+
+def _columns(types: Mapping[str, pl.DataType]) -> Mapping[str, Column]:
+    return {
+        name: Column(dtype, lambda rows, name=name, dtype=dtype: rows[name].cast(dtype))  # type: ignore[misc]
+        for name, dtype in types.items()
+    }
 
 
 class Checks(Database):
@@ -43,20 +56,29 @@ class Checks(Database):
         return sorted(self.current.glob("*.parquet"))
 
 
-class ChecksTable(Table):
-    """A table with one row per link that was checked."""
-
-    name = CHECKS
-    columns: ClassVar = {name: _column(name, dtype) for name, dtype in _TYPES.items()}
-
-    def __init__(self, checks: Checks) -> None:
-        self._checks = checks
+class _FilesTable(Table):
+    def __init__(self, files: Checks | SitemapListing) -> None:
+        self._files = files
 
     def partitions(self) -> Mapping[str, Table]:
-        if not self._checks.exists():
-            raise StoreError(f"Input path does not exist: {self._checks.path}")
+        if not self._files.exists():
+            raise StoreError(f"Input path does not exist: {self._files.path}")
         return super().partitions()
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        for part in self._checks.parts():
+        for part in self._files.parts():
             yield self.make(pl.read_parquet(part), request)
+
+
+class ChecksTable(_FilesTable):
+    """A table with one row per link that was checked."""
+
+    name = CHECKS
+    columns: ClassVar = _columns(_TYPES)
+
+
+class SitemapsTable(_FilesTable):
+    """A table with one row per URL in a sitemap."""
+
+    name = "sitemaps"
+    columns: ClassVar = _columns(_LISTED)

@@ -1,16 +1,25 @@
 """The table `crawldb`: every URL that a crawl knows, its status and due date; and files of segments
-like it."""
+like it. And what is counted in it:
+
+duplicates    entries that have been fetched, and whose signature another such entry has, too;
+              `kept` tells those that dedup has not marked: all of them, where it has not run.
+              Source: org.apache.nutch.crawl.DeduplicationJob
+hosts         the records of the HostDb, or, if there is none, counts of the CrawlDb by host; then
+              homepage and score are null, while the HostDb does not count duplicates
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.hostdb.store import HOST_DATUM, HostDb
 from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.inspect.query.columns import (
@@ -27,12 +36,13 @@ from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Column, Request, Table, once, part_file
 from minutch.kernels.maps import gather
 from minutch.records import crawldatum_columns as crawldatum_fields
+from minutch.records import hostdatum as hostdatum_columns
 from minutch.records.crawldatum_columns import KEY, CrawlDatumFields
 from minutch.urls.hostcolumns import hosts_at
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.spannedfile import Span, SpannedFile
-from minutch.work.tables.spans import batchwise
+from minutch.work.tables.spans import batchwise, scan_all
 
 
 class EntryRows:
@@ -132,3 +142,109 @@ class CrawlDbTable(EntriesTable):
 
     def __init__(self, db: CrawlDb) -> None:
         super().__init__("crawldb", db.require_parts)
+
+
+_DUPLICATE: Final = "db_duplicate"
+_FETCHED: Final = ("db_fetched", "db_notmodified", _DUPLICATE)
+
+
+class DuplicatesTable(Table):
+    """A table of pages with equal signatures, sorted by signature and URL."""
+
+    name = "duplicates"
+    columns: ClassVar = {
+        "signature": Column(pl.String(), lambda rows: rows["signature"]),
+        "url": Column(pl.String(), lambda rows: rows["url"]),
+        "status": Column(STATUS, lambda rows: rows["status"]),
+        "group_size": Column(pl.UInt32(), lambda rows: rows["group_size"]),
+        "kept": Column(pl.Boolean(), lambda rows: rows["status"] != _DUPLICATE),
+    }
+
+    def __init__(self, entries: CrawlDbTable) -> None:
+        self._entries = entries
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        fetched = self._entries.scan().filter(
+            pl.col("status").is_in(_FETCHED) & pl.col("signature").is_not_null()
+        )
+        hashes = fetched.select(pl.col("signature").hash()).collect(engine="streaming").to_series()
+        repeated = hashes.filter(hashes.is_duplicated()).unique()
+        candidates = fetched.select("signature", "url", "status").filter(
+            pl.col("signature").hash().is_in(repeated.implode())
+        )
+        rows = candidates.collect(engine="streaming").with_columns(
+            group_size=pl.len().over("signature")
+        )
+        yield self.make(rows.filter(pl.col("group_size") > 1).sort("signature", "url"), request)
+
+
+def _nulls(rows: pl.DataFrame, dtype: pl.DataType) -> pl.Series:
+    return pl.Series([None], dtype=dtype).new_from_index(0, len(rows))
+
+
+class HostDbTable(Table):
+    """A table of the records of a HostDb."""
+
+    name = "hosts"
+    cheapest = "host"
+    key = "host"
+    columns: ClassVar = {
+        "host": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
+        "homepage": Column(
+            pl.String(), lambda rows: decode_keys(rows["homepage_url"]).replace("", None)
+        ),
+        "fetched": Column(pl.Int64(), lambda rows: rows["fetched"]),
+        "unfetched": Column(pl.Int64(), lambda rows: rows["unfetched"]),
+        "gone": Column(pl.Int64(), lambda rows: rows["gone"]),
+        "redirects": Column(pl.Int64(), lambda rows: rows["redir_temp"] + rows["redir_perm"]),
+        "notmodified": Column(pl.Int64(), lambda rows: rows["not_modified"]),
+        "duplicates": Column(pl.Int64(), lambda rows: _nulls(rows, pl.Int64())),
+        "score": Column(pl.Float32(), lambda rows: rows["score"]),
+    }
+
+    def __init__(self, db: HostDb) -> None:
+        self._db = db
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        def decode(batch: Batch) -> pl.DataFrame:
+            return self.make(hostdatum_columns.decode(batch), request)
+
+        return scan_all(self._db.require_parts(), HOST_DATUM, decode)
+
+
+_COUNTED: Final = {
+    "fetched": ("db_fetched",),
+    "unfetched": ("db_unfetched",),
+    "gone": ("db_gone",),
+    "redirects": ("db_redir_temp", "db_redir_perm"),
+    "notmodified": ("db_notmodified",),
+    "duplicates": ("db_duplicate",),
+}
+"""Column -> the statuses that it counts."""
+
+
+class CountedHostsTable(Table):
+    """A table of the hosts of a CrawlDb's URLs, sorted by name."""
+
+    name = "hosts"
+    cheapest = "host"
+    key = "host"
+    columns: ClassVar = {
+        name: Column(column.dtype, itemgetter(name)) for name, column in HostDbTable.columns.items()
+    }
+
+    def __init__(self, entries: CrawlDbTable) -> None:
+        self._entries = entries
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        counts = [
+            pl.col("status").is_in(names).sum().cast(pl.Int64).alias(to)
+            for to, names in _COUNTED.items()
+        ]
+        wanted = [count for count in counts if count.meta.output_name() in request.needed]
+        every = (
+            self._entries.scan().filter(pl.col("host").is_not_null()).group_by("host").agg(wanted)
+        )
+        rows = every.sort("host").collect(engine="streaming")
+        nulls = {name: _nulls(rows, self.columns[name].dtype) for name in ("homepage", "score")}
+        yield self.make(rows.with_columns(**nulls), request)

@@ -14,11 +14,11 @@ from xml.sax.saxutils import escape
 
 import polars as pl
 
-from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.query.graph import edges
+from minutch.inspect.query.crawl import Crawl, open_crawl
 from minutch.inspect.query.results import csv_lines
 from minutch.job import Counters, JobContext
 from minutch.terminal import visible
+from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.textparts import output_file
 
 _NAMES: Final = {"source": "Source", "target": "Target", "anchor": "Label", "weight": "Weight"}
@@ -105,3 +105,15 @@ def _graphml_lines(links: pl.DataFrame, nodes: pl.Series) -> Iterator[str]:
 def _xml(value: str) -> str:
     """Escapes a text for XML; control characters, which XML excludes, are written out."""
     return escape(visible(value).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))
+
+
+def edges(crawl: Crawl, *, by_host: bool) -> pl.LazyFrame:
+    """Returns `source`, `target` and, of pages, `anchor`; of hosts `weight`, without links within a
+    host.
+    """
+    links = crawl.tables["links"].scan().rename({"from_url": "source", "url": "target"})
+    if not by_host:
+        return links.select("source", "target", "anchor")
+    hosts = links.select(pl.col("source", "target").map_batches(host_names, return_dtype=pl.String))
+    between = hosts.filter((pl.col("source") != pl.col("target")).fill_null(False))
+    return between.group_by("source", "target").agg(weight=pl.len()).sort("source", "target")

@@ -12,6 +12,8 @@ server has answered this time. An entry with the status `linked` is a redirect's
 fetched, and begins as that of the page that was redirected: its protocol status counts only where
 it says that the page was not fetched. Source: org.apache.nutch.fetcher.FetcherThread.output,
 org.apache.nutch.protocol.http.api.HttpBase.getProtocolOutput.
+
+What came of asking for a page, as people see it, is decided in `outcome` alone. Pure.
 """
 
 from __future__ import annotations
@@ -31,8 +33,7 @@ from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.inspect.query.columns import STATUS, TIME, enum_of, in_rows, statuses, times
-from minutch.inspect.query.outcomes import is_fetch
-from minutch.inspect.query.ranges import Stretch, each, occurrences, stretches
+from minutch.inspect.query.skipping import Stretch, each, occurrences, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records import protocol as codes
@@ -275,3 +276,30 @@ class PagesTable(Table):
         ]
         pieces = stretches(self._segments, folders, request.pruning, stored=CONTENT)
         return each(lambda stretch: self.make(FetchRows.read(stretch), request), pieces)
+
+
+OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "failed")
+"""What came of asking for a page: its content, the word that it has not changed (304), another
+address, the word that it is not there, robots.txt's no, none of these (it is tried again)."""
+NOT_ASKED: Final = CODE_NAMES[codes.NOTFETCHING]
+_DENIED: Final = CODE_NAMES[codes.ROBOTS_DENIED]
+_FETCH_STATUSES: Final = {
+    "fetch_success": "fetched",
+    "fetch_notmodified": "unchanged",
+    "fetch_redir_temp": "redirected",
+    "fetch_redir_perm": "redirected",
+    "fetch_gone": "gone",
+}
+_STATUS, _PROTOCOL = (pl.col(name).cast(pl.String) for name in ("status", "protocol_status"))
+
+
+def is_fetch() -> pl.Expr:
+    """Returns whether a row of `pages` is a fetch, and no link that a redirect found."""
+    return (_STATUS != "linked") | _PROTOCOL.eq_missing(NOT_ASKED)
+
+
+def outcome() -> pl.Expr:
+    """Returns the `outcome` of a fetch by its `status` and `protocol_status`."""
+    found = _STATUS.replace_strict(_FETCH_STATUSES, default="failed", return_dtype=pl.String)
+    denied = pl.when(_PROTOCOL.eq_missing(_DENIED)).then(pl.lit("denied")).otherwise(found)
+    return denied.cast(pl.Enum(OUTCOMES)).alias("outcome")

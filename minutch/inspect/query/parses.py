@@ -30,7 +30,7 @@ from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.javaio import DataInput, java_string
 from minutch.inspect.query.columns import TIME, enum_of, times
 from minutch.inspect.query.pages import texts
-from minutch.inspect.query.ranges import Stretch, each, stretches
+from minutch.inspect.query.skipping import Stretch, each, stretches
 from minutch.inspect.query.table import Column, Request, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records.crawldatum import STATUS_SIGNATURE

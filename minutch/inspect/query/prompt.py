@@ -23,48 +23,9 @@ HISTORY: Final = ".cache/minutch/sql-history"
 """Below the home directory."""
 _LONGEST_HISTORY: Final = 1000
 _WORDS: Final = (
-    *(
-        "select",
-        "from",
-        "where",
-        "group by",
-        "order by",
-        "having",
-        "limit",
-        "join",
-        "left join",
-        "on",
-        "as",
-        "and",
-    ),
-    *(
-        "or",
-        "not",
-        "in",
-        "like",
-        "is null",
-        "between",
-        "case",
-        "when",
-        "then",
-        "else",
-        "end",
-        "distinct",
-        "desc",
-    ),
-    *(
-        "count(*)",
-        "count(",
-        "sum(",
-        "avg(",
-        "min(",
-        "max(",
-        "median(",
-        "date_trunc(",
-        "cast(",
-        "with",
-        "union all",
-    ),
+    "select, from, where, group by, order by, having, limit, join, left join, on, as, and, or, not,"
+    " in, like, is null, between, case, when, then, else, end, distinct, desc, count(*), count(,"
+    " sum(, avg(, min(, max(, median(, date_trunc(, cast(, with, union all"
 )
 _COMMANDS: Final = ("tables", "columns", "help", "quit", "exit")
 _COMMAND: Final = re.compile(rf"\s*\.?({'|'.join(_COMMANDS)})(?:\s+(\w+))?\s*;?\s*", re.IGNORECASE)
@@ -82,7 +43,7 @@ The page docs/sql has the meaning of each column, and examples."""
 def completions(tables: Mapping[str, Table]) -> list[str]:
     """Returns all words that can be completed."""
     columns = {name for table in tables.values() for name in table.schema}
-    return sorted({*_WORDS, *_COMMANDS, *tables, *columns})
+    return sorted({*_WORDS.split(", "), *_COMMANDS, *tables, *columns})
 
 
 def converse(

@@ -11,7 +11,7 @@ import polars as pl
 
 from minutch.cycle.fetch.decisions import reason
 from minutch.inspect.query.ids import ID
-from minutch.inspect.query.outcomes import OUTCOMES, is_fetch, outcome
+from minutch.inspect.query.pages import OUTCOMES, is_fetch, outcome
 from minutch.records import protocol as codes
 from minutch.records.protocol import CODE_NAMES, ProtocolStatus
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.inspect.query.outcomes import OUTCOMES
+from minutch.inspect.query.pages import OUTCOMES
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import (
     MOST_ROWS,

@@ -18,7 +18,7 @@ import polars as pl
 
 from minutch import strictjson
 from minutch.errors import FormatError
-from minutch.inspect.query.outcomes import OUTCOMES
+from minutch.inspect.query.pages import OUTCOMES
 from minutch.web.cells import MOST_ADDRESS
 
 TIME: Final = pl.Datetime("ms", "UTC")

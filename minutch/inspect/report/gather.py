@@ -22,8 +22,7 @@ from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
 from minutch.inspect.audit.findings import Rule, audit
 from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
 from minutch.inspect.query.ids import ID, places_of_runs
-from minutch.inspect.query.outcomes import OUTCOMES
-from minutch.inspect.query.pages import PagesTable
+from minutch.inspect.query.pages import OUTCOMES, PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.table import Request, Table
 from minutch.inspect.report import counts, linkfacts

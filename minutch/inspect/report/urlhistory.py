@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.query.ids import ID
-from minutch.inspect.query.outcomes import NOT_ASKED, OUTCOMES
+from minutch.inspect.query.pages import NOT_ASKED, OUTCOMES
 from minutch.inspect.report.counts import ROWS, Aggregate, GroupCounts, bucketed
 from minutch.inspect.report.facts import TABLES
 

@@ -13,7 +13,7 @@ from shutil import rmtree
 
 import pytest
 
-from minutch.inspect.query.outcomes import OUTCOMES
+from minutch.inspect.query.pages import OUTCOMES
 from minutch.inspect.report import reportfile
 from minutch.inspect.report.facts import from_json, to_json
 from minutch.inspect.report.linkfacts import MOST_DEPTHS
