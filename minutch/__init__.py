@@ -33,6 +33,7 @@ Python, each job is a function of databases, segments and options, which returns
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -152,134 +153,33 @@ if TYPE_CHECKING:
 
     open = open_crawl  # see __getattr__
 
-_WHERE = {
-    "__version__": "minutch.version",
-    "Configuration": "minutch.conf",
-    "Counters": "minutch.job",
-    "Crawl": "minutch.api",
-    "CrawlDatum": "minutch.records.crawldatum",
-    "CrawlDb": "minutch.cycle.crawldb.store",
-    "FakeClock": "minutch.clock",
-    "HostDb": "minutch.cycle.hostdb.store",
-    "JobContext": "minutch.job",
-    "LinkDb": "minutch.cycle.linkdb.store",
-    "MinutchError": "minutch.errors",
-    "Segment": "minutch.cycle.segment.store",
-    "SystemClock": "minutch.clock",
-    "WebGraph": "minutch.cycle.webgraph.store",
-    "inject": "minutch.cycle.crawldb.inject",
-    "InjectOptions": "minutch.cycle.crawldb.inject",
-    "generate": "minutch.cycle.fetchlist.generate",
-    "GenerateOptions": "minutch.cycle.fetchlist.selector",
-    "freegen": "minutch.cycle.fetchlist.generate",
-    "FreegenOptions": "minutch.cycle.fetchlist.generate",
-    "fetch": "minutch.cycle.fetch.fetcher",
-    "FetchOptions": "minutch.cycle.fetch.settings",
-    "parse": "minutch.cycle.parse.parsesegment",
-    "ParseOptions": "minutch.cycle.parse.parsesegment",
-    "updatedb": "minutch.cycle.crawldb.updatedb",
-    "UpdateOptions": "minutch.cycle.crawldb.updatedb",
-    "invertlinks": "minutch.cycle.linkdb.invertlinks",
-    "InvertOptions": "minutch.cycle.linkdb.invertlinks",
-    "dedup": "minutch.cycle.crawldb.dedup",
-    "DedupOptions": "minutch.cycle.crawldb.dedup",
-    "updatehostdb": "minutch.cycle.hostdb.update",
-    "UpdateHostDbOptions": "minutch.cycle.hostdb.update",
-    "readhostdb": "minutch.cycle.hostdb.dump",
-    "ReadHostDbOptions": "minutch.cycle.hostdb.dump",
-    "sitemap": "minutch.cycle.sitemap.processor",
-    "SitemapOptions": "minutch.cycle.sitemap.processor",
-    "webgraph": "minutch.cycle.webgraph.build",
-    "WebGraphOptions": "minutch.cycle.webgraph.build",
-    "linkrank": "minutch.cycle.webgraph.linkrank",
-    "scoreupdater": "minutch.cycle.webgraph.linkrank",
-    "nodedumper": "minutch.cycle.webgraph.dumpers",
-    "NodeDumperOptions": "minutch.cycle.webgraph.dumpers",
-    "index": "minutch.cycle.index.indexing",
-    "IndexOptions": "minutch.cycle.index.indexing",
-    "clean": "minutch.cycle.index.indexing",
-    "CleanOptions": "minutch.cycle.index.indexing",
-    "mergesegs": "minutch.cycle.segment.mergesegs",
-    "MergesegsOptions": "minutch.cycle.segment.mergesegs",
-    "ArcExportOptions": "minutch.archives.exporters",
-    "export_arc": "minutch.archives.exporters",
-    "commoncrawldump": "minutch.archives.commoncrawldumper",
-    "CommonCrawlDumpOptions": "minutch.archives.commoncrawldumper",
-    "DatasetOptions": "minutch.archives.dataset.datasetexport",
-    "export_commoncrawl": "minutch.archives.dataset.datasetexport",
-    "dump": "minutch.archives.filedumper",
-    "FileDumpOptions": "minutch.archives.filedumper",
-    "export_legacy": "minutch.archives.legacy.legacyjobs",
-    "LegacyExportOptions": "minutch.archives.legacy.legacyjobs",
-    "import_legacy": "minutch.archives.legacy.legacyjobs",
-    "LegacyImportOptions": "minutch.archives.legacy.legacyjobs",
-    "arc2segment": "minutch.archives.replay.archiveimport",
-    "import_archives": "minutch.archives.replay.archiveimport",
-    "ImportOptions": "minutch.archives.replay.replayer",
-    "VisitFilter": "minutch.archives.replay.replayer",
-    "export_nutch_warc": "minutch.archives.exporters",
-    "NutchWarcOptions": "minutch.archives.exporters",
-    "export_cdxj": "minutch.archives.web.webarchivejobs",
-    "export_wacz": "minutch.archives.web.webarchivejobs",
-    "export_warc": "minutch.archives.web.webarchivejobs",
-    "export_wat": "minutch.archives.web.webarchivejobs",
-    "export_wet": "minutch.archives.web.webarchivejobs",
-    "WebArchiveOptions": "minutch.archives.web.webarchivejobs",
-    "export_edges": "minutch.inspect.query.graphexport",
-    "export_graphml": "minutch.inspect.query.graphexport",
-    "GraphOptions": "minutch.inspect.query.graphexport",
-    "export_parquet": "minutch.inspect.query.parquetexport",
-    "ParquetOptions": "minutch.inspect.query.parquetexport",
-    "mergedb": "minutch.cycle.crawldb.mergedb",
-    "MergeOptions": "minutch.cycle.crawldb.mergedb",
-    "mergelinkdb": "minutch.cycle.linkdb.invertlinks",
-    "readdb_stats": "minutch.cycle.crawldb.stats",
-    "StatsOptions": "minutch.cycle.crawldb.stats",
-    "readdb_dump": "minutch.cycle.crawldb.dump",
-    "ReaddbDumpOptions": "minutch.cycle.crawldb.dump",
-    "readdb_top": "minutch.cycle.crawldb.dump",
-    "TopOptions": "minutch.cycle.crawldb.dump",
-    "readlinkdb_dump": "minutch.cycle.linkdb.dump",
-    "LinkDumpOptions": "minutch.cycle.linkdb.dump",
-    "readseg_dump": "minutch.cycle.segment.readseg",
-    "readseg_get": "minutch.cycle.segment.readseg",
-    "readseg_list": "minutch.cycle.segment.readseg",
-    "ReadsegOptions": "minutch.cycle.segment.readseg",
-    "domainstats": "minutch.cycle.crawldb.groupcounts",
-    "DomainstatsOptions": "minutch.cycle.crawldb.groupcounts",
-    "protocolstats": "minutch.cycle.crawldb.groupcounts",
-    "ProtocolstatsOptions": "minutch.cycle.crawldb.groupcounts",
-    "crawlcomplete": "minutch.cycle.crawldb.groupcounts",
-    "CrawlcompleteOptions": "minutch.cycle.crawldb.groupcounts",
-    "crawl": "minutch.cycle.crawl.crawls",
-    "CrawlOptions": "minutch.cycle.crawl.steps",
-    "explain": "minutch.inspect.explain.explainer",
-    "overview": "minutch.inspect.explain.explainer",
-    "ExplainOptions": "minutch.inspect.explain.settings",
-    "fsck": "minutch.inspect.fsck.crawlcheck",
-    "FsckOptions": "minutch.inspect.fsck.crawlcheck",
-    "report": "minutch.inspect.report.reportfile",
-    "ReportOptions": "minutch.inspect.report.reportfile",
-    "search": "minutch.inspect.search.searcher",
-    "SearchOptions": "minutch.inspect.search.results",
-    "sql": "minutch.inspect.query.session",
-}
-"""Public name → its module; the imports above say the same to type checkers (tests/test_api.py).
-"""
 
-__all__ = ["jobs", *_WHERE]  # noqa: PLE0604 - the table's keys are strings
+@cache
+def _where() -> dict[str, str]:
+    """Returns public name → module, as the imports above say: what type checkers read is read."""
+    import ast
+
+    assert __spec__ is not None and __spec__.loader is not None
+    tree = ast.parse(__spec__.loader.get_source(__name__))  # type: ignore[attr-defined]
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {
+        name.asname: node.module or "" for node in imports for name in node.names if name.asname
+    }
 
 
 def __getattr__(name: str) -> Any:
     """Imports a name when it is first used, so that `import minutch` alone is fast."""
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
-    if name == "jobs":
-        return import_module("minutch.jobs")
+    if name == "__all__":
+        return sorted(_where())
     if name == "open":  # not in __all__: `from minutch import *` leaves Python's own alone
         return import_module("minutch.api").open_crawl
+    if name == "jobs":
+        return import_module("minutch.jobs")
+    if (module := _where().get(name)) is not None:
+        return getattr(import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_where())

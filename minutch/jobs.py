@@ -12,7 +12,6 @@ to `out`, its progress to `err`; the log goes where the program sends it.
 
 from __future__ import annotations
 
-import importlib
 import io
 from collections.abc import Callable
 from functools import partial
@@ -49,7 +48,7 @@ def run(
     context = JobContext(
         used, clock or SystemClock(), out or io.StringIO(), err or io.StringIO(), io.StringIO()
     )
-    code = int(importlib.import_module(command.module).run(words, context))
+    code = command.run(words, context)
     if code not in (0, NOTHING_DUE):
         raise MinutchError(f"{name} failed with exit code {code}")
     counters = Counters()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import os
 import subprocess
@@ -22,19 +21,6 @@ def test_every_name_is_there() -> None:
         assert getattr(minutch, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = minutch.nothing
-
-
-def test_type_checkers_see_the_same_names() -> None:
-    tree = ast.parse(Path(minutch.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {
-        alias.asname: node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname not in ("jobs", None)
-    }
-    assert seen == minutch._WHERE
 
 
 def test_a_job_is_a_function(tmp_path: Path) -> None:

@@ -1,166 +1,123 @@
-"""Commands, extension points and plugins: each is written down once, and the places agree."""
+"""Commands, extension points and plugins: each is declared once, and what it names is there."""
 
 from __future__ import annotations
 
-import importlib
+import dataclasses
+import inspect
 import re
 from xml.etree import ElementTree
 
 import pytest
 
+import minutch
 from minutch.commands import flow
+from minutch.commands.declaration import Command, Option, named
+from minutch.commands.declared.cycle import MOST_BITS
+from minutch.cycle.crawldb import duplicates
+from minutch.cycle.crawldb.dedup import GROUPS
+from minutch.cycle.crawldb.dump import FORMATS as DUMP_FORMATS
+from minutch.cycle.crawldb.groupcounts import MODES
+from minutch.inspect.audit.findings import SEVERITIES
 from minutch.plugin.points import POINTS
+from minutch.warc.warcfile import DIGESTS
+from minutch.web.access import LAST_PORT
+from tests.support.commands import command
 from tests.support.golden import PROJECT, SHARED
 
-NUTCH = {
-    "inject": "crawl.Injector",
-    "generate": "crawl.Generator",
-    "freegen": "tools.FreeGenerator",
-    "fetch": "fetcher.Fetcher",
-    "parse": "parse.ParseSegment",
-    "readdb": "crawl.CrawlDbReader",
-    "mergedb": "crawl.CrawlDbMerger",
-    "readlinkdb": "crawl.LinkDbReader",
-    "readseg": "segment.SegmentReader",
-    "mergesegs": "segment.SegmentMerger",
-    "updatedb": "crawl.CrawlDb",
-    "invertlinks": "crawl.LinkDb",
-    "mergelinkdb": "crawl.LinkDbMerger",
-    "dump": "tools.FileDumper",
-    "commoncrawldump": "tools.CommonCrawlDataDumper",
-    "warc": "tools.warc.WARCExporter",
-    "index": "indexer.IndexingJob",
-    "dedup": "crawl.DeduplicationJob",
-    "clean": "indexer.CleaningJob",
-    "parsechecker": "parse.ParserChecker",
-    "indexchecker": "indexer.IndexingFiltersChecker",
-    "filterchecker": "net.URLFilterChecker",
-    "normalizerchecker": "net.URLNormalizerChecker",
-    "domainstats": "util.DomainStatistics",
-    "protocolstats": "util.ProtocolStatusStatistics",
-    "crawlcomplete": "util.CrawlCompletionStats",
-    "webgraph": "scoring.webgraph.WebGraph",
-    "linkrank": "scoring.webgraph.LinkRank",
-    "scoreupdater": "scoring.webgraph.ScoreUpdater",
-    "nodedumper": "scoring.webgraph.NodeDumper",
-    "plugin": "plugin.PluginRepository",
-    "junit": "org.junit.runner.JUnitCore",
-    "startserver": "service.NutchServer",
-    "updatehostdb": "hostdb.UpdateHostDb",
-    "readhostdb": "hostdb.ReadHostDb",
-    "sitemap": "util.SitemapProcessor",
-    "showproperties": "tools.ShowProperties",
-    "robotsparser": "protocol.RobotRulesParser",
-}
-"""Nutch's src/bin/nutch, 1.22 and 1.23-SNAPSHOT: commands, and the classes below org.apache.nutch
-that they run.
-"""
+NAMED = [*flow.commands().values(), *flow.classes()]
+ALL = [*NAMED, *(one for each in NAMED for one in each.formats)]
 
-CLASSES = {
-    "scoring.webgraph.LinkDumper",
-    "scoring.webgraph.LinkDumper$Reader",
-    "scoring.webgraph.NodeReader",
-}
-CLASSES |= {"scoring.webgraph.LoopReader"}  # until Nutch 1.11
-CLASSES |= {
-    "crawl.AdaptiveFetchSchedule",
-    "crawl.MimeAdaptiveFetchSchedule",
-    "crawl.TextProfileSignature",
-}
-CLASSES |= {"util.EncodingDetector", "util.URLUtil", "tools.ResolveUrls"}
-CLASSES |= {"tools.arc.ArcSegmentCreator"}
-"""Classes of Nutch that are run by their names alone."""
 
-OWN = {
-    "init",
-    "init-plugin",
-    "crawl",
-    "report",
-    "sql",
-    "explain",
-    "fsck",
-    "unlock",
-    "text",
-    "search",
-    "serve",
-    "completion",
-}
-OWN |= {"export", "import", "simulate", "audit", "check"}
-OWN |= {"arc2segment"}
-"""Commands that Nutch does not have (crawl is a script there)."""
+@pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
+def test_what_a_command_names_is_there(one: Command) -> None:
+    """Its functions, and in the job's settings a field for each option that the job gets."""
+    assert one.formats or one.code or one.job
+    for where in filter(None, (one.code, one.finish, one.job)):
+        assert callable(named(where))
+    if one.job and not one.code:
+        fields = settings_of(one)
+        given = [*one.arguments, *(option for option in one.options if not option.required)]
+        taken = {argument.name for argument in one.arguments if not argument.field}
+        taken |= {option.key for option in one.options if option.required}
+        keys = {x.key if isinstance(x, Option) else x.field for x in given} - taken - {""}
+        assert keys <= fields, keys - fields
+
+
+def settings_of(one: Command) -> set[str]:
+    if not one.settings:
+        return set()
+    return {field.name for field in dataclasses.fields(named(one.settings, one.job.split(":")[0]))}
 
 
 @pytest.mark.parametrize(
-    "command", [*flow.commands().values(), *flow.CLASSES], ids=lambda command: command.name
+    "one", [one for one in ALL if one.job and not one.code], ids=lambda one: one.name
 )
-def test_a_commands_module_runs_and_has_a_usage(command: flow.Command) -> None:
-    module = importlib.import_module(command.module)
-    assert callable(module.run)
-    assert isinstance(module.USAGE, str)
-    assert module.USAGE
+def test_a_job_takes_what_is_declared(one: Command) -> None:
+    """Its parameters are those of the Python function, which is public."""
+    job = named(one.job)
+    expected = [a.name for a in one.arguments if not a.field]
+    expected += [option.key for option in one.options if option.required]
+    expected += ["options"] if one.settings else []
+    positional = [
+        parameter
+        for parameter in inspect.signature(job).parameters.values()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
+    assert len(positional) == len(expected)
+    assert job.__name__ in minutch.__all__ or one in flow.classes()
 
 
-def test_modules_are_named_like_their_commands() -> None:
-    for command in flow.commands().values():
-        if command.name != "plugin":
-            assert command.module.rpartition(".")[2].removesuffix("_") == command.name.replace(
-                "-", "_"
-            )
+def test_what_a_declaration_repeats() -> None:
+    """Values that are defined where it would take long to import them from."""
 
+    def choices(name: str, option: str) -> tuple[str, ...]:
+        declared = {one.name: one for one in (*command(name).options, *command(name).arguments)}
+        return declared[option].choices
 
-def test_commands_have_nutchs_names_and_classes() -> None:
-    for command in flow.commands().values():
-        if command.name in OWN:
-            assert command.nutch_class == "", command.name
-        else:
-            name = command.name
-            assert name in NUTCH, f"{name}: add it to OWN or, with Nutch's class, to NUTCH above"
-            assert command.nutch_class.removeprefix("org.apache.nutch.") == NUTCH[name]
-
-
-def test_classes_that_are_run_by_their_names() -> None:
-    assert {command.name for command in flow.CLASSES} == CLASSES
-    for command in flow.CLASSES:
-        assert command.nutch_class == f"org.apache.nutch.{command.name}"
-        assert flow.find(command.name) is flow.find(command.nutch_class) is command
-
-
-def test_commands_that_are_missing_are_named() -> None:
-    assert set(flow.MISSING) == set(NUTCH) - set(flow.commands())
-    assert {name: java for name, (java, _) in flow.MISSING.items()} == {
-        name: NUTCH[name] for name in flow.MISSING
-    }
+    assert choices("dedup", "-group") == tuple(GROUPS)
+    assert choices("readdb", "-format") == tuple(DUMP_FORMATS)
+    assert choices("domainstats", "mode") == tuple(MODES)
+    assert choices("audit", "--fail-on") == SEVERITIES
+    assert choices("export warc", "-digest") == tuple(DIGESTS)
+    assert duplicates.MOST_BITS == MOST_BITS
+    ports = [one.most for name in ("serve", "startserver") for one in command(name).options]
+    assert set(ports) == {None, LAST_PORT}
 
 
 def test_every_command_of_nutch_is_here() -> None:
-    """Nutch's list of commands is found by name and by class."""
+    """Nutch's list of commands (src/bin/nutch) is found by name and by class."""
     path = SHARED / "nutch" / "commands.md"
     if not path.is_file():
         pytest.skip("the list of Nutch's commands is not beside this checkout")
     listed = re.findall(r"^\| (\w+) \| ([\w.]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    listed = [(name, java) for name, java in listed if name in NUTCH]
+    listed = [(name, java) for name, java in listed if java != "class"]
     assert len(listed) > 30
     for name, java in listed:
-        if name not in flow.MISSING:
-            assert flow.find(name) is flow.find(java) is not None, name
-    assert set(flow.MISSING) == {"junit"}
+        if name in flow.MISSING:
+            assert flow.MISSING[name][0] == java
+        else:
+            found = flow.find(name)
+            assert found is flow.find(java) is not None and found.java == java, name
 
 
 def test_find_and_suggest() -> None:
-    for command in flow.commands().values():
-        assert flow.find(command.name) is command
-        if command.nutch_class:
-            assert flow.find(command.nutch_class) is command
+    for one in NAMED:
+        assert flow.find(one.name) is one
+        if one.nutch_class:
+            assert flow.find(one.nutch_class) is one
+    for one in flow.classes():
+        assert one.nutch_class == f"org.apache.nutch.{one.name}"
     assert flow.find("") is None
     assert flow.suggestions("readbd")[0] == "readdb"
 
 
-def test_names_and_groups_are_unique() -> None:
-    names = [command.name for group in flow.COMMANDS.values() for command in group]
+def test_names_are_unique() -> None:
+    names = [one.name for where in flow.GROUPS.values() for one in flow.group(where)]
     assert len(names) == len(set(names))
-    assert list(flow.COMMANDS) == list(flow.GROUPS)
-    assert not set(names) & set(flow.REPLACED)
-    assert not set(names) & set(flow.MISSING)
+    assert not set(names) & {*flow.REPLACED, *flow.MISSING}
+    for one in ALL:
+        spelled = [name for option in one.options for name in (option.name, *option.aliases)]
+        assert len(spelled) == len(set(spelled)), one.name
 
 
 def test_every_extension_point_is_declared_once() -> None:

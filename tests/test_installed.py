@@ -60,13 +60,15 @@ assert Path(minutch.__file__).is_relative_to(sys.prefix), minutch.__file__
 
 LOAD = """import importlib, importlib.util, sys
 from minutch.commands import flow
+from minutch.commands.declaration import named
 from minutch.conf import Configuration
 from minutch.plugin.points import POINTS
 from minutch.plugin.repository import PluginRepository
 
 assert importlib.util.find_spec("plugins") is None, "plugins are on the path"
-for command in (*flow.commands().values(), *flow.CLASSES):
-    importlib.import_module(command.module)
+for command in (*flow.commands().values(), *flow.classes()):
+    for where in filter(None, (command.code, command.job, command.finish)):
+        assert callable(named(where))
 active = PluginRepository(Configuration.load([]).with_values({"plugin.includes": ".*"}))
 print(*sorted(active.active))
 for point in POINTS:

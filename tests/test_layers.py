@@ -22,8 +22,11 @@ ROWS = re.findall(r"^\| (\w+) \| ((?:`[\w.]+` ?)+) \| [^|]+ \|$", DESIGN, re.MUL
 BOXES = [(wing, box) for wing, names in ROWS for box in re.findall(r"`([\w.]+)`", names)]
 WINGS = {wing: [box for other, box in BOXES if other == wing] for wing, _ in ROWS}
 ORDER = {box: number for number, (_, box) in enumerate(BOXES)}
-RUN = (*flow.commands().values(), *flow.CLASSES)
-COMMANDS = {command.module for command in RUN}
+COMMANDS = {
+    command.code.partition(":")[0]
+    for command in (*flow.commands().values(), *flow.classes())
+    if command.code
+}
 
 PLUGIN_MAY = {
     "charsets",

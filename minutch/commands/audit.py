@@ -1,14 +1,19 @@
-"""audit: what is wrong with a site, by rules that are SQL over the tables of its crawl."""
+"""audit: what is wrong with a site, by rules that are SQL over the tables of its crawl; check: asks
+for what pages name and the crawl has not, for `audit` and for archives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from minutch import strictjson
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Arguments
 from minutch.errors import StoreError
+from minutch.inspect.audit.checks import BROKEN, MISSING
+from minutch.inspect.audit.checks import check as ask
 from minutch.inspect.audit.findings import SEVERITIES, Finding, Rule, audit, csv_of, rules_of
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
@@ -16,42 +21,23 @@ from minutch.processwide import command_line
 from minutch.terminal import counted, folded, folded_command, visible_line, width_of
 from minutch.work.tables.install import WholeFile
 
-USAGE: Final = """audit <crawl> [--csv <folder>] [--json] [--only <ids>] [--fail-on <severity>]
-\tcrawl\tthe folder of a crawl
-\t--csv <folder>\twrite all findings, a file for each rule
-\t--json\tthe findings as JSON, with the first URLs
-\t--only <ids>\task these rules alone; several with commas
-\t--fail-on <severity>\texit with 1 if a rule of this severity, or a worse one, found something:
-                error, warning or notice
-\t--explain <id>\tshow the statement of a rule, for `sql`, and ask nothing"""
-FLAGS: Final = (
-    Flag("--csv", value="folder"),
-    Flag("--json"),
-    Flag("--only", value="ids"),
-    Flag("--fail-on", value="severity"),
-    Flag("--explain", value="id"),
-)
 SHOWN: Final = 3
 """URLs of a rule that are shown."""
 IN_JSON: Final = 20
 
 
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the command; returns its exit code."""
-    arguments = parse(args, FLAGS, usage=USAGE, most=1)
     rules = rules_of(context.conf)
     if arguments["--explain"]:
-        rule = _chosen(rules, arguments["--explain"])[0]
+        rule = _chosen(rules, arguments, "--explain")[0]
         context.print(f"/* {rule.says} */\n{rule.sql.strip()}")
         return 0
-    if not arguments.positional:
-        fail("too few arguments: no <crawl>" if args else "", USAGE)
+    if arguments["crawl"] is None:
+        arguments.fail("too few arguments: no <crawl>")
     threshold = arguments["--fail-on"]
-    if threshold is not None and threshold not in SEVERITIES:
-        fail(f"--fail-on: expected {', '.join(SEVERITIES)}, found {threshold}", USAGE)
-    wanted = _chosen(rules, arguments["--only"]) if arguments["--only"] else list(rules.values())
-    crawl = open_crawl(Path(arguments.positional[0]))
-    folder = None if arguments["--csv"] is None else Path(arguments["--csv"])
+    wanted = _chosen(rules, arguments, "--only") if arguments["--only"] else list(rules.values())
+    crawl, folder = open_crawl(arguments["crawl"]), arguments["--csv"]
     found = []
     with context.progress("audit", len(wanted), unit="rules") as progress:
         for finding in audit(crawl, wanted, context.clock.now()):
@@ -67,11 +53,25 @@ def run(args: list[str], context: JobContext) -> int:
     return int(any(finding.count and finding.rule.severity in failing for finding in found))
 
 
-def _chosen(rules: dict[str, Rule], names: str) -> list[Rule]:
-    wanted = [name.strip() for name in names.split(",")]
+def check(arguments: Arguments, context: JobContext) -> int:
+    """Asks for what pages name; says how much of it is broken."""
+    crawl = arguments["crawl"]
+    counters = ask(open_crawl(crawl), arguments.settings(), context=context)
+    context.report("Check", counters)
+    broken, missing = counters.get(BROKEN, 0), counters.get(MISSING, 0)
+    seen = command_line(f"audit {quote(str(crawl))}")
+    context.print(
+        f"{counted(broken, 'URLs')} broken, {counted(missing, 'fragments')} missing"
+        + (f"; see  {seen}" if broken or missing else "")
+    )
+    return 0
+
+
+def _chosen(rules: dict[str, Rule], arguments: Arguments, option: str) -> list[Rule]:
+    wanted = [name.strip() for name in arguments[option].split(",")]
     for name in wanted:
         if name not in rules:
-            fail(f"there is no rule {name}: the rules are {', '.join(rules)}", USAGE)
+            arguments.fail(f"there is no rule {name}: the rules are {', '.join(rules)}")
     return [rules[name] for name in wanted]
 
 

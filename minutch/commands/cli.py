@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from minutch import processwide
 from minutch.commands import flow
+from minutch.commands.declaration import FAILED, Command
 from minutch.errors import ConfigError, MinutchError, UsageError, in_a_line
 from minutch.processwide import command_line
 from minutch.terminal import PLAIN, RED, folded, guard, raw, width_of
@@ -113,7 +114,7 @@ def _say(text: str, code: int) -> int:
     return code
 
 
-def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> int:
+def _failed(exc: BaseException, command: Command | None, verbose: bool) -> int:
     """Reports an error in a line or two; returns the exit code."""
     expected = isinstance(exc, MinutchError | OSError | KeyboardInterrupt)
     if verbose or not expected:
@@ -137,11 +138,11 @@ def _failed(exc: BaseException, command: flow.Command | None, verbose: bool) -> 
     if not expected:
         hint = "this is a bug in minutch; please include the lines above in a report"
     _complain(_one_line(exc), hint)
-    own = exc.exit_code if isinstance(exc, MinutchError) else flow.FAILED
-    return command.error_exit if command and own == flow.FAILED else own
+    own = exc.exit_code if isinstance(exc, MinutchError) else FAILED
+    return command.error_exit if command and own == FAILED else own
 
 
-def _resumes(command: flow.Command | None) -> bool:
+def _resumes(command: Command | None) -> bool:
     return command is not None and command.name in ("crawl", "fetch")
 
 
@@ -170,7 +171,7 @@ def _one_line(error: BaseException) -> str:
     return text if isinstance(error, MinutchError | OSError) else f"{type(error).__name__}: {text}"
 
 
-def _command(name: str, pages: Sequence[str] = ()) -> flow.Command:
+def _command(name: str, pages: Sequence[str] = ()) -> Command:
     """Returns the command of a name. Raises UsageError, with similar commands and `pages`."""
     command = flow.find(name)
     if command is not None:
@@ -210,23 +211,20 @@ def run_command(
 
 
 def run_job(
-    command: flow.Command, args: list[str], conf: Configuration, *, verbose: bool = False
+    command: Command, args: list[str], conf: Configuration, *, verbose: bool = False
 ) -> int:
-    """Imports the command's module, and runs it with the process's streams."""
-    import importlib
-
+    """Runs a command with the process's streams."""
     from minutch.job import JobContext, set_up_process
 
     remote = next((word for word in args if word.startswith(flow.REMOTE_PREFIXES)), None)
-    if remote is not None and command.name not in flow.REMOTE_COMMANDS:
+    if remote is not None and not command.remote:
         raise ConfigError(f"{command.name} works with local files only, not with {remote}")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     set_up_process(conf)
-    module = importlib.import_module(command.module)
     context = JobContext(conf.freeze(), out=sys.stdout, err=_stderr(os.environ), stdin=sys.stdin)
     context.verbose, context.colour = verbose, _has_colour(sys.stdout)
-    return int(module.run(args, context))
+    return command.run(args, context)
 
 
 def parse_generic(words: Sequence[str]) -> Invocation:

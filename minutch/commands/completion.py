@@ -1,28 +1,17 @@
 """completion: prints scripts by which a shell completes commands, options, pages of the docs, and
 files.
 
-The options are those that the commands' usages name; behind `-D` come the properties.
+Options and formats are those that the commands declare; behind `-D` come the properties.
 """
 
 from __future__ import annotations
 
-import re
-
 from minutch.commands import flow, pages
-from minutch.commands.arguments import fail, parse
-from minutch.commands.formats import FORMATS
-from minutch.commands.help import usage_of
+from minutch.commands.arguments import Arguments
+from minutch.commands.declaration import Command
 from minutch.job import JobContext
 
-USAGE = """completion <shell>
-  <shell>  bash, zsh or fish
-
-bash: put  eval "$(minutch completion bash)"  into ~/.bashrc
-zsh:  put  eval "$(minutch completion zsh)"  into ~/.zshrc, after compinit
-fish: minutch completion fish > ~/.config/fish/completions/minutch.fish"""
-
 _HELP = "explain a command, or show a page of the docs"
-_OPTION = re.compile(r"(?<![\w<-])--?[A-Za-z][\w-]*")
 
 _BASH = """_minutch() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options=
@@ -65,19 +54,29 @@ _minutch() {{
 compdef _minutch minutch"""
 
 
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the command. Exit code 0."""
-    shell = "".join(parse(args, (), usage=USAGE, least=1, most=1).positional)
+    shell = arguments["shell"]
     if shell not in SHELLS:
-        fail(f"no completion for {shell!r}, only for {', '.join(SHELLS)}", USAGE)
+        arguments.fail(f"no completion for {shell!r}, only for {', '.join(SHELLS)}")
     context.print(SHELLS[shell](" ".join(sorted(context.conf.defaults))))
     return 0
 
 
-def options_of(command: flow.Command) -> list[str]:
-    """Returns the options that a command's usage names, and those of every command."""
-    found = [word for word in _OPTION.findall(usage_of(command)) if not word.startswith("-D")]
+def options_of(command: Command) -> list[str]:
+    """Returns the options of a command or of its formats, and those of every command."""
+    declared = [option for one in (command, *command.formats) for option in one.options]
+    found = [name for option in declared for name in (option.name, *option.aliases)]
     return list(dict.fromkeys([*found, "-D", "--help"]))
+
+
+def _formats() -> dict[str, list[str]]:
+    """Returns the formats of the commands that have some."""
+    return {
+        command.name: [one.name.split()[1] for one in command.formats]
+        for command in flow.commands().values()
+        if command.formats
+    }
 
 
 def _subjects() -> list[str]:
@@ -95,7 +94,7 @@ def _bash(properties: str) -> str:
     formats = (
         f'        {name}) [ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W "{" ".join(known)}"'
         f" -- \"$word\")) && return; options='{words[name]}' ;;"
-        for name, known in FORMATS.items()
+        for name, known in _formats().items()
     )
     cases = [
         topics,
@@ -116,7 +115,7 @@ def _zsh(properties: str) -> str:
         f"        {command.name}) options=({' '.join(options_of(command))}) ;;"
         for command in commands
     ]
-    for name, known in FORMATS.items():
+    for name, known in _formats().items():
         cases.insert(0, f"        {name}) (( CURRENT == 3 )) && compadd -- {' '.join(known)} ;|")
     cases.append(f"        help) compadd -- {' '.join(_subjects())}; return ;;")
     return _ZSH.format(
@@ -135,7 +134,7 @@ def _fish(properties: str) -> str:
         ),
     ]
     lines.append(f"complete -c minutch -s D -x -a {_quoted(properties)}")
-    for name, known in FORMATS.items():
+    for name, known in _formats().items():
         seen = f"'__fish_seen_subcommand_from {name}; and test (count (commandline -opc)) -eq 2'"
         lines.append(f"complete -c minutch -n {seen} -f -a {_quoted(' '.join(known))}")
     for command in flow.commands().values():

@@ -5,22 +5,24 @@
     seeds/seeds.txt             where URLs go
 
 Existing files stay as they are.
+
+init-plugin: writes a plugin as a package that can be installed, with its test. The files are copies
+of a folder of conf/plugin-templates, one for each point, with the plugin's names in the place of
+`$id` and `$package`. `use.txt` is what is printed about it.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from minutch.commands.arguments import parse
+from minutch.commands.arguments import Arguments
 from minutch.conf import NEW_CRAWLS
 from minutch.conf.sources import PROFILES
 from minutch.errors import StoreError
 from minutch.job import JobContext
 from minutch.processwide import command_line
 from minutch.work.tables.install import WholeFile, clear
-
-USAGE = """init [<folder>]
-  <folder>  where conf/ and seeds/ are made; by default the working folder"""
 
 SITE = """<?xml version="1.0" encoding="UTF-8"?>
 <!--
@@ -97,10 +99,9 @@ SEEDS = """# Where the crawl begins: one URL per line, with its scheme. Lines th
 RULES = "regex-urlfilter.txt"
 
 
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the command. Exit code 0. Raises StoreError if a file can't be written."""
-    arguments = parse(args, (), usage=USAGE, most=1)
-    folder = Path(arguments.positional[0] if arguments.positional else ".")
+    folder = arguments.get("folder", Path())
     profile = context.conf.home / "conf" / PROFILES / NEW_CRAWLS
     rules = (profile / RULES).read_text(encoding="utf-8")
     files = {"conf/nutch-site.xml": SITE, f"conf/{RULES}": rules, "seeds/seeds.txt": SEEDS}
@@ -130,3 +131,57 @@ def _write(path: Path, text: str) -> bool:
     except OSError as exc:
         raise StoreError(f"{exc.filename}: {exc.strerror}") from exc
     return True
+
+
+TEMPLATES = "plugin-templates"
+
+
+def init_plugin(arguments: Arguments, context: JobContext) -> int:
+    """Runs the command. Exit code 0. Raises StoreError if the folder is there already."""
+    name, point = arguments["name"], arguments["--point"]
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        arguments.fail(f"{name} is no id: small letters and digits, with single dashes between")
+    if point is None:
+        points = ", ".join(arguments.command.options[0].choices)
+        arguments.fail(f"which kind of plugin? --point is one of {points}")
+    package = name.replace("-", "_")
+    templates = context.conf.home / "conf" / TEMPLATES
+    project = templates / point / "pyproject.toml"
+    sources = {
+        "pyproject.toml": project if project.is_file() else templates / "pyproject.toml",
+        f"{package}/plugin.py": templates / point / "plugin.py",
+        f"{package}/plugin.xml": templates / point / "plugin.xml",
+        f"tests/test_{package}.py": templates / point / "test.py",
+    }
+    folder = Path(name)
+    texts = {
+        folder / to: _named(source.read_text(encoding="utf-8"), name, package)
+        for to, source in sources.items()
+        if source.is_file()
+    }
+    about = next(text for path, text in texts.items() if path.name == "plugin.py").splitlines()[0]
+    texts[folder / package / "__init__.py"] = f"{about}\n"
+    try:
+        folder.mkdir()
+        for path, text in texts.items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except FileExistsError as exc:
+        raise StoreError(f"{exc.filename} is there already") from exc
+    except OSError as exc:
+        raise StoreError(f"{exc.filename}: {exc.strerror}") from exc
+    for path in sorted(texts):
+        context.print(f"made  {path}")
+    use = _named((templates / point / "use.txt").read_text(encoding="utf-8"), name, package)
+    includes = context.conf.get("plugin.includes", "")
+    context.print(
+        "\nInstall it beside minutch, run its test, and use it:\n\n"
+        f"  pip install -e './{name}[test]'\n  pytest {name}\n"
+        f"{use.replace('$includes', includes).rstrip()}"
+    )
+    return 0
+
+
+def _named(text: str, name: str, package: str) -> str:
+    """Returns a template's text with the plugin's names."""
+    return text.replace("$id", name).replace("$package", package)

@@ -14,7 +14,7 @@ import logging
 import socketserver
 from collections.abc import Callable
 
-from minutch.commands.arguments import Arguments, Flag
+from minutch.commands.arguments import Arguments
 from minutch.errors import MinutchError
 from minutch.job import JobContext
 
@@ -22,12 +22,6 @@ log = logging.getLogger(__name__)
 
 MAX_LINE = 1 << 16
 """Bytes of a line; more is another line."""
-
-LINE_FLAGS = (
-    Flag("-stdin"),
-    Flag("-listen", value="port", convert=int),
-    Flag("-keepClientCnxOpen"),
-)
 
 
 def answer_lines(arguments: Arguments, answer: Callable[[str], str], context: JobContext) -> int:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
-
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Arguments
 from minutch.inspect.search.results import (
     DEEPEST,
     Hit,
@@ -17,28 +14,13 @@ from minutch.inspect.search.snippets import Piece
 from minutch.job import JobContext
 from minutch.terminal import BOLD, PLAIN, counted, raw, visible_line
 
-USAGE: Final = """search <index> <query> [-n <hits>] [-from <hit>] [-json]
-\tindex\tan index of indexer-local, or the folder of a crawl that has one
-\tquery\twords, "phrases", title:word, date:2024, -without; most words have to be there;
-                quote it for the shell
-\t-n <hits>\thow many hits to show; 10 is the default
-\t-from <hit>\tthe number of the first one; 1 is the default
-\t-json\teach hit as JSON on a line, with all fields of the document"""
-FLAGS: Final = (
-    Flag("-n", value="hits", convert=int),
-    Flag("-from", value="hit", convert=int),
-    Flag("-json"),
-)
 
-
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the command. Exit code 0, 1 if nothing is found."""
-    arguments = parse(args, FLAGS, usage=USAGE, least=2)
-    index, *words = arguments.positional
     count, first = arguments.get("-n", 10), arguments.get("-from", 1)
     if not 0 < count <= DEEPEST or first < 1:
-        fail(f"-n and -from: expected 1 to {DEEPEST}", USAGE)
-    searcher, query = searcher_of(Path(index)), " ".join(words)
+        arguments.fail(f"-n and -from: expected 1 to {DEEPEST}")
+    searcher, query = searcher_of(arguments["index"]), " ".join(arguments["query"])
     results = searcher.search(query, SearchOptions(count, first - 1))
     for note in results.notes:
         context.err.write(f"{visible_line(note)}\n")

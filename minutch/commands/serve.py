@@ -9,41 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from pathlib import Path
 from typing import Final
 
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Arguments
 from minutch.errors import StoreError
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
 from minutch.terminal import counted
-from minutch.web.access import LAST_PORT, LOCAL, Access, is_local, listen
+from minutch.web.access import LOCAL, Access, is_local, listen
 
-USAGE: Final = """serve <crawl> [-port <port>] [-host <host>] [-index <index>]
-\tcrawl\tthe folder of a crawl
-\t-port <port>\tthe port to listen on; 8080 is the default, 0 takes a free one
-\t-host <host>\tthe host to listen on; localhost is the default.
-                Whoever can connect can read all of the crawl
-\t-index <index>\tthe index, if it is not the folder `index` of the crawl"""
-FLAGS: Final = (
-    Flag("-port", value="port", convert=int, aliases=("--port",)),
-    Flag("-host", value="host", aliases=("--host",)),
-    Flag("-index", value="index", aliases=("--index",)),
-)
 DEFAULT_PORT: Final = 8080
 
 
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs until it is stopped. Exit code 0."""
-    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
-    crawl, port = Path(arguments.positional[0]), arguments.get("-port", DEFAULT_PORT)
-    if not 0 <= port <= LAST_PORT:
-        fail(f"-port: expected 0 to {LAST_PORT}, found {port}", USAGE)
+    crawl, port = arguments["crawl"], arguments.get("-port", DEFAULT_PORT)
     if not crawl.is_dir():
         raise StoreError(f"Input path does not exist: {crawl}")
     host = arguments.get("-host", "localhost")
-    searcher = Searcher(Path(arguments["-index"]) if arguments["-index"] else crawl / "index")
+    searcher = Searcher(arguments["-index"] or crawl / "index")
     listener = listen(host, port)
     try:
         asyncio.run(_serve(listener, host, searcher, CrawlFiles(crawl), context))

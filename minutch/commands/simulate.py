@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch import strictjson
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Arguments
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import PROPERTY
 from minutch.errors import StoreError
@@ -24,51 +24,6 @@ from minutch.inspect.report.simulate import Candidate, simulate
 from minutch.inspect.report.simulated import as_json, svg, text
 from minutch.job import JobContext
 from minutch.work.tables.install import WholeFile
-
-USAGE: Final = """simulate <crawl> [-schedule <names>] [-days <n>] [-budget <n>[/day]] [options]
-\tcrawl\tthe folder of a crawl
-\t-schedule <names>\tdefault, adaptive, mimeadaptive, or a class (db.fetch.schedule.class); \
-several with commas
-\t-days <n>\tfor how long; 90 is the default
-\t-budget <n>[/day]\tfetch no more a day; the pages with the highest scores go first, as in generate
-\t-rounds <n>\trounds of the crawl a day (1)
-\t-assume <days>\tpages that were not fetched twice change every so many days; else they are like \
-the others
-\t-sample <n>\tpages that are looked at, at most; they stand for all (1000000)
-\t-seed <n>\tof what is left to chance (0)
-\t-json\tthe numbers of each day as JSON
-\t-svg <file>\tthe plot as a picture"""
-
-
-def _positive(word: str) -> float:
-    number = float(word)
-    if not 0 < number < float("inf"):
-        raise ValueError(word)
-    return number
-
-
-def _count(word: str) -> int:
-    number = int(word)
-    if number <= 0:
-        raise ValueError(word)
-    return number
-
-
-def _budget(word: str) -> float:
-    return _positive(word.removesuffix("/day"))
-
-
-FLAGS: Final = (
-    Flag("-schedule", value="names"),
-    Flag("-days", value="n", convert=_count),
-    Flag("-budget", value="n", convert=_budget),
-    Flag("-rounds", value="n", convert=_count),
-    Flag("-assume", value="days", convert=_positive),
-    Flag("-sample", value="n", convert=_count),
-    Flag("-seed", value="n", convert=int),
-    Flag("-json"),
-    Flag("-svg", value="file"),
-)
 
 SCHEDULES: Final = {
     "default": "org.apache.nutch.crawl.DefaultFetchSchedule",
@@ -81,9 +36,8 @@ MOST_ROUNDS: Final = 24
 SAMPLE: Final = 1_000_000
 
 
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the command; exit code 0."""
-    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=1)
     options = ForecastOptions(
         context.clock.now(),
         arguments.get("-days", DAYS),
@@ -92,13 +46,11 @@ def run(args: list[str], context: JobContext) -> int:
         arguments.get("-seed", 0),
     )
     if options.days > MOST_DAYS or options.rounds > MOST_ROUNDS:
-        fail(f"expected at most {MOST_DAYS} days and {MOST_ROUNDS} rounds a day", USAGE)
+        arguments.fail(f"expected at most {MOST_DAYS} days and {MOST_ROUNDS} rounds a day")
     candidates = _candidates(context.conf, arguments["-schedule"])
-    crawl = open_crawl(arguments.positional[0])
+    crawl = open_crawl(arguments["crawl"])
     most, assumed = arguments.get("-sample", SAMPLE), arguments["-assume"]
-    with (
-        nullcontext() if arguments["-svg"] is None else _picture(Path(arguments["-svg"])) as picture
-    ):
+    with nullcontext() if arguments["-svg"] is None else _picture(arguments["-svg"]) as picture:
         found = simulate(crawl, candidates, options, most=most, assumed=assumed, context=context)
         if picture is not None:
             picture.write(svg(found).encode())

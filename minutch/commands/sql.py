@@ -6,11 +6,10 @@ import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import polars as pl
 
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Arguments
 from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.query.parquetexport import write_parquet
 from minutch.inspect.query.prompt import completions, converse, line_editing
@@ -19,33 +18,21 @@ from minutch.inspect.query.session import Session, statements
 from minutch.job import JobContext
 from minutch.terminal import counted
 
-USAGE: Final = """sql <crawl> ["<statement>"] [-csv | -json | -parquet <file>]
-\tcrawl\tthe folder of a crawl
-\tstatement\ta question: "select status, count(*) from crawldb group by status";
-                without one there is a prompt, or statements are read from standard input.
-                The tables are crawldb, linkdb, links, pages, parses, hosts and duplicates;
-                `show tables` lists them, `select * from pages limit 1` shows the columns of one
-\t-csv\tthe rows as CSV
-\t-json\teach row as an object of JSON on a line
-\t-parquet <file>\tthe rows into a Parquet file"""
-FLAGS: Final = (Flag("-csv"), Flag("-json"), Flag("-parquet", "file"))
 
-
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the command. Exit code 0."""
-    arguments = parse(args, FLAGS, usage=USAGE, least=1, most=2)
     if sum(bool(arguments[name]) for name in ("-csv", "-json", "-parquet")) > 1:
-        fail("one of -csv, -json and -parquet", USAGE)
-    folder, *rest = arguments.positional
-    session = Session(open_crawl(folder), context.clock.now())
+        arguments.fail("one of -csv, -json and -parquet")
+    session = Session(open_crawl(arguments["crawl"]), context.clock.now())
+    asked = arguments["statement"]
     answer = Answers(
         session,
         context,
         "csv" if arguments["-csv"] else "json" if arguments["-json"] else "",
         arguments["-parquet"],
     )
-    if rest:
-        for statement in list(statements(rest[0])) or fail("the statement is empty", USAGE):
+    if asked is not None:
+        for statement in list(statements(asked)) or arguments.fail("the statement is empty"):
             answer(statement)
     elif context.stdin.isatty():
         with line_editing(completions(session.tables)):
@@ -59,9 +46,9 @@ def run(args: list[str], context: JobContext) -> int:
 class Answers:
     """A printer of answers: as a table of text, as csv or json (`form`), or into a `file`."""
 
-    def __init__(self, session: Session, context: JobContext, form: str, file: str | None) -> None:
+    def __init__(self, session: Session, context: JobContext, form: str, file: Path | None) -> None:
         self._session, self._context, self._form = session, context, form
-        self._file = None if file is None else Path(file)
+        self._file = file
 
     def __call__(self, statement: str) -> None:
         """Prints or writes the rows of a statement. Raises QueryError, StoreError, FormatError."""

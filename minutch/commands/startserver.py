@@ -12,7 +12,7 @@ import socket
 from pathlib import Path
 from typing import Final
 
-from minutch.commands.arguments import Flag, fail, parse
+from minutch.commands.arguments import Arguments
 from minutch.commands.service.configs import Configs
 from minutch.commands.service.confinedpaths import Root
 from minutch.commands.service.jobtable import JobTable
@@ -21,31 +21,16 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.job import JobContext
 from minutch.version import __version__
-from minutch.web.access import LAST_PORT, LOCAL, Access, is_local, is_made, listen, token_from
-
-USAGE: Final = """NutchServer [-help] [-host <host>] [-port <port>] [-root <folder>]
-\t-help\tshow this help
-\t-host <host>\tthe host to listen on (localhost)
-\t-port <port>\tthe port to listen on (8081); 0: a free one
-\t-root <folder>\tthe folder of crawls (the working folder); clients can't access files outside"""
-
-FLAGS: Final = (
-    Flag("-host", value="host"),
-    Flag("-port", value="port", convert=int),
-    Flag("-root", value="folder"),
-)
+from minutch.web.access import LOCAL, Access, is_local, is_made, listen, token_from
 
 DEFAULT_PORT: Final = 8081
 HOSTS_PROPERTY: Final = "minutch.service.hosts"
 
 
-def run(args: list[str], context: JobContext) -> int:
+def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the service until it is stopped; returns 0."""
-    arguments = parse(args, FLAGS, usage=USAGE, most=0)
-    port = DEFAULT_PORT if arguments["-port"] is None else arguments["-port"]
-    if not 0 <= port <= LAST_PORT:
-        fail(f"-port: expected 0 to {LAST_PORT}, found {port}", USAGE)
-    host, folder = arguments.get("-host", "localhost"), Path(arguments.get("-root", "."))
+    port = arguments.get("-port", DEFAULT_PORT)
+    host, folder = arguments.get("-host", "localhost"), arguments.get("-root", Path())
     if not folder.is_dir():
         raise MinutchError(f"{folder}: no such folder", hint="-root is the folder of crawls")
     token = token_from(context.conf, host)

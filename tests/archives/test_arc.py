@@ -11,8 +11,6 @@ from shutil import copytree
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from minutch.commands.export import run as export_run
-from minutch.commands.exports import arc
 from minutch.conf import Configuration
 from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writer
@@ -35,6 +33,9 @@ from minutch.records.protocol import Content
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from minutch.warc.reading.visits import Visit
 from minutch.warc.warcfile import arc_date
+from tests.support.commands import command, export_arc
+
+export_run = command("export").run
 
 TIME = 1_341_826_131_693
 HEAD = (
@@ -192,4 +193,4 @@ def test_what_can_not_be_done_is_said(segment: Segment, tmp_path: Path) -> None:
         exported(tmp_path / "there", tmp_path / "out")
     for words in (["x"], ["-layout", "other", "x", "y"], ["-size", "x", "x", "y"]):
         with pytest.raises(UsageError, match="export arc <segment>"):
-            arc.run(words, JobContext(Configuration.load([])))
+            export_arc.run(words, JobContext(Configuration.load([])))

@@ -22,7 +22,6 @@ from minutch.archives.commoncrawldumper import (
 )
 from minutch.archives.pagefiles import url_md5
 from minutch.clock import FakeClock
-from minutch.commands import commoncrawldump as commoncrawldump_command
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, part_writer
 from minutch.errors import StoreError, UsageError
@@ -31,6 +30,7 @@ from minutch.records.protocol import Content
 from minutch.warc.jsontext import gson, pretty
 from tests.archives.test_dump import files, make_segment
 from tests.archives.test_warc import checked
+from tests.support.commands import commoncrawldump as commoncrawldump_command
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun, context_for
 
@@ -239,7 +239,7 @@ def test_the_segments_parts_may_have_either_name(tmp_path: Path) -> None:
 
 def test_wrong_arguments(tmp_path: Path) -> None:
     segment = make_segment(tmp_path / "20260101000000", {"http://a.example/": b"x"})
-    assert run().startswith("usage: org.apache.nutch.tools.CommonCrawlDataDumper")
+    assert run().startswith("usage: CommonCrawlDataDumper")
     with pytest.raises(UsageError, match="warcSize"):
         run("-outputDir", tmp_path, "-segment", segment.path, "-warcSize", "many")
     with pytest.raises(StoreError):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from minutch.archives.pagefiles import page_name, two_levels
-from minutch.commands import dump
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, Segment, part_writer
 from minutch.errors import FormatError, StoreError, UsageError
 from minutch.records.protocol import Content
+from tests.support.commands import dump
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun, context_for
 
@@ -178,8 +178,8 @@ def test_damage_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments_and_places(tmp_path: Path) -> None:
-    assert run().startswith("usage: FileDumper [-flatdir]")
-    with pytest.raises(UsageError, match="-segment is missing"):
+    assert run().startswith("usage: FileDumper -segment")
+    with pytest.raises(UsageError, match="missing: -segment"):
         run("-outputDir", tmp_path / "out")
     with pytest.raises(StoreError, match="No segment directories found"):
         run("-outputDir", tmp_path / "out", "-segment", tmp_path)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from minutch.archives import exporters as warc
-from minutch.commands import warc as warc_command
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_TEXT, Segment, part_writer
 from minutch.errors import ConfigError, FormatError, StoreError, UrlError, UsageError
@@ -19,6 +18,7 @@ from minutch.records.protocol import Content
 from minutch.warc.pagewriter import fitted_head
 from minutch.warc.warcfile import V1_1, target_uri, warc_date
 from tests.support.archived import Record, checked, read_records
+from tests.support.commands import warc as warc_command
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun, context_for
 

@@ -9,10 +9,13 @@ import subprocess
 import pytest
 
 from minutch.commands import flow, pages
-from minutch.commands.completion import options_of, run
+from minutch.commands.completion import options_of
 from minutch.conf import Configuration
 from minutch.errors import UsageError
 from minutch.job import JobContext
+from tests.support.commands import command
+
+run = command("completion").run
 
 
 def script(shell: str) -> str:

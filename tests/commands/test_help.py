@@ -8,10 +8,19 @@ import pytest
 
 from minutch.commands import flow, pages
 from minutch.commands import help as texts
-from minutch.commands.arguments import Flag
-from minutch.commands.formats import FORMATS
+from minutch.commands.declaration import (
+    Argument,
+    Command,
+    Option,
+    segment,
+    segments_in,
+    switch,
+)
+from minutch.commands.usage import usage
 
 WIDE = list(flow.commands().values())
+FORMATS = [one for command in WIDE for one in command.formats]
+ALL = [*WIDE, *FORMATS, *flow.classes()]
 
 
 def test_the_overview_has_every_command_in_80_columns() -> None:
@@ -23,8 +32,8 @@ def test_the_overview_has_every_command_in_80_columns() -> None:
         assert any(line.startswith(f"  {name} ") for line in lines)
 
 
-@pytest.mark.parametrize("command", [*WIDE, *flow.CLASSES], ids=lambda command: command.name)
-def test_help_of_each_command(command: flow.Command) -> None:
+@pytest.mark.parametrize("command", [*WIDE, *flow.classes()], ids=lambda command: command.name)
+def test_help_of_each_command(command: Command) -> None:
     text = texts.describe(command)
     lines = text.splitlines()
     assert [line for line in lines if len(line) > 80] == []
@@ -37,43 +46,58 @@ def test_help_of_each_command(command: flow.Command) -> None:
     assert not java or java in command.name or not re.search(rf"Usage: .*\b{java}\b", text)
 
 
-@pytest.mark.parametrize("command", [*WIDE, *flow.CLASSES], ids=lambda command: command.name)
-def test_every_flag_has_a_line(command: flow.Command) -> None:
-    module = __import__(command.module, fromlist=["FLAGS"])
-    lines = texts.describe(command).splitlines()
-    for flag in getattr(module, "FLAGS", ()):
-        assert isinstance(flag, Flag)
-        spelled = re.compile(rf"\s+\S*.*?{re.escape(flag.name)}\b")
-        assert any(spelled.match(line) for line in lines), flag.name
+@pytest.mark.parametrize("command", ALL, ids=lambda command: command.name)
+def test_every_option_has_a_line(command: Command) -> None:
+    lines = usage(command).splitlines()
+    for option in command.options:
+        spelled = re.compile(rf"\s+\S*.*?{re.escape(option.name)}\b")
+        assert option.help and any(spelled.match(line) for line in lines), option.name
 
 
-@pytest.mark.parametrize(
-    ("name", "file_format"), [(name, each) for name, known in FORMATS.items() for each in known]
-)
-def test_help_of_each_format(name: str, file_format: str) -> None:
-    command = flow.commands()[name]
-    text = texts.describe(command, file_format)
+@pytest.mark.parametrize("command", FORMATS, ids=lambda command: command.name)
+def test_help_of_each_format(command: Command) -> None:
+    name, _, file_format = command.name.partition(" ")
+    text = texts.describe(flow.commands()[name], file_format)
     lines = text.splitlines()
     assert [line for line in lines if len(line) > 80] == []
-    assert lines[0].startswith(f"minutch {name} {file_format}: ")
+    assert lines[0].startswith(f"minutch {command.name}: ")
     assert f"\nUsage: minutch {name} " in text and "\t" not in text
-    module = __import__(FORMATS[name][file_format].module, fromlist=["FLAGS"])
-    for flag in module.FLAGS:
-        assert any(re.match(rf"\s+{re.escape(flag.name)}\b", line) for line in lines), flag.name
     assert lines[-1].startswith("More:    minutch help ")
 
 
-def test_a_usage_becomes_a_table() -> None:
-    usage = (
-        "Job <db> [-force] [-dump <out>]\n\t<db>\tthe database\n\t-dump <out>\twrite\n"
-        "\t\t[-sort]\tin order\n\nAll of it is read."
+def test_a_usage_has_a_synopsis_and_a_table() -> None:
+    command = Command(
+        "job",
+        java="crawl.Job",
+        arguments=(
+            Argument("db", "the database"),
+            Argument("segments", "to read", segment, many=True),
+        ),
+        options=(
+            Option("-dir", "folder", segments_in, "all segments in it", field="segments"),
+            switch("--force", "go on", aliases=("-f",)),
+            Option("-out", "file", help="write", required=True),
+            switch("-sort", "in order", of="-out"),
+            Option("-near", "[bits]", int, "near ones", group="More:"),
+        ),
+        note="All of it is read.",
     )
-    assert texts._usage_lines(usage, "job") == [
-        "Usage: minutch job <db> [-force] [-dump <out>]",
+    assert usage(command, "minutch job").splitlines()[:2] == [
+        "minutch job <db> (<segments> ... | -dir <folder>) [--force] -out <file>",
+        "           [-near [<bits>]]",
+    ]
+    assert usage(command).startswith("Job <db> ")
+    assert usage(command).splitlines()[2:] == [
         "",
-        "  <db>         the database",
-        "  -dump <out>  write",
-        "    [-sort]    in order",
+        "  <db>           the database",
+        "  <segments>     to read",
+        "  -dir <folder>  all segments in it",
+        "  -f, --force    go on",
+        "  -out <file>    write",
+        "    -sort        in order",
+        "",
+        "More:",
+        "  -near [<bits>]  near ones",
         "",
         "All of it is read.",
     ]

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from minutch.commands import cli
-from minutch.commands.init_plugin import POINTS
 from minutch.conf import Configuration
 from minutch.plugin.chains import URLFilters
 from minutch.plugin.repository import PluginRepository
+from tests.support.commands import init_plugin
 from tests.support.golden import PROJECT
+
+POINTS = init_plugin.options[0].choices
 
 
 def installed(project: Path, site: Path) -> Path:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.inject import run as inject
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.hostdb.update import HostDbSettings
@@ -19,7 +18,10 @@ from tests.cycle.crawldb.test_inject import seeds
 from tests.cycle.index.test_writers import DEFAULT, EXCHANGE, Setup, documents
 from tests.plugins.test_parse_filters import meta
 from tests.plugins.urlplugins import normalized, passed, url_filter, url_normalizer
+from tests.support.commands import command
 from tests.support.crawldbs import context, read_db
+
+inject = command("inject").run
 
 URL = "http://a.example/x"
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from minutch.commands import fetch, generate, inject, parse, sitemap, updatedb
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import Segment
 from minutch.job import JobContext
@@ -15,6 +14,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from tests.corpus.cases import cases
 from tests.corpus.site import serving
+from tests.support.commands import fetch, generate, inject, parse, sitemap, updatedb
 from tests.support.crawldbs import read_db
 
 SETTINGS: Final = {

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.crawl import run
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
@@ -20,8 +19,11 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import records
 from minutch.records.parsedata import ParseData, ParseText
+from tests.support.commands import command
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.siteserver import HOSTS, SiteServer
+
+run = command("crawl").run
 
 
 @dataclass

@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minutch import FakeClock, JobContext, Segment
-from minutch.commands import dedup, generate, index, inject, parse, sitemap, updatedb
 from minutch.conf import Configuration
 from plugins.lib_http.dates import format_date
+from tests.support.commands import dedup, generate, index, inject, parse, sitemap, updatedb
 from tests.support.examples import examples
 from tests.support.misbehaving import MisbehavingServer, head
 from tests.support.segments import conf_for, fetch_segment

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from minutch import CrawlDatum, CrawlDb, FakeClock, JobContext, Segment
-from minutch.commands import generate, inject, parse, updatedb
 from minutch.hadoop.formats.writables import IntWritable, Text
 from minutch.records.crawldatum_columns import records
+from tests.support.commands import generate, inject, parse, updatedb
 from tests.support.segments import conf_for, fetch_segment
 
 NOW = 1_800_000_000_000

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from minutch import CrawlDatum, CrawlDb, FakeClock, JobContext, Segment
-from minutch.commands import generate, inject, parse, updatedb
+from tests.support.commands import generate, inject, parse, updatedb
 from tests.support.misbehaving import MisbehavingServer, head
 from tests.support.segments import conf_for, fetch_segment
 

@@ -68,7 +68,7 @@ def test_the_table_of_commands() -> None:
     )
     commands = [(c.name, c.reads, c.writes, c.help) for c in flow.commands().values()]
     missing = [f"| `{c[0]}` | {c[1]} | {c[2]} | {c[3]} |" for c in commands if c not in rows]
-    assert missing == [], "rows that the table in docs/crawling.md lacks; `flow` has their order"
+    assert missing == [], "rows that the table in docs/crawling.md lacks, in the order of `flow`"
     assert rows == commands
 
 

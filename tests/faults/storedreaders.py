@@ -6,7 +6,6 @@ records of a SequenceFile among them, without the checksums that would tell.
 
 from __future__ import annotations
 
-import importlib
 import io
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.clock import FakeClock
-from minutch.commands import flow, fsck
+from minutch.commands import flow
 from minutch.conf import Configuration
 from minutch.conf.xml import read_properties
 from minutch.cycle.crawl.rounds import Round
@@ -45,6 +44,7 @@ from minutch.work.tables.lock import Owner, holder
 from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
 from tests.faults.readers import ENCODINGS, Reader, from_file, memory, text
 from tests.records.samples import DATA, DATUM, SAMPLES
+from tests.support.commands import fsck
 from tests.support.golden import GOLDEN
 from tests.support.indexedcrawl import IndexedCrawl, Page
 
@@ -285,10 +285,9 @@ _CRAWL_JOBS: Final = (
 
 def _jobs(folder: Path) -> object:
     """Every command on its own: the error of one is no reason not to try the next."""
-    commands = {command.name: command for group in flow.COMMANDS.values() for command in group}
     outcomes: list[object] = []
     for name, *words in _CRAWL_JOBS:
-        run = importlib.import_module(commands[name].module).run
+        run = flow.commands()[name].run
         conf = Configuration.load([], overrides={"http.agent.name": "x"}).freeze()
         context = JobContext(conf, FakeClock(), io.StringIO(), io.StringIO())
         try:

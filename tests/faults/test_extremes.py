@@ -8,7 +8,6 @@ are no text.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import json
 import math
@@ -242,7 +241,7 @@ def answer(name: str, words: list[str], refusals: Sequence[str] = ()) -> str:
     conf = Configuration.load([], overrides=SETTINGS)
     context = JobContext(conf.freeze(), FakeClock(NOW), io.StringIO(), io.StringIO(), io.StringIO())
     try:
-        code = importlib.import_module(command.module).run(words, context)
+        code = command.run(words, context)
     except MinutchError as error:
         assert any(re.search(text, str(error)) for text in refusals), error
         return ""

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import cli, filterchecker, flow, plugin, readdb, robotsparser, showproperties
+from minutch.commands import cli, flow
+from minutch.commands.installation import MARK, SOURCE
 from minutch.errors import MinutchError, StoreError
 from minutch.job import JobContext
+from tests.support.commands import filterchecker, plugin, readdb, robotsparser, showproperties
 from tests.support.crawldb_golden import part_records
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import COMMANDS, LOG, NutchRun
@@ -159,7 +161,7 @@ def test_showproperties_prints_nutchs_lines(tmp_path: Path) -> None:
     nutch = NutchRun("showproperties/rich")
     ours = _by_name(
         [
-            re.split(f"  {showproperties.SOURCE}|  {showproperties.MARK}", line)[0].rstrip()
+            re.split(f"  {SOURCE}|  {MARK}", line)[0].rstrip()
             for line in execute(showproperties, nutch, tmp_path)
         ]
     )
@@ -202,12 +204,7 @@ def test_usage(nutch: NutchRun, capsys: pytest.CaptureFixture[str]) -> None:
     else:
         assert code == nutch.exit, command
     theirs = "\n".join((*nutch.printed, *nutch.errors))
-    options = set(re.findall(r"(?<![\w-])-[A-Za-z][A-Za-z]+", theirs)) - {
-        "-D",
-        "-help",
-        "-h",
-        "-conf",
-    }
+    options = set(re.findall(r"(?<![\w-])-(?!D)[A-Za-z][A-Za-z]+", theirs)) - {"-help", "-conf"}
     missing = {option for option in options if option not in printed.out + printed.err}
     assert missing <= OPTIONS_LEFT_OUT.get(command, set())
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import dedup, inject, updatedb
 from tests.support import ties
+from tests.support.commands import dedup, inject, updatedb
 from tests.support.crawldb_golden import (
     NOW,
     RUNS,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import dedup, inject, mergedb, updatedb
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
 from tests.support import ties
+from tests.support.commands import dedup, inject, mergedb, updatedb
 from tests.support.crawldb_golden import (
     NOW,
     Case,

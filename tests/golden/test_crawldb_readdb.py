@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import readdb
 from minutch.conf import Configuration
 from minutch.hadoop.formats.javahash import float_to_string
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from tests.support import ties
+from tests.support.commands import readdb
 from tests.support.crawldb_golden import part_records
 from tests.support.crawldbs import read_db
 from tests.support.golden import GOLDEN, needs_golden

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.generate import run
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import GENERATE_TIME_KEY
 from minutch.urls.parts import host_of
+from tests.support.commands import command
 from tests.support.golden import needs_golden
 from tests.support.replay import (
     Job,
@@ -31,6 +31,8 @@ from tests.support.replay import (
     steps,
 )
 from tests.support.ties import score, tied_selection
+
+run = command("generate").run
 
 pytestmark = needs_golden
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from minutch.commands import invertlinks, mergelinkdb, readlinkdb
 from minutch.conf import Configuration
 from minutch.cycle.linkdb.invertlinks import MAX_INLINKS_PROPERTY
 from minutch.cycle.linkdb.store import LAYOUT_PROPERTY, LinkDb
@@ -23,6 +22,7 @@ from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData, ParseStatus
+from tests.support.commands import invertlinks, mergelinkdb, readlinkdb
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import Job, Step, context, copied, jobs, steps
 from tests.support.ties import Database, assert_cut, dump_as_sets, inlinks_as_sets

@@ -14,11 +14,13 @@ from collections.abc import Iterator
 import pytest
 
 from minutch.clock import SystemClock
-from minutch.commands.parsechecker import run
 from minutch.conf import Configuration
 from minutch.job import JobContext
 from tests.golden.test_fetch import SMALL, Site
+from tests.support.commands import command
 from tests.support.golden import GOLDEN, needs_golden
+
+run = command("parsechecker").run
 
 CASES = (
     "forceas",

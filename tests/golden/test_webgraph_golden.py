@@ -26,8 +26,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from minutch.commands import flow, linkrank, nodedumper, scoreupdater, webgraph
-from minutch.commands.classes import linkdumper, linkdumpreader, nodereader
+from minutch.commands.usage import usage
 from minutch.conf import Configuration
 from minutch.cycle.webgraph.rules import LinkLimits
 from minutch.cycle.webgraph.store import OutlinkDb, WebGraph
@@ -35,6 +34,15 @@ from minutch.errors import UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import JobContext
 from minutch.work.tables.frame import decode_keys
+from tests.support.commands import (
+    linkdumper,
+    linkdumperreader,
+    linkrank,
+    nodedumper,
+    nodereader,
+    scoreupdater,
+    webgraph,
+)
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import copied, database_records
 
@@ -308,7 +316,7 @@ def test_nodereader(golden: Case, tmp_path: Path) -> None:
 @pytest.mark.parametrize("golden", cases("linkdumper"), ids=str)
 def test_linkdumper(golden: Case, tmp_path: Path) -> None:
     if golden.folder.name.endswith("-reader"):
-        assert golden.run(tmp_path, linkdumpreader.run) + "[exit 0]\n" == golden.text
+        assert golden.run(tmp_path, linkdumperreader.run) + "[exit 0]\n" == golden.text
         return
     copied(graph_of(f"linkrank/{golden.folder.name}-all").path, tmp_path / "webgraphdb")
     golden.run(tmp_path, linkdumper.run)
@@ -336,7 +344,7 @@ USAGES = {
     "nodedumper": nodedumper,
     "nodereader": nodereader,
     "linkdumper": linkdumper,
-    "linkdumper-reader": linkdumpreader,
+    "linkdumper-reader": linkdumperreader,
 }
 
 
@@ -347,13 +355,10 @@ def test_usage(name: str) -> None:
     """
     text = (COMMANDS / "usage" / name / "console.txt").read_text(encoding="utf-8")
     options = set(re.findall(r"^ (-\w+)|--(\w+)", text, re.MULTILINE))
-    usage = USAGES[name].USAGE
+    command = USAGES[name]
     wanted = {short or f"-{long}" for short, long in options} - {"-help", "-h"}
-    assert wanted <= set(re.findall(r"-\w+", usage))
+    assert wanted <= set(re.findall(r"-\w+", usage(command)))
     with pytest.raises(UsageError) as error:
-        USAGES[name].run([], JobContext(Configuration.load([])))
-    command = next(
-        c for c in (*flow.commands().values(), *flow.CLASSES) if c.module == USAGES[name].__name__
-    )
+        command.run([], JobContext(Configuration.load([])))
     assert f"[exit {command.usage_exit}]" in text
     assert error.value.message == "" or name == "linkdumper-reader"

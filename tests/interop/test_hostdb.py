@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import shutil
 from pathlib import Path
@@ -34,10 +33,7 @@ def _minutch(command: str, *args: str | Path) -> None:
     context = JobContext(
         Configuration.load([], overrides=PROPERTIES), FakeClock(NOW), out=io.StringIO()
     )
-    assert (
-        importlib.import_module(commands()[command].module).run([str(arg) for arg in args], context)
-        == 0
-    )
+    assert commands()[command].run([str(arg) for arg in args], context) == 0
 
 
 def _lines(out: Path) -> dict[str, tuple[list[str], list[str]]]:

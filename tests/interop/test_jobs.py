@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import shutil
 from pathlib import Path
@@ -64,8 +63,7 @@ def _minutch(command: str, *args: str | Path, **properties: str) -> int:
     context = JobContext(
         conf, FakeClock(NOW), out=io.StringIO(), err=io.StringIO(), stdin=io.StringIO()
     )
-    module = importlib.import_module(commands()[command].module)
-    return int(module.run([str(arg) for arg in args], context))
+    return commands()[command].run([str(arg) for arg in args], context)
 
 
 def _nutch(harness: Harness, out: Path, command: str, *args: str | Path, **properties: str) -> None:

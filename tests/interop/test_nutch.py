@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import mergedb, mergelinkdb
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
@@ -24,6 +23,7 @@ from minutch.records.webgraph import LinkNodes
 from minutch.work.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY
 from tests.interop.harness import Harness, read_records
 from tests.records.samples import LEGACY, SAMPLES
+from tests.support.commands import mergedb, mergelinkdb
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
 from tests.support.ties import links_as_set

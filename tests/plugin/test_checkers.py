@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import filterchecker, normalizerchecker, robotsparser
 from minutch.commands.lineserver import LineServer
 from minutch.conf import Configuration
 from minutch.errors import MinutchError, UsageError
 from minutch.job import JobContext
+from tests.support.commands import filterchecker, normalizerchecker, robotsparser
 
 
 def call(

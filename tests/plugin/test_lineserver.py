@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import readdb, readlinkdb
 from minutch.commands.lineserver import MAX_LINE, LineServer
+from minutch.commands.readers import entry, inlinks
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.errors import FormatError, StoreError
 from minutch.job import JobContext
+from tests.support.commands import readdb, readlinkdb
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun
 
@@ -47,7 +48,7 @@ def ask(server: LineServer, sent: bytes) -> bytes:
 def test_readdb_answers_as_it_prints() -> None:
     printed = NutchRun("readdb/rich-url").printed
     db = CrawlDb(CRAWL / "crawldb")
-    with serving(lambda url: readdb.answer(db, url)) as server:
+    with serving(lambda url: entry(db, url)) as server:
         found = ask(server, b"http://127.0.0.1:8810/\nhttp://nosuch.invalid/\r\n").decode()
     one, other = found.split("URL: ")[1:]
     assert ("URL: " + one).splitlines()[: len(printed)] == printed
@@ -60,7 +61,7 @@ def test_readlinkdb_answers_as_it_prints() -> None:
     db = LinkDb(CRAWL / "linkdb")
     context = JobContext(Configuration.load([]), out=io.StringIO(), err=io.StringIO())
     assert readlinkdb.run([str(db.path), "-url", "http://127.0.0.1:8810/page1.html"], context) == 0
-    with serving(lambda url: readlinkdb.answer(db, url)) as server:
+    with serving(lambda url: inlinks(db, url)) as server:
         found = ask(server, b"http://127.0.0.1:8810/page1.html\n").decode()
         unknown = ask(server, b"http://nosuch.invalid/\n")
     assert isinstance(context.out, io.StringIO)

@@ -21,7 +21,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.commands import dedup, inject, mergedb, readdb, updatedb
 from minutch.cycle.crawldb import seeds
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.hadoop.formats.compress import PACKAGE, codec_for
@@ -36,6 +35,7 @@ from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.spannedfile import SpannedFile
+from tests.support.commands import dedup, inject, mergedb, readdb, updatedb
 from tests.support.crawldbs import NOW, context, metadata, printed, write_db
 from tests.support.examples import examples
 

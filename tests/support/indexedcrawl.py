@@ -11,7 +11,6 @@ from hashlib import md5
 from pathlib import Path
 
 from minutch.clock import FakeClock
-from minutch.commands import clean, index, invertlinks
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.job import Counters, JobContext
@@ -23,6 +22,7 @@ from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content
 from minutch.work.tables.recordfiles import CrawlDataWriter
+from tests.support.commands import clean, index, invertlinks
 
 PLUGINS = "index-(basic|anchor|more)|language-identifier|indexer-local|scoring-opic"
 FOLDERS = ("content", "crawl_fetch", "crawl_parse", "parse_data", "parse_text")

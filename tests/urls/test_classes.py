@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from minutch.commands import cli
-from minutch.commands.classes import resolveurls, urlutil
 from minutch.conf import Configuration
 from minutch.errors import UrlError, UsageError
 from minutch.urls import hostname
+from tests.support.commands import resolveurls, urlutil
 from tests.support.nutchruns import context_for
 
 

@@ -4,8 +4,9 @@
     generate crawl/crawldb crawl/segments -topN 1000
 
 Missing paths default to those below the crawl's folder, which `crawlId` names; the default segment
-is the newest one. As in Nutch, arguments that are not in the tables below are ignored; the types
-that the others must have are made of these tables, and checked before (`requestchecks`). Jobs of
+is the newest one. As in Nutch, arguments that are neither in the tables below nor options of
+the command are ignored; the types that the others must have are made of these declarations, and
+checked before (`requestchecks`). Jobs of
 the service run as processes of their own (`jobtable` explains why), so they take command lines; no
 other module makes these.
 
@@ -26,6 +27,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct, UnsetType, defstruct
 
 from minutch.commands import flow
+from minutch.commands.declaration import Option, path
 from minutch.commands.service import requestchecks as types
 from minutch.commands.service.confinedpaths import Refused, Root
 from minutch.commands.service.requestchecks import NewDump, NewJob, as_text
@@ -196,10 +198,6 @@ def _common_crawl(request: Request) -> list[str]:
     ]
 
 
-SWITCH: Final = types.Switch
-NUMBER: Final = types.Number
-TEXT: Final = types.Option
-PATH: Final = types.Path
 _PLACES: Final[dict[str, Any]] = {
     "segment": types.Path | list[types.Path],
     "seedName": str,
@@ -210,71 +208,54 @@ _PLACES: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Translation:
-    """The paths of a command, and its options: argument → option and type of its value."""
+    """The paths of a command, and the names of the arguments that these are made of; its other
+    arguments are the command's options, under the names that they have in Nutch's service.
+    """
 
+    name: str
     paths: Callable[[Request], list[str]]
-    places: str
-    """The arguments that `paths` reads."""
-    options: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+    places: tuple[str, ...]
+
+    @cached_property
+    def options(self) -> dict[str, Option]:
+        """The options, by the argument's name."""
+        named = {
+            option.name.lstrip("-") if option.rest is None else option.rest: option
+            for option in flow.commands()[self.name].options
+        }
+        return {name: named[name] for name in named if name and name not in self.places}
 
     @cached_property
     def arguments(self) -> type[Struct]:
         """The declaration of all arguments, none of which need be there."""
-        places = [(name, _PLACES.get(name, PATH) | None, None) for name in self.places.split()]
-        options = [(name, kind | UnsetType, UNSET) for name, (_, kind) in self.options.items()]
+        places = [(name, _PLACES.get(name, types.Path) | None, None) for name in self.places]
+        options = [
+            (name, _kind(option) | UnsetType, UNSET) for name, option in self.options.items()
+        ]
         return defstruct("Arguments", [*places, *options])
 
 
-def _same(kind: Any, *names: str) -> dict[str, tuple[str, Any]]:
-    return {name: (f"-{name}", kind) for name in names}
+def _kind(option: Option) -> Any:
+    """Returns the type that the value of an option must have."""
+    if not option.value:
+        return types.Switch
+    kinds: dict[Any, Any] = {int: types.Number, path: types.Path}
+    return kinds.get(option.type, types.Option)
 
 
-COMMANDS: Final[dict[str, Translation]] = {
-    "inject": Translation(
-        _inject,
-        "crawldb url_dir seedName",
-        _same(SWITCH, "overwrite", "update", "noFilter", "noNormalize"),
-    ),
-    "generate": Translation(
-        _generate,
-        "crawldb segment_dir",
-        _same(NUMBER, "topN", "numFetchers", "adddays", "maxNumSegments")
-        | _same(SWITCH, "noFilter", "noNorm", "force")
-        | _same(TEXT, "expr")
-        | _same(PATH, "hostdb"),
-    ),
-    "fetch": Translation(_one_segment, "segment", _same(NUMBER, "threads")),
-    "parse": Translation(
-        _one_segment,
-        "segment",
-        {"nofilter": ("-noFilter", SWITCH), "nonormalize": ("-noNormalize", SWITCH)},
-    ),
-    "updatedb": Translation(
-        _into("crawldb"),
-        "crawldb segment segment_dir",
-        _same(SWITCH, "force", "normalize", "filter", "noAdditions"),
-    ),
-    "invertlinks": Translation(
-        _into("linkdb"),
-        "linkdb segment segment_dir",
-        _same(SWITCH, "force", "noNormalize", "noFilter"),
-    ),
-    "dedup": Translation(_crawldb, "crawldb", _same(TEXT, "group", "compareOrder")),
-    "index": Translation(
-        _index,
-        "crawldb linkdb segment segment_dir",
-        _same(SWITCH, "noCommit", "deleteGone", "filter", "normalize", "addBinaryContent", "base64")
-        | _same(TEXT, "params"),
-    ),
-    "commoncrawldump": Translation(
-        _common_crawl,
-        "outputDir segment_dir mimetypes",
-        _same(SWITCH, "gzip", "epochFilename", "jsonArray", "reverseKey", "warc")
-        | {"simpleDateFormat": ("-SimpleDateFormat", SWITCH)}
-        | _same(NUMBER, "warcSize")
-        | _same(TEXT, "keyPrefix", "extension")
-        | _same(PATH, "linkdb"),
-    ),
+COMMANDS: Final = {
+    one.name: one
+    for one in (
+        Translation("inject", _inject, ("crawldb", "url_dir", "seedName")),
+        Translation("generate", _generate, ("crawldb", "segment_dir")),
+        Translation("fetch", _one_segment, ("segment",)),
+        Translation("parse", _one_segment, ("segment",)),
+        Translation("updatedb", _into("crawldb"), ("crawldb", "segment", "segment_dir")),
+        Translation("invertlinks", _into("linkdb"), ("linkdb", "segment", "segment_dir")),
+        Translation("dedup", _crawldb, ("crawldb",)),
+        Translation("index", _index, ("crawldb", "linkdb", "segment", "segment_dir")),
+        Translation("commoncrawldump", _common_crawl, ("outputDir", "segment_dir", "mimetypes")),
+    )
 }
 """The commands that clients may start."""
 JOBS: Final = {kind: COMMANDS[name].arguments for kind, name in TYPES.items()} | {
@@ -287,14 +268,16 @@ def _options(translation: Translation, request: Request) -> list[str]:
     found: list[str] = []
     for name, value in request.args.items():
         if name not in translation.options:
-            if name not in translation.places.split():
+            if name not in translation.places:
                 log.warning("this job has no argument %s; it is ignored", name)
             continue
-        option, kind = translation.options[name]
-        if kind == SWITCH:
-            found += [] if value in (False, "false") else [option]
-        elif kind == PATH:
-            found += [option, str(request.root.path(value, name))]
+        option = translation.options[name]
+        kind = _kind(option)
+        if kind == types.Switch:
+            found += [] if value in (False, "false") else [option.name]
+        elif kind == types.Path:
+            found += [option.name, str(request.root.path(value, name))]
         else:
-            found += [option, as_text(value).strip() if kind == NUMBER else as_text(value)]
+            text = as_text(value)
+            found += [option.name, text.strip() if kind == types.Number else text]
     return found

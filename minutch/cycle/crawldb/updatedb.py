@@ -149,7 +149,7 @@ def updatedb(
     log.info("CrawlDb update: URL filtering: %s", str(entry_filter.filters).lower())
     log.info("CrawlDb update: 404 purging: %s", str(entry_filter.purges_gone).lower())
     db, now = CrawlDb(crawldb), context.clock.now()
-    held = segments_at(segments)
+    held = segments_at(dict.fromkeys(segments))  # one that is named twice counts once
     inputs = [path for segment in held for path in _inputs(segment)]
     if not inputs and not db.exists():
         raise StoreError(

@@ -18,8 +18,6 @@ import pytest
 from minutch.archives.dataset.datasetexport import DatasetOptions, export_commoncrawl
 from minutch.archives.dataset.datasettables import scan_metadata, scan_texts
 from minutch.archives.dataset.metadatadoc import MetadataTask, UrlRecords
-from minutch.commands.export import run as export_command
-from minutch.commands.exports.commoncrawl import run
 from minutch.cycle.parse.simhash import simhash
 from minutch.cycle.segment.store import (
     CONTENT,
@@ -41,8 +39,12 @@ from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content, ProtocolStatus
 from tests.archives.dataset.schema import check
+from tests.support.commands import command
 from tests.support.crawldbs import context
 from tests.support.golden import GOLDEN, needs_golden
+
+export_command = command("export").run
+run = command("export commoncrawl").run
 
 NAME = "20120203192405"
 TIME = 1_328_296_964_112
@@ -431,9 +433,9 @@ def test_a_page_that_the_parse_refused_is_not_read(tmp_path: Path) -> None:
 
 
 def test_wrong_inputs(segment: Segment, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected 1 or more"):
+    with pytest.raises(UsageError, match="expected a positive number"):
         run([str(segment.path), str(tmp_path / "out"), "-urls", "0"], context())
-    with pytest.raises(UsageError, match="no segments"):
+    with pytest.raises(UsageError, match="no <out>"):
         export_command(["commoncrawl", str(segment.path)], context())
     with pytest.raises(StoreError, match="expected one for each of 1 segments, found 2"):
         export_command(

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import arc2segment, flow
+from minutch.commands import flow
 from minutch.cycle.segment.store import segments_in
 from minutch.errors import UsageError
 from minutch.job import JobContext
 from minutch.records.metadata import SEGMENT_NAME_KEY
+from tests.support.commands import arc2segment
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun
 from tests.support.segments import conf_for, contents, fetched
@@ -67,7 +68,7 @@ def test_urls_are_filtered(tmp_path: Path) -> None:
 def test_it_has_nutchs_name_and_usage() -> None:
     command = flow.find("org.apache.nutch.tools.arc.ArcSegmentCreator")
     assert command is not None
-    assert command.module == flow.commands()["arc2segment"].module
+    assert command.job == flow.commands()["arc2segment"].job
     assert command.usage_exit == 255
-    with pytest.raises(UsageError, match="Usage: ArcSegmentCreator <arcFiles> <segmentsOutDir>"):
+    with pytest.raises(UsageError, match="Usage: arc2segment <arcFiles> <segmentsOutDir>"):
         arc2segment.run(["arcs"], JobContext(conf_for()))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 from minutch.archives.replay.replayer import VisitFilter
-from minutch.commands.arguments import parse
-from minutch.commands.imports.visitfilterargs import FLAGS, visit_filter
 from minutch.errors import UsageError
 from minutch.warc.reading.visits import Answer, Visit, VisitKind
+from tests.support.commands import parsed
 
 TIME = 1_341_826_131_693  # 2012-07-09T09:28:51.693Z
 
 
 def wanted(*words: str) -> VisitFilter:
-    return visit_filter(parse(words, FLAGS, usage="usage"))
+    return parsed("import warc", "file", "segments", *words).made(VisitFilter)
 
 
 @pytest.mark.parametrize(
@@ -72,5 +71,5 @@ def test_times_that_are_none(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("text", ["20", "2000", "abc"])
 def test_statuses_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match="-status"):
+    with pytest.raises(UsageError, match="-status"):
         wanted("-status", text)

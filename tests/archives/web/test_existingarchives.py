@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from minutch import jobs
-from minutch.commands.export import run as export_run
-from minutch.commands.import_ import run as import_run
 from minutch.cycle.segment.store import WARC, segments_in
 from minutch.errors import FormatError, StoreError
 from minutch.job import Counters, JobContext
 from tests.support.archived import archived_crawl, configuration
 from tests.support.archives import HTML, WarcMaker
+from tests.support.commands import command
 from tests.support.segments import conf_for, contents, fetched
 from tests.warc.reading.files import (
     Container,
@@ -29,6 +28,9 @@ from tests.warc.reading.files import (
     zstd_each,
     zstd_shared,
 )
+
+export_run = command("export").run
+import_run = command("import").run
 
 DATA = Path(__file__).parent.parent / "data"
 FIRST = {

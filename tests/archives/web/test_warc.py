@@ -344,8 +344,8 @@ def test_bad_input_leaves_nothing(tmp_path: Path) -> None:
     segment = archived_crawl().segments[0]
     for words, message in (
         ([], "warc <segment>"),
-        ([tmp_path / "out"], "no segments"),
-        ([segment, tmp_path / "out", "-size", 0], "number of bytes"),
+        ([tmp_path / "out"], "no <out>"),
+        ([segment, tmp_path / "out", "-size", 0], "expected a positive number"),
         ([segment, tmp_path / "out", "-prefix", "../x"], "beginning of a file"),
         ([segment, tmp_path / "out", "-digest", "md5"], "sha256"),
     ):

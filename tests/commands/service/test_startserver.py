@@ -5,7 +5,6 @@ refused.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import math
 import os
 import re
@@ -26,9 +25,9 @@ from typing import Any
 import httpx
 import pytest
 
-from minutch.commands import flow, startserver
 from minutch.commands.service import openapi
 from minutch.commands.service.commandlines import COMMANDS
+from minutch.commands.startserver import _names, token_from
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import ConfigError, MinutchError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -37,6 +36,7 @@ from minutch.job import JobContext
 from minutch.processes import start_command
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.webgraph import LinkDatum, Node
+from tests.support.commands import startserver
 from tests.support.crawldbs import write_db
 from tests.support.golden import PROJECT
 from tests.support.segments import conf_for
@@ -226,12 +226,19 @@ def test_a_crawl(server: Server, site: SiteServer) -> None:  # noqa: PLR0915 - o
     }
 
 
-def test_each_option_is_one_of_the_command() -> None:
-    for name, line in COMMANDS.items():
-        command = flow.find(name)
-        assert command is not None
-        flags = {flag.name for flag in importlib.import_module(command.module).FLAGS}
-        assert {option for option, _ in line.options.values()} <= flags
+def test_the_arguments_are_those_of_nutchs_service() -> None:
+    """Options under their names there; those of minutch that a client has no business with are not
+    offered.
+    """
+    known = {name: {*line.places, *line.options} for name, line in COMMANDS.items()}
+    limits = {"topN", "numFetchers", "adddays", "maxNumSegments", "expr", "hostdb"}
+    assert known["generate"] == limits | {"crawldb", "segment_dir", "noFilter", "noNorm", "force"}
+    assert known["fetch"] == {"segment", "threads"}
+    assert known["parse"] == {"segment", "nofilter", "nonormalize"}
+    assert known["index"] >= {"linkdb", "params", "deleteGone"}
+    assert not known["index"] & {"dir", "nocrawldb"}
+    assert known["commoncrawldump"] >= {"mimetypes", "simpleDateFormat", "outputDir"}
+    assert not known["commoncrawldump"] & {"segment", "SimpleDateFormat", "mimetype"}
 
 
 def test_nothing_is_due(server: Server) -> None:
@@ -654,12 +661,12 @@ def test_tokens_and_names() -> None:
     conf = conf_for().with_values(
         {"minutch.service.token": "a-token-of-one's-own", "minutch.service.hosts": "A.example"}
     )
-    assert startserver.token_from(conf, "localhost") == "a-token-of-one's-own"
-    first, second = (startserver.token_from(conf_for(), "localhost") for _ in range(2))
+    assert token_from(conf, "localhost") == "a-token-of-one's-own"
+    first, second = (token_from(conf_for(), "localhost") for _ in range(2))
     assert first != second
     assert len(first or "") >= 43
-    assert startserver._names("localhost", conf) == {"localhost", "127.0.0.1", "[::1]", "a.example"}
-    assert startserver._names("192.0.2.1", conf) == {"192.0.2.1", "a.example"}
+    assert _names("localhost", conf) == {"localhost", "127.0.0.1", "[::1]", "a.example"}
+    assert _names("192.0.2.1", conf) == {"192.0.2.1", "a.example"}
 
 
 def test_scores_that_are_no_numbers_are_null(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import minutch
 from minutch.commands import cli
 from minutch.commands.crawl import parse_options
+from tests.support.commands import parsed
 
 ADDRESSES = "http.filter.ipaddress.include=loopback"
 LINKS = {
@@ -193,18 +194,18 @@ def test_seeds_that_lead_nowhere(
     ],
 )
 def test_urls_without_a_scheme(here: Path, word: str, folder: str) -> None:
-    crawl_dir, options, wishes, _ = parse_options([word])
+    crawl_dir, options, wishes, _ = parse_options(parsed("crawl", word))
     assert wishes is not None and list(wishes.urls) == [word]
     assert (str(crawl_dir), options.rounds) == (folder, -1)
     (here / folder / "crawldb").mkdir(parents=True)  # the second time
-    assert parse_options([word])[2] == wishes
+    assert parse_options(parsed("crawl", word))[2] == wishes
 
 
 @pytest.mark.parametrize("word", ["crawl", "seeds.list", "a/b.com", "x.tar2", "./www.a.org"])
 def test_words_that_are_no_urls(here: Path, word: str) -> None:
-    assert parse_options([word, "mine", "2"])[2] is None
+    assert parse_options(parsed("crawl", word, "mine", "2"))[2] is None
 
 
 def test_a_folder_with_the_name_of_a_host_that_is_no_crawl(here: Path) -> None:
     (here / "www.example.org").mkdir()
-    assert parse_options(["www.example.org", "mine", "2"])[2] is None
+    assert parse_options(parsed("crawl", "www.example.org", "mine", "2"))[2] is None

@@ -7,18 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.crawl import parse_options, parse_wait
+from minutch.commands.crawl import parse_options
+from minutch.commands.declared.cycle import wait
 from minutch.conf import Configuration
+from minutch.cycle.crawl.preflight import Wishes
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.errors import UsageError
 from minutch.plugin.chains import URLFilters
+from tests.support.commands import parsed
+
+
+def options_of(*words: str) -> tuple[Path, CrawlOptions, Wishes | None, int | None]:
+    return parse_options(parsed("crawl", *words))
 
 
 def test_both_forms() -> None:
     expected = (Path("crawl"), CrawlOptions(3, Path("seeds"), shown_as="crawl"), None, None)
-    assert parse_options(["seeds/", "crawl", "3"]) == expected
-    assert parse_options(["-s", "seeds/", "crawl", "3"]) == expected
-    assert parse_options(["crawl", "3"]) == (
+    assert options_of("seeds/", "crawl", "3") == expected
+    assert options_of("-s", "seeds/", "crawl", "3") == expected
+    assert options_of("crawl", "3") == (
         Path("crawl"),
         CrawlOptions(3, shown_as="crawl"),
         None,
@@ -41,7 +48,9 @@ URL = "https://www.example.org/start"
     ],
 )
 def test_urls_in_place_of_seeds(line: str, folder: str, rounds: int) -> None:
-    crawl_dir, options, wishes, _ = parse_options([*line.split(), "--max-pages", "9"])
+    crawl_dir, options, wishes, _ = parse_options(
+        parsed("crawl", *line.split(), "--max-pages", "9")
+    )
     assert wishes is not None and list(wishes.urls) == [
         word for word in line.split() if word.lower().startswith("http")
     ]
@@ -57,16 +66,16 @@ def test_a_file_of_urls(tmp_path: Path) -> None:
     file = tmp_path / "urls.txt"
     file.write_text(f"# mine\n{URL}\n")
     for words, folder in (([], "www.example.org"), (["crawl"], "crawl")):
-        crawl_dir, options, wishes, _ = parse_options([str(file), *words])
+        crawl_dir, options, wishes, _ = options_of(str(file), *words)
         assert wishes is not None and list(wishes.urls) == [URL]
         assert (crawl_dir, options.seeds, options.rounds) == (Path(folder), file, -1)
-    assert parse_options([str(file), "crawl", "2"])[2] is None
+    assert options_of(str(file), "crawl", "2")[2] is None
 
 
 def test_wishes_are_properties(tmp_path: Path) -> None:
     conf = Configuration.load([])
     line = [URL, "--depth", "2", "--delay", "0.5", "--agent", "me", "--include", "/a/", "--include"]
-    _, _, wishes, _ = parse_options([*line, "/b/", "--exclude", "[.]pdf$"])
+    _, _, wishes, _ = options_of(*line, "/b/", "--exclude", "[.]pdf$")
     assert wishes is not None
     found = wishes.properties(conf)
     assert found["plugin.includes"] == f"{conf.get('plugin.includes')}|scoring-depth"
@@ -107,12 +116,19 @@ def test_every_option() -> None:
         dedup_near=3,
         shown_as="crawl",
     )
-    assert parse_options([*line.split(), "crawl", "-1"]) == (Path("crawl"), expected, None, 8090)
-    assert parse_options(["--index", "--wait", "15m", "--num-slaves", "4", "c", "1"])[1].index
+    assert options_of(*line.split(), "crawl", "-1") == (
+        Path("crawl"),
+        expected,
+        None,
+        8090,
+    )
+    assert parse_options(
+        parsed("crawl", "--index", "--wait", "15m", "--num-slaves", "4", "c", "1")
+    )[1].index
 
 
 def test_nutchs_defaults() -> None:
-    _, options, _, _ = parse_options(["crawl", "1"])
+    _, options, _, _ = options_of("crawl", "1")
     assert (options.tasks, options.size, options.time_limit) == (2, 50000, 180)
     assert options.threads is None
     assert (options.wait, options.dedup_group, options.sitemaps_from_hostdb) == (
@@ -136,7 +152,7 @@ def test_nutchs_defaults() -> None:
     ],
 )
 def test_wait(text: str, seconds: int | None) -> None:
-    assert parse_wait(text) == seconds
+    assert wait(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -148,9 +164,9 @@ def test_wait(text: str, seconds: int | None) -> None:
         ("-s a b c 3", "the seeds are given twice"),
         ("crawl many", "<num_rounds>: expected a number, found 'many'"),
         ("crawl -2", "<num_rounds>"),
-        ("crawl 3 --dedup-near 11", "--dedup-near: expected 0 to 10 bits, found 11"),
-        ("crawl 3 --dedup-group page", "expected one of none, host, domain, found 'page'"),
-        ("crawl 3 --sitemaps-from-hostdb often", "expected one of never, always, once"),
+        ("crawl 3 --dedup-near 11", "--dedup-near: expected 0 to 10, found 11"),
+        ("crawl 3 --dedup-group page", "expected none, host or domain, found 'page'"),
+        ("crawl 3 --sitemaps-from-hostdb often", "expected never, always or once"),
         ("crawl 3 -w soon", r"--wait: expected <number\[s\|m\|h\|d\]>, found 'soon'"),
         ("crawl 3 -w 1y", "--wait"),
         ("crawl 3 --sitemaps-from-hostdb", "--sitemaps-from-hostdb needs a value"),
@@ -163,7 +179,7 @@ def test_wait(text: str, seconds: int | None) -> None:
 )
 def test_wrong_lines(line: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        parse_options(line.split())
+        options_of(*line.split())
 
 
 @pytest.mark.parametrize(
@@ -181,5 +197,5 @@ def test_wrong_lines(line: str, message: str) -> None:
     ],
 )
 def test_a_crawl_without_a_number_of_rounds(line: str, rounds: int, forever: bool) -> None:
-    _, options, _, _ = parse_options(line.split())
+    _, options, _, _ = options_of(*line.split())
     assert (options.rounds, options.forever) == (rounds, forever)

@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from minutch.commands.classes import adaptivefetchschedule, mimeadaptivefetchschedule
 from minutch.errors import UsageError
+from tests.support.commands import adaptivefetchschedule, mimeadaptivefetchschedule
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import NutchRun, context_for
 

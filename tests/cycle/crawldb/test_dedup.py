@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.commands.dedup import run
 from minutch.cycle.crawldb.dedup import MARKED, DedupOptions, dedup
 from minutch.cycle.crawldb.duplicates import decoded_length, find
 from minutch.errors import LockedError, StoreError, UsageError
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.commands import command
 from tests.support.crawldbs import context, read_db, write_db
+
+run = command("dedup").run
 
 Page = tuple[bytes, str, float, int]  # group, URL, score, fetch time
 
@@ -223,7 +225,7 @@ def test_the_command(tmp_path: Path) -> None:
     [
         ([], "Usage"),
         (["db", "-group", "page"], "none, host or domain"),
-        (["db", "-compareOrder", "score"], "must contain"),
+        (["db", "-compareOrder", "score"], "among others"),
         (["db", "-what"], "unknown option"),
     ],
 )

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.commands.readdb import run
 from minutch.cycle.crawldb.dump import json_text
 from minutch.errors import ExpressionError
 from minutch.hadoop.formats import writables as w
@@ -20,7 +19,10 @@ from minutch.records.crawldatum import (
     CrawlDatum,
 )
 from minutch.records.protocol import ProtocolStatus
+from tests.support.commands import command
 from tests.support.crawldbs import NOW, context, metadata, read_db, write_db
+
+run = command("readdb").run
 
 ENTRIES = [
     (

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.inject import run
 from minutch.cycle.crawldb.inject import DUPLICATES, MERGED, NEW, REJECTED, InjectOptions, inject
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import FormatError, LockedError, StoreError, UsageError
@@ -15,7 +14,10 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
     CrawlDatum,
 )
+from tests.support.commands import command
 from tests.support.crawldbs import NOW, context, metadata, read_db, write_db
+
+run = command("inject").run
 
 OLD = CrawlDatum(STATUS_DB_FETCHED, 100, 5.0, 7, 8, 1, b"sig", metadata(old="o"))
 

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.mergedb import run
 from minutch.cycle.crawldb.mergedb import ENTRIES, MERGED, MergeOptions, mergedb
 from minutch.errors import LockedError, StoreError, UsageError
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
+from tests.support.commands import command
 from tests.support.crawldbs import context, metadata, read_db, write_db
+
+run = command("mergedb").run
 
 HOUR = 3_600_000
 URL = "http://a/"

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from minutch.commands import dedup, parse, readdb, updatedb
 from minutch.cycle.crawldb.duplicates import (
     MOST_BITS,
     NO_LEADER,
@@ -21,6 +20,7 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, Segment, part_writ
 from minutch.errors import StoreError, UsageError
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.commands import dedup, parse, readdb, updatedb
 from tests.support.crawldbs import context, printed, read_db, write_db
 from tests.support.pages import content
 

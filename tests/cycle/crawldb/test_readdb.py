@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.commands.readdb import run
 from minutch.cycle.crawldb import dump
 from minutch.cycle.crawldb.stats import days_hms, iso_date, quantiles
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_GONE, CrawlDatum
+from tests.support.commands import command
 from tests.support.crawldbs import DAY, NOW, context, metadata, printed, read_db, write_db
+
+run = command("readdb").run
 
 ENTRIES = [
     ("http://a/", CrawlDatum(STATUS_DB_FETCHED, 86400, 1.5, NOW, metadata=metadata(k="v"))),
@@ -123,7 +125,7 @@ def test_equal_scores_come_in_the_order_of_the_urls(
         (["DB", "-topN", "5"], "-topN: expected <nnnn> <out_dir>"),
         (["DB", "-topN", "5", "out", "1", "2"], "-topN: expected <nnnn> <out_dir>"),
         (["DB", "-dump", "out", "-retry", "x"], "expected <num>, found 'x'"),
-        (["DB", "-dump", "out", "-format", "xml"], "expected one of normal, csv, json, crawldb"),
+        (["DB", "-dump", "out", "-format", "xml"], "expected normal, csv, json or crawldb"),
         (["DB", "-dump", "out", "-regex", "("], "can't use"),
     ],
 )

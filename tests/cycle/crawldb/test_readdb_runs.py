@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import readdb
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from tests.support.commands import readdb
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import NutchRun, context_for, nutch_runs
 

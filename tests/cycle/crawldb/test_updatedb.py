@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.updatedb import run
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.updatedb import UpdateOptions, updatedb
 from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.commands import command
 from tests.support.crawldbs import NOW, context, read_db, write_db, write_segment
+
+run = command("updatedb").run
 
 FETCHED = CrawlDatum(codes.STATUS_FETCH_SUCCESS, 60, 1.0, NOW - 5, signature=None)
 GONE = CrawlDatum(codes.STATUS_FETCH_GONE, 60, 1.0, NOW - 5)

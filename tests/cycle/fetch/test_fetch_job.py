@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.fetch import run
 from minutch.cycle.fetch.fetch import LEFT
 from minutch.cycle.fetch.fetcher import fetch
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
@@ -31,6 +30,7 @@ from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
 from minutch.work.tables.lock import lock
+from tests.support.commands import command
 from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import (
@@ -41,6 +41,8 @@ from tests.support.segments import (
     fetched,
     make_segment,
 )
+
+run = command("fetch").run
 
 ROOT = Path(__file__).resolve().parents[3]
 HTML = b"<html><head><title>T</title></head><body><a href='/linked'>one</a> text</body></html>"
@@ -369,7 +371,7 @@ def test_command_line(server: MisbehavingServer, tmp_path: Path) -> None:
     assert run([str(segment.path), "-threads", "2"], context()) == 0
     with pytest.raises(UsageError) as caught:
         run([], context())
-    assert "Usage: Fetcher <segment> [-threads n]" in str(caught.value)
+    assert "Usage: Fetcher <segment> [-threads <n>]" in str(caught.value)
     assert caught.value.exit_code == 255
 
 

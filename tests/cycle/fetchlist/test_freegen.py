@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import freegen
 from minutch.cycle.segment.store import CRAWL_GENERATE, Segment, segments_in
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.commands import freegen
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for
 

@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import freegen, generate
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist import generate as generatejob
@@ -32,6 +31,7 @@ from minutch.work.engine import engine_of, selection
 from minutch.work.tables import parallel, spans
 from minutch.work.tables.recordfiles import read, scan
 from tests.cycle.fetchlist.test_select import java_hash
+from tests.support.commands import freegen, generate
 from tests.support.crawldbs import write_db
 from tests.support.examples import few
 from tests.support.tables import read_records

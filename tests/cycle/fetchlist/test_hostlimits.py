@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import generate
 from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY
 from minutch.errors import ExpressionError, FormatError, StoreError
 from minutch.hadoop.formats.writables import FloatWritable, LongWritable, MapWritable, Text
@@ -18,6 +17,7 @@ from minutch.records.hostdatum import HostDatum
 from minutch.urls.parts import host_of
 from minutch.work.tables.recordfiles import read
 from tests.cycle.hostdb.test_updatehostdb import context, write_hostdb
+from tests.support.commands import generate
 from tests.support.crawldbs import NOW, write_db
 
 HOSTS = {

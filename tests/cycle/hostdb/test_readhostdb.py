@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import readhostdb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ExpressionError, FormatError, StoreError, UsageError
 from minutch.hadoop.formats.writables import FloatWritable, LongWritable, MapWritable, Text
 from minutch.job import JobContext
 from minutch.records.hostdatum import HostDatum
 from tests.cycle.hostdb.test_updatehostdb import context, write_hostdb
+from tests.support.commands import readhostdb
 
 A = HostDatum(
     *(1.5, 86_400_000, "http://a/", 1, 2, 3, 4, 5, 6, 7, 8),

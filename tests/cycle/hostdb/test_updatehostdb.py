@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import updatehostdb
 from minutch.conf import Configuration
 from minutch.cycle.hostdb.statistics import CrawlDatumProcessor
 from minutch.cycle.hostdb.store import HostDb
@@ -35,6 +34,7 @@ from minutch.records.crawldatum import (
 )
 from minutch.records.hostdatum import HostDatum
 from minutch.records.protocol import MOVED, ProtocolStatus
+from tests.support.commands import updatehostdb
 from tests.support.crawldbs import NOW, write_db
 from tests.support.nameserver import NameServer
 
@@ -472,7 +472,7 @@ def test_parts_and_memory_change_nothing(parts: str, memory: str, tmp_path: Path
 
 
 def test_bad_command_lines(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="hostDb is mandatory"):
+    with pytest.raises(UsageError, match="missing: -hostdb"):
         updatehostdb.run(["-crawldb", str(tmp_path)], context())
     with pytest.raises(UsageError, match="urlLimit"):
         updatehostdb.run(["-hostdb", str(tmp_path), "-urlLimit", "x"], context())

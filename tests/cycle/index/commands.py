@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minutch.clock import FakeClock
-from minutch.commands import clean, index, indexchecker
 from minutch.conf import Configuration
 from minutch.job import Counters, JobContext
+from tests.support.commands import clean, index, indexchecker
 from tests.support.golden import GOLDEN
 
 MODULES = {"index": index, "clean": clean, "indexchecker": indexchecker}

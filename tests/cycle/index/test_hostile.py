@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import index as job
 from minutch.conf import Configuration
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.job import Counters, JobContext
 from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
 from minutch.records.parsedata import ParseText
+from tests.support.commands import index as job
 from tests.support.documents import Made
 
 FILTERS = (

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import index as job_command
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.index import indexing as job
@@ -25,6 +24,7 @@ from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.work.tables.database import part_name
 from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.shuffle import split
+from tests.support.commands import index as job_command
 
 PLUGINS = "index-basic|indexer-(csv|dummy)|scoring-opic|urlfilter-prefix|urlnormalizer-querystring"
 FOLDERS = ("content", "crawl_fetch", "crawl_parse", "parse_data", "parse_text")

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands.arguments import parse
-from minutch.commands.indexchecker import FLAGS, USAGE, run
 from minutch.conf import Configuration
 from minutch.cycle.index.indexchecker import (
     DISCARDED,
@@ -22,6 +20,9 @@ from minutch.cycle.index.indexchecker import (
 from minutch.cycle.parse.pagecheck import CheckError, CheckFailed
 from minutch.errors import UsageError
 from minutch.job import JobContext
+from tests.support.commands import command, parsed
+
+run = command("indexchecker").run
 
 PAGE = "<html><head><title>Page 1</title></head><body>" + "words " * 40 + "</body></html>"
 PLUGINS = "protocol-file|parse-(html|text)|index-(basic|more)|indexer-(csv|dummy)|scoring-opic"
@@ -121,7 +122,7 @@ def test_from_python(page: str, tmp_path: Path) -> None:
 
 
 def test_every_option_is_known() -> None:
-    given = parse(["-normalize", "-doIndex", "-dumpText", "-listen", "7", "u"], FLAGS, usage=USAGE)
+    given = parsed("indexchecker", "-normalize", "-doIndex", "-dumpText", "-listen", "7", "u")
     assert given["-doIndex"]
     assert given["-listen"] == 7
     assert IndexChecker.force_as is None

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.commands import invertlinks as invertlinks_command
 from minutch.conf import Configuration
 from minutch.cycle.linkdb import dump as readlinkdb
 from minutch.cycle.linkdb import invertlinks
@@ -25,6 +24,7 @@ from minutch.work.tables import parallel, shuffle
 from minutch.work.tables.frame import key_order
 from minutch.work.tables.shuffle import Shuffle
 from tests.cycle.linkdb.test_jobs import Pages, segment
+from tests.support.commands import invertlinks as invertlinks_command
 from tests.support.examples import examples
 
 Row = tuple[str, str, str]

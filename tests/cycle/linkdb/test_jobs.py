@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from minutch import job
-from minutch.commands import invertlinks as invertlinks_command
-from minutch.commands import mergelinkdb, readlinkdb
 from minutch.conf import Configuration
 from minutch.cycle.linkdb import invertlinks
 from minutch.cycle.linkdb.store import LinkDb
@@ -23,6 +21,8 @@ from minutch.hadoop.formats.writables import Text
 from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Outlink
 from minutch.records.parsedata import ParseData, ParseStatus
+from tests.support.commands import invertlinks as invertlinks_command
+from tests.support.commands import mergelinkdb, readlinkdb
 
 PLUGINS = "urlfilter-regex|urlnormalizer-(pass|regex|basic)"
 Pages = dict[str, list[tuple[str, str]]]
@@ -183,10 +183,10 @@ def test_errors_leave_the_linkdb_as_it_was(segments: Path, tmp_path: Path) -> No
     ("arguments", "problem"),
     [
         ([], "Usage: LinkDb <linkdb>"),
-        (["db"], "no segments given\nUsage: LinkDb <linkdb>"),
-        (["db", "-force"], "no segments given"),
+        (["db"], "too few arguments: no <segments>\nUsage: LinkDb <linkdb>"),
+        (["db", "-force"], "no <segments>"),
         (["db", "seg", "-nofilters"], "unknown option -nofilters"),
-        (["db", "-dir"], "-dir needs a value: <segmentsDir>"),
+        (["db", "-dir"], "-dir needs a value: <segments_dir>"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], problem: str) -> None:

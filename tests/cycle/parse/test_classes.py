@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.classes import encodingdetector, textprofilesignature
 from minutch.conf import Configuration
 from minutch.cycle.parse.signature import TextProfileSignature
 from minutch.errors import StoreError, UsageError
 from minutch.records.protocol import Content
+from tests.support.commands import encodingdetector, textprofilesignature
 from tests.support.golden import needs_golden
 from tests.support.nutchruns import COMMANDS, context_for
 

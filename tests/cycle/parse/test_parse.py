@@ -18,8 +18,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import explain
-from minutch.commands.parse import run
 from minutch.conf import Configuration
 from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.parse.workerpool import BATCH_ITEMS
@@ -42,11 +40,14 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
 from tests.plugins.test_parse_others import RSS
+from tests.support.commands import command, explain
 from tests.support.crawldbs import write_db
 from tests.support.golden import PROJECT
 from tests.support.officefiles import samples
 from tests.support.pages import configuration, content
 from tests.support.pdffiles import after, link, pdf, stream
+
+run = command("parse").run
 
 NOW = 1_795_000_000_000
 HOST = "http://example.org/"

@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands.arguments import parse
+from minutch.commands.checkers import ParserChecker, page_answers
 from minutch.commands.lineserver import LineServer
-from minutch.commands.pageflags import page_answers
-from minutch.commands.parsechecker import FLAGS, USAGE, ParserChecker, run
 from minutch.cycle.parse.pagecheck import CheckError, PageCheckOptions
 from minutch.errors import UsageError
 from minutch.job import JobContext
+from tests.support.commands import command, parsed
 from tests.support.pages import configuration
+
+run = command("parsechecker").run
 
 PAGE = (
     "<html><head><title>T</title></head><body>text <a href='http://e.org/x'>a"
@@ -248,7 +249,7 @@ def test_meta_tags_show_in_status_and_links(site: str) -> None:
 def test_pages_over_connections(page: str) -> None:
     conf = configuration("protocol-file|parse-html").freeze()
     context = JobContext(conf, FakeClock(0), io.StringIO(), io.StringIO(), io.StringIO())
-    given = parse(["-listen", "0", "-keepClientCnxOpen"], FLAGS, usage=USAGE)
+    given = parsed("parsechecker", "-listen", "0", "-keepClientCnxOpen")
     assert given["-keepClientCnxOpen"] and given["-listen"] == 0
     with (
         ParserChecker(conf, PageCheckOptions(), context.clock) as checker,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import io
 import math
 import random
@@ -22,7 +21,6 @@ from hypothesis import strategies as st
 
 from minutch.archives.web.webarchivejobs import export_warc
 from minutch.clock import FakeClock
-from minutch.commands import mergesegs as mergesegs_command
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.updatedb import known_urls
 from minutch.cycle.segment import compaction, places
@@ -52,6 +50,8 @@ from minutch.records.protocol import (
     ProtocolStatus,
 )
 from tests.support.archived import read_records
+from tests.support.commands import command as declared
+from tests.support.commands import mergesegs as mergesegs_command
 from tests.support.crawldbs import DAY, NOW, write_db
 
 INTERVAL = 30 * DAY
@@ -419,9 +419,8 @@ def test_what_is_read_by_path_stays(
         return has(segment, folder)
 
     monkeypatch.setattr(Segment, "has", disturbing)
-    module = importlib.import_module(f"minutch.commands.{command.split(maxsplit=1)[0]}")
     context = job(http__agent__name="x")
-    assert module.run(given, context) == 0
+    assert declared(command.split(maxsplit=1)[0]).run(given, context) == 0
     assert disturbed and old[0].is_dir()
     monkeypatch.undo()
     gc.collect()

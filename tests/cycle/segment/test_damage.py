@@ -18,14 +18,14 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import readseg
-from minutch.commands import text as text_command
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.writables import Writable
 from minutch.job import JobContext
+from tests.support.commands import readseg
+from tests.support.commands import text as text_command
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
 

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import mergesegs as mergesegs_command
 from minutch.conf import Configuration
 from minutch.cycle.segment import mergesegs
 from minutch.cycle.segment.store import (
@@ -46,6 +45,7 @@ from minutch.records.metadata import SEGMENT_NAME_KEY, Metadata
 from minutch.records.parsedata import ParseData, ParseText
 from minutch.records.protocol import Content
 from tests.plugin.places import configuration, write_plugin
+from tests.support.commands import mergesegs as mergesegs_command
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for
 

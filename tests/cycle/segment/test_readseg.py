@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import readseg as readseg_command
 from minutch.conf import Configuration
 from minutch.cycle.segment import readseg
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
@@ -22,6 +21,7 @@ from minutch.job import JobContext
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
+from tests.support.commands import readseg as readseg_command
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import NutchRun, context_for, nutch_runs
 from tests.support.sequencefiles import copy_writable

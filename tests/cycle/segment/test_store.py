@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import parse
 from minutch.conf import Configuration
 from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import (
@@ -43,6 +42,7 @@ from minutch.hadoop.formats.writables import UTF8, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.parsedata import ParseText
+from tests.support.commands import parse
 from tests.support.golden import GOLDEN, PROJECT, needs_golden
 from tests.support.segments import conf_for, fetch_segment
 

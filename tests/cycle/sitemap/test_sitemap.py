@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import sitemap as sitemap_command
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.storedrecords import text_key
@@ -26,6 +25,7 @@ from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, C
 from minutch.records.hostdatum import HostDatum
 from minutch.work.tables.database import part_name
 from tests.cycle.sitemap.sitemapsite import Page, SitemapSite
+from tests.support.commands import sitemap as sitemap_command
 from tests.support.crawldbs import read_db, write_db
 from tests.support.golden import GOLDEN, PROJECT, needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for, nutch_runs

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minutch.commands.linkrank import run
 from minutch.cycle.webgraph.build import webgraph
 from minutch.cycle.webgraph.linkrank import COUNTED, REPEATED, linkrank
 from minutch.cycle.webgraph.store import WebGraph
@@ -22,7 +21,10 @@ from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import Metadata
 from minutch.records.webgraph import Node
 from minutch.work.tables.lock import lock
+from tests.support.commands import command
 from tests.support.graphs import ALL_LINKS, context, graph_of, nodes, segment
+
+run = command("linkrank").run
 
 EVERYTHING = {name.replace(".", "__"): value for name, value in ALL_LINKS.items()}
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.nodedumper import run
 from minutch.cycle.webgraph.dumpers import LEFT_OUT, NODES, PER_VALUE_PROPERTY, WRITTEN
 from minutch.cycle.webgraph.linkrank import linkrank
 from minutch.cycle.webgraph.store import WebGraph
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from tests.support.commands import command
 from tests.support.graphs import context, graph_of, nodes
+
+run = command("nodedumper").run
 
 WEB = {
     "http://a.x.com/": ["http://b.x.com/", "http://c.org/", "http://d.net/"],

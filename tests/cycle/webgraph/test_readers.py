@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.classes import linkdumper as linkdumper_command
-from minutch.commands.classes import linkdumpreader, loopreader, nodereader
 from minutch.cycle.webgraph import dumpers
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.writables import Text
 from minutch.records.webgraph import LinkNodes, LoopSet
+from tests.support.commands import linkdumper as linkdumper_command
+from tests.support.commands import linkdumperreader, loopreader, nodereader
 from tests.support.graphs import context, graph_of
 
 ODD = "http://a.com/\U0001f600"
@@ -64,7 +64,7 @@ def printed(reader, *words: str) -> str:  # type: ignore[no-untyped-def]
 def test_what_readers_print(tmp_path: Path) -> None:
     graph = graph_of(tmp_path, WEB)
     linkdumper_command.run(["-webgraphdb", str(graph.path)], context())
-    assert printed(linkdumpreader, str(graph.path), "http://b.com/").splitlines() == [
+    assert printed(linkdumperreader, str(graph.path), "http://b.com/").splitlines() == [
         "http://b.com/:",
         (
             f"  {ODD} - num inlinks: 0, num outlinks: 2, inlink score: 0.0, outlink score: 0.0,"
@@ -75,7 +75,7 @@ def test_what_readers_print(tmp_path: Path) -> None:
             " 0.0, metadata: "
         ),
     ]
-    assert printed(linkdumpreader, str(graph.path), "http://nosuch/") == "http://nosuch/:\n"
+    assert printed(linkdumperreader, str(graph.path), "http://nosuch/") == "http://nosuch/:\n"
     assert printed(
         nodereader, "-webgraphdb", str(graph.path), "-url", "http://b.com/"
     ).splitlines() == [
@@ -103,13 +103,15 @@ def test_loops_of_older_nutch(tmp_path: Path) -> None:
     assert printed(loopreader, "-webgraphdb", str(tmp_path), "-url", "http://c/") == "http://c/:\n"
 
 
-@pytest.mark.parametrize("module", [linkdumper_command, linkdumpreader, nodereader, loopreader])
+@pytest.mark.parametrize("module", [linkdumper_command, linkdumperreader, nodereader, loopreader])
 def test_wrong_arguments(module, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     for words in ([], ["-url", "x"], ["-nosuch"]):
         with pytest.raises(UsageError):
             module.run(words, context())
     words = (
-        [str(tmp_path), "http://a/"] if module is linkdumpreader else ["-webgraphdb", str(tmp_path)]
+        [str(tmp_path), "http://a/"]
+        if module is linkdumperreader
+        else ["-webgraphdb", str(tmp_path)]
     )
     with pytest.raises(StoreError):
         module.run(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.scoreupdater import run
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.webgraph.linkrank import CLEARED, SCORED, linkrank, scoreupdater
 from minutch.errors import StoreError, UsageError
@@ -16,7 +15,10 @@ from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
 from minutch.records.crawldatum_columns import to_frame
 from minutch.work.tables.recordfiles import CrawlDataWriter
+from tests.support.commands import command
 from tests.support.graphs import context, graph_of, nodes
+
+run = command("scoreupdater").run
 
 WEB = {"http://a.com/": ["http://b.com/", "http://c.com/"], "http://b.com/": ["http://a.com/"]}
 URLS = ["http://a.com/", "http://b.com/", "http://other.com/"]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands.webgraph import run
 from minutch.cycle.linkdb.rules import READ
 from minutch.cycle.webgraph.build import PAGES, WRITTEN, webgraph
 from minutch.cycle.webgraph.rules import GONE, INTERNAL, LIMITED, MALFORMED, OLDER, REPEATED
@@ -19,7 +18,10 @@ from minutch.errors import FormatError, LockedError, StoreError, UsageError
 from minutch.job import Counters
 from minutch.records import crawldatum as status
 from minutch.work.tables.lock import lock
+from tests.support.commands import command
 from tests.support.graphs import ALL_LINKS, NOW, context, graph_of, links, nodes, segment
+
+run = command("webgraph").run
 
 EVERYTHING = {name.replace(".", "__"): value for name, value in ALL_LINKS.items()}
 WEB = {

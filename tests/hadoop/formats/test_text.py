@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import text as command
 from minutch.conf import Configuration
 from minutch.errors import FormatError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -32,6 +31,7 @@ from minutch.records.crawldatum import CrawlDatum, NutchWritable
 from minutch.records.links import LAYOUT_PLAIN, Inlink, Inlinks
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
+from tests.support.commands import text as command
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import SEQUENCEFILES, golden_records
 

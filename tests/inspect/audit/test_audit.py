@@ -22,12 +22,13 @@ import pytest
 
 import minutch
 from minutch import jobs
-from minutch.commands import audit, init
+from minutch.commands.init import SITE
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, QueryError, UsageError
 from minutch.inspect.audit.findings import csv_of, rules_of
 from minutch.inspect.report import reportfile
 from minutch.job import JobContext
+from tests.support.commands import audit
 from tests.support.pdffiles import pdf
 
 WORDS = " ".join(f"word{number}" for number in range(30))
@@ -193,7 +194,7 @@ def root() -> Iterator[str]:
 def conf(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
     """The configuration of `minutch init`, for loopback."""
     folder = tmp_path_factory.mktemp("conf")
-    (folder / "nutch-site.xml").write_text(init.SITE, encoding="utf-8")
+    (folder / "nutch-site.xml").write_text(SITE, encoding="utf-8")
     return Configuration.load(
         [folder],
         overrides={
@@ -355,7 +356,7 @@ def test_exit_codes_for_ci(
 def test_wrong_words(crawl: Path, conf: Configuration) -> None:
     with pytest.raises(UsageError, match="there is no rule gone: the rules are broken-links"):
         asked(crawl, conf, "--only", "gone")
-    with pytest.raises(UsageError, match="--fail-on: expected error, warning, notice, found bad"):
+    with pytest.raises(UsageError, match="expected error, warning or notice, found 'bad'"):
         asked(crawl, conf, "--fail-on", "bad")
 
 

@@ -18,12 +18,12 @@ import pytest
 import minutch
 from minutch import jobs
 from minutch.clock import SystemClock
-from minutch.commands import check
 from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.errors import StoreError
 from minutch.inspect.audit import checks
 from minutch.inspect.audit.findings import audit, rules_of
 from minutch.job import JobContext
+from tests.support.commands import check
 
 HOME = """<html><head><title>Home</title>
 <link rel=stylesheet href=/style.css><link rel=preconnect href=https://cdn.example>

@@ -13,10 +13,11 @@ import pytest
 
 from minutch import jobs
 from minutch.clock import FakeClock
-from minutch.commands import explain, flow
+from minutch.commands import flow
 from minutch.errors import MinutchError, StoreError, UsageError
 from minutch.inspect.explain.settings import CrawlStores
 from minutch.terminal import visible_line
+from tests.support.commands import explain
 from tests.support.crawldbs import NOW, write_db
 from tests.support.explainedcrawl import OTHERS, A, Made, make_crawl
 
@@ -109,7 +110,7 @@ def test_it_writes_nothing(made: Made) -> None:
         (["http://a/", "."], StoreError, ". is no crawl"),
         (["http://a/", "b", "c"], UsageError, "too many arguments: c"),
         (["http://a/", "-topN", "x"], UsageError, "-topN: expected <N>"),
-        (["http://a/", "-maxNumSegments", "0"], UsageError, "at least 1"),
+        (["http://a/", "-maxNumSegments", "0"], UsageError, "a positive number"),
     ],
 )
 def test_wrong_arguments(

@@ -15,8 +15,6 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from minutch.commands.explain import run as explain
-from minutch.commands.fsck import run
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
@@ -38,7 +36,11 @@ from minutch.work.tables.lock import lock
 from minutch.work.tables.recordfiles import CrawlDataWriter
 from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.support import graphs
+from tests.support.commands import command
 from tests.support.crawldbs import context, printed, read_db, write_db, write_segment
+
+explain = command("explain").run
+run = command("fsck").run
 
 URLS = [f"http://host{n % 7}.example/page{n}" for n in range(400)]
 GONE_PID = 2**22 + 1

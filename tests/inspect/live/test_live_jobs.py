@@ -20,8 +20,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from minutch.clock import SystemClock
 from minutch.commands.crawl import served
-from minutch.commands.fetch import run as run_fetch
-from minutch.commands.sitemap import run as run_sitemap
 from minutch.cycle.crawl.crawler import Crawler
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError
@@ -30,8 +28,12 @@ from minutch.job import JobContext
 from tests.cycle.crawl.test_crawl import Jobs, crawl, jobs, printed  # noqa: F401
 from tests.cycle.fetch.test_fetch_job import pages
 from tests.cycle.sitemap.sitemapsite import SitemapSite
+from tests.support.commands import command
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for, fetched, make_segment
+
+run_fetch = command("fetch").run
+run_sitemap = command("sitemap").run
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 import minutch
-from minutch.commands import export
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.errors import StoreError
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links_columns import LinkSets
+from tests.support.commands import export
 from tests.support.crawldbs import NOW, context, write_db
 from tests.support.golden import GOLDEN, needs_golden
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import minutch
-from minutch.commands import invertlinks
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.records import crawldatum as status
 from minutch.records.links import Inlink
 from tests.inspect.query.test_exports import run
+from tests.support.commands import invertlinks
 from tests.support.demo import PROPERTIES
 from tests.support.docpages import blocks
 from tests.support.indexedcrawl import IndexedCrawl, Page

@@ -18,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minutch
-from minutch.commands import sql
+from minutch.commands.sql import Answers
 from minutch.errors import FormatError, QueryError, StoreError, UsageError
 from minutch.inspect.query.prompt import completions, converse
 from minutch.inspect.query.results import text_table
 from minutch.inspect.query.session import Session, is_complete, statements
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.commands import sql
 from tests.support.crawldbs import DAY, NOW, context, metadata, printed, write_db
 
 
@@ -268,7 +269,7 @@ def test_the_prompt_goes_on_after_errors(crawl: Path) -> None:
     job = context()
     tables = minutch.open(crawl).tables
     session = Session(minutch.open(crawl), NOW)
-    answers = sql.Answers(session, job, "json", None)
+    answers = Answers(session, job, "json", None)
     lines = (
         "",
         "select 1",
@@ -304,7 +305,7 @@ def test_the_prompt_goes_on_after_errors(crawl: Path) -> None:
 def test_what_shells_know_is_no_statement_in_the_middle_of_one(crawl: Path) -> None:
     job = context()
     session = Session(minutch.open(crawl), NOW)
-    answers = sql.Answers(session, job, "json", None)
+    answers = Answers(session, job, "json", None)
     lines = _typed("select 1 as", "help", ";")
     converse(lines, session.tables, answers, job.print, lambda line: None)
     assert printed(job) == '{"help": 1}\n'

@@ -19,7 +19,6 @@ from hashlib import md5
 from pathlib import Path
 
 from minutch.clock import FakeClock
-from minutch.commands import invertlinks
 from minutch.conf import Configuration
 from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import Segment, part_writer
@@ -33,6 +32,7 @@ from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content, ProtocolStatus
+from tests.support.commands import invertlinks
 from tests.support.crawldbs import write_db
 
 START = 1_790_000_000_000

@@ -11,15 +11,17 @@ import polars as pl
 import pytest
 
 from minutch import jobs
-from minutch.commands import flow
-from minutch.commands.report import run
+from minutch.commands.declaration import FAILED
 from minutch.errors import FormatError, StoreError, UsageError
 from minutch.inspect.report import reportfile
 from minutch.inspect.report.facts import Facts, shaped
 from minutch.inspect.report.reportfile import read_facts
 from tests.inspect.report.conftest import Written, context
 from tests.inspect.report.madeup import BAD
+from tests.support.commands import command
 from tests.support.crawldbs import printed
+
+run = command("report").run
 
 
 def test_a_report_under_its_default_name(
@@ -141,11 +143,11 @@ def test_exit_codes_of_the_command(
 
     monkeypatch.chdir(tmp_path)
     assert main(["report", str(hostile.folder)]) == 0
-    assert main(["report"]) == flow.FAILED
-    assert main(["report", "nowhere"]) == flow.FAILED
-    assert main(["report", str(hostile.folder), "-o", str(tmp_path)]) == flow.FAILED
+    assert main(["report"]) == FAILED
+    assert main(["report", "nowhere"]) == FAILED
+    assert main(["report", str(hostile.folder), "-o", str(tmp_path)]) == FAILED
     (tmp_path / "file").touch()
-    assert main(["report", str(hostile.folder), "-o", "file/out.html"]) == flow.FAILED
+    assert main(["report", str(hostile.folder), "-o", "file/out.html"]) == FAILED
     assert jobs.report(str(hostile.folder), "-o", str(tmp_path / "again.html")) is not None
 
 

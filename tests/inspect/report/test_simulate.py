@@ -12,14 +12,16 @@ from xml.etree import ElementTree
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands.simulate import run
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, MinutchError, StoreError, UsageError
 from minutch.job import JobContext
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.changingcrawl import ChangingCrawl
+from tests.support.commands import command
 from tests.support.crawldbs import NOW, read_db, write_db
+
+run = command("simulate").run
 
 RATES = {f"http://h{n % 7}.example/{n}": (0.005, 0.02, 0.1)[n % 3] for n in range(300)}
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from minutch.commands import fsck
 from minutch.errors import FormatError, IndexWriterError
 from minutch.inspect.search.localindex import KINDS, MANAGED, META, LocalIndex, check
 from minutch.inspect.search.searcher import Searcher
 from minutch.records import crawldatum as status
 from tests.inspect.search.test_app import client_of
+from tests.support.commands import fsck
 from tests.support.indexedcrawl import IndexedCrawl, Page
 
 URLS = [f"http://a.org/{n}" for n in range(8)]

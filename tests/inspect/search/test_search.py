@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock
-from minutch.commands import search, serve
 from minutch.conf import Configuration
 from minutch.errors import FormatError, MinutchError, StoreError, UsageError
 from minutch.job import JobContext
 from minutch.web.access import is_local
 from tests.inspect.search.conftest import HOSTILE
+from tests.support.commands import search, serve
 from tests.support.golden import PROJECT
 from tests.support.indexedcrawl import IndexedCrawl
 

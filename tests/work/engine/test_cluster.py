@@ -17,7 +17,6 @@ import pytest
 
 import minutch
 from minutch.clock import FakeClock
-from minutch.commands import invertlinks, mergedb, mergelinkdb, mergesegs, parse, readdb
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from minutch.hadoop.formats.javahash import partition
@@ -36,6 +35,7 @@ from tests.properties.test_order import (
     run_mergedb,
 )
 from tests.support import crawldbs
+from tests.support.commands import invertlinks, mergedb, mergelinkdb, mergesegs, parse, readdb
 from tests.support.crawldbs import printed
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.pages import configuration, content

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from minutch.commands import generate
 from minutch.cycle.fetch import remotesegment
 from minutch.cycle.fetch.fetch import LEFT
 from minutch.cycle.fetch.workers import STOPPED, Interrupted
@@ -29,6 +28,7 @@ from minutch.job import JobContext
 from minutch.work.engine import session
 from tests.cycle.fetch.test_fetch_job import HTML
 from tests.cycle.fetchlist.test_generate import database
+from tests.support.commands import generate
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
 from tests.support.siteserver import HOSTS, SITE, SiteServer

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 from minutch.clock import FakeClock, SystemClock
-from minutch.commands import dedup, fetch, generate, inject, invertlinks, parse, readdb, updatedb
 from minutch.conf import Configuration
 from minutch.cycle.fetch.remotesegment import copy_folder
 from minutch.cycle.segment.store import (
@@ -42,6 +41,16 @@ from minutch.work.tables.lock import LOCK_NAME, lock
 from tests.cycle.linkdb.test_jobs import segment
 from tests.interop.jars import NoJars
 from tests.properties.test_order import crawldb
+from tests.support.commands import (
+    dedup,
+    fetch,
+    generate,
+    inject,
+    invertlinks,
+    parse,
+    readdb,
+    updatedb,
+)
 from tests.support.crawldbs import context, printed
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.golden import PROJECT

@@ -16,18 +16,6 @@ from random import Random
 
 import pytest
 
-from minutch.commands import (
-    crawlcomplete,
-    dedup,
-    domainstats,
-    generate,
-    invertlinks,
-    mergedb,
-    mergelinkdb,
-    mergesegs,
-    parse,
-    protocolstats,
-)
 from minutch.conf import Configuration
 from minutch.cycle.index import indexing as index
 from minutch.cycle.segment.store import (
@@ -61,6 +49,18 @@ from tests.properties.test_order import (
     crawldb,
     output,
     texts,
+)
+from tests.support.commands import (
+    crawlcomplete,
+    dedup,
+    domainstats,
+    generate,
+    invertlinks,
+    mergedb,
+    mergelinkdb,
+    mergesegs,
+    parse,
+    protocolstats,
 )
 from tests.support.pages import content
 from tests.support.sparkcluster import missing

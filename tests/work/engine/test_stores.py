@@ -17,25 +17,6 @@ from typing import Any
 import pytest
 
 from minutch.clock import FakeClock, SystemClock
-from minutch.commands import (
-    crawl,
-    crawlcomplete,
-    dedup,
-    domainstats,
-    fetch,
-    generate,
-    inject,
-    invertlinks,
-    mergedb,
-    mergelinkdb,
-    mergesegs,
-    parse,
-    protocolstats,
-    readdb,
-    readlinkdb,
-    readseg,
-    updatedb,
-)
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.remotesegment import copy_folder
@@ -59,6 +40,25 @@ from tests.interop.harness import Harness
 from tests.interop.jars import NUTCH_VERSIONS, NoJars, nutch_jars
 from tests.interop.nutchconf import write_configuration
 from tests.properties.test_order import crawldb
+from tests.support.commands import (
+    crawl,
+    crawlcomplete,
+    dedup,
+    domainstats,
+    fetch,
+    generate,
+    inject,
+    invertlinks,
+    mergedb,
+    mergelinkdb,
+    mergesegs,
+    parse,
+    protocolstats,
+    readdb,
+    readlinkdb,
+    readseg,
+    updatedb,
+)
 from tests.support.crawldbs import context
 from tests.support.demo import PROPERTIES, write_seeds
 from tests.support.hdfs import hdfs
@@ -261,7 +261,7 @@ def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: P
 
 
 def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
-    """Run the commands that `flow.REMOTE_COMMANDS` has beside those of a round; what each file has,
+    """Run the commands that are `remote`, beside those of a round; what each file has,
     if it is text.
     """
     db, out = str(root / "crawldb"), root / "out"
@@ -393,7 +393,7 @@ def test_three_rounds_on_a_cluster(
                 (dedup, (far / "crawldb",)),
             ):
                 if number == 1:
-                    deaths.begin(module.__name__.rpartition(".")[2])
+                    deaths.begin(module.name)
                 run(module, *words)
             if number == 1:
                 died = deaths.end()

@@ -9,26 +9,6 @@ from types import ModuleType
 
 import pytest
 
-from minutch.commands import (
-    crawlcomplete,
-    dedup,
-    domainstats,
-    freegen,
-    generate,
-    inject,
-    invertlinks,
-    linkrank,
-    mergelinkdb,
-    nodedumper,
-    protocolstats,
-    readdb,
-    readhostdb,
-    readlinkdb,
-    updatedb,
-    updatehostdb,
-    webgraph,
-)
-from minutch.commands.classes import linkdumper
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
@@ -47,6 +27,26 @@ from minutch.work.tables.compression import (
     output_compression,
 )
 from tests.cycle.linkdb.test_jobs import ONE, links, segment
+from tests.support.commands import (
+    crawlcomplete,
+    dedup,
+    domainstats,
+    freegen,
+    generate,
+    inject,
+    invertlinks,
+    linkdumper,
+    linkrank,
+    mergelinkdb,
+    nodedumper,
+    protocolstats,
+    readdb,
+    readhostdb,
+    readlinkdb,
+    updatedb,
+    updatehostdb,
+    webgraph,
+)
 from tests.support.crawldbs import context, read_db, write_segment
 from tests.support.examples import few
 

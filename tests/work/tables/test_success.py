@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from minutch.commands import (
+from minutch.cycle.segment.store import segments_in
+from minutch.work.tables.install import PROPERTY, SUCCESS
+from tests.cycle.linkdb.test_jobs import ONE, segment
+from tests.support.commands import (
     fsck,
     generate,
     inject,
@@ -15,9 +18,6 @@ from minutch.commands import (
     readlinkdb,
     updatedb,
 )
-from minutch.cycle.segment.store import segments_in
-from minutch.work.tables.install import PROPERTY, SUCCESS
-from tests.cycle.linkdb.test_jobs import ONE, segment
 from tests.support.crawldbs import context, printed
 
 

@@ -1,0 +1,185 @@
+"""Checks pages, URLs and robots.txt, for people who try a configuration. Nothing is stored.
+
+Source: AbstractChecker, ParserChecker, IndexingFiltersChecker, URLFilterChecker,
+URLNormalizerChecker and RobotRulesParser of org.apache.nutch: data goes to stdout, what went wrong
+to stderr.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final, TextIO
+
+from minutch.clock import Clock
+from minutch.commands.arguments import Arguments
+from minutch.commands.declaration import FAILED
+from minutch.commands.lineserver import answer_lines
+from minutch.conf import Configuration
+from minutch.cycle.fetch.decisions import reason
+from minutch.cycle.fetch.robotscheck import RobotsOptions
+from minutch.cycle.fetch.robotscheck import robotsparser as check_robots
+from minutch.cycle.index.indexchecker import IndexChecker, IndexCheckOptions
+from minutch.cycle.parse.pagecheck import CheckFailed, PageChecker, PageCheckOptions
+from minutch.errors import MinutchError, ProtocolError
+from minutch.hadoop.formats.javahash import hash_map_order, text_hash
+from minutch.hadoop.formats.javaio import encode_text
+from minutch.job import JobContext
+from minutch.plugin import checkers as urlcheckers
+from minutch.plugin.chains import SCOPE_DEFAULT
+from minutch.plugin.points import Parse, ParseResult
+from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import Metadata
+from minutch.records.parsedata import ParseData
+from minutch.records.protocol import Content
+
+log = logging.getLogger(__name__)
+
+_NAMES_A_PROPERTY: Final = re.compile(r"\([a-z]+(\.[a-z]+)+\)$")
+
+
+def parsechecker(arguments: Arguments, context: JobContext) -> int:
+    """Shows what parsing finds in a page, or in a page of each line."""
+    if not arguments.words:
+        arguments.fail("")
+    options = arguments.made(PageCheckOptions)
+    with ParserChecker(context.conf, options, context.clock, arguments["-forceAs"]) as checker:
+        return show_pages(checker, arguments, context)
+
+
+def indexchecker(arguments: Arguments, context: JobContext) -> int:
+    """Shows the document of a page, or of a page of each line."""
+    if not arguments.words:
+        arguments.fail("")
+    options = arguments.made(IndexCheckOptions)
+    with IndexChecker(context.conf, options, context.clock) as checker:
+        return show_pages(checker, arguments, context)
+
+
+def filterchecker(arguments: Arguments, context: JobContext) -> int:
+    """Shows which URLs pass the filters."""
+    if not arguments.words:
+        arguments.fail("")
+    checker = urlcheckers.filterchecker(context.conf, arguments["-filterName"])
+    names = "".join(f"{name} " for name in checker.plugins)
+    context.print(f"Checking combination of these URLFilters: {names}")
+    return answer_lines(arguments, checker.check, context)
+
+
+def normalizerchecker(arguments: Arguments, context: JobContext) -> int:
+    """Shows URLs as normalized."""
+    if not arguments.words:
+        arguments.fail("")
+    scope = arguments.get("-scope", SCOPE_DEFAULT)
+    checker = urlcheckers.normalizerchecker(context.conf, arguments["-normalizer"], scope)
+    names = "".join(f"{name} " for name in checker.plugins)
+    context.print(f"Checking combination of these URLNormalizers: {names}")
+    return answer_lines(arguments, checker.check, context)
+
+
+def robotsparser(arguments: Arguments, context: JobContext) -> int:
+    """Prints `allowed`, `not allowed` or `allowlisted` for each URL; logs the rest of the file."""
+    try:
+        listed = arguments["url-file"].read_text(encoding="utf-8", errors="replace").splitlines()
+        options = RobotsOptions(arguments["agent-names"] or "")
+        source, urls = arguments["robots-file-or-url"], map(str.strip, listed)
+        found = check_robots(source, urls, options, context=context)
+    except OSError as exc:
+        raise MinutchError(f"{exc.filename}: {exc.strerror}") from exc
+    except ProtocolError as exc:
+        log.error("%s", exc)
+        return FAILED
+    names = f"[{', '.join(found.agents)}]" if found.agents else "* (any other agent)"
+    context.print(f"Testing robots.txt for agent names: {names}")
+    for url, verdict in found.verdicts:
+        context.print(f"{verdict}:\t{url}")
+    for sitemap in found.rules.sitemaps:
+        log.info("Sitemap: %s", sitemap)
+    for use, answer in found.rules.content_signals.items():
+        log.info("Content-Signal: %s=%s", use, answer)
+    return 0
+
+
+def show_pages(checker: PageChecker, arguments: Arguments, context: JobContext) -> int:
+    """Checks the page of the command line, or those of -stdin or -listen; returns the exit code."""
+    if arguments["url"]:
+        try:
+            context.print(checker.check(arguments["url"]))
+        except CheckFailed as error:
+            context.err.write(f"{error}\n")
+            why = "" if error.status is None else reason(error.status)
+            if _NAMES_A_PROPERTY.search(why):
+                context.err.write(f"hint: {why}\n")
+            context.print("")
+            return FAILED
+        return 0
+    return answer_lines(arguments, page_answers(checker, context.err), context)
+
+
+def page_answers(checker: PageChecker, err: TextIO) -> Callable[[str], str]:
+    """Returns a function that checks one page at a time; the text of a failure goes to `err`."""
+    lock = threading.Lock()
+
+    def answer(url: str) -> str:
+        with lock:
+            try:
+                return checker.check(url)
+            except MinutchError as error:
+                err.write(f"{error}\n")
+                return ""
+
+    return answer
+
+
+class ParserChecker(PageChecker):
+    """Shows what parsing finds."""
+
+    def __init__(
+        self,
+        conf: Configuration,
+        options: PageCheckOptions,
+        clock: Clock,
+        force_as: str | None = None,
+    ) -> None:
+        super().__init__(conf, options, clock)
+        self.force_as = force_as
+
+    def _shown(self, content: Content, datum: CrawlDatum) -> str:
+        result = self._parsed(content, datum)
+        log.info("signature: %s", self._signature_of(content, result).hex())
+        output = []
+        for url, parsed in _in_order(result):
+            self._score(partial(self._scoring.pass_score_after_parsing, url, content, parsed))
+            text = parsed.text if self._options.dump_text else ""
+            output.append(f"{url}\n{_as_fetched(url, parsed.data)}\n{text}")
+        return "".join(output)
+
+
+class Headers(Metadata):
+    """The headers of a response before a segment has stored it (CaseInsensitiveMetadata, a tree
+    without case).
+    """
+
+    def java_names(self) -> Iterator[str]:
+        """The names in alphabetic order."""
+        return iter(sorted(self, key=str.lower))
+
+
+def _in_order(result: ParseResult) -> list[tuple[str, Parse]]:
+    """The documents of a page in the order of Java's HashMap<Text, …>, which ParseResult keeps them
+    in.
+    """
+    documents = list(result.items())
+    return [documents[i] for i in hash_map_order([text_hash(encode_text(url)) for url in result])]
+
+
+def _as_fetched(url: str, data: ParseData) -> ParseData:
+    return (
+        replace(data, content_meta=Headers(data.content_meta))
+        if url[:4].lower() == "http"
+        else data
+    )
