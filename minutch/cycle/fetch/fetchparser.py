@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from minutch.cycle.fetch.results.recorder import EventValue, ParsedPage, is_parse, pack_parse
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.parse.pageparser import PageParser, PageResult, ParseTask, ReadPage
+from minutch.cycle.parse.pageparser import PageParser, ParseTask, ReadPage
 from minutch.cycle.parse.pagerecords import DocumentPacker, PackedDocument, PageRecords
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
@@ -57,9 +57,7 @@ MOST_LATE: Final = 3
 LATE: Final = 2.0
 """Seconds after which a batch counts as not getting on."""
 
-Parsed = ParsedPage | bytes
-"""What comes back of a page: its value in the log, where the fetch wants to know no more."""
-_Waiting = tuple[bytes, asyncio.Future[Parsed]]
+_Waiting = tuple[bytes, asyncio.Future[ParsedPage]]
 
 
 class FetchParser:
@@ -84,7 +82,7 @@ class FetchParser:
         limits = replace(pool, workers=pool.workers or max(1, cores))
         if limits.timeout <= 0:
             limits = replace(limits, timeout=settings.hung_after / 1000)
-        self._pool: WorkerPool[Parsed] = WorkerPool(task, limits)
+        self._pool: WorkerPool[ParsedPage] = WorkerPool(task, limits)
         self._pool.warm_up(min(limits.workers, STARTED if may_fork() else 1))
         self._most = limits.workers
         self._gathers = settings.for_step
@@ -113,7 +111,7 @@ class FetchParser:
         Content. Raises ParseError if no worker can be had.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Parsed] = loop.create_future()
+        future: asyncio.Future[ParsedPage] = loop.create_future()
         item = pack_page(stored, fetch_time)
         self._waiting.append((item, future))
         self._waiting_bytes += len(item)
@@ -124,10 +122,9 @@ class FetchParser:
             self._handing_out = True
             loop.call_soon(self._hand_out)
         try:
-            found = await future
+            return await future
         finally:
             self._pages -= 1
-        return ParsedPage(found) if isinstance(found, bytes) else found
 
     def hurry(self) -> None:
         """Has the pages that wait parsed now: no more are expected soon."""
@@ -187,7 +184,7 @@ class _Batch:
     """A batch of pages at a worker, whose connection is watched, and polled from time to time."""
 
     def __init__(
-        self, parser: FetchParser, pool: WorkerPool[Parsed], pages: list[_Waiting]
+        self, parser: FetchParser, pool: WorkerPool[ParsedPage], pages: list[_Waiting]
     ) -> None:
         self._parser = parser
         self._pool = pool
@@ -196,7 +193,7 @@ class _Batch:
         self._began = self._loop.time()
         self.late = False
         self.finished = False
-        self._running: Running[Parsed] = pool.begin([item for item, _ in pages])
+        self._running: Running[ParsedPage] = pool.begin([item for item, _ in pages])
         self._watch()
 
     def _watch(self) -> None:
@@ -231,7 +228,7 @@ class _Batch:
         self._parser.done(self)
 
 
-def _fail(futures: Iterable[asyncio.Future[Parsed]], error: Exception) -> None:
+def _fail(futures: Iterable[asyncio.Future[ParsedPage]], error: Exception) -> None:
     """No worker could be had, or its answer not be read: whoever waits gets the error, and goes
     on.
     """
@@ -293,15 +290,13 @@ class FetchParseTask(ParseTask[ParsedPage]):
             and (signature is None or len(signature) <= MAX_SIGNATURE)
         )
 
-    def _packed(
-        self, page: ReadPage, result: PageResult, documents: list[PackedDocument]
-    ) -> ParsedPage:
+    def _packed(self, page: ReadPage, documents: list[PackedDocument]) -> ParsedPage:
         content = page.content
-        parsed = ParsedPage(pack_parse(result.outcomes, documents))
-        if isinstance(page.result, str) and not result.outputs:
+        parsed = ParsedPage(pack_parse(page.outcomes, documents))
+        if isinstance(page.result, str) and not page.records:
             parsed.signature = self._parser.signature_of(content)
-        parsed.failed = self._is_given_up(page, result)
-        for output in result.outputs:
+        parsed.failed = self._is_given_up(page)
+        for output in page.records:
             if self._links:
                 parsed.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))
             if self._events:
@@ -310,18 +305,18 @@ class FetchParseTask(ParseTask[ParsedPage]):
                 parsed.status = output.data.status
         return parsed
 
-    def _is_given_up(self, page: ReadPage, result: PageResult) -> bool:
+    def _is_given_up(self, page: ReadPage) -> bool:
         succeeded = isinstance(page.result, ParseResult) and page.result.is_success
-        return self._parser.deletes_failed and not succeeded and not result.outputs
+        return self._parser.deletes_failed and not succeeded and not page.records
 
     def _damaged(self, error: FormatError) -> ParsedPage:
         raise error  # the fetcher itself has just serialized the page
 
 
-class StepParseTask(ParseTask[bytes]):
+class StepParseTask(ParseTask[ParsedPage]):
     """Does with successfully fetched pages what the parse job would do with them."""
 
-    result_type = bytes
+    result_type = ParsedPage
 
     def __init__(self, make_parser: Callable[[], PageParser], form: PartSettings) -> None:
         super().__init__(make_parser(), DocumentPacker.for_segment(form))
@@ -330,13 +325,13 @@ class StepParseTask(ParseTask[bytes]):
         content = Content.from_bytes(memoryview(item)[_HEAD.size :])
         return ReadPage(content, *_HEAD.unpack_from(item))
 
-    def accepts(self, result: bytes) -> bool:
-        return is_parse(result)
+    def accepts(self, result: ParsedPage) -> bool:
+        return is_parse(result.stored)
 
-    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> bytes:
-        return pack_parse(result.outcomes, documents)
+    def _packed(self, page: ReadPage, documents: list[PackedDocument]) -> ParsedPage:
+        return ParsedPage(pack_parse(page.outcomes, documents))
 
-    def _damaged(self, error: FormatError) -> bytes:
+    def _damaged(self, error: FormatError) -> ParsedPage:
         raise error  # the fetcher itself has just serialized the page
 
 

@@ -13,7 +13,7 @@ import logging
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -53,26 +53,20 @@ SKIPPED_PARSE_FAILED: Final = "skipped_parse_failed"
 SKIPPED_TRUNCATED: Final = "skipped_truncated"
 SKIPPED_NO_PARSER: Final = "skipped_no_parser"
 
-Documents = list[tuple[str, Parse]]
-"""The documents of a page with their URLs."""
 
+@dataclass(slots=True)
+class ReadPage:
+    """A page on its way through the step, and the time (ms) that its new records carry.
 
-class ReadPage(NamedTuple):
-    """A page, the time (ms) that its new records carry, and what the parsers made of it or why it
-    was passed over.
+    `result` is what the parsers made of it, or why it was passed over. In the end there are a
+    counter's name for each document in it, and their records.
     """
 
     content: Content
     time: int
     result: ParseResult | str = ""
-
-
-@dataclass(slots=True)
-class PageResult:
-    """The result of a page: a counter's name for each document in it, and their records."""
-
-    outcomes: list[str]
-    outputs: list[PageRecords]
+    outcomes: list[str] = field(default_factory=list)
+    records: list[PageRecords] = field(default_factory=list)
 
 
 class PageParser:
@@ -107,46 +101,39 @@ class PageParser:
             log.warning("%s: %s", content.url, error)
             return SKIPPED_NO_PARSER
 
-    def finish(self, pages: Sequence[ReadPage]) -> list[PageResult]:
-        """Does the second half, for many pages at once: returns the records of what was read;
-        passed-over pages have none.
+    def finish(self, pages: Sequence[ReadPage]) -> None:
+        """The second half, for many pages at once: outcomes, and the records of what was read.
+        Passed-over pages have none.
         """
-        documents = [self._documents(page) for page in pages]
+        documents = [_documents(page) for page in pages]
         self._describe(pages, documents)
         links = [(url, parse.data.outlinks) for found in documents for url, parse in found]
         kept = iter(self._output.keep(links))
-        return [
-            self._finished(page, found, kept) for page, found in zip(pages, documents, strict=True)
-        ]
+        for page, found in zip(pages, documents, strict=True):
+            self._finish(page, found, kept)
 
     def signature_of(self, content: Content) -> bytes:
         """Returns the signature of a page that was not parsed."""
         return self._signature.calculate(content, "")
 
-    def _finished(self, page: ReadPage, found: Documents, kept: Iterator[KeptLinks]) -> PageResult:
-        """Returns the records of a page's documents, whose links `kept` gives one document after
-        the other.
+    def _finish(
+        self, page: ReadPage, found: Sequence[tuple[str, Parse]], kept: Iterator[KeptLinks]
+    ) -> None:
+        """Makes the records of a page's documents, whose links `kept` gives one document after the
+        other.
         """
-        if isinstance(page.result, str):
-            return PageResult([page.result], [])
-        outcomes, outputs = [], []
+        page.outcomes, page.records = [page.result] if isinstance(page.result, str) else [], []
         for url, parse in found:
             links, unread, external = mine = next(kept)
             self._output.note(parse.data, mine)
-            outcomes.append(MAJOR_NAMES[parse.data.status.major])
-            outcomes += [name for name, count in ((CUT, unread), (EXTERNAL, external)) if count]
-            if (
-                self._fetching
-            ):  # scores are shared out among the links kept, not among all (FetcherThread.output)
+            page.outcomes.append(MAJOR_NAMES[parse.data.status.major])
+            page.outcomes += [
+                name for name, count in ((CUT, unread), (EXTERNAL, external)) if count
+            ]
+            if self._fetching:
+                # scores are shared out among the links kept, not among all (FetcherThread.output)
                 parse.data.outlinks = links
-            outputs.append(self._output.records(url, parse, links, page.time))
-        return PageResult(outcomes, outputs)
-
-    def _documents(self, page: ReadPage) -> Documents:
-        """Returns the documents of a page; a failed parse is empty."""
-        if isinstance(page.result, str):
-            return []
-        return [(url, _emptied(url, parse)) for url, parse in page.result.items()]
+            page.records.append(self._output.records(url, parse, links, page.time))
 
     def reason_to_skip(self, content: Content) -> str:
         """Returns why a page is not parsed; empty if it is."""
@@ -165,7 +152,9 @@ class PageParser:
             return SKIPPED_PARSE_FAILED
         return "" if code == STATUS_FETCH_SUCCESS else SKIPPED_NOT_FETCHED
 
-    def _describe(self, pages: Sequence[ReadPage], documents: Sequence[Documents]) -> None:
+    def _describe(
+        self, pages: Sequence[ReadPage], documents: Sequence[Sequence[tuple[str, Parse]]]
+    ) -> None:
         """Segment name, signature and score into the content metadata of all documents."""
         described = [
             (page, *document)
@@ -188,6 +177,13 @@ class PageParser:
                 metadata.set(FETCH_TIME_KEY, str(page.time))
 
 
+def _documents(page: ReadPage) -> list[tuple[str, Parse]]:
+    """Returns the documents of a page with their URLs; a failed parse is empty."""
+    if isinstance(page.result, str):
+        return []
+    return [(url, _emptied(url, parse)) for url, parse in page.result.items()]
+
+
 def _emptied(url: str, parse: Parse) -> Parse:
     """Returns the parse, without text and data if it has failed."""
     status = parse.data.status
@@ -196,8 +192,6 @@ def _emptied(url: str, parse: Parse) -> Parse:
     log.warning("%s: not parsed: %s", url, status)
     return Parse("", ParseData(status), parse.is_original)
 
-
-log = logging.getLogger(__name__)
 
 UNREADABLE = "unreadable_content"
 CUT = "documents_with_links_cut"
@@ -263,8 +257,8 @@ class ParseTask(Generic[R]):
         """
 
     @abstractmethod
-    def _packed(self, page: ReadPage, result: PageResult, documents: list[PackedDocument]) -> R:
-        """Makes the parent's result of a page, given the records of its documents."""
+    def _packed(self, page: ReadPage, documents: list[PackedDocument]) -> R:
+        """Makes the parent's result of a page, given the packed records of its documents."""
 
     @abstractmethod
     def _damaged(self, error: FormatError) -> R:
@@ -276,21 +270,19 @@ class ParseTask(Generic[R]):
             page = self._page(item)
         except FormatError as error:
             return error
-        return (
-            page
-            if page.result
-            else ReadPage(page.content, page.time, self._parser.read(page.content))
-        )
+        page.result = page.result or self._parser.read(page.content)
+        return page
 
     def finish(self, pages: Sequence[ReadPage | FormatError]) -> list[R]:
         """Returns the records of parsed pages, whose links are filtered together."""
         whole = [page for page in pages if isinstance(page, ReadPage)]
         try:
-            results = self._parser.finish(whole)
+            self._parser.finish(whole)
         except Exception as error:  # noqa: BLE001 - one bad page is that page's failure
             log.debug("pages are finished one by one: %s", error)
-            results = [self._finish(page) for page in whole]
-        packed = map(self._packed, whole, results, self._documents(whole, results))
+            for page in whole:
+                self._finish(page)
+        packed = map(self._packed, whole, self._documents(whole))
         return [
             next(packed) if isinstance(page, ReadPage) else self._damaged(page) for page in pages
         ]
@@ -301,36 +293,32 @@ class ParseTask(Generic[R]):
             page = self._page(item)
         except FormatError as error:
             return self._damaged(error)
-        result = self._fail(page, reason)
-        return self._packed(page, result, *self._documents([page], [result]))
+        self._fail(page, reason)
+        return self._packed(page, *self._documents([page]))
 
-    def _finish(self, page: ReadPage) -> PageResult:
+    def _finish(self, page: ReadPage) -> None:
         try:
-            return self._parser.finish([page])[0]
+            self._parser.finish([page])
         except Exception as error:  # noqa: BLE001 - one bad page is that page's failure
             log.warning("%s: no records of its parse: %s", page.content.url, error)
-            return self._fail(page, f"{type(error).__name__}: {error}")
+            self._fail(page, f"{type(error).__name__}: {error}")
 
-    def _fail(self, page: ReadPage, reason: str) -> PageResult:
+    def _fail(self, page: ReadPage, reason: str) -> None:
         skipped = page.result or self._parser.reason_to_skip(page.content)
-        result = (
+        page.result = (
             skipped
             if isinstance(skipped, str) and skipped
             else failed_result(page.content.url, reason)
         )
-        return self._parser.finish([page._replace(result=result)])[0]
+        self._parser.finish([page])
 
-    def _documents(
-        self, pages: Sequence[ReadPage], results: Sequence[PageResult]
-    ) -> list[list[PackedDocument]]:
+    def _documents(self, pages: Sequence[ReadPage]) -> list[list[PackedDocument]]:
         """Returns the packed records of the documents of each page."""
         found = [
-            (output, output.url != page.content.url)
-            for page, result in zip(pages, results, strict=True)
-            for output in result.outputs
+            (records, records.url != page.content.url) for page in pages for records in page.records
         ]
         packed = iter(self._packer.pack_all(found))
-        return [list(islice(packed, len(result.outputs))) for result in results]
+        return [list(islice(packed, len(page.records))) for page in pages]
 
 
 class SegmentTask(ParseTask[PackedPage]):
@@ -365,10 +353,8 @@ class SegmentTask(ParseTask[PackedPage]):
     def accepts(self, result: PackedPage) -> bool:
         return are_usable(result.outcomes, result.documents)
 
-    def _packed(
-        self, page: ReadPage, result: PageResult, documents: list[PackedDocument]
-    ) -> PackedPage:
-        return PackedPage(result.outcomes, documents)
+    def _packed(self, page: ReadPage, documents: list[PackedDocument]) -> PackedPage:
+        return PackedPage(page.outcomes, documents)
 
     def _damaged(self, error: FormatError) -> PackedPage:
         return PackedPage([], [], str(error))
