@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from minutch.clock import FakeClock as FakeClock
     from minutch.clock import SystemClock as SystemClock
     from minutch.conf import Configuration as Configuration
-    from minutch.cycle.crawl.crawls import crawl as crawl
+    from minutch.cycle.crawl.crawler import crawl as crawl
     from minutch.cycle.crawl.steps import CrawlOptions as CrawlOptions
     from minutch.cycle.crawldb.dedup import DedupOptions as DedupOptions
     from minutch.cycle.crawldb.dedup import dedup as dedup

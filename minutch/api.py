@@ -30,8 +30,7 @@ from minutch import eventloops, jobs, log, processwide
 from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.conf.check import check
 from minutch.conf.sources import CONF, NUTCH, SITE
-from minutch.cycle.crawl.crawler import LOG
-from minutch.cycle.crawl.crawls import crawl
+from minutch.cycle.crawl.crawler import LOG, crawl
 from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject

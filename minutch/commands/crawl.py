@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from minutch.commands.arguments import Arguments
 from minutch.conf import NEW_CRAWLS, Configuration
 from minutch.conf.sources import is_a_crawl
-from minutch.cycle.crawl.crawls import crawl
+from minutch.cycle.crawl.crawler import crawl
 from minutch.cycle.crawl.preflight import Wishes, failed_seeds, with_schemes
 from minutch.cycle.crawl.screen import Screen
 from minutch.cycle.crawl.steps import CrawlOptions

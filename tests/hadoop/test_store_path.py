@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from minutch.cycle.fetch.remotesegment import copy_folder
+from minutch.cycle.fetch.results.closing import copy_folder
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.checksum import read_file, write_file
 from minutch.hadoop.stores import StorePath, as_path, copies, is_local, local_scratch

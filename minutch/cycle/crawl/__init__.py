@@ -2,8 +2,7 @@
 
 crawler is the loop; read it first, then rounds, which decides what is left of a round.
 
-    `crawls`                 the job: chooses how rounds follow each other
-    `crawler`, `steps`       the rounds; their options, and the jobs that they call
+    `crawler`, `steps`       the job, and its rounds; their options, and the jobs that they call
     `policy`                 how rounds follow each other: one by one, or in one fetch
     `outside`                what others do beside a crawl that runs
     `preflight`              what comes before the first job: checks, wishes, what is remembered

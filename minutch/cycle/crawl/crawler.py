@@ -26,11 +26,12 @@ from minutch import log
 from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.outside import Outside, fetch_state_folder
-from minutch.cycle.crawl.policy import OneByOne, Policy, Rounds
+from minutch.cycle.crawl.policy import OneByOne, Overlapping, Policy, Rounds, why_not_overlapping
 from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import Screen, Totals, next_commands, outcomes_of
 from minutch.cycle.crawl.steps import TITLES, CrawlOptions, Steps, steps_of
+from minutch.cycle.fetch.fetch import INTERRUPTED
 from minutch.cycle.fetch.frontier.hostmemory import CLOCK_FILE
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetchlist.due import FEW
@@ -50,9 +51,6 @@ COMPACT = "crawl.compact"
 LOG = "crawl.log"
 INDEX = "index"
 
-INTERRUPTED = "interrupted"
-"""The fetcher's counter that a signal ended it before its time."""
-
 _COMMON = {
     "mapreduce.reduce.speculative": "false",
     "mapreduce.map.speculative": "false",
@@ -63,6 +61,8 @@ _SHORTEST_WAIT = 1.0
 
 LEAST_PROPERTY: Final = "crawl.list.min"
 LATE_PROPERTY: Final = "crawl.list.late"
+OVERLAP: Final = "crawl.overlap"
+_DEFAULTS: Final = CrawlOptions()
 
 R = TypeVar("R")
 
@@ -170,7 +170,7 @@ class Crawler:
             rounds.clear_left_overs(self.directory)
             if self.options.index:
                 self._index_what_is_there()
-            with self.policy:
+            with self.policy.running:
                 self._rounds()
             if not self._is_stopped:
                 Round.forget(self.directory)
@@ -213,12 +213,10 @@ class Crawler:
         self.screen.place = f"round {number}{of}"
 
     def _is_over(self, number: int) -> bool:
-        after = f"after {counted(number, 'rounds')}"
         if reason := self._outside.obeyed():
-            self.screen.note(f"{reason} {after}")
+            self.screen.note(f"{reason} after {counted(number, 'rounds')}")
             self._is_stopped = True
-        is_done = self.left == 0 or -1 < self.options.rounds <= number
-        return self._is_stopped or is_done
+        return self._is_stopped or self.left == 0 or -1 < self.options.rounds <= number
 
     def _go_on(self, current: Round, left: list[str]) -> None:
         """Finishes a round that was interrupted."""
@@ -477,3 +475,26 @@ class Crawler:
                 break
             self.sleep(min(left, _WAIT_SLICE))
         return True
+
+
+def crawl(
+    crawl_dir: Path,
+    options: CrawlOptions = _DEFAULTS,
+    *,
+    context: JobContext,
+    serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext,
+) -> Crawled:
+    """Crawls in rounds in the folder `crawl_dir`, which is made if there is none; `serving` is
+    entered while the crawl runs.
+
+    Raises MinutchError if the crawl can't work (no name, no seeds, no protocol) or a step fails,
+    LockedError if another process works in the folder, KeyboardInterrupt after a signal; the next
+    crawl of the folder goes on from there.
+    """
+    policy = None
+    if context.conf.get_boolean(OVERLAP):
+        if obstacle := why_not_overlapping(crawl_dir, context.conf):
+            Screen(context).note(f"Rounds follow each other: {obstacle} ({OVERLAP})")
+        else:
+            policy = Overlapping
+    return Crawler(crawl_dir, options, context, serving, policy).run()

@@ -19,10 +19,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Protocol
 
 from minutch.clock import SteadyClock
+from minutch.conf import Configuration
 from minutch.cycle.crawl.steps import CrawlOptions, Steps
 from minutch.cycle.fetch.fetch import Fetch
 from minutch.cycle.fetch.frontier.listindex import generate_files
@@ -34,8 +34,10 @@ from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import FETCHING, Segment
+from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
 from minutch.terminal import counted
+from minutch.work.engine import runs_here
 from minutch.work.tables.install import remove
 
 log = logging.getLogger(__name__)
@@ -101,7 +103,7 @@ class Rounds(Protocol):
 
 
 class Policy(Protocol):
-    """How rounds follow each other: it fetches. It is entered while there are rounds."""
+    """How rounds follow each other: it fetches."""
 
     carried: Carried | None
 
@@ -110,14 +112,10 @@ class Policy(Protocol):
         """The segments that are being fetched beside the steps of a round."""
         ...
 
-    def __enter__(self) -> object: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None: ...
+    @property
+    def running(self) -> AbstractContextManager[object]:
+        """Is entered while there are rounds."""
+        ...
 
     def take_up(self, segment: Path, context: JobContext) -> bool:
         """Goes on with an interrupted fetch, and carries its segment (True): generate may add to
@@ -150,11 +148,9 @@ class OneByOne:
     def open(self) -> list[Path]:
         return []
 
-    def __enter__(self) -> object:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    @property
+    def running(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def take_up(self, segment: Path, context: JobContext) -> bool:
         return False
@@ -228,16 +224,9 @@ class Overlapping:
         self._others = 0
         """Pages that are due, and for which the list had no place."""
 
-    def __enter__(self) -> object:
-        return self.fetching.__enter__()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self.fetching.__exit__(kind, error, tb)
+    @property
+    def running(self) -> AbstractContextManager[object]:
+        return self.fetching
 
     @property
     def open(self) -> list[Path]:
@@ -325,6 +314,13 @@ class Overlapping:
                 path.name,
             )
         return fetching.close(context)
+
+
+def why_not_overlapping(crawl_dir: Path, conf: Configuration) -> str:
+    """Returns why rounds can't overlap; empty if they can."""
+    if not runs_here(conf):
+        return "other machines fetch"
+    return "" if is_local(crawl_dir) else f"{crawl_dir} is no folder of this machine"
 
 
 def _to_the_end(context: JobContext) -> JobContext:

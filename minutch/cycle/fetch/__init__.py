@@ -15,7 +15,7 @@ Read `fetcher` (the job) first, then `redirectchain` (the life of one URL), `que
     `redirectchain`, `decisions`         take a URL through robots.txt, request and redirects
     `fetchparser`                        parses pages as they come
     `results`                            makes records of answers and puts them into the segment
-    `tasks`, `remotesegment`             share it among machines; fetch a segment of another store
+    `tasks`                              shares it among machines
     `ledger`, `stats`, `watch`           count outcomes and requests; show them
     `robotscheck`                        checks URLs against a robots.txt
 """

@@ -22,7 +22,7 @@ from minutch.cycle.fetch.fetch import INTERRUPTED, LEFT, PARSED, Fetch
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import ListFetch, opened, prepared, working
-from minutch.cycle.fetch.remotesegment import fetched_here
+from minutch.cycle.fetch.results.closing import fetched_here
 from minutch.cycle.fetch.settings import FetchOptions, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.watch import Watch, host_table, result_table

@@ -29,7 +29,7 @@ from minutch.cycle.fetch.results.pagearchive import finish, recover
 from minutch.cycle.fetch.results.recorder import archiving
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import FetchOptions, FetchSettings, places_here, share_of
-from minutch.cycle.fetch.stats import ProcessListener, Snapshot
+from minutch.cycle.fetch.stats import FetchListener, Snapshot
 from minutch.cycle.fetch.workers import number_of
 from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
@@ -221,7 +221,7 @@ class ListFetch:
             self.components,
             replace(settings, places=places_here(settings.places)),
             self.clock,
-            ProcessListener(tick, memory, publishers, self.watched),
+            FetchListener(tick, memory, publishers, self.watched),
             neighbours,
             self.resumed,
         )

@@ -52,7 +52,6 @@ from minutch.records import protocol as statuses
 from minutch.records.metadata import TOO_SLOW, TRUNCATED_REASON_KEY
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.domains import choose_representative
-from minutch.urls.robots import RobotRules
 
 log = logging.getLogger(__name__)
 
@@ -139,9 +138,14 @@ class ChainRunner:
 
     async def run(self, chain: RedirectChain) -> None:
         """Fetches the chain's URL; records everything in the chain's frame."""
-        protocol = self._protocol(chain)
-        if protocol is None:
+        try:
+            protocol = self.protocol_of(chain.item.url)
+        except ProtocolError as exc:
+            log.info("fetch of %s failed with: %s", chain.item.url, exc)
+            self._not_asked(chain, FAILED)
             return
+        except PluginError as exc:  # it can't be made, for any page
+            raise ConfigError(str(exc)) from exc
         await self._go_ahead()
         if self.settings.publish:
             self.listener.publish("START", chain.item.url, {})
@@ -161,16 +165,6 @@ class ChainRunner:
         if self.pause.is_on:
             await self.pause.over()
 
-    def _protocol(self, chain: RedirectChain) -> points.Protocol | None:
-        try:
-            return self.protocol_of(chain.item.url)
-        except ProtocolError as exc:
-            log.info("fetch of %s failed with: %s", chain.item.url, exc)
-            self._not_asked(chain, FAILED)
-            return None
-        except PluginError as exc:  # it can't be made, for any page
-            raise ConfigError(str(exc)) from exc
-
     # -- robots.txt --------------------------------------------------------------------------------
 
     async def _may_fetch(self, chain: RedirectChain, protocol: points.Protocol) -> bool:
@@ -179,9 +173,8 @@ class ChainRunner:
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
         if robots:
             chain.results.recorder.robots_txt(chain.frame, robots, self.clock.now())
-        failure: ProtocolStatus | None = getattr(
-            rules, "failure", None
-        )  # protocols may say why there are none
+        # protocols may say why there are none
+        failure: ProtocolStatus | None = getattr(rules, "failure", None)
         decision = decide(
             failure is not None or rules.is_allowed(item.url),
             rules.crawl_delay or 0,
@@ -201,7 +194,11 @@ class ChainRunner:
             self._not_asked(chain, failure)
         elif decision.verdict is Verdict.DEFER:
             if failure is None:
-                self._defer(chain, ROBOTS_DEFER, self._asked_for(rules))
+                now, robots_settings = self.clock.now(), self.settings.robots
+                wanted = getattr(rules, "retry_after", None)
+                until = retry_after(wanted, now, robots_settings.longest_retry_after)
+                until = until or now + robots_settings.defer_delay
+                self._defer(chain, ROBOTS_DEFER, until)
             else:
                 self._defer(chain, failure.message, self._later(item))
         else:
@@ -220,7 +217,11 @@ class ChainRunner:
                 self.queues.finish(item, now)
                 until = now + self.settings.robots.defer_delay
                 self.queues.rest(item.host, until, now)
-            self._unreachable(chain, failure, now)
+            # the page is not asked for now, and tried again another day
+            denied = failure.code == statuses.ROBOTS_DENIED
+            why = f"robots.txt can't be had: {failure.message}"
+            log.info("fetch of %s failed with: %s", item.url, why)
+            self._error(chain, failure, why, Outcome.DENIED if denied else Outcome.RETRY)
             return
         self.queues.finish(item, now, asked=False)
         log.debug("denied by robots.txt: %s", item.url)
@@ -243,26 +244,6 @@ class ChainRunner:
         if item.listed is not None:
             chain.results.recorder.skipped(chain.frame, item.listed, item.datum, reason(why), now)
         chain.conclude(Outcome.SKIPPED_REFUSED)
-
-    def _unreachable(self, chain: RedirectChain, failure: ProtocolStatus, now: int) -> None:
-        """robots.txt could not be had: the page is not asked for now, and tried again another
-        day.
-        """
-        item = chain.item
-        log.info("fetch of %s failed with: robots.txt can't be had: %s", item.url, failure.message)
-        self.stats.errors += 1
-        self.stats.failed(now, item.url, f"robots.txt can't be had: {failure.message}")
-        answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, failure)
-        chain.results.recorder.page(chain.frame, answer)
-        chain.conclude(Outcome.DENIED if failure.code == statuses.ROBOTS_DENIED else Outcome.RETRY)
-
-    def _asked_for(self, rules: RobotRules) -> int:
-        """Returns until when (ms) a host rests whose robots.txt defers visits: Retry-After, or a
-        while.
-        """
-        now, robots = self.clock.now(), self.settings.robots
-        wanted = getattr(rules, "retry_after", None)
-        return retry_after(wanted, now, robots.longest_retry_after) or now + robots.defer_delay
 
     def _later(self, item: FetchItem) -> int:
         """Returns when (ms) a host is tried again that could not be asked, as no name server
@@ -335,7 +316,8 @@ class ChainRunner:
         )
         chain.parsing = False
         if end.failed:
-            self._failed(chain, output, now)
+            log.info("fetch of %s failed with: %s", item.url, output.status.message)
+            self.stats.failed(now, item.url, str(output.status.message))
             return
         if page is not None:
             await self._parsed(chain, page)
@@ -361,11 +343,6 @@ class ChainRunner:
         if busy_until is not None:
             self.listener.busy_until(item.host, busy_until)
 
-    def _failed(self, chain: RedirectChain, output: points.ProtocolOutput, now: int) -> None:
-        item = chain.item
-        log.info("fetch of %s failed with: %s", item.url, output.status.message)
-        self.stats.failed(now, item.url, str(output.status.message))
-
     async def _parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
         """Publishes a parsed page, and takes its links that are to be followed now."""
         if self.settings.publish:
@@ -388,20 +365,20 @@ class ChainRunner:
         if chain.in_progress:
             self.queues.finish(item, now, failed=True if hung else None)
             chain.in_progress = False
+        self._error(chain, protocol_status, str(protocol_status.message), Outcome.RETRY)
+
+    def _error(
+        self, chain: RedirectChain, protocol_status: ProtocolStatus, why: str, outcome: Outcome
+    ) -> None:
+        """Records a URL that was not asked for, or had no answer."""
+        item, now = chain.item, self.clock.now()
         self.stats.errors += 1
-        self.stats.failed(now, item.url, str(protocol_status.message))
+        self.stats.failed(now, item.url, why)
         answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, protocol_status)
         chain.results.recorder.page(chain.frame, answer)
-        chain.conclude(Outcome.RETRY)
+        chain.conclude(outcome)
 
     # -- redirects ---------------------------------------------------------------------------------
-
-    def _say_itself(self, url: str, content: Content | None) -> None:
-        """Says why a redirect to the page itself ends here: what it wants is a cookie."""
-        if content is not None and content.metadata.field_values("Set-Cookie"):
-            log.warning("%s: redirects to itself with a cookie (http.agent.host.cookie.file)", url)
-        else:
-            log.warning("%s: redirects to itself", url)
 
     async def _redirect(
         self,
@@ -415,7 +392,10 @@ class ChainRunner:
         target = self.rules.target(item.url, location)
         if target is None:
             if self.rules.leads_nowhere(item.url, location):
-                self._say_itself(item.url, content)
+                # what it wants is a cookie
+                wants = content is not None and content.metadata.field_values("Set-Cookie")
+                cookie = " with a cookie (http.agent.host.cookie.file)" if wants else ""
+                log.warning("%s: redirects to itself%s", item.url, cookie)
             return
         chain.representative = choose_representative(chain.representative, target, temporary)
         if settings.max_redirects <= 0:

@@ -73,7 +73,8 @@ def robotsparser(
         except UrlError:
             log.warning("not a URL: %s", url)
             continue
-        verdicts.append((url, _verdict(url, host, rules, allowlist)))
+        verdict = ALLOWED if rules.is_allowed(url) else NOT_ALLOWED
+        verdicts.append((url, ALLOWLISTED if allowlist and host.endswith(allowlist) else verdict))
     return RobotsCheck(agent_names(conf), verdicts, rules)
 
 
@@ -89,12 +90,6 @@ def _with_agents(conf: Configuration, agents: str) -> Configuration:
         return conf
     first = conf.get_text("http.robots.agents").split(",")[0].strip()
     return conf.with_values({"http.agent.name": first or "*"})
-
-
-def _verdict(url: str, host: str, rules: RobotRules, allowlist: tuple[str, ...]) -> str:
-    if allowlist and host.endswith(allowlist):
-        return ALLOWLISTED
-    return ALLOWED if rules.is_allowed(url) else NOT_ALLOWED
 
 
 def _rules(source: str, conf: Configuration) -> RobotRules:

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from minutch.clock import Clock, SteadyClock
+from minutch.clock import SteadyClock
 from minutch.cycle.fetch.components import FetchComponents, ProtocolLookup
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.frontier.frontier import Frontier, LinkFollower, open_frontier
@@ -59,8 +59,6 @@ class FetchSession:
     clock: SteadyClock
     frontier: Frontier
     protocols: ProtocolLookup
-    listener: FetchListener
-    neighbours: Neighbours
     resumed: Resumed
     follower: LinkFollower | None
     parser: PageParser | None
@@ -84,13 +82,13 @@ class FetchSession:
             await self.protocols.close()
             for results in self.loop.state.open_results:
                 await asyncio.to_thread(results.close)
-            await self.listener.close()
+            await self.loop.listener.close()
 
     async def _take_up(self) -> None:
         """Takes up what an earlier run was to follow."""
         names = self.frontier.names
         await names.learn(self.resumed.follow)
-        for item in self.resumed.followed(names, self.neighbours.share):
+        for item in self.resumed.followed(names, self.loop.neighbours.share):
             self.loop.add(item)
         self.resumed.let_go()
 
@@ -187,12 +185,16 @@ def open_session(
     parser = make_parser(settings, components)
 
     def results_of(files: SessionFiles) -> FetchResults:
+        archive, folder = None, files.log.parent / FOLDER
+        if settings.warc is not None:
+            number = number_of(files.log)
+            archive = PageArchive(files.segment, folder, number, settings.warc, components.clock)
         return FetchResults(
             make_recorder(files.segment.name, settings, components, parser, clock.date),
             FetchLog(files.log, stored_codec(settings.form.compression)),
             Ledger(),
             stats,
-            _archive(files, settings, components.clock),
+            archive,
         )
 
     results = results_of(files)
@@ -232,20 +234,11 @@ def open_session(
         clock,
         frontier,
         protocols,
-        listener,
-        neighbours,
         resumed,
         follower,
         parser,
         results_of,
     )
-
-
-def _archive(files: SessionFiles, settings: FetchSettings, clock: Clock) -> PageArchive | None:
-    if settings.warc is None:
-        return None
-    folder, number = files.log.parent / FOLDER, number_of(files.log)
-    return PageArchive(files.segment, folder, number, settings.warc, clock)
 
 
 def make_parser(settings: FetchSettings, components: FetchComponents) -> PageParser | None:

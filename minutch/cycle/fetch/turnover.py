@@ -115,11 +115,9 @@ class Turnover:
         if item.listed is None:
             self._follow(item, now)
             return
-        datum = CrawlDatum.from_bytes(item.datum.to_bytes())  # the chain goes on with its own
-        self._list(item.listed, datum, item.own_delay)
         self.in_flight[item.listed] += 1
-        left = FetchItem(item.url, datum, item.queue_id, item.listed)
-        self.old.skip(Dropped(left, _LEFT, _LEFT.reason), now)
+        datum = CrawlDatum.from_bytes(item.datum.to_bytes())  # the chain goes on with its own
+        self.leave(replace(item, datum=datum, frame=None), now)
 
     def finish(self) -> None:
         """Puts the part into its place, and begins with it. Raises StoreError."""

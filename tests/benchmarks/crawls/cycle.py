@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from minutch.commands.cli import main
-from minutch.cycle.crawl import crawls
+from minutch.cycle.crawl import crawler
 from minutch.job import JobContext
 from tests.benchmarks.measure import cpu_of, family
 
@@ -38,7 +38,7 @@ def run(file: Path, arguments: list[str]) -> int:
             taken[step][0] += used() - cpu
             taken[step][1] += time.monotonic() - seconds
 
-    crawls.Crawler = partial(crawls.Crawler, perform=perform)
+    crawler.Crawler = partial(crawler.Crawler, perform=perform)
     taken["start"] = [used(), 0.0]
     code = main(["crawl", *arguments])
     spent = sum(cpu for cpu, _ in taken.values())

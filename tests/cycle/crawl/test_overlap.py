@@ -24,8 +24,7 @@ import pytest
 from minutch.clock import SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.crawl import policy
-from minutch.cycle.crawl.crawler import Crawled, Crawler
-from minutch.cycle.crawl.crawls import crawl
+from minutch.cycle.crawl.crawler import Crawled, Crawler, crawl
 from minutch.cycle.crawl.outside import STOP
 from minutch.cycle.crawl.policy import FewHosts, Overlapping
 from minutch.cycle.crawl.rounds import Round

@@ -16,6 +16,7 @@ import pytest
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.tasks import taskchannel as line
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
+from minutch.cycle.fetch.worker import HoldFetch, Order
 
 PATIENCE = 10
 STATE = Snapshot(
@@ -48,16 +49,16 @@ def test_pause_and_go_on_reach_a_task(fetch: Fetch, number: ChannelAddress) -> N
     heard: SimpleQueue[bool] = SimpleQueue()
     with closing(TaskChannel(number, 0)) as task, task.obeying(heard.put):
         for wanted in (True, False, True):
-            fetch.board.hold(wanted)
+            fetch.board.tell(HoldFetch(wanted))
             assert heard.get(timeout=PATIENCE) is wanted
 
 
 def test_a_task_that_begins_later_is_held_and_stopped_as_well(
     fetch: Fetch, number: ChannelAddress
 ) -> None:
-    fetch.board.hold(True)
-    fetch.board.leave_resting()
-    fetch.board.stop()
+    fetch.board.tell(HoldFetch(wanted=True))
+    fetch.board.tell(Order.LEAVE_RESTING)
+    fetch.board.tell(Order.STOP)
     held, stopped = threading.Event(), threading.Event()
     with closing(TaskChannel(number, 1)) as task:
         with task.stopping(stopped.set):

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from minutch.cycle.fetch import remotesegment
 from minutch.cycle.fetch.fetch import LEFT
+from minutch.cycle.fetch.results import closing
 from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.fetchlist.lists import number_of_lists
 from minutch.cycle.segment.store import COMPLETE, CONTENT, CRAWL_FETCH, WARC, Segment
@@ -55,7 +55,7 @@ def own_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setitem(
             SPARK, "spark__executorEnv__TMPDIR", str(folder)
         )  # Java may be there from an earlier test
-        patch.setattr(remotesegment.tempfile, "tempdir", str(folder))
+        patch.setattr(closing.tempfile, "tempdir", str(folder))
         yield folder
         session.stop()
 
@@ -134,7 +134,7 @@ def test_a_segment_by_tasks_is_what_it_is_here(tmp_path: Path, own_machine: Path
     hosts = [{urlsplit(url).hostname for url in urls_of(part)} for part in there.parts(CRAWL_FETCH)]
     assert sorted(map(len, hosts)) == [0, 1, 1]
     assert len(list((there.path / WARC).iterdir())) == 2  # of the lists that have pages
-    assert [path.name for path in remotesegment.own_folder().iterdir()] == [".fetchstate"]
+    assert [path.name for path in closing.own_folder().iterdir()] == [".fetchstate"]
 
 
 def test_how_many_lists() -> None:
@@ -177,7 +177,7 @@ def test_a_signal_keeps_what_was_fetched(
     assert 6 <= asked < 15
     left = sorted(path.name for path in (segment.path / "_fetch").iterdir())
     assert left == ["begun", "part-r-00000", "stopped-00001"]
-    assert [path.name for path in remotesegment.own_folder().iterdir()] == [".fetchstate"]
+    assert [path.name for path in closing.own_folder().iterdir()] == [".fetchstate"]
     with pytest.raises(StoreError, match=r"was begun with minutch\.engine=spark"):
         fetch_segment(segment, conf_for())
     assert fetch_segment(segment, conf_for(**SPARK, fetcher__parse="true"))["fetched"] == 15

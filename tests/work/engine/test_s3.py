@@ -20,7 +20,7 @@ import pytest
 
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
-from minutch.cycle.fetch.remotesegment import copy_folder
+from minutch.cycle.fetch.results.closing import copy_folder
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_GENERATE,

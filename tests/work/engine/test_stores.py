@@ -19,7 +19,7 @@ import pytest
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetch.remotesegment import copy_folder
+from minutch.cycle.fetch.results.closing import copy_folder
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.errors import ConfigError, LockedError, StoreError

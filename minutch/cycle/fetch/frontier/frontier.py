@@ -119,17 +119,12 @@ def open_frontier(
         addresses = HostAddresses(ask, wakeup)
         names = QueueNames(mode, addresses.known, addresses.learn)
     queues = FetchQueues(settings.queues, seed=now)
-    return Frontier(queues, names, addresses, share, _change(settings, components))
-
-
-def _change(settings: FetchSettings, components: FetchComponents) -> Change:
-    """Returns what is done to the URLs of a fetch list."""
     steps: list[Callable[[str], str | None]] = []
     if settings.normalize_urls:
         steps.append(components.list_normalizers.normalize)
     if settings.filter_urls:
         steps.append(components.filters.filter)
-    return Change(*steps)
+    return Frontier(queues, names, addresses, share, Change(*steps))
 
 
 # -- addresses -------------------------------------------------------------------------------------

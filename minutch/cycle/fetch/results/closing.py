@@ -1,4 +1,5 @@
-"""Closes a fetched segment: sorts the fetch log into crawl_fetch, content and the parts of a parse.
+"""Closes a fetched segment: sorts the fetch log into crawl_fetch, content and the parts of a parse;
+brings them to where the segment is, if that is another store.
 
 Only keys and places are sorted, values are copied from the log as they are (already compressed
 where the part is). More than `RUN` entries of a part are sorted in runs on disk and merged, so
@@ -13,14 +14,17 @@ it from the log again.
 from __future__ import annotations
 
 import heapq
+import os
+import shutil
 import struct
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from minutch.cycle.fetch.results.fetchlog import Part, let_go, log_codec, mapped, positions
 from minutch.cycle.fetch.results.recorder import unpack_parse
@@ -31,15 +35,26 @@ from minutch.cycle.parse.partwriters import (
     merge_kept,
     write_page,
 )
-from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, CRAWL_PARSE, LAYOUTS, Segment
+from minutch.cycle.segment.store import (
+    CONTENT,
+    CRAWL_FETCH,
+    CRAWL_GENERATE,
+    CRAWL_PARSE,
+    FETCHED,
+    LAYOUTS,
+    WARC,
+    Segment,
+)
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError, in_a_line
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
 from minutch.hadoop.formats.sequencewriter import RECORD
+from minutch.hadoop.stores import is_local
 from minutch.job import Counters
 from minutch.work.tables.database import part_name
 from minutch.work.tables.install import remove
+from minutch.work.tables.lock import lock
 
 RUN: Final = 50_000
 """Entries sorted in memory at a time: 45 MB instead of 116 for 200,000 pages, 3 µs a page more."""
@@ -111,15 +126,7 @@ class _Logs:
                 let_go(data, 0, len(data))
         return self._data[log][offset : offset + length]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         for data in self._data:
             data.close()
 
@@ -215,7 +222,7 @@ def _write_parts(
     fresh: Path, sorters: dict[Part, _Sorter], logs: list[Path], form: PartSettings
 ) -> Counters:
     counters, codec_name = Counters(), log_codec(logs[0])
-    with _Logs(logs) as values:
+    with closing(_Logs(logs)) as values:
         for part, sorter in sorters.items():
             if part is Part.PARSE:
                 _write_parse(fresh, sorter, values, form, counters)
@@ -253,3 +260,80 @@ def _write_parse(
 def stored_codec(compression: str) -> str:
     """Returns the codec of the log's values with which closing can copy them as they are."""
     return DEFAULT_CODEC if compression == RECORD else ""
+
+
+# -- a segment on a file system of Hadoop ----------------------------------------------------------
+#
+# It is fetched on this machine: its fetch list comes here, what is fetched goes there. The fetch's
+# log needs a disk that keeps what was written when the machine dies; so the work lies in a folder
+# of this machine, whose name is made of the segment's. A fetch that was interrupted is gone on with
+# by the same user on the same machine. Meanwhile the segment there has a lock.
+
+_PIECE: Final = 1 << 24
+
+
+@contextmanager
+def fetched_here(path: Path) -> Iterator[Path]:
+    """Yields the folder to fetch a segment in; when the block ends its new parts are in the
+    segment. On an error it stays.
+    """
+    if is_local(path):
+        yield path
+        return
+    there = Segment(path)
+    there.check()
+    there.parts(CRAWL_GENERATE)
+    with lock(path):
+        here = folder_of(path) / path.name
+        here.mkdir(parents=True, exist_ok=True)
+        if not (here / CRAWL_GENERATE).is_dir():
+            fresh = here / f".{CRAWL_GENERATE}"
+            shutil.rmtree(fresh, ignore_errors=True)
+            copy_folder(path / CRAWL_GENERATE, fresh)
+            fresh.rename(here / CRAWL_GENERATE)
+        for folder in FETCHED:
+            if there.has(folder):
+                (here / folder).mkdir(
+                    exist_ok=True
+                )  # which says that the segment is fetched already
+        yield here
+        if (here / WARC).is_dir():  # first: a segment that has its records is done
+            copy_folder(here / WARC, path / WARC)
+        made = [
+            folder
+            for folder in reversed(LAYOUTS)
+            if folder != CRAWL_GENERATE and (here / folder).is_dir()
+        ]
+        with there.writing(sorted(made, key=FETCHED.__contains__)) as fresh_there:
+            for folder in made:
+                copy_folder(here / folder, fresh_there / folder)
+    shutil.rmtree(here.parent)
+
+
+def own_folder() -> Path:
+    """Returns this user's folder for fetches on this machine. Raises StoreError if it is another
+    user's.
+    """
+    own = Path(tempfile.gettempdir(), f"minutch-fetch-{os.getuid()}")
+    own.mkdir(mode=0o700, exist_ok=True)
+    if own.stat().st_uid != os.getuid() or own.is_symlink():
+        raise StoreError(f"{own} is another's: nothing can be fetched in it")
+    return own
+
+
+def folder_of(path: Path, what: str = "") -> Path:
+    """Returns the folder for a segment in `own_folder`, named by the segment's whole path, with
+    `what` appended.
+    """
+    return own_folder() / f"{path.name}-{sha256(str(path).encode()).hexdigest()[:16]}{what}"
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copies a folder to or from another file system, without checksum siblings."""
+    target.mkdir(exist_ok=True)
+    for path in source.iterdir():
+        if path.is_dir():
+            copy_folder(path, target / path.name)
+        elif not path.name.endswith(".crc"):
+            with path.open("rb") as file, (target / path.name).open("wb") as copy:
+                shutil.copyfileobj(file, copy, _PIECE)

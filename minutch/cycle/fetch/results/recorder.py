@@ -154,13 +154,8 @@ class Recorder:
 
     def _page(self, frame: Frame, answer: Answer) -> None:
         self._begin(answer)
+        self._sign(answer)
         datum, content = answer.datum, answer.content
-        if (
-            content is not None
-            and answer.fetch_status == status.STATUS_FETCH_SUCCESS
-            and self._settings.signature
-        ):
-            datum.signature = self._signature(content)
         self._end(frame, answer, None if content is None else self._stored(content, datum.status))
 
     async def fetched(self, frame: Frame, answer: Answer) -> ParsedPage | None:

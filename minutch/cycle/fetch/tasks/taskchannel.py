@@ -1,7 +1,7 @@
 """Connects a fetch with its tasks on other machines: they report progress and receive orders.
 
     task ── snapshot ──────────────────────> fetch        once a second
-         <─ ("stop",) ("leave resting",) or ("hold", wanted) ──
+         <─ Order.STOP, Order.LEAVE_RESTING, HoldFetch ──
 
 Each end first proves to the other that it has the key of this fetch (multiprocessing's challenge);
 so nobody else is listened to. A task without a channel, since its machine can't reach this one,
@@ -25,6 +25,7 @@ from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
+from minutch.cycle.fetch.worker import HoldFetch, Order
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +37,13 @@ TICK: Final = 1.0
 """Seconds between two looks at all tasks."""
 _GONE: Final = (OSError, EOFError)
 _KEY: Final = 32
+_OF_NOW: Final = (
+    *("active", "threads", "waiting", "queues", "blocked", "pages_last_second"),
+    *("bytes_last_second", "longest_rest", "oldest_wait", "longest_queue"),
+)
+"""What a task that has ended does no more."""
 _PATIENCE: Final = 0.2
 """Seconds after which the server looks whether it is still needed."""
-
-Order = tuple[Any, ...]
 
 
 class ChannelAddress(NamedTuple):
@@ -63,7 +67,7 @@ class ChannelServer:
     lists: int
     show: Callable[[Snapshot], None]
     _snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    _orders: SimpleQueue[Connection | Order | None] = field(default_factory=SimpleQueue)
+    _orders: SimpleQueue[Connection | Order | HoldFetch | None] = field(default_factory=SimpleQueue)
     _closed: threading.Event = field(default_factory=threading.Event)
     _began: float = field(default_factory=time.monotonic)
 
@@ -90,17 +94,9 @@ class ChannelServer:
                 for thread in threads:
                     thread.join()
 
-    def stop(self) -> None:
-        """Lets all tasks finish what is in flight. A signal's handler may call it."""
-        self._orders.put(("stop",))
-
-    def leave_resting(self) -> None:
-        """Lets tasks wait no longer for hosts that rest or fail."""
-        self._orders.put(("leave resting",))
-
-    def hold(self, wanted: bool) -> None:
-        """Lets tasks begin no request, or go on."""
-        self._orders.put(("hold", wanted))
+    def tell(self, order: Order | HoldFetch) -> None:
+        """Tells all tasks something. A signal's handler may do so."""
+        self._orders.put(order)
 
     def _answer(self, server: socket.socket, key: bytes) -> None:
         while not self._closed.is_set():
@@ -134,13 +130,15 @@ class ChannelServer:
     def _post(self) -> None:
         """Passes orders on, to those who call later as well."""
         callers: list[Connection] = []
-        given: dict[str, Order] = {}
+        given: dict[object, Order | HoldFetch] = {}
         while (message := self._orders.get()) is not None:
             if isinstance(message, Connection):
                 callers.append(message)
                 _send([message], given.values())
             else:
-                given[message[0]] = message
+                given[message if isinstance(message, Order) else HoldFetch] = (
+                    message  # the last one
+                )
                 _send(callers, [message])
 
     def _look(self) -> None:
@@ -181,19 +179,8 @@ def _at_rest(snapshot: Snapshot) -> Snapshot:
     """Returns the state after the last one of a task: what it has done, and nothing that it
     does.
     """
-    return replace(
-        snapshot,
-        active=0,
-        threads=0,
-        waiting=0,
-        queues=0,
-        blocked=0,
-        pages_last_second=0,
-        bytes_last_second=0,
-        longest_rest=0.0,
-        oldest_wait=0.0,
-        longest_queue=0.0,
-    )
+    nothing: dict[str, Any] = dict.fromkeys(_OF_NOW, 0)
+    return replace(snapshot, **nothing)
 
 
 # -- at a task -------------------------------------------------------------------------------------
@@ -273,11 +260,11 @@ class TaskChannel:
             while True:
                 order = connection.recv()
                 with self._lock:
-                    if order[0] == "hold":
-                        self.paused = order[1]
+                    if isinstance(order, HoldFetch):
+                        self.paused = order.wanted
                         if self._hold is not None:
                             self._hold(self.paused)
-                    elif order[0] == "leave resting":
+                    elif order is Order.LEAVE_RESTING:
                         self.leaves_resting = True
                     elif not self.stopped:
                         self.stopped = True

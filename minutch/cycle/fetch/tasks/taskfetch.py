@@ -26,13 +26,13 @@ from minutch.cycle.fetch.frontier.hostmemory import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import OUTCOMES, Ledger
 from minutch.cycle.fetch.listfetch import ListFetch
-from minutch.cycle.fetch.remotesegment import copy_folder, folder_of, own_folder
-from minutch.cycle.fetch.results.closing import write_list
+from minutch.cycle.fetch.results.closing import copy_folder, folder_of, own_folder, write_list
 from minutch.cycle.fetch.results.fetchresults import logs_in
 from minutch.cycle.fetch.settings import FetchOptions, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 from minutch.cycle.fetch.watch import Display
+from minutch.cycle.fetch.worker import HoldFetch, Order
 from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.segment.store import (
     BEGUN,
@@ -95,7 +95,6 @@ class TaskFetch:
         """Fetches, or goes on. The ledger is that of all lists and runs; after a signal some URLs
         may be left.
         """
-        self._check()
         if self.settings.processes > 1:
             log.warning(
                 "Fetcher: minutch.fetch.processes is for one machine: here each list has one"
@@ -109,11 +108,11 @@ class TaskFetch:
             display.tick(snapshot)
             watcher.show(snapshot)
             if self.is_stopping():
-                board.leave_resting()
+                board.tell(Order.LEAVE_RESTING)
 
         def stop() -> None:
             self.interrupted = True
-            board.stop()
+            board.tell(Order.STOP)
 
         def kill() -> None:
             nonlocal killed
@@ -128,7 +127,7 @@ class TaskFetch:
             stack.callback(display.clear)
             number = stack.enter_context(board.open())
             stack.enter_context(serving or nullcontext())
-            stack.enter_context(watcher.obeying(board.hold))
+            stack.enter_context(watcher.obeying(lambda wanted: board.tell(HoldFetch(wanted))))
             stack.enter_context(signals(stop, kill))
             task = ListTask(
                 self.segment.path,
@@ -145,7 +144,12 @@ class TaskFetch:
                 if killed:
                     raise Interrupted(STOPPED) from exc
                 raise
-        ledger, stats = _together(results)
+        ledger, stats = Ledger(), FetchStats()
+        for fetched in results:
+            ledger.generated += fetched.ledger.generated
+            ledger.merge(fetched.ledger.outcomes)
+            if fetched.stats is not None:
+                stats.merge(fetched.stats)
         watcher.fetched(stats, ledger.settled)
         return ledger, stats
 
@@ -175,7 +179,11 @@ class TaskFetch:
         for folder in (*_FOLDERS, WARC):
             self._gather(folder)
         if (self.work / WARC).is_dir():
-            self._place_warc()
+            place = self.segment.path / WARC
+            place.mkdir(exist_ok=True)
+            for path in (self.work / WARC).iterdir():
+                path.rename(place / path.name)
+            (self.work / WARC).rmdir()
         sync_tree(self.work)
         self.segment.place(self.work, _FOLDERS)
         return Counters()
@@ -190,29 +198,20 @@ class TaskFetch:
                     path.rename(self.work / folder / path.name)
                 own.rmdir()
 
-    def _place_warc(self) -> None:
-        place = self.segment.path / WARC
-        place.mkdir(exist_ok=True)
-        for path in (self.work / WARC).iterdir():
-            path.rename(place / path.name)
-        (self.work / WARC).rmdir()
-
     @property
     def _places(self) -> list[Path]:
         """The folders of the lists once they are done."""
         return [self.work / part_name(part) for part in range(self.lists)]
 
-    def _check(self) -> None:
+    def _as_begun(self, settings: FetchSettings) -> FetchSettings:
+        """Settings for the rest of a fetch: all lists are parsed, and their content is kept, or
+        none's.
+        """
         if logs_in(self.work):
             raise StoreError(
                 f"{self.segment.path}: its fetch was begun without minutch.engine=spark: "
                 f"finish it so, or remove {self.work} and fetch all of it again"
             )
-
-    def _as_begun(self, settings: FetchSettings) -> FetchSettings:
-        """Settings for the rest of a fetch: all lists are parsed, and their content is kept, or
-        none's.
-        """
         path = self.work / BEGUN
         if not path.exists():
             fresh = path.with_name(f".{BEGUN}")
@@ -237,16 +236,6 @@ class TaskFetch:
                 *(str(begun[name]).lower() for name in ("parse", "content")),
             )
         return replace(settings, parse=begun["parse"], store_content=begun["content"])
-
-
-def _together(results: list[Fetched]) -> tuple[Ledger, FetchStats]:
-    ledger, stats = Ledger(), FetchStats()
-    for fetched in results:
-        ledger.generated += fetched.ledger.generated
-        ledger.merge(fetched.ledger.outcomes)
-        if fetched.stats is not None:
-            stats.merge(fetched.stats)
-    return ledger, stats
 
 
 def one_attempt(conf: Configuration) -> Configuration:
@@ -306,7 +295,12 @@ class ListTask:
             ledger, stats = fetch.run(job, sys.stderr, f"list {part}")
             result = Fetched(ledger, stats)
             if ledger.settled < ledger.generated:
-                self._bring(here, task.folder / "stopped", self._stopped(part))
+                # its logs, and what belongs to them, wait in the segment
+                fresh = task.folder / "stopped"
+                copy_folder(here, fresh)
+                sync_tree(fresh)
+                remove(self._stopped(part))
+                fresh.rename(self._stopped(part))
             else:
                 listed = job.checked(ledger)
                 fresh = task.folder / place.name
@@ -342,15 +336,6 @@ class ListTask:
 
     def _stopped(self, part: int) -> Path:
         return self.work / f"stopped-{part:05}"
-
-    def _bring(self, here: Path, fresh: Path, place: Path) -> None:
-        """Copies the logs of a list that was stopped, and what belongs to them, into the
-        segment.
-        """
-        copy_folder(here, fresh)
-        sync_tree(fresh)
-        remove(place)
-        fresh.rename(place)
 
     def _commit(self, fresh: Path, place: Path, result: Fetched) -> Fetched:
         """Lets a part count, unless another attempt's does."""
