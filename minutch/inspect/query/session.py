@@ -65,6 +65,7 @@ create macro regexp_like(text, pattern) as regexp_matches(text, pattern);
 _ASKS: Final = "SQL here asks questions and does not change the files of the crawl"
 _FIRST_WORDS: Final = ("select", "with", "from", "values", "show", "explain", "describe")
 _QUESTIONS: Final = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+_PLAN: Final = "explain_value"
 _EACH: Final = 0.2
 """Seconds between two looks for Ctrl-C."""
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], pl.Expr]]] = {
@@ -250,7 +251,7 @@ class _Connection:
                 if frame is None:
                     break
                 frame.columns = schema.names()
-                yield frame.cast(schema)
+                yield _lines(frame) if _PLAN in schema else frame.cast(schema)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -280,6 +281,11 @@ class _Connection:
             return statement
         asked = "select json_deserialize_sql(?::json)"
         return str(self._duck.execute(asked, [json.dumps(bounded)]).fetchall()[0][0])
+
+
+def _lines(plans: pl.DataFrame) -> pl.DataFrame:
+    """Returns a row for each line of the plans of EXPLAIN."""
+    return plans.with_columns(pl.col(_PLAN).str.split("\n")).explode(_PLAN)
 
 
 def _with_bounds(node: Any) -> Any:

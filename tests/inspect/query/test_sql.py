@@ -237,6 +237,8 @@ def test_statements_come_from_standard_input_too(crawl: Path) -> None:
 def test_columns_are_described_and_tables_shown(crawl: Path) -> None:
     assert "fetch_time      TIMESTAMP WITH TIME ZONE" in answer(crawl, "describe crawldb")
     assert "duplicates\n" in answer(crawl, "show tables")
+    plan = answer(crawl, "explain select score from crawldb where url = 'x'")
+    assert any("Filters:" in line and "'x'" in line for line in plan.splitlines())
 
 
 def test_ctrl_c_ends_an_endless_statement(crawl: Path) -> None:
