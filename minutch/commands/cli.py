@@ -316,7 +316,7 @@ def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class _DumbTerminal:
-    """A terminal that can only print lines, which claims to be none."""
+    """A terminal that can only print lines, and is treated as none."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

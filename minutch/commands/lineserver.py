@@ -1,4 +1,4 @@
-"""A line in, an answer out, from stdin or from connections: the checkers, readdb and readlinkdb
+"""Answers line by line, from stdin or from connections: the checkers, readdb and readlinkdb
 (AbstractChecker).
 
     line     :=  UTF-8 text LF      of one character, or of blanks alone: no answer

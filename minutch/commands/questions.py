@@ -49,7 +49,7 @@ def unlock(arguments: Arguments, context: JobContext) -> int:
     if left:
         raise LockedError(
             "; ".join(left),
-            hint="-force removes them all the same: make sure that nobody is at work",
+            hint="-force removes them all the same: make sure that no job is running",
         )
     return 0
 

@@ -417,7 +417,7 @@ class Configuration:
                 return text
             result = result[: match.start()] + value + result[match.end() :]
         raise ConfigError(
-            f"more than {_MAX_SUBSTITUTIONS} variables to put in, one after the other: {text!r}"
+            f"more than {_MAX_SUBSTITUTIONS} variables to substitute, one after the other: {text!r}"
         )
 
     def _variable(self, name: str) -> str | None:

@@ -38,7 +38,7 @@ def test_a_running_owner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert path.exists()
     error, hint = capsys.readouterr().err.splitlines()
     assert error.startswith(f"error: {path} is held by process ")
-    assert hint == "hint: -force removes them all the same: make sure that nobody is at work"
+    assert hint == "hint: -force removes them all the same: make sure that no job is running"
 
 
 @pytest.mark.parametrize("text", ["", "1 elsewhere 5\n"])

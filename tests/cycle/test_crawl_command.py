@@ -107,7 +107,7 @@ def test_pages_that_are_fetched_again(crawled: tuple[Path, str, str], tmp_path: 
         (
             "http://example.org/\n",
             ["-D", "http.agent.name= "],
-            "http.agent.name is not set, and site owners shall know who calls",
+            "http.agent.name is not set, and site owners should know who is calling",
             "give your crawler a name in conf/nutch-site.xml, or by -D http.agent.name=my-crawler",
         ),
         (

@@ -227,7 +227,7 @@ class Translation:
 
     @cached_property
     def arguments(self) -> type[Struct]:
-        """The declaration of all arguments, none of which need be there."""
+        """Returns the declaration of all arguments, each of which may be missing."""
         places = [(name, _PLACES.get(name, types.Path) | None, None) for name in self.places]
         options = [
             (name, _kind(option) | UnsetType, UNSET) for name, option in self.options.items()

@@ -62,7 +62,7 @@ def check(conf: Configuration, seeds: Path | None) -> None:
     if not (conf.get_trimmed("http.agent.name") or ""):
         where = conf.file_to_edit("nutch-site.xml")
         raise ConfigError(
-            "http.agent.name is not set, and site owners shall know who calls",
+            "http.agent.name is not set, and site owners should know who is calling",
             hint=f"give your crawler a name in {where}, or by -D http.agent.name=my-crawler",
         )
     sample = [] if seeds is None else list(islice(_urls(seeds), _SAMPLE))

@@ -1,5 +1,5 @@
-"""check: asks for what pages name and the crawl has not: images, styles, scripts, fonts, files and
-links to other sites; and looks for the fragments that links name.
+"""check: asks for what pages refer to and the crawl has not fetched: images, styles, scripts,
+fonts, files and links to other sites; and looks for the fragments that links name.
 
     <crawl>/checks/parses/      parses of the crawl's segments that keep all links, and ids
     <crawl>/checks/segments/    what was asked for, by HEAD, and by GET what HEAD says is broken

@@ -117,7 +117,7 @@ class Finding:
 
 
 class _HeldSite(Table):
-    """The table `site`, in memory, since nearly every rule asks for it."""
+    """Keeps the table `site` in memory, since nearly every rule asks for it."""
 
     name = SiteTable.name
     columns: ClassVar = SiteTable.columns
@@ -130,7 +130,7 @@ class _HeldSite(Table):
 
 
 def audit(crawl: Crawl, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
-    """Yields what comes of each rule. Raises QueryError for a statement that is none, FormatError
+    """Yields what comes of each rule. Raises QueryError for an invalid statement, FormatError
     (damage).
     """
     tables = dict(crawl.tables)
@@ -150,7 +150,7 @@ def audit(crawl: Crawl, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
 
 
 def csv_of(rows: pl.DataFrame) -> Iterator[str]:
-    """Yields rows as CSV that no spreadsheet computes: a text that looks like a formula gets an
+    """Yields rows as CSV that no spreadsheet evaluates: a text that looks like a formula gets an
     apostrophe.
     """
     texts = pl.col(pl.String)

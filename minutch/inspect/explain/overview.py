@@ -144,7 +144,7 @@ def last_round(
 def cut(
     segments: Sequence[Segment], conf: Configuration, commands: CommandLines
 ) -> Iterator[OverviewLine]:
-    """Yields what limits cut off of the pages of the newest segments, each with its property."""
+    """Yields what limits have cut off the pages of the newest segments, each with its property."""
     parsed = [segment for segment in segments if segment.has(PARSE_DATA)]
     newest = _newest(parsed)
     if not newest:

@@ -1,5 +1,5 @@
-"""Decides if generate would take a URL now, and if not, names the reason, by generate's own steps
-on the one entry.
+"""Decides whether generate would take a URL now and, if not, why, by generate's own steps on the
+one entry.
 
     due      filters, schedule, mark of another list, expression, status, score, interval: on a
              table of one row

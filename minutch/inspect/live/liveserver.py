@@ -36,8 +36,8 @@ class LiveSettings:
 
 
 class LiveServer:
-    """A server that has its port from the beginning, and answers while `running`. Raises
-    MinutchError, ConfigError.
+    """A server that has its port from the start, and answers while `running`. Raises MinutchError,
+    ConfigError.
     """
 
     def __init__(self, watch: Watch, settings: LiveSettings, port: int, option: str) -> None:
@@ -56,12 +56,12 @@ class LiveServer:
 
     @property
     def says(self) -> str:
-        """The line that tells where the page is."""
+        """Returns the line that tells where the page is."""
         return f"Live page: {self.address}"
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Answers from a thread."""
+        """Serves from a thread while this lasts."""
         from minutch.inspect.live.liveapp import make
         from minutch.web.serving import server
 

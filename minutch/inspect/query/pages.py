@@ -107,7 +107,7 @@ class FetchRows:
 
     @once
     def answered(self) -> pl.Series:
-        """True where the server has answered."""
+        """True where the server answered."""
         by_code = pl.col("code").is_in(ANSWERED)
         by_message = (pl.col("code") == codes.EXCEPTION) & pl.col("message").str.starts_with(ANSWER)
         return self.protocol.select((by_code | by_message).fill_null(False)).to_series()

@@ -222,7 +222,7 @@ class LinkReach:
         return found
 
     def depths(self, roots: Iterable[int], redirects: tuple[Places, Places]) -> Places:
-        """Returns the depth of each, from 0 for `roots`; -1 where no way leads to."""
+        """Returns the depth of each, from 0 for `roots`; -1 for those that cannot be reached."""
         depth = np.full(len(self._order), -1, np.int32)
         depth[np.fromiter(roots, np.int64)] = 0
         for level in range(MOST_DEEP):

@@ -245,7 +245,7 @@ def _rates(
     if not len(watched) and assumed is None:
         raise MinutchError(
             f"{path}: no page was fetched twice and parsed, so nothing is known of changes",
-            hint="-assume 30 takes it that pages change every 30 days",
+            hint="-assume 30 assumes that pages change every 30 days",
         )
     rates = np.full(count, 0.0 if assumed is None else 1 / assumed)
     if len(watched):

@@ -72,7 +72,9 @@ class Costly:
             if known is not None and known[1].done() and known[0] == state:
                 return known[1].result()
             if self._waiting >= MOST_WAITING:
-                raise HTTPException(503, "Too many ask for this at once.", {"Retry-After": "10"})
+                raise HTTPException(
+                    503, "Too many requests for this at once.", {"Retry-After": "10"}
+                )
             self._waiting += 1
             is_mine = known is None or known[1].done()
             if known is None or is_mine:

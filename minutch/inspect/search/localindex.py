@@ -197,7 +197,10 @@ class LocalIndex(Database):
             raise FormatError(f"the stamp of an index can't be read: {exc}", path=path) from exc
         if not isinstance(found, dict):
             raise FormatError(
-                "the stamp of an index is none", path=path, expected="an object", found=found
+                "the stamp of an index has another form",
+                path=path,
+                expected="an object",
+                found=found,
             )
         return found
 
@@ -258,7 +261,7 @@ class LocalIndex(Database):
                 except FileNotFoundError:
                     if self.state() == before:
                         raise
-        raise StoreError(f"{self.path} is written to at this moment", hint="try again")
+        raise StoreError(f"{self.path} is being written to right now", hint="try again")
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -152,7 +152,9 @@ SPAN_SIZE = 1 << 24
 _MARKER_WINDOW = 1 << 16
 """Bytes of a file far away in which a marker is looked for first."""
 _SMALL = 1 << 16
-"""Bytes of a file that is read as a whole when it is opened."""
+"""Bytes of a file that is read as a whole when it is opened: of 183 segments most of the time went
+into a reader, checksums and an index for each of their files.
+"""
 _VERSION = 6
 _PAGE = "org.apache.nutch.protocol.Content"
 """Pages are as large as http.content.limit lets them be."""

@@ -106,4 +106,4 @@ def test_a_task_with_another_key_fetches_without_a_line(
     with closing(TaskChannel(number._replace(key=b"x" * 32), 0)) as task:
         task.show(STATE)
         assert not task.stopped
-    assert "no line to 127.0.0.1" in caplog.text
+    assert "no connection to 127.0.0.1" in caplog.text

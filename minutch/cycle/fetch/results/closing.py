@@ -317,7 +317,7 @@ def own_folder() -> Path:
     own = Path(tempfile.gettempdir(), f"minutch-fetch-{os.getuid()}")
     own.mkdir(mode=0o700, exist_ok=True)
     if own.stat().st_uid != os.getuid() or own.is_symlink():
-        raise StoreError(f"{own} is another's: nothing can be fetched in it")
+        raise StoreError(f"{own} belongs to another user: nothing can be fetched in it")
     return own
 
 

@@ -284,7 +284,9 @@ def _call(fetch: ChannelAddress, number: int) -> Connection | None:
         connection.send(number)
     except Exception as exc:  # noqa: BLE001 - whoever calls, the fetch goes on
         log.warning(
-            "Fetcher: no line to %s:%d (%s): it is not shown how far this list is", *fetch[:2], exc
+            "Fetcher: no connection to %s:%d (%s): the progress of this list is not shown",
+            *fetch[:2],
+            exc,
         )
         return None
     return connection
