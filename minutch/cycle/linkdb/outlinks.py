@@ -27,10 +27,10 @@ from minutch.kernels.deflate import Decompressor
 from minutch.kernels.native import Slices
 from minutch.records.links_columns import decode_outlinks
 from minutch.records.parsedata import ParseData
-from minutch.work.tables.compression import MOST, MOST_AT_A_TIME
 from minutch.work.tables.parallel import ordered
 from minutch.work.tables.recordfiles import LINKS_SPAN
 from minutch.work.tables.spans import FileSpan, InputSplit, places_of, spans_together
+from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME
 
 _RECORD_ROOM: Final = 1 << 20
 _TYPICAL_RATIO: Final = 16

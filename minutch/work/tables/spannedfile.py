@@ -29,7 +29,7 @@ from minutch.kernels import sequencefile
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.clibrary import libdeflate
 from minutch.kernels.sequencefile import first_bad_sum
-from minutch.work.tables.compression import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
+from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
 
 if TYPE_CHECKING:
     import polars as pl

@@ -42,8 +42,8 @@ from minutch.kernels import sequencefile
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.clibrary import libdeflate
 from minutch.kernels.sequencefile import MARKER_SIZE
-from minutch.work.tables.compression import deflated_places
 from minutch.work.tables.spannedfile import TEXT
+from minutch.work.tables.zlibvalues import deflated_places
 
 _ROOM = 1 << 19
 """Bytes of a file that are written at a time: they are still in the processor's cache then. 4 MB

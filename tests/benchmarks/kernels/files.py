@@ -20,11 +20,11 @@ from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.kernels import sequencefile
 from minutch.records import crawldatum_columns
 from minutch.records import crawldatum_columns as crawldata
-from minutch.work.tables.compression import deflated, inflated
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.keyranges import SortedPart
 from minutch.work.tables.recordfiles import CRAWL_DATUM, CrawlDataWriter, pack, unpack
 from minutch.work.tables.spannedfile import TEXT, Span, SpannedFile, data_file, find_plain
+from minutch.work.tables.zlibvalues import deflated, inflated
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, plain, rows_of
 from tests.benchmarks.kernels.vectors import big_endian, crawl_data, encoded_crawl_data

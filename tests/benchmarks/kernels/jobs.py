@@ -7,7 +7,7 @@ from pathlib import Path
 
 from isal import isal_zlib
 
-from minutch.work.tables.compression import inflated
+from minutch.work.tables.zlibvalues import inflated
 from tests.benchmarks import data
 from tests.benchmarks.kernels.made import records_of
 from tests.benchmarks.kernels.rows import cpu_seconds

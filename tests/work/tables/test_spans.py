@@ -194,7 +194,7 @@ def test_a_record_that_unpacks_to_too_much_is_damage(
     assert [batch.size for batch in file.batches(span)] == [2]
     monkeypatch.setattr("minutch.work.tables.spannedfile.MOST", 100_000)
     monkeypatch.setattr("minutch.work.tables.spannedfile.MOST", 100_000)
-    monkeypatch.setattr("minutch.work.tables.compression.MOST", 100_000)
+    monkeypatch.setattr("minutch.work.tables.zlibvalues.MOST", 100_000)
     file = SpannedFile(path)
     with pytest.raises(
         FormatError, match="unpacks to too much: expected at most 100000 bytes"
