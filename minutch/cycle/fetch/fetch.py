@@ -99,7 +99,8 @@ class _OpenList:
     def files(self, index: int, lists: list[Path]) -> SessionFiles:
         """Returns the files of a process."""
         log_number = self.job.number + index
-        return SessionFiles(self.job.segment, lists, self.job.work / f"log-{log_number}")
+        log = self.job.work / f"log-{log_number}"
+        return SessionFiles(self.job.segment, lists, log, self.job.clock.ahead)
 
 
 @dataclass
@@ -231,6 +232,7 @@ class Fetch:
         Returns the number of their URLs. Raises StoreError, FormatError, Interrupted.
         """
         one, processes = self._open[-1], self._running
+        self.clock.anchor()  # pages that were chosen after the clock was set are not of before
         if len(self._open) == 1 and one.job.worth() > processes.count:
             before = one.listed
             self._end(processes, in_order=False)  # as few crawls ever have nothing in flight
@@ -379,7 +381,7 @@ class Fetch:
             part = one.job.segment.path / CRAWL_GENERATE / part_name(begun + index)
             return one.files(index, [] if settled else [part])
 
-        processes.turn(files, self.clock.ahead)
+        processes.turn(files)
         self._until(lambda: processes.has_replied(Turn, one.number))
         processes.tell(Order.MEET)  # what one handed to another before it turned is in this list
         self._until(lambda: processes.has_replied(Order.MEET, one.number))

@@ -44,6 +44,8 @@ class SessionFiles:
     segment: Segment
     lists: Sequence[Path]
     log: Path
+    ahead: int = 0
+    """ms that the dates of what is fetched from then on are ahead of the clock."""
 
     @property
     def scratch(self) -> Path:
@@ -102,12 +104,12 @@ class FetchSession:
             self.results.follow(item)
             self.loop.add(item)
 
-    async def turn(self, files: SessionFiles, ahead: int) -> int:
+    async def turn(self, files: SessionFiles) -> int:
         """Goes on with a next segment. All that is not settled goes there: what is of the list into
         a new part of that one's, `files.lists[0]`; without a part all is settled. Returns the
-        number of URLs in it. Its dates are `ahead` of the clock (ms). Raises StoreError.
+        number of URLs in it. Raises StoreError.
         """
-        self.clock.ahead = ahead
+        self.clock.ahead = files.ahead
 
         def begin(turnover: Turnover) -> None:
             number = self.loop.claims.turn(files.lists, turnover.followed)
@@ -135,6 +137,7 @@ class FetchSession:
         """Takes more parts of the segment's list, which begins with them; returns the number of
         their URLs, those of other processes included. Raises FormatError, StoreError.
         """
+        self.clock.ahead = files.ahead
         number = self.loop.claims.take(files.lists)
         read = partial(self.frontier.read, files.lists, files.scratch, Counter(), number=number)
         index = await asyncio.to_thread(read)

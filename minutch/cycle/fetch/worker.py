@@ -53,10 +53,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Go on with another list, whose dates are `ahead` of the clock (ms)."""
+    """Go on with another list."""
 
     files: SessionFiles
-    ahead: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ class Child:
             self.session.loop.abort(error)
 
     async def _turn(self, message: Turn) -> None:
-        count = await self.session.turn(message.files, message.ahead)
+        count = await self.session.turn(message.files)
         self.number += 1
         self.lists[self.number] = self.session.results
         self.send(Replied(Turn, self.number, count))

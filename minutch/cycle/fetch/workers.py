@@ -204,11 +204,9 @@ class FetchProcesses:
             self._main = None
         self.heard(self._workers[0], child.done())
 
-    def turn(self, files: Callable[[int], SessionFiles], ahead: int) -> None:
-        """Lets the workers go on with another list: number n with those files. Its dates are
-        `ahead` of the clock that all have (ms).
-        """
-        self._post_all(lambda index: Turn(files(index), ahead))
+    def turn(self, files: Callable[[int], SessionFiles]) -> None:
+        """Lets the workers go on with another list: number n with those files."""
+        self._post_all(lambda index: Turn(files(index)))
 
     def take(self, number: int, files: Callable[[int], SessionFiles]) -> None:
         """Lets the workers take more parts of list `number`, which is their current one."""

@@ -348,6 +348,37 @@ def test_the_machines_clock_is_set_during_a_list(
     assert caplog.text.count("the machine's clock was set") == 1
 
 
+def test_the_machines_clock_is_set_between_two_lists(
+    server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that are chosen after that have dates of then, though their segment was begun before:
+    what is asked for first in that list is not asked for again.
+    """
+    clock, before = Set(), set[str]()
+    turn, add = Fetch.turn, Fetch.add
+
+    def turn_then(self: Fetch, path: Path, context: JobContext) -> int:
+        found = turn(self, path, context)
+        clock.wrong = 40 * DAY
+        return found
+
+    def add_then(self: Fetch, files: list[Path]) -> int:
+        found = add(self, files)
+        if not before:
+            before.update(asked.host + asked.path for asked in server.asked)
+        return found
+
+    monkeypatch.setattr(Fetch, "turn", turn_then)
+    monkeypatch.setattr(Fetch, "add", add_then)
+    context = replace(context_of(), clock=clock)
+    crawl(tmp_path / "crawl", CrawlOptions(5, seeds(server, tmp_path)), context=context)
+    assert set(fetched(tmp_path)) == everything(server)
+    requests = Counter(asked.host + asked.path for asked in server.asked)
+    later = {name: count for name, count in requests.items() if name not in before}
+    assert len(later) > 5
+    assert max(later.values()) == 1
+
+
 # -- bad days --------------------------------------------------------------------------------------
 
 

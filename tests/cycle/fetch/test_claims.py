@@ -125,7 +125,7 @@ class SharedCrawl(Crawl):
         """Goes on with list `number`, in a new segment."""
         segment, processes = self.segment(), self.processes
         parts = [segment.path / f"crawl_generate/part-r-0000{index}" for index in range(2)]
-        processes.turn(lambda index: self.share(segment, index, [parts[index]]), 0)
+        processes.turn(lambda index: self.share(segment, index, [parts[index]]))
         await self.until(lambda: processes.has_replied(Turn, number))
         processes.tell(Order.MEET)
         await self.until(lambda: processes.has_replied(Order.MEET, number))

@@ -225,7 +225,7 @@ class Crawl:
             old, results, is_settled = segment, session.results, session.loop.queues.is_empty
             segment = self.segment()
             part = segment.path / "crawl_generate" / "part-r-00000"
-            await session.turn(self.files(segment, [part]), 0)
+            await session.turn(self.files(segment, [part]))
             while results not in self.ended:
                 await asyncio.sleep(0.01)
             results.ledger.check(old.name)
@@ -369,7 +369,7 @@ class Endless(Crawl):
             await self.settled(session, 1.2)
             old, segment = session.results, self.segment()
             part = segment.path / "crawl_generate" / "part-r-00000"
-            await session.turn(self.files(segment, [part]), 0)
+            await session.turn(self.files(segment, [part]))
             while old not in self.ended:
                 await asyncio.sleep(0.01)
             self.ended.clear()
@@ -428,7 +428,7 @@ def test_a_url_that_has_just_ended_does_not_go_on(tmp_path: Path, steps: int) ->
             await asyncio.sleep(0)
         new = crawl.segment()
         part = new.path / "crawl_generate" / "part-r-00000"
-        await session.turn(crawl.files(new, [part]), 0)
+        await session.turn(crawl.files(new, [part]))
         session.loop.state.expected -= 1
         session.loop.wakeup()
         await running
