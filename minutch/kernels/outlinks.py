@@ -1,7 +1,7 @@
 """Kernels over the links of many pages: which are kept, by a table of verdicts, and the records
 that they become.
 
-Links are runs of serialized Outlinks (minutch.records.outlinkrun), URLs UTF-8.
+Links are runs of serialized Outlinks (minutch.records.links), URLs UTF-8.
 """
 
 from __future__ import annotations
