@@ -563,14 +563,14 @@ def test_a_signal_waits_for_no_host_that_rests_or_fails(tmp_path: Path, overlap:
     day = BadDay(tmp_path, was_asked.set)
     with day.server:
         more = [f"-D{name.replace('__', '.')}={value}" for name, value in PATIENT.items()]
-        command = Command(tmp_path, day.seeds(tmp_path), f"-Dcrawl.overlap={policy}", *more)
+        command = Command(tmp_path, day.seeds(tmp_path), f"-Dcrawl.overlap={overlap}", *more)
         command.wait_for(was_asked.is_set)
         command.process.send_signal(signal.SIGINT)
         said = command.end()
         assert command.process.returncode == 130, said
         began = time.monotonic()
         threading.Timer(3, (tmp_path / "crawl" / STOP).touch).start()
-        day.crawl(tmp_path, -1, **PATIENT, crawl__overlap=policy)
+        day.crawl(tmp_path, -1, **PATIENT, crawl__overlap=overlap)
         assert time.monotonic() - began < 100
         day.assert_goes_on(tmp_path)
 

@@ -378,7 +378,7 @@ class Endless(Crawl):
             added = self.part(segment, 1, self.urls(number))
             await session.take(self.files(segment, [added]))
             if number % 50 == 0:
-                apart = self, self.web, COMPONENTS, session.listener
+                apart = self, self.web, COMPONENTS, session.loop.listener
                 self.counts.append(reached(session, but=apart))
         session.loop.state.expected -= 1
         session.loop.wakeup()
