@@ -62,8 +62,8 @@ KEPT_FOR_EVER = {
     "minutch.kernels.library.load": "one library",
     "minutch.kernels.native._check_layout": "one answer",
     "minutch.work.tables.writer._sync_file_range": "one function",
-    "plugins.lib_html.extract._keep_memory": "one answer",
-    "plugins.lib_html.tree_layout.attribute_numbers": "one table, which is only read",
+    "plugins.lib_html.pages._keep_memory": "one answer",
+    "plugins.lib_html.tree_reader.attribute_numbers": "one table, which is only read",
 }
 """Functions whose answers are kept without a limit: of few questions."""
 KEPT_OBJECTS = {
@@ -77,7 +77,7 @@ KEPT_OBJECTS = {
     "plugins.language_identifier.language._identifier": "a model, which is only read",
     "plugins.lib_http.messages._origin_url": "httpx.URL, which never changes",
     "plugins.lib_http.tls._java_names": "names, which are only read",
-    "plugins.parse_tika.cellformats._section": "the parts of a number's format, only read",
+    "plugins.parse_tika.sheets._section": "the parts of a number's format, only read",
 }
 """Functions with a limit whose kept answers are no plain values."""
 FOUND_LATER = {

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Final
 
 import polars as pl
 
@@ -30,7 +32,189 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import Date, NutchDocument
 from minutch.records.links import Inlinks
 
-from .datestyles import DEFAULT, HTTP, DateStyle, parse_date, read_styles
+# Parses dates in the styles of date-styles.txt: patterns of java.text.SimpleDateFormat, read
+# leniently.
+#
+#     EEE day of the week (has no weight)   MMM name of the month   MM, dd, HH, mm, ss, SSS numbers
+#     yyyy year   yy year of the last 80 or the next 20   zzz zone: GMT, EST, GMT+01:00, +0100   XXX
+#                 zone: Z, +01:00
+#     'T' text as it is
+#
+# Numbers that are too large go on counting (the 32nd of January is the 1st of February), as in
+# Java. Source: java.text.SimpleDateFormat, org.apache.commons.lang3.time.DateUtils.parseDate,
+# HttpDateFormat.PARSE_FORMAT.
+
+HTTP: Final = "EEE, d MMM yyyy HH:mm:ss z"
+"""The style of HTTP (RFC 9110, section 5.6.7), with any zone; tried before all others."""
+DEFAULT: Final = (
+    "EEE MMM dd HH:mm:ss yyyy",
+    "EEE MMM dd HH:mm:ss yyyy zzz",
+    "EEE MMM dd HH:mm:ss zzz yyyy",
+    "EEE, MMM dd HH:mm:ss yyyy zzz",
+    "EEE, dd MMM yyyy HH:mm:ss zzz",
+    "EEE,dd MMM yyyy HH:mm:ss zzz",
+    "EEE, dd MMM yyyy HH:mm:sszzz",
+    "EEE, dd MMM yyyy HH:mm:ss",
+    "EEE, dd-MMM-yy HH:mm:ss zzz",
+    "yyyy/MM/dd HH:mm:ss.SSS zzz",
+    "yyyy/MM/dd HH:mm:ss.SSS",
+    "yyyy/MM/dd HH:mm:ss zzz",
+    "yyyy/MM/dd",
+    "yyyy.MM.dd HH:mm:ss",
+    "yyyy-MM-dd HH:mm",
+    "MMM dd yyyy HH:mm:ss. zzz",
+    "MMM dd yyyy HH:mm:ss zzz",
+    "dd.MM.yyyy HH:mm:ss zzz",
+    "dd MM yyyy HH:mm:ss zzz",
+    "dd.MM.yyyy; HH:mm:ss",
+    "dd.MM.yyyy HH:mm:ss",
+    "dd.MM.yyyy zzz",
+    "yyyy-MM-dd'T'HH:mm:ssXXX",
+)
+"""The styles without a file."""
+
+_MONTHS: Final = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_HOURS: Final = {
+    **dict.fromkeys(("gmt", "utc", "ut", "z", "wet"), 0),
+    "est": -5,
+    "edt": -4,
+    "cst": -6,
+    "cdt": -5,
+    "mst": -7,
+    "mdt": -6,
+    "pst": -8,
+    "pdt": -7,
+    "bst": 1,
+    "west": 1,
+    "cet": 1,
+    "met": 1,
+    "cest": 2,
+    "mest": 2,
+    "eet": 2,
+    "eest": 3,
+    "msk": 3,
+    "jst": 9,
+}
+"""Zones by name: hours before UTC."""
+_TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", re.DOTALL)
+_FIELDS: Final = {"y": "year", "d": "day", "H": "hour", "m": "minute", "s": "second", "S": "milli"}
+_CENTURY_AHEAD: Final = 20
+
+
+class DateStyle:
+    """One pattern. Raises ValueError for letters that mean nothing here."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        parts = "".join(map(self._part, _TOKEN.finditer(pattern)))
+        try:
+            self._regex = re.compile(parts, re.IGNORECASE | re.ASCII)
+        except re.error as exc:
+            raise ValueError(f"a field twice in the date style {pattern!r}: {exc}") from exc
+
+    def _part(self, token: re.Match[str]) -> str:  # noqa: PLR0911 - one return a case
+        text, letter = token[0], token[2]
+        if letter is None:
+            return re.escape(text if token[1] is None else token[1].replace("''", "'") or "'")
+        if letter == "E":
+            return f"(?:{'|'.join([*_DAYS, *(day[:3] for day in _DAYS)])})"
+        if letter == "M" and len(text) > 2:
+            return f"(?P<name>{'|'.join([*_MONTHS, *(month[:3] for month in _MONTHS)])})"
+        if letter in "zX":
+            return r"(?P<zone>[a-z]{1,5}|(?:gmt|utc)?[+-]\d{1,2}:?\d{2}|(?:gmt|utc)[+-]\d{1,2})"
+        if text == "yy":
+            return r"(?P<short>\d+)"
+        if letter == "M":
+            return r"(?P<month>\d+)"
+        if letter not in _FIELDS:
+            raise ValueError(f"unknown letter {letter} in the date style {self.pattern!r}")
+        return rf"\s*(?P<{_FIELDS[letter]}>\d{{1,9}})"
+
+    def parse(self, text: str, now: datetime) -> int | None:
+        """Milliseconds since the epoch; None if the text is not in this style."""
+        match = self._regex.fullmatch(text)
+        if match is None:
+            return None
+        found = match.groupdict()
+        offset = _offset(found.get("zone"))
+        if offset is None:
+            return None
+        number = {name: int(found.get(name) or 0) for name in ("hour", "minute", "second", "milli")}
+        try:
+            year = _year(found, now)
+            month = (
+                _MONTHS.index(_month(found["name"]))
+                if found.get("name")
+                else int(found.get("month") or 1) - 1
+            )
+            start = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+            day = timedelta(days=int(found.get("day") or 1) - 1)
+            clock = timedelta(
+                hours=number["hour"], minutes=number["minute"], seconds=number["second"]
+            )
+            moment = start + day + clock - timedelta(minutes=offset)
+        except (ValueError, OverflowError):
+            return None
+        return int(moment.timestamp()) * 1000 + number["milli"]
+
+
+def _month(name: str) -> str:
+    return next(month for month in _MONTHS if month.startswith(name.lower()[:3]))
+
+
+def _year(found: dict[str, str | None], now: datetime) -> int:
+    if found.get("short"):
+        year = int(found["short"] or 0)
+        if year > 99:
+            return year
+        year += now.year - now.year % 100
+        return year - 100 if year > now.year + _CENTURY_AHEAD else year
+    return int(found.get("year") or 1970)
+
+
+def _offset(zone: str | None) -> int | None:
+    """Minutes before UTC; None for a zone that is not known."""
+    text = (zone or "").lower()
+    if not text:
+        return 0
+    if text in _HOURS:
+        return _HOURS[text] * 60
+    match = re.fullmatch(r"(?:gmt|utc)?([+-])(\d{1,2}):?(\d{2})?", text)
+    if match is None:
+        return None
+    minutes = int(match[2]) * 60 + int(match[3] or 0)
+    return minutes if match[1] == "+" else -minutes
+
+
+def read_styles(text: str) -> list[DateStyle]:
+    """Returns the styles of a file, one on each line; `#` begins a comment. Raises ValueError."""
+    lines = (line.strip() for line in text.splitlines() if not line.startswith("#"))
+    return [DateStyle(line) for line in lines if line]
+
+
+def parse_date(text: str, styles: Sequence[DateStyle], now: int) -> int | None:
+    """Returns the first style that fits; `now` (ms) decides about years of two digits. None if none
+    does.
+    """
+    moment = datetime.fromtimestamp(now / 1000, UTC)
+    return next(
+        (found for style in styles if (found := style.parse(text, moment)) is not None), None
+    )
+
 
 log = logging.getLogger(__name__)
 

@@ -37,8 +37,8 @@ from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 
+from ..lib_indexer.bulk import columns_of, json_objects, without
 from ..lib_indexer.client import BUSY
-from ..lib_indexer.jsondocs import columns_of, json_objects, without
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from __future__ import annotations
 from minutch.plugin.parameters import Parameters
 
 from ..lib_indexer.bulk import BulkWriter
-from ..lib_indexer.keystores import KeyStoreFile, store_of
+from ..lib_indexer.client import KeyStoreFile, store_of
 
 
 class ElasticIndexWriter(BulkWriter):

@@ -31,8 +31,8 @@ from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 
+from ..lib_indexer.bulk import columns_of, json_objects
 from ..lib_indexer.client import TIMEOUT_SECONDS
-from ..lib_indexer.jsondocs import columns_of, json_objects
 
 if TYPE_CHECKING:
     from kafka.errors import KafkaError

@@ -5,7 +5,7 @@ of `lib_indexer/bulk.py`:
     trust.store.path, .password, .type   certificates that are trusted
     key.store.path, .password, .type     key and certificate that the client shows
 
-`lib_indexer/keystores.py` says which files these may be. Unlike Nutch, which without a trust store
+`lib_indexer/client.py` says which files these may be. Unlike Nutch, which without a trust store
 takes any certificate that is signed by itself, certificates are verified;
 tls.certificates.check=false takes all.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from minutch.plugin.parameters import Parameters
 
 from ..lib_indexer.bulk import BulkWriter
-from ..lib_indexer.keystores import KeyStoreFile, store_of
+from ..lib_indexer.client import KeyStoreFile, store_of
 
 
 class OpenSearch1xIndexWriter(BulkWriter):

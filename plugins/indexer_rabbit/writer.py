@@ -41,10 +41,9 @@ from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 
+from ..lib_indexer.bulk import columns_of, json_objects
 from ..lib_indexer.client import shown
-from ..lib_indexer.jsondocs import columns_of, json_objects
-from ..lib_rabbitmq.client import DEFAULT_QUEUE, Binding, RabbitMQClient
-from ..lib_rabbitmq.options import read_values
+from ..lib_rabbitmq.client import DEFAULT_QUEUE, Binding, RabbitMQClient, read_values
 
 SINGLE: Final = "single"
 MULTIPLE: Final = "multiple"

@@ -40,6 +40,7 @@ from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused
 from minutch.records.document import NutchDocument
 
+from ..lib_indexer.bulk import columns_of, json_objects, without_noncharacters
 from ..lib_indexer.client import (
     TIMEOUT_SECONDS,
     MissingError,
@@ -48,9 +49,9 @@ from ..lib_indexer.client import (
     masked,
     send_in_halves,
     shown,
+    store_of,
+    tls_context,
 )
-from ..lib_indexer.jsondocs import columns_of, json_objects, without_noncharacters
-from ..lib_indexer.keystores import store_of, tls_context
 
 HTTP: Final = "http"
 CLOUD: Final = "cloud"

@@ -8,11 +8,12 @@ parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from minutch.conf import Configuration
+from minutch.cycle.parse.outlinks import text_outlinks
 
 from .tree import RENAMED
 
@@ -85,3 +86,177 @@ def is_hint(relation: str) -> bool:
 def is_nofollow(relation: str) -> bool:
     """Returns True if a link with this `rel` must not be followed."""
     return _NOFOLLOW.search(relation) is not None
+
+
+# Lists the kinds of links that Nutch does not take, and the elements and attributes that have
+# them.
+#
+# Properties: parser.html.outlinks.browser turns all kinds but `text` on, which no browser follows;
+# parser.html.outlinks.kinds names some of them, or takes some away (`-ping`). Nutch's own links
+# are those of `elements`.
+
+BROWSER_PROPERTY: Final = "parser.html.outlinks.browser"
+KINDS_PROPERTY: Final = "parser.html.outlinks.kinds"
+
+URL, URLS, SRCSET, CSS, MARKUP, LIKELY = "url", "urls", "srcset", "css", "markup", "likely"
+"""What an attribute holds: a URL; some of them, between blanks or commas; candidates with
+descriptors; a style; a page; anything, that counts if it looks like a URL."""
+
+
+class LinkAttribute(NamedTuple):
+    """An attribute that holds links, in some elements or (without names) in all."""
+
+    kind: str
+    holds: str
+    elements: frozenset[str]
+
+
+def _place(kind: str, holds: str, elements: str = "") -> LinkAttribute:
+    return LinkAttribute(kind, holds, frozenset(elements.split()))
+
+
+BROWSER_LINKS: Final[Mapping[str, LinkAttribute]] = {
+    "action": _place("form", URL, "isindex"),
+    "archive": _place("media", URLS, "applet object"),
+    "background": _place("background", URL),
+    "cite": _place("cite", URL, "blockquote q del ins"),
+    "codebase": _place("media", URL, "applet object"),
+    "data": _place("media", URL, "object"),
+    "dynsrc": _place("media", URL, "img"),
+    "formaction": _place("form", URL, "button input"),
+    "href": _place("svg", URL, "feimage image use"),
+    "imagesrcset": _place("srcset", SRCSET, "link"),
+    "implementation": _place("media", URL, "import"),
+    "longdesc": _place("longdesc", URL, "frame iframe img x-iframe"),
+    "lowsrc": _place("media", URL, "img"),
+    "manifest": _place("manifest", URL, "html"),
+    "ping": _place("ping", URLS, "a area"),
+    "poster": _place("media", URL, "video"),
+    "profile": _place("profile", URLS, "head"),
+    "src": _place("media", URL, "audio bgsound embed input track video"),
+    "srcdoc": _place("srcdoc", MARKUP, "iframe x-iframe"),
+    "srcset": _place("srcset", SRCSET, "img source"),
+    "style": _place("css", CSS),
+    "value": _place("media", LIKELY, "param"),
+    "xlink:href": _place("svg", URL),
+}
+"""Attribute → what it may hold. Others need a look at their element: `browserlinks` has them."""
+
+KINDS: Final = frozenset(attribute.kind for attribute in BROWSER_LINKS.values()) | {
+    "base",
+    "comment",
+    "data",
+    "doctype",
+    "empty",
+    "frame",
+    "header",
+    "meta",
+    "post",
+    "text",
+}
+"""All kinds; conf/nutch-default.xml says what they are."""
+
+
+def kinds_of(conf: Configuration) -> frozenset[str]:
+    """Returns the kinds that a configuration asks for. Raises ConfigError for one that does not
+    exist.
+    """
+    kinds = set(KINDS - {"text"}) if conf.get_boolean(BROWSER_PROPERTY) else set()
+    for name in conf.get_trimmed_strings(KINDS_PROPERTY):
+        kind = name.removeprefix("-")
+        if kind not in KINDS:
+            raise conf.wrong(KINDS_PROPERTY, f"some of {', '.join(sorted(KINDS))}", kind)
+        (kinds.discard if name != kind else kinds.add)(kind)
+    return frozenset(kinds)
+
+
+# Finds links in the values of attributes and headers, in style sheets and in text, in linear time.
+#
+# Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section
+# 3 (Link).
+
+LONGEST: Final = 8192
+"""Characters of a link that is taken from a style sheet or a header."""
+
+_BLANKS: Final = " \t\n\f\r"
+_CANDIDATE: Final = re.compile(r"[\s,]*+([^\s]++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
+_WIDTH, _HEIGHT = (rf"0*+[1-9][0-9]*+{letter}" for letter in "wh")
+_DENSITY: Final = r"(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?x"
+_DESCRIPTORS: Final = re.compile(
+    rf"\s*+(?:{_WIDTH}(?:\s++{_HEIGHT})?|{_HEIGHT}\s++{_WIDTH}|{_DENSITY})?\s*+", re.ASCII
+)
+_IN_CSS: Final = re.compile(
+    r"/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
+    r"|(?:(?P<link>@import\s++|url\(\s*+)|)(?:\"(?P<double>(?:[^\"\\\n]++|\\.)*+)\"?|'(?P<single>(?:[^'\\\n]++|\\.)*+)'?)"
+    r"|url\(\s*+(?P<plain>(?:[^\\)\s\"'(]++|\\.)++)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
+_IN_LINK_HEADER: Final = re.compile(
+    rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
+)
+_LIKELY: Final = re.compile(r"(?:https?://|//?|\.\.?/)[\w~%-][^\s<>\"']*+", re.IGNORECASE)
+
+
+def in_srcset(value: str) -> Iterator[str]:
+    """Yields the URLs of the candidates; one whose descriptors are in error is none."""
+    at = 0
+    while (match := _CANDIDATE.match(value, at)) is not None:
+        url, descriptors = match.groups()
+        at = match.end()
+        if url.endswith(","):
+            at, descriptors = match.end(1), ""
+        if _DESCRIPTORS.fullmatch(descriptors) is not None:
+            yield url.rstrip(",")
+
+
+def in_list(value: str) -> Iterator[str]:
+    """URLs between blanks or commas."""
+    return iter(value.replace(",", " ").split())
+
+
+def in_css(style: str) -> Iterator[str]:
+    """Finds the links of url() and @import, not those in comments and other strings."""
+    for match in _IN_CSS.finditer(style):
+        text = match["plain"] or (match["link"] and (match["double"] or match["single"]))
+        if text and len(text) <= LONGEST:
+            yield _unescaped(text).strip(_BLANKS)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    code = int(match[1] or "0", 16)
+    if not match[1]:
+        return "" if match[2] == "\n" else match[2]
+    return chr(code) if 0 < code < 0xD800 or 0xDFFF < code < 0x110000 else "\ufffd"
+
+
+def in_link_header(value: str) -> Iterator[tuple[str, str]]:
+    """Target and parameters of each link in a Link header."""
+    at = 0
+    while (match := _IN_LINK_HEADER.match(value, at)) is not None:
+        yield match[1].strip(), match[2]
+        at = match.end()
+
+
+def is_likely(value: str) -> bool:
+    """Returns True if an arbitrary value looks like a URL or a path."""
+    return _LIKELY.fullmatch(value) is not None
+
+
+def in_policy(policy: str) -> Iterator[str]:
+    """Finds the URLs that a Content-Security-Policy has reports sent to."""
+    for directive in policy.split(";"):
+        name, *values = directive.split() or [""]
+        if name.lower() == "report-uri":
+            yield from values
+
+
+def in_text(text: str) -> Iterator[str]:
+    """URLs of the web in running text; a path without a scheme is hardly ever meant as one."""
+    for link in text_outlinks(text):
+        if link.to_url.lower().startswith(("http://", "https://")):
+            yield link.to_url.rstrip(".,;:!?")

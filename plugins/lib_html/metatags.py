@@ -8,14 +8,17 @@ URL).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from minutch.cycle.parse.robotsdirectives import Directives, words_for
 from minutch.errors import UrlError
 from minutch.plugin.points import HTMLMetaTags
-from minutch.records.metadata import ROBOTS_KEY
+from minutch.records.links import Outlink
+from minutch.records.metadata import ROBOTS_KEY, Metadata
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
+
+from .elements import in_link_header, is_hint, is_nofollow
 
 _REFRESH: Final = re.compile(
     r"[ \t\n\f\r]*(?=[0-9.])(?P<seconds>[0-9]*)[0-9.]*"
@@ -118,3 +121,29 @@ def read_refresh(value: str) -> tuple[int, str] | None:
         target = target[1:].partition(target[0])[0]
     seconds = match["seconds"].lstrip("0")[:_MOST_DIGITS] or "0"
     return min(int(seconds), _MAX_INT), target.strip()
+
+
+# Finds links in the headers that came with a page: Link, Refresh and Content-Location.
+#
+# They are relative to the page's URL, whatever its base element says. Sources: RFC 8288 section
+# 3.2, RFC 9110 section 8.7, HTML standard ("shared declarative refresh steps").
+
+_RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+
+
+def header_links(metadata: Metadata) -> list[Outlink]:
+    """Returns the links, not resolved, each target once."""
+    return [Outlink(target) for target in dict.fromkeys(_targets(metadata)) if target]
+
+
+def _targets(metadata: Metadata) -> Iterator[str]:
+    for value in metadata.field_values("Link"):
+        for target, rest in in_link_header(value):
+            relation = _RELATION.search(rest)
+            is_none = relation is not None and is_hint(relation[1] or relation[2] or "")
+            if not is_none and not is_nofollow(rest):
+                yield target
+    for value in metadata.field_values("Refresh"):
+        if (found := read_refresh(value)) is not None:
+            yield found[1]
+    yield from map(str.strip, metadata.field_values("Content-Location"))

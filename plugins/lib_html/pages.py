@@ -6,10 +6,14 @@ HtmlParser.getParse.
 
 from __future__ import annotations
 
+import ctypes
+import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
+from html import escape
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -17,6 +21,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.robotsdirectives import agents_of
 from minutch.errors import UrlError
+from minutch.mediatypes import essence
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records import parsedata
@@ -34,11 +39,155 @@ from minutch.urls.parts import parse as parse_url
 from minutch.urls.resolve import Resolver, WhatwgResolver, hosted, resolver_class
 
 from .browserlinks import BrowserLinks
-from .extract import Extractor
-from .headerlinks import header_links
-from .metatags import read_metatags, read_refreshes_below
-from .walk import ParsedMarkup, title_in_body
-from .xhtml import as_html, is_xhtml
+from .elements import Elements
+from .metatags import header_links, read_metatags, read_refreshes_below
+from .tree import Limits, build_tree, plain_tree
+from .tree_reader import TreeReader, tree_reader
+from .walk import ParsedMarkup, Walk, title_in_body
+
+# Extracts text, title and links from an HTML tree, as Nutch's DOMContentUtils does.
+#
+# One walk over the tree collects everything:
+#
+#   text     every text node but those of script and style (the title's included), blanks folded,
+#            joined by a blank; by a line end where a node is one of parser.html.line.separators or
+#            follows one, and where a text node is nothing but blanks
+#   title    the text of the first title before the body
+#   links    the elements of `LINK_ATTRIBUTES`, with the text inside for an anchor, else the
+#            alternative texts of its images; elements with rel=nofollow, method=post or (a, form)
+#            without anything inside are left out
+#
+# The walk is the kernel of `tree_reader`. The one in Python (`walk`) takes its place where
+# Lexbor's trees are not laid out as the kernel expects (`tree_reader`, asked once), and for what
+# the kernel leaves to it: metadata of links (parser.html.outlinks.htmlnode_metadata_name) and
+# `nofollow` beside characters that are not ASCII.
+
+_ALLOCATOR: Final = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20}
+"""mallopt: M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD in bytes."""
+
+
+class Extractor:
+    """Makes trees and walks them as configured."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.elements = Elements.of(conf)
+        self._limits = Limits(conf)
+        self._inert = not conf.get_boolean("parser.html.templates")
+
+    @cached_property
+    def _reader(self) -> TreeReader | None:
+        """The kernel's side; None if pages are walked in Python. With it, memory is kept for the
+        trees of all pages.
+        """
+        _keep_memory()
+        return tree_reader(self.elements)
+
+    def read(self, data: bytes, *, marked: bool = False) -> tuple[LexborHTMLParser, ParsedMarkup]:
+        """Returns the tree of a page in UTF-8, and everything about it; `marked` pages had a byte
+        order mark before it.
+
+        The mark is a text of its own then, as it is for Nutch. Raises ParseError for a page beyond
+        the limits.
+        """
+        self._limits.check(data)
+        if self._reader is None:
+            return self.read_in_python(data, marked=marked)
+        return self.read_by_kernel(self._reader, data, marked=marked)
+
+    def read_in_python(
+        self, data: bytes, *, marked: bool = False
+    ) -> tuple[LexborHTMLParser, ParsedMarkup]:
+        """Reads the page by the walk in Python."""
+        document = build_tree(data if data.isascii() else clean(data), inert=self._inert)
+        return document, Walk(self.elements).page(document, marked=marked)
+
+    def read_by_kernel(
+        self, reader: TreeReader, data: bytes, *, marked: bool = False
+    ) -> tuple[LexborHTMLParser, ParsedMarkup]:
+        """Parses and reads a page by the kernel, or by a walk over the tree if the kernel can't."""
+        if not data.isascii():
+            data = clean(data)
+        document = plain_tree(data)
+        page = reader.read(document, marked=marked)
+        if page is None:
+            document = build_tree(data, inert=self._inert)
+            page = reader.read(document, marked=marked, rewritten=True)
+        return document, page or Walk(self.elements).page(document, marked=marked)
+
+
+def clean(data: bytes) -> bytes:
+    """Returns the same with U+FFFD in place of invalid UTF-8."""
+    return data.decode("utf-8", "replace").encode()
+
+
+@cache
+def _keep_memory() -> None:
+    """Have the C library keep the memory of a tree for the next one: allocating it takes half of
+    Lexbor's time.
+    """
+    with suppress(OSError, AttributeError):  # only glibc has this
+        library = ctypes.CDLL(None)
+        for parameter, value in _ALLOCATOR.items():
+            library.mallopt(parameter, value)
+
+
+# Writes pages of XML as pages of HTML, so that they are read as XML means them and one that is not
+# well-formed is read all the same.
+#
+#     <script src="s.js"/>     gets an end tag, unless HTML knows the element as void
+#     <![CDATA[a < b]]>        text
+#     <?target …?>             nothing
+#     <h:a>                    <a>, where the prefix h stands for XHTML
+#
+# Sources: XML 1.0, 2.6, 2.7 and 3.1; Namespaces in XML 1.0, 3; XHTML 1.0, C.2 and C.3.
+
+TYPE: Final = "application/xhtml+xml"
+
+_VOID: Final = frozenset(
+    b"area base basefont bgsound br col embed frame hr img input keygen link meta param source"
+    b" track wbr".split()
+)
+_FOREIGN: Final = (b"svg", b"math")
+_TOKEN: Final = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[(?P<text>.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)"
+    rb"|<(?P<close>/?)(?P<prefix>(?:[^\s/<>:]++:)?)(?P<name>[A-Za-z_][^\s/<>:]*+)"
+    rb"(?P<rest>(?:[^>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>)|[\"'])*+)(?P<empty>/?)>"
+    rb"|<(?:/?(?:[^\s/<>:]++:)?)[A-Za-z_].*",
+    re.DOTALL,
+)
+"""The last alternative is a tag without an end, which holds all that follows, for HTML, too."""
+_PREFIX: Final = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/1999/xhtml[\"']")
+
+
+def is_xhtml(header: str | None, media_type: str) -> bool:
+    """Returns True for a page that is served as XHTML or, where nobody says, looks like it."""
+    return essence(header or media_type) == TYPE
+
+
+def as_html(data: bytes) -> bytes:
+    """Returns a page of XML, in UTF-8, as one of HTML."""
+    prefixes = {prefix + b":" for prefix in _PREFIX.findall(data)}
+    inside: list[bytes] = []  # elements of svg or math that are open: HTML reads their "/>"
+
+    def written(token: re.Match[bytes]) -> bytes:
+        if token["text"] is not None:
+            return escape(token["text"].decode("utf-8", "replace")).encode()
+        name = token["name"]
+        if name is None:
+            return b"" if token[0].startswith(b"<?") else token[0]
+        prefix = b"" if token["prefix"] in prefixes else token["prefix"]
+        tag = b"<" + token["close"] + prefix + name + token["rest"]
+        lower = name.lower()
+        if lower in _FOREIGN and not token["empty"]:
+            if not token["close"]:
+                inside.append(lower)
+            elif inside:
+                inside.pop()
+        if not token["empty"] or token["close"] or lower in _VOID:
+            return tag + b">"
+        return tag + (b"/>" if inside else b"></" + prefix + name + b">")
+
+    return _TOKEN.sub(written, data)
 
 
 class HtmlPages:

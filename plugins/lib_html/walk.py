@@ -1,7 +1,7 @@
 """Walks over a page's tree in Python: the reference for the kernel `html`, and its substitute.
 
 A page is walked here where the kernel can't be used or leaves the decision to Python's Unicode (see
-`extract`).
+`pages`).
 """
 
 from __future__ import annotations

@@ -50,14 +50,22 @@ from minutch.urls.resolve import resolver_class
 from minutch.urls.robots import KnownRobots, RobotRules
 
 from .addressrules import AddressRules
-from .credentials import Credentials, authorized
+from .credentials import Credentials, Sessions, authorized
 from .curltransport import CurlRequest, CurlTransport
-from .dates import format_date
 from .decoding import decode, decode_between, offered
-from .exchange import Answer, Reply, is_shorter, odd_code, request_target, status_of
+from .exchange import (
+    Answer,
+    Reply,
+    SpellCheckedMetadata,
+    field_values,
+    format_date,
+    is_shorter,
+    odd_code,
+    request_target,
+    status_of,
+    unfold,
+)
 from .failures import PUT_OFF, NoNameServer, UnknownHost, failed, java_text, put_off
-from .headers import SpellCheckedMetadata, field_values, unfold
-from .loginform import Sessions
 from .messages import Headers, origin, reply_of, whole_url
 from .resolver import make_resolver
 from .settings import HttpSettings

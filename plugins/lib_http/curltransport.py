@@ -25,8 +25,7 @@ import pycurl
 from minutch.records.metadata import TOO_SLOW
 
 from . import lenient
-from .curlloop import CurlLoop
-from .curlslot import CurlSettings, CurlSlot
+from .curlslot import CurlLoop, CurlSettings, CurlSlot
 from .exchange import Order, Reply
 from .failures import (
     AskAgain,
@@ -40,9 +39,8 @@ from .failures import (
     refusal_of_tunnel,
     refused_answer,
 )
-from .lenient import is_interim
+from .lenient import Way, Ways, is_interim
 from .resolver import ResolverCache
-from .ways import Way, Ways
 
 MAX_PORT: Final = 65_535
 SWEEP: Final = 0.25

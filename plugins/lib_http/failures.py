@@ -19,7 +19,7 @@ from minutch.plugin.extension import NoTurn
 from minutch.records import protocol as codes
 from minutch.records.protocol import ProtocolStatus
 
-from .headers import field_values
+from .exchange import field_values
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,9 @@ import asyncio
 import re
 import socket
 import time
+from collections import OrderedDict
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Final
 
 import httpx
@@ -24,9 +26,8 @@ import httpx
 from minutch.records.metadata import TOO_SLOW
 
 from .curlslot import MAX_HEAD_BYTES, MAX_HEAD_LINES, CurlSettings
-from .exchange import Order, Reply
+from .exchange import Order, Reply, field_values
 from .failures import MALFORMED_CHUNKS, ForbiddenAddress, MalformedHead, TooLarge, UnknownHost
-from .headers import field_values
 
 _PIECE: Final = 1 << 16
 _STATUS: Final = re.compile(rb"(HTTP/[0-2](?:\.[0-9])?)[ \t]+([0-9]{3})(?![0-9])")
@@ -287,3 +288,45 @@ def is_interim(status_line: bytes) -> bool:
     """Returns True if an answer only announces another one (100 to 199)."""
     status = _STATUS.match(status_line)
     return status is not None and status[2].startswith(b"1")
+
+
+# Remembers servers that have to be asked in another way than most.
+
+MOST_KEPT: Final = 10_000
+"""Servers; of more, those that were asked longest ago are asked in the usual way again."""
+
+
+class Way(Enum):
+    """How a server is asked."""
+
+    USUAL = auto()
+    """By libcurl, on a connection that is kept."""
+    FRESH = auto()
+    """By libcurl, each time on a new connection: kept ones turned out to be closed."""
+    LENIENT = auto()
+    """Not by libcurl, which refuses the head of its answers."""
+
+
+class Ways:
+    """Ways other than the usual one, by host and port."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Way] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, server: str) -> Way:
+        """Returns the way to ask a server."""
+        way = self._known.get(server)
+        if way is None:
+            return Way.USUAL
+        self._known.move_to_end(server)
+        return way
+
+    def note(self, server: str, way: Way) -> None:
+        """Remembers how a server has to be asked."""
+        self._known[server] = way
+        self._known.move_to_end(server)
+        if len(self._known) > MOST_KEPT:
+            self._known.popitem(last=False)

@@ -9,7 +9,7 @@
     redirect to other host  its rules, asked for when that host may be asked
 
 `http.robots.unreachable.allow=true` restores Nutch, which allows everything where "nothing allowed"
-stands for a host that fails. Rules are kept in memory (`robotsmemory`) and, for
+stands for a host that fails. Rules are kept in memory (`robotscache`) and, for
 http.robots.cache.seconds, on disk, so that the next round does not ask again; failures are not
 kept. Hosts of http.robot.rules.allowlist are not asked at all. What a file says of sitemaps and
 uses (Content-Signal) is kept beside the rules and in the metadata of the Content that
@@ -51,8 +51,7 @@ from minutch.urls.robots import (
 from minutch.urls.robotsfile import MAX_BYTES, whole_lines
 
 from .failures import PUT_OFF, failed, java_text, put_off
-from .robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
-from .robotsmemory import BUDGET, RobotsMemory
+from .robotscache import BUDGET, FILE_NAME, RobotsDisk, RobotsMemory, StoredRobots
 
 log = logging.getLogger(__name__)
 

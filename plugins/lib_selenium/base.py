@@ -34,7 +34,7 @@ from minutch.urls.parts import Url, parse
 from ..lib_http.base import HttpBase
 from ..lib_http.exchange import Answer
 from .browser import Browser
-from .browserfailure import BrowserFailure
+from .devtools import BrowserFailure
 from .page import Page, Rendered
 from .settings import BrowserSettings
 

@@ -25,8 +25,7 @@ from typing import Final
 from minutch import scratch
 from minutch.errors import ConfigError
 
-from .browserfailure import BrowserFailure
-from .devtools import Connection, PipeChannel
+from .devtools import BrowserFailure, Connection, PipeChannel
 from .settings import BrowserSettings
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,14 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
-from .browserfailure import BrowserFailure
+import httpx
+
+# Defines the failure of a page in the browser.
+
+
+class BrowserFailure(httpx.TransportError):
+    """The browser ended, hung, or refused a command; only that page has failed."""
+
 
 log = logging.getLogger(__name__)
 

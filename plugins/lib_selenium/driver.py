@@ -20,7 +20,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from .browserfailure import BrowserFailure
+from .devtools import BrowserFailure
 from .page import Page, result_of
 
 _FIND: Final = """function(way, value) {

@@ -12,6 +12,7 @@ a module: `media:title` is no title, and `atom:link` no link of RSS. Links are m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from html import escape
 from typing import Final
 
 from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.charsets import Charset
 from minutch.clock import http_time
@@ -36,7 +38,32 @@ from .reading import (
     parse_xml,
     text_of,
 )
-from .richtext import plain_text
+
+# Turns the markup of titles and descriptions into text.
+
+_INVISIBLE = ["script", "style", "template", "noscript"]
+_INLINE = re.findall(
+    r"\w+",
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp"
+    " small span strike strong sub sup time tt u var wbr",
+)
+
+
+def plain_text(markup: str) -> str:
+    """Returns the text of markup, blanks folded: characters for their names, a blank between
+    blocks.
+    """
+    if "<" not in markup and "&" not in markup:
+        return " ".join(markup.split())
+    tree = LexborHTMLParser(markup)
+    body = tree.body
+    if body is None:
+        return ""
+    tree.strip_tags(_INVISIBLE)
+    tree.unwrap_tags(_INLINE)
+    body.merge_text_nodes()
+    return " ".join(body.text(separator=" ").split())
+
 
 PLAIN, HTML = "text/plain", "text/html"
 _TYPES = {"html": HTML, "xhtml": HTML, "text": PLAIN, "": PLAIN}

@@ -19,7 +19,7 @@ from minutch.records.metadata import CANONICAL_KEY
 from minutch.records.protocol import Content
 from minutch.urls.resolve import resolver_class
 
-from ..lib_html.linkvalues import in_link_header
+from ..lib_html.elements import in_link_header
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

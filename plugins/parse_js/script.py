@@ -23,7 +23,7 @@ from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
 from minutch.urls.resolve import Resolver
 
-from ..lib_html.linkvalues import LONGEST, in_text, is_likely
+from ..lib_html.elements import LONGEST, in_text, is_likely
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

@@ -25,8 +25,8 @@ from xlrd.compdoc import CompDoc, CompDocError
 from minutch.charsets import lookup
 from minutch.errors import ParseError
 
-from .cellformats import CellFormats
-from .document import Document
+from .package import Document
+from .sheets import CellFormats
 
 _MOST_TEXT: Final = 16 << 20
 """Characters of a document."""

@@ -19,8 +19,7 @@ from typing import Final
 from lxml import etree
 
 from ..lib_xml.reading import local_name, text_of
-from .document import Document, Walk
-from .package import Package, Relation
+from .package import Document, Package, Relation, Walk
 
 _BY_TYPE: Final = {
     ".main+xml": "officeDocument",

@@ -21,8 +21,7 @@ from lxml import etree
 from minutch.errors import ParseError
 
 from ..lib_xml.reading import child, local_name, text_of
-from .document import Document, Walk
-from .package import Package
+from .package import Document, Package, Walk
 
 _PARAGRAPHS: Final = frozenset(("p", "h"))
 _SKIPPED: Final = frozenset(

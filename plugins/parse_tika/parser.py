@@ -26,9 +26,10 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Final
+from typing import Any, Final, Self
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -37,7 +38,7 @@ from minutch.cycle.parse.charset import CharsetDetector, from_header
 from minutch.cycle.parse.dispatch import ParseTimeout
 from minutch.cycle.parse.mime import clean_type
 from minutch.cycle.parse.outlinks import text_outlinks
-from minutch.errors import ParseError, UrlError
+from minutch.errors import ConfigError, ParseError, UrlError
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, Parser, ParseResult
 from minutch.records.links import Outlink
@@ -46,21 +47,88 @@ from minutch.records.parsedata import FAILED, SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
 from minutch.urls.resolve import resolved_page, resolver_class
 
-from ..lib_html.extract import Extractor
-from ..lib_html.headerlinks import header_links
-from ..lib_html.linkkinds import kinds_of
-from ..lib_html.linkvalues import in_css
-from ..lib_html.pages import HtmlPages
-from ..lib_html.xhtml import TYPE as XHTML
-from ..lib_html.xhtml import as_html
+from ..lib_html.elements import in_css, kinds_of
+from ..lib_html.metatags import header_links
+from ..lib_html.pages import TYPE as XHTML
+from ..lib_html.pages import Extractor, HtmlPages, as_html
+from ..lib_html.walk import ParsedMarkup
 from ..lib_xml.feeds import Feed, feed_of, is_feed
 from ..lib_xml.reading import all_text, child, local_name, namespace, parse_xml, text_of
-from .document import Document
-from .embedded import add_embedded
-from .maintext import MainText
-from .office import read_office
+from .office import add_embedded, read_office
+from .package import Document
 from .richtext import SIGNATURE as RICH_TEXT
 from .richtext import read_rich_text
+
+# Extracts the main text of an HTML page, without navigation, advertisements and footers
+# (tika.extractor=boilerpipe).
+#
+#     tika.extractor.boilerpipe.algorithm    one of ALGORITHMS
+#     tika.extractor.boilerpipe.mime.types   the types it is for
+#
+# boilerpy3 has the algorithms of Java's boilerpipe (Kohlschütter, Fankhauser, Nejdl 2010), which
+# Nutch gets with Tika. It is given the tree that the browser's rules make of a page, written out
+# again. The text begins with the title; links, meta tags and all else come from the whole page.
+# Source: TikaParser and BoilerpipeExtractorRepository.
+
+ALGORITHMS: Final = (
+    "ArticleExtractor",
+    "ArticleSentencesExtractor",
+    "CanolaExtractor",
+    "DefaultExtractor",
+    "KeepEverythingExtractor",
+    "LargestContentExtractor",
+    "NumWordsRulesExtractor",
+)
+EXTRACTORS: Final = ("none", "boilerpipe")
+
+
+@dataclass
+class MainText:
+    """The algorithm for the main text, and the types that it is for; none at all by default."""
+
+    algorithm: str
+    types: frozenset[str]
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> Self:
+        """tika.extractor and what follows from it. Raises ConfigError."""
+        extractor = conf.get_trimmed("tika.extractor") or "none"
+        if extractor not in EXTRACTORS:
+            raise ConfigError(
+                f"tika.extractor: expected {' or '.join(EXTRACTORS)}, found {extractor!r}"
+            )
+        algorithm = conf.get_trimmed("tika.extractor.boilerpipe.algorithm") or "ArticleExtractor"
+        if algorithm not in ALGORITHMS:
+            known = ", ".join(ALGORITHMS)
+            raise ConfigError(
+                f"tika.extractor.boilerpipe.algorithm: expected one of {known}, found {algorithm!r}"
+            )
+        types = conf.get_trimmed_strings("tika.extractor.boilerpipe.mime.types")
+        return cls(algorithm, frozenset(types if extractor == "boilerpipe" else ()))
+
+    def of(self, media_type: str) -> Callable[[bytes, ParsedMarkup], str] | None:
+        """Returns the extractor of main text for a page of this type; None if all of its text is
+        kept.
+        """
+        return self.text if media_type in self.types else None
+
+    def text(self, markup: bytes, page: ParsedMarkup) -> str:
+        """Title and main text of a page in UTF-8; all of its text where the algorithm fails."""
+        try:
+            found = self._extractor.get_doc(LexborHTMLParser(markup).html or "").content
+        except Exception as error:  # noqa: BLE001 - whatever a page makes boilerpy3 raise
+            log.warning("no main text: %s: %s", type(error).__name__, error)
+            return page.text.decode()
+        lines = (" ".join(line.split()) for line in [page.title, *found.split("\n")])
+        return "\n".join(line for line in lines if line)
+
+    @cached_property
+    def _extractor(self) -> Any:
+        from boilerpy3 import extractors
+
+        logging.getLogger("boilerpy3").setLevel(logging.CRITICAL)
+        return getattr(extractors, self.algorithm)(raise_on_failure=True)
+
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from typing import Final
 from minutch.charsets import lookup
 from minutch.errors import ParseError
 
-from .document import Document
+from .package import Document
 
 SIGNATURE: Final = b"{\\rtf"
 _TOKEN: Final = re.compile(

@@ -38,8 +38,7 @@ from minutch.warc.reading.visitindex import ArchiveIndex, open_index
 from minutch.warc.reading.visits import Visit, VisitKind, warc_time
 
 from ..lib_http.base import HttpBase
-from ..lib_http.exchange import Answer, Reply
-from ..lib_http.headers import SpellCheckedMetadata
+from ..lib_http.exchange import Answer, Reply, SpellCheckedMetadata
 
 FILES_PROPERTY: Final = "archive.files"
 UNTIL_PROPERTY: Final = "archive.until"

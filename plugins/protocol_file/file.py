@@ -33,7 +33,7 @@ from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import ALLOW_ALL, RobotRules
 
-from ..lib_http.dates import format_date, parse_date
+from ..lib_http.exchange import format_date, parse_date
 
 log = logging.getLogger(__name__)
 

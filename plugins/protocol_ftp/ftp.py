@@ -51,8 +51,7 @@ from minutch.urls.parts import Url, parse
 from minutch.urls.robots import KnownRobots, RobotRules
 
 from ..lib_http.addressrules import AddressRules
-from ..lib_http.dates import format_date, parse_date
-from ..lib_http.exchange import Answer
+from ..lib_http.exchange import Answer, format_date, parse_date
 from ..lib_http.failures import (
     UNRESOLVED,
     ForbiddenAddress,
@@ -64,8 +63,7 @@ from ..lib_http.failures import (
 )
 from ..lib_http.resolver import ResolverSettings, make_resolver
 from ..lib_http.robotstxt import RobotsStore
-from .ftpsession import Refused, Session
-from .listing import FtpEntry, facts, listed, page, parse_time
+from .ftpsession import FtpEntry, Refused, Session, facts, listed, page, parse_time
 
 log = logging.getLogger(__name__)
 

@@ -31,8 +31,7 @@ from minutch.conf import Configuration
 from minutch.errors import MinutchError, StoreError
 from minutch.plugin.points import NutchPublisher
 
-from ..lib_rabbitmq.client import Binding, RabbitMQClient
-from ..lib_rabbitmq.options import read_values
+from ..lib_rabbitmq.client import Binding, RabbitMQClient, read_values
 
 log = logging.getLogger(__name__)
 

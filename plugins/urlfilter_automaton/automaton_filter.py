@@ -6,21 +6,207 @@ Properties: urlfilter.automaton.rules (inline), urlfilter.automaton.file.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from minutch.errors import ConfigError
 from minutch.plugin.points import URLFilter
-from minutch.urls.javaregex import is_too_large
+from minutch.urls.javaregex import charclass, is_too_large
 from minutch.urls.javaregex.derivative import Automaton, Complement, Intersection, Pattern, whole
-from minutch.urls.javaregex.tree import Alternation, Anchor, Node, Repeat, Sequence, Tree
+from minutch.urls.javaregex.tree import Alternation, Anchor, Chars, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
 from minutch.urls.rules import Verdicts, file_name, rule_place
 
 from ..lib_regex_filter.rules import RuleFilter
-from .syntax import parse_pattern
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+# Parses the patterns of urlfilter-automaton: regular expressions in the strict sense, which match
+# whole strings.
+#
+#     union     = inter [ "|" union ]             either
+#     inter     = concat [ "&" inter ]            both
+#     concat    = repeat [ concat ]
+#     repeat    = compl *( "?" | "*" | "+" | "{n}" | "{n,}" | "{n,m}" )
+#     compl     = "~" compl | class               everything else
+#     class     = "[" [ "^" ] *( char [ "-" char ] ) "]" | simple
+#     simple    = "." | "#" | "@" | '"' text '"' | "(" [ union ] ")" | "<n-m>" | char
+#     char      = [ "\" ] any character
+#
+# `#` matches nothing at all, `@` any string, `<n-m>` the numbers from n to m (with as many digits
+# as both have, else with any number of leading zeros). Source: dk.brics.automaton.RegExp with all
+# its flags on.
+
+_COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
+_ANY = Chars(charclass.ANY_CHARACTER)
+EMPTY = Sequence(())
+
+
+def parse_pattern(text: str) -> Pattern:
+    """Parses a pattern. Raises ConfigError if it is malformed."""
+    if not text:
+        return EMPTY
+    reader = _Reader(text)
+    pattern = reader.union()
+    if reader.at < len(text):
+        raise reader.error("end expected")
+    return pattern
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def error(self, what: str) -> ConfigError:
+        return ConfigError(f"{what} at character {self.at} of automaton pattern {self.text!r}")
+
+    def peek(self, chars: str) -> bool:
+        return self.at < len(self.text) and self.text[self.at] in chars
+
+    def match(self, char: str) -> bool:
+        if not self.peek(char):
+            return False
+        self.at += 1
+        return True
+
+    def expect(self, char: str) -> None:
+        if not self.match(char):
+            raise self.error(f"{char} expected")
+
+    def union(self) -> Pattern:
+        choices = [self.inter()]
+        while self.match("|"):
+            choices.append(self.inter())
+        return choices[0] if len(choices) == 1 else Alternation(tuple(choices))  # type: ignore[arg-type]
+
+    def inter(self) -> Pattern:
+        left = self.concat()
+        return Intersection(left, self.inter()) if self.match("&") else left
+
+    def concat(self) -> Pattern:
+        items = [self.repeat()]
+        while self.at < len(self.text) and not self.peek(")|&"):
+            items.append(self.repeat())
+        return items[0] if len(items) == 1 else Sequence(tuple(items))  # type: ignore[arg-type]
+
+    def repeat(self) -> Pattern:
+        item = self.compl()
+        while self.peek("?*+{"):
+            item = Repeat(item, *self.bounds(), "")  # type: ignore[arg-type]
+        return item
+
+    def bounds(self) -> tuple[int, int | None]:
+        simple: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+        char = self.text[self.at]
+        if char in simple:
+            self.at += 1
+            return simple[char]
+        count = _COUNT.match(self.text, self.at)
+        if count is None:
+            raise self.error("repetition count expected")
+        self.at = count.end()
+        least, comma, most = count.groups()
+        return int(least), (int(most) if most else None) if comma else int(least)
+
+    def compl(self) -> Pattern:
+        return Complement(self.compl()) if self.match("~") else self.char_class()
+
+    def char_class(self) -> Pattern:
+        if not self.match("["):
+            return self.simple()
+        negated = self.match("^")
+        ranges = self.class_item()
+        while self.at < len(self.text) and not self.peek("]"):
+            ranges = charclass.union(ranges, self.class_item())
+        self.expect("]")
+        return Chars(charclass.negate(ranges) if negated else ranges)
+
+    def class_item(self) -> charclass.Ranges:
+        first = self.char()
+        if not self.match("-"):
+            return charclass.of(first)
+        if self.peek("]"):
+            return charclass.of(first + "-")
+        last = self.char()
+        return ((ord(first), ord(last)),) if first <= last else ()
+
+    def char(self) -> str:
+        self.match("\\")
+        if self.at >= len(self.text):
+            raise self.error("unexpected end")
+        self.at += 1
+        return self.text[self.at - 1]
+
+    def simple(self) -> Pattern:  # noqa: PLR0911 - one return a case
+        if self.match("."):
+            return _ANY
+        if self.match("#"):
+            return Chars(())
+        if self.match("@"):
+            return Repeat(_ANY, 0, None, "")
+        if self.match('"'):
+            return _literal(self.until('"'))
+        if self.match("("):
+            if self.match(")"):
+                return EMPTY
+            inner = self.union()
+            self.expect(")")
+            return inner
+        return (
+            self.interval(self.until(">")) if self.match("<") else Chars(charclass.of(self.char()))
+        )
+
+    def until(self, end: str) -> str:
+        start = self.at
+        found = self.text.find(end, start)
+        if found < 0:
+            raise self.error(f"{end} expected")
+        self.at = found + 1
+        return self.text[start:found]
+
+    def interval(self, text: str) -> Pattern:
+        found = re.fullmatch(r"([0-9]+)-([0-9]+)", text)
+        if found is None:
+            raise self.error(f"interval expected, found <{text}>")
+        low, high = sorted(map(int, found.groups()))
+        digits = len(found[1]) if len(found[1]) == len(found[2]) else 0
+        return _numbers(low, high, digits)
+
+
+def _literal(text: str) -> Pattern:
+    return Sequence(tuple(Chars(charclass.of(char)) for char in text))
+
+
+def _numbers(low: int, high: int, digits: int) -> Pattern:
+    """Returns the decimal numbers of a range."""
+    if digits:
+        return _same_length(str(low).zfill(digits), str(high).zfill(digits))
+    zeros = Repeat(Chars(charclass.of("0")), 0, None, "")
+    lengths = range(len(str(low)), len(str(high)) + 1)
+    ranges = [(max(low, 10 ** (n - 1) if n > 1 else 0), min(high, 10**n - 1)) for n in lengths]
+    return Sequence((zeros, Alternation(tuple(_same_length(str(a), str(b)) for a, b in ranges))))
+
+
+def _same_length(low: str, high: str) -> Node:
+    """Returns the digit strings from `low` to `high`, which are of one length."""
+    if not low:
+        return EMPTY
+    first, last = low[0], high[0]
+    if first == last:
+        return Sequence((Chars(charclass.of(first)), _same_length(low[1:], high[1:])))
+    rest = len(low) - 1
+    choices: list[Node] = [
+        Sequence((Chars(charclass.of(first)), _same_length(low[1:], "9" * rest))),
+        Sequence((Chars(charclass.of(last)), _same_length("0" * rest, high[1:]))),
+    ]
+    if ord(last) - ord(first) > 1:
+        between = Chars(((ord(first) + 1, ord(last) - 1),))
+        choices.append(Sequence((between, Repeat(Chars(charclass.DIGIT), rest, rest, ""))))
+    return Alternation(tuple(choices))
 
 
 class AutomatonMatcher:

@@ -94,7 +94,7 @@ def test_what_takes_more_than_a_look_is_said_by_its_reader(name: str, tmp_path: 
     from minutch.cycle.fetchlist.due import Conditions
     from minutch.cycle.parse.charset import CharsetDetector
     from minutch.cycle.parse.signature import make_signature
-    from plugins.lib_html.linkkinds import kinds_of
+    from plugins.lib_html.elements import kinds_of
     from plugins.scoring_depth.depth import DepthScoring
 
     readers = {

@@ -15,8 +15,7 @@ import pytest
 
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.parts import Url, parse
-from plugins.lib_http.exchange import Answer
-from plugins.lib_http.headers import SpellCheckedMetadata
+from plugins.lib_http.exchange import Answer, SpellCheckedMetadata
 from plugins.lib_http.robotstxt import RobotsStore
 from plugins.protocol_http.http import Http
 from tests.support.golden import PROJECT, SHARED

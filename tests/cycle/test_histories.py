@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from minutch import FakeClock, JobContext, Segment
 from minutch.conf import Configuration
-from plugins.lib_http.dates import format_date
+from plugins.lib_http.exchange import format_date
 from tests.support.commands import dedup, generate, index, inject, parse, sitemap, updatedb
 from tests.support.examples import examples
 from tests.support.misbehaving import MisbehavingServer, head

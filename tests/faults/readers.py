@@ -48,16 +48,14 @@ from minutch.urls.uri import parse_uri
 from minutch.warc.reading.archivefiles import IndexFile, entries_of, find_archives
 from minutch.warc.reading.visits import read_answer as read_stored
 from minutch.warc.warcfile import uri_of
-from plugins.lib_html.headerlinks import header_links
-from plugins.lib_html.metatags import read_refresh
+from plugins.lib_html.metatags import header_links, read_refresh
 from plugins.lib_http.credentials import challenges
-from plugins.lib_http.dates import parse_date
 from plugins.lib_http.decoding import decode
+from plugins.lib_http.exchange import SpellCheckedMetadata, parse_date
 from plugins.lib_http.failures import MalformedHead, TooLarge
-from plugins.lib_http.headers import SpellCheckedMetadata
 from plugins.lib_http.lenient import Incoming
 from plugins.parse_js.script import script_links
-from plugins.protocol_ftp.listing import facts, listed
+from plugins.protocol_ftp.ftpsession import facts, listed
 from tests.plugins.test_parse_others import ATOM, RSS, SITEMAP, archive
 from tests.support.golden import PROJECT
 from tests.support.officefiles import samples as office_files

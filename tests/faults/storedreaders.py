@@ -41,7 +41,7 @@ from minutch.records.links import Inlinks
 from minutch.records.links_columns import layout_of
 from minutch.work.tables.journal import _read as read_moves
 from minutch.work.tables.lock import Owner, holder
-from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
+from plugins.lib_http.robotscache import RobotsDisk, StoredRobots
 from tests.faults.readers import ENCODINGS, Reader, from_file, memory, text
 from tests.records.samples import DATA, DATUM, SAMPLES
 from tests.support.commands import fsck

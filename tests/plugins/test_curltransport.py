@@ -14,7 +14,7 @@ import pytest
 from plugins.lib_http.curlslot import CurlSettings, CurlSlot
 from plugins.lib_http.curltransport import BodyStream, CurlResponse, CurlTransport
 from plugins.lib_http.failures import AskAgain
-from plugins.lib_http.ways import Way
+from plugins.lib_http.lenient import Way
 from tests.support.curlrequests import reply_to, request_to
 
 CHUNKED = (

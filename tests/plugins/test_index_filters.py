@@ -18,7 +18,7 @@ from minutch.plugin.documents import Documents, Pages, map_documents, map_scores
 from minutch.records.document import NutchDocument
 from minutch.work.tables.frame import empty
 from minutch.work.tables.keyranges import KeyRange
-from plugins.index_more.datestyles import DEFAULT, HTTP, DateStyle, parse_date, read_styles
+from plugins.index_more.more import DEFAULT, HTTP, DateStyle, parse_date, read_styles
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.pages import configuration
 

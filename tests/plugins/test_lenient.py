@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from plugins.lib_http.curlslot import CurlSettings
 from plugins.lib_http.curltransport import CurlTransport
 from plugins.lib_http.failures import AskAgain, ForbiddenAddress
-from plugins.lib_http.lenient import Incoming, read_answer
-from plugins.lib_http.ways import Way, Ways
+from plugins.lib_http.lenient import Incoming, Way, Ways, read_answer
 from tests.support.curlrequests import reply_to, request_to
 from tests.support.misbehaving import PAGE, MisbehavingServer
 
@@ -93,7 +92,7 @@ async def test_an_answer_ends_where_it_says_so(answer: bytes) -> None:
 
 
 async def test_servers_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plugins.lib_http.ways.MOST_KEPT", 2)
+    monkeypatch.setattr("plugins.lib_http.lenient.MOST_KEPT", 2)
     ways = Ways()
     for name in "abc":
         ways.note(name, Way.LENIENT)

@@ -24,9 +24,9 @@ from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.kernels import html as kernels
 from minutch.records.links import Outlink, OutlinkRun
 from minutch.records.protocol import Content
-from plugins.lib_html import extract, tree_layout
-from plugins.lib_html.extract import Extractor
-from plugins.lib_html.tree_reader import TreeReader, tree_reader
+from plugins.lib_html import pages
+from plugins.lib_html.pages import Extractor
+from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup
 from tests.faults.fuzz import damaged
 from tests.faults.readers import WEB
@@ -323,14 +323,14 @@ def test_another_layout_is_noticed(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for other in (-8, 8, 64):
-        tree_layout.attribute_numbers.cache_clear()
+        attribute_numbers.cache_clear()
         with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
             patch.setattr(kernels, name, getattr(kernels, name) + other)
-            assert tree_layout.attribute_numbers() is None
+            assert attribute_numbers() is None
             extractor = Extractor(CONFIGURATIONS[0])
             assert extractor.read(b"<title>t")[1].title == "t"
             assert type(extractor.read(b"<a href=x>y</a>")[1].links) is list
-    tree_layout.attribute_numbers.cache_clear()
+    attribute_numbers.cache_clear()
     assert caplog.text.count("walked in Python") == 3
 
 
@@ -338,12 +338,12 @@ def test_a_system_without_such_files_is_no_error(monkeypatch: pytest.MonkeyPatch
     def refused(*_: object) -> int:
         raise PermissionError("no")
 
-    tree_layout.attribute_numbers.cache_clear()
+    attribute_numbers.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", refused)
-        assert tree_layout.attribute_numbers() is None
-    tree_layout.attribute_numbers.cache_clear()
-    assert tree_layout.attribute_numbers()
+        assert attribute_numbers() is None
+    attribute_numbers.cache_clear()
+    assert attribute_numbers()
 
 
 def test_memory_is_kept_where_the_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,10 +354,10 @@ def test_memory_is_kept_where_the_library_can(monkeypatch: pytest.MonkeyPatch) -
             asked.append((parameter, value))
 
     monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
-    extract._keep_memory.__wrapped__()
+    pages._keep_memory.__wrapped__()
     assert len(asked) == 3
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    extract._keep_memory.__wrapped__()
+    pages._keep_memory.__wrapped__()
 
 
 class HugePages:

@@ -14,8 +14,8 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.errors import ParseError
 from minutch.kernels import markup as kernels
 from minutch.records.parsedata import FAILED, SUCCESS
-from plugins.lib_html.extract import Extractor
-from plugins.lib_html.limits import Limits
+from plugins.lib_html.pages import Extractor
+from plugins.lib_html.tree import Limits
 from tests.plugins.test_lib_html import golden_pages
 from tests.support.golden import needs_golden
 from tests.support.interpreted import compared  # noqa: F401

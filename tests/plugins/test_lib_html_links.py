@@ -17,11 +17,17 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.kernels import html as kernels
 from minutch.plugin.points import Parse
-from plugins.lib_html import tree_layout
-from plugins.lib_html.browserlinks import DEEPEST
-from plugins.lib_html.linkkinds import KINDS, LINK_ATTRIBUTES, kinds_of
-from plugins.lib_html.linkvalues import in_css, in_link_header, in_srcset, in_text
-from plugins.lib_html.occurrences import Candidates
+from plugins.lib_html import tree_reader
+from plugins.lib_html.browserlinks import DEEPEST, Candidates
+from plugins.lib_html.elements import (
+    BROWSER_LINKS,
+    KINDS,
+    in_css,
+    in_link_header,
+    in_srcset,
+    in_text,
+    kinds_of,
+)
 from plugins.lib_html.tree import plain_tree
 from tests.support.examples import examples
 from tests.support.golden import PROJECT
@@ -31,7 +37,7 @@ from tests.support.pages import URL, configuration, content, links, parse, parse
 NUTCHS = configuration()
 ALL = configuration(**{"parser.html.outlinks.browser": "true"})
 HOST = "http://example.org"
-CANDIDATES = Candidates(LINK_ATTRIBUTES)
+CANDIDATES = Candidates(BROWSER_LINKS)
 
 Read = Callable[[str], Iterator[Any]]
 
@@ -355,8 +361,8 @@ def test_pages_within_pages_end_somewhere() -> None:
     ]
 
 
-_ELEMENTS = sorted({tag for place in LINK_ATTRIBUTES.values() for tag in place.elements})
-_NAMES = [*LINK_ATTRIBUTES, "id", "class", "data-src", "href", "content", "a-name-of-17-bytes"]
+_ELEMENTS = sorted({tag for place in BROWSER_LINKS.values() for tag in place.elements})
+_NAMES = [*BROWSER_LINKS, "id", "class", "data-src", "href", "content", "a-name-of-17-bytes"]
 _MARKUP = st.lists(
     st.sampled_from(
         [
@@ -392,18 +398,18 @@ def test_elements_are_found_by_what_the_page_has(page: str) -> None:
 def test_the_walk_in_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = [page for _, page, _ in PAGES]
     by_kernel = [links(parse(page, ALL)) for page in pages]
-    tree_layout.attribute_numbers.cache_clear()
+    tree_reader.attribute_numbers.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(kernels, "NEXT", kernels.NEXT + 8)
         conf = configuration(
             **{"parser.html.outlinks.browser": "true", "parser.html.outlinks.kinds": ""}
         )
         assert [links(parse(page, conf)) for page in pages] == by_kernel
-        assert tree_layout.attribute_numbers() is None
-    tree_layout.attribute_numbers.cache_clear()
+        assert tree_reader.attribute_numbers() is None
+    tree_reader.attribute_numbers.cache_clear()
 
 
 def test_places_are_lower_case_and_of_known_kinds() -> None:
-    for name, attribute in LINK_ATTRIBUTES.items():
+    for name, attribute in BROWSER_LINKS.items():
         assert name == name.lower()
         assert {tag.lower() for tag in attribute.elements} == attribute.elements

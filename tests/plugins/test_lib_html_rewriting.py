@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plugins.lib_html.rewriting import rewrite
+from plugins.lib_html.tree import rewrite
 from tests.support.pages import configuration, links, parse
 
 CONF = configuration()

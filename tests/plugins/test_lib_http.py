@@ -21,8 +21,14 @@ from minutch.hadoop.formats.javahash import string_hash
 from minutch.records.metadata import REQUEST_KEY, Metadata
 from plugins.lib_http.addressrules import AddressRules, embedded, is_special, parse_rule
 from plugins.lib_http.curltransport import CurlRequest, _order
-from plugins.lib_http.dates import format_date, parse_date
 from plugins.lib_http.decoding import MOST_MEMBERS, STEP, TURN, decode, decoding, offered
+from plugins.lib_http.exchange import (
+    SpellCheckedMetadata,
+    format_date,
+    parse_date,
+    spell_check,
+    unfold,
+)
 from plugins.lib_http.failures import (
     ForbiddenAddress,
     NoRoute,
@@ -32,7 +38,6 @@ from plugins.lib_http.failures import (
     connect_error,
     java_text,
 )
-from plugins.lib_http.headers import SpellCheckedMetadata, spell_check, unfold
 from plugins.lib_http.settings import HttpSettings, ProxySettings, agent_string
 
 DEFAULTS = Configuration.load([])

@@ -14,10 +14,9 @@ from minutch.plugin.points import Parse
 from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.parse_tika import package as packages
 from plugins.parse_tika import sheets
-from plugins.parse_tika.cellformats import CellFormats
-from plugins.parse_tika.document import Document
 from plugins.parse_tika.office import read_office
-from plugins.parse_tika.package import Package
+from plugins.parse_tika.package import Document, Package
+from plugins.parse_tika.sheets import CellFormats
 from tests.support.officefiles import (
     MC,
     OOXML,

@@ -12,7 +12,7 @@ import pytest
 from minutch.errors import ParseError
 from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.parse_tika.binaryoffice import read_binary_office
-from plugins.parse_tika.document import Document
+from plugins.parse_tika.package import Document
 from plugins.parse_tika.richtext import read_rich_text
 from tests.support.pages import configuration, links, parse
 

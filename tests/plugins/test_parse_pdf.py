@@ -15,7 +15,7 @@ from minutch.errors import ParseError
 from minutch.plugin.points import Parse
 from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.parse_tika import pdf as module
-from plugins.parse_tika.document import Document
+from plugins.parse_tika.package import Document
 from plugins.parse_tika.pdf import read_pdf
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration, links, parse
@@ -94,7 +94,7 @@ def test_fonts_of_this_machine_do_not_count(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("two words", more=[font], page=resources))
     script = """
 import pathlib, sys, seccompy
-from plugins.parse_tika.document import Document
+from plugins.parse_tika.package import Document
 from plugins.parse_tika.pdf import read_pdf
 data, found = pathlib.Path(sys.argv[1]).read_bytes(), Document()
 calls = seccompy.Filter()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from minutch.errors import ConfigError
-from plugins.parse_tika import embedded
-from plugins.parse_tika.document import Document
-from plugins.parse_tika.maintext import ALGORITHMS, MainText
+from plugins.parse_tika import office
+from plugins.parse_tika.package import Document
+from plugins.parse_tika.parser import ALGORITHMS, MainText
 from tests.support.officefiles import OOXML, paragraph, word
 from tests.support.pages import configuration, content, links, parse, parse_all
 from tests.support.pdffiles import attachments
@@ -130,7 +130,7 @@ def with_objects(**members: bytes) -> bytes:
 def embedded_texts(data: bytes) -> list[str]:
     """The texts of the documents inside of one."""
     found = Document()
-    embedded.add_embedded(data, found, lambda page: (page.decode(), []))
+    office.add_embedded(data, found, lambda page: (page.decode(), []))
     return found.text.splitlines()
 
 
@@ -154,10 +154,10 @@ class TestEmbedded:
         for _ in range(6):
             objects, catalog = attachments(x_pdf=data)
             data = pdf_of("page", more=objects, catalog=catalog)
-        assert len(embedded_texts(data)) == embedded.MOST_DEPTH
-        monkeypatch.setattr(embedded, "MOST_DOCUMENTS", 2)
+        assert len(embedded_texts(data)) == office.MOST_DEPTH
+        monkeypatch.setattr(office, "MOST_DOCUMENTS", 2)
         assert len(embedded_texts(pdf(a_txt=b"1", b_txt=b"2", c_txt=b"3"))) == 2
-        monkeypatch.setattr(embedded, "MOST_BYTES", 10)
+        monkeypatch.setattr(office, "MOST_BYTES", 10)
         assert embedded_texts(pdf(a_txt=b"12345678901")) == []
 
     @pytest.mark.parametrize("data", [b"", b"%PDF-1.7 /EmbeddedFile", b"PK\x03\x04 junk", b"text"])

@@ -10,7 +10,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.plugin.points import ProtocolOutput
 from minutch.records.crawldatum import CrawlDatum
-from plugins.lib_http.dates import format_date
+from plugins.lib_http.exchange import format_date
 from plugins.protocol_file.file import File, listing
 from tests.support.validated import holding
 

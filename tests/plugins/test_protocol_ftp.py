@@ -17,9 +17,9 @@ from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import RESPONSE_CODE_KEY, TRUNCATED_KEY
 from minutch.records.protocol import Content
-from plugins.lib_http.dates import format_date
+from plugins.lib_http.exchange import format_date
 from plugins.protocol_ftp.ftp import Ftp
-from plugins.protocol_ftp.listing import FtpEntry, facts, listed, page, parse_time
+from plugins.protocol_ftp.ftpsession import FtpEntry, facts, listed, page, parse_time
 from tests.support.ftpserver import DataPort, FtpServer, ScriptedFtp
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
 from tests.support.segments import contents as contents_of

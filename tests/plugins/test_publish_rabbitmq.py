@@ -18,8 +18,13 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.stats import Publishers
 from minutch.errors import ConfigError
 from minutch.plugin.points import NutchPublisher
-from plugins.lib_rabbitmq.client import Binding, RabbitMQClient
-from plugins.lib_rabbitmq.options import read_arguments, read_options, read_values
+from plugins.lib_rabbitmq.client import (
+    Binding,
+    RabbitMQClient,
+    read_arguments,
+    read_options,
+    read_values,
+)
 from plugins.publish_rabbitmq.publisher import RabbitMQPublisher
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.rabbitbroker import IS_THERE, broker

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from minutch.urls.robots import ALLOW_ALL, RobotRules, parse_robots
-from plugins.lib_http.robotsmemory import RobotsMemory
+from plugins.lib_http.robotscache import RobotsMemory
 from tests.plugins.test_robotstxt import Hosts
 
 

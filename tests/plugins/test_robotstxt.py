@@ -15,9 +15,8 @@ from minutch.records.protocol import Content
 from minutch.urls.parts import Url, parse
 from minutch.urls.robots import RobotRules, parse_robots
 from minutch.urls.robotsfile import MAX_BYTES
-from plugins.lib_http.exchange import Answer
-from plugins.lib_http.headers import SpellCheckedMetadata
-from plugins.lib_http.robotsdisk import RobotsDisk, StoredRobots
+from plugins.lib_http.exchange import Answer, SpellCheckedMetadata
+from plugins.lib_http.robotscache import RobotsDisk, StoredRobots
 from plugins.lib_http.robotstxt import (
     SIGNAL_KEY,
     SITEMAP_KEY,
@@ -383,7 +382,7 @@ def test_files_go_to_disk_together(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Once a second, and at the end; others see them then."""
     found = StoredRobots(5.0, 200, NO, "text/plain", "http://a/robots.txt")
     clock = FakeClock()
-    monkeypatch.setattr("plugins.lib_http.robotsdisk.time.monotonic", clock.monotonic)
+    monkeypatch.setattr("plugins.lib_http.robotscache.time.monotonic", clock.monotonic)
     disk = RobotsDisk(tmp_path / "robots")
 
     def stored() -> str:

@@ -13,8 +13,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SCORE_KEY, Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
-from plugins.scoring_similarity.similarity import SimilarityScoringFilter
-from plugins.scoring_similarity.words import shingles, terms, words
+from plugins.scoring_similarity.similarity import SimilarityScoringFilter, shingles, terms, words
 
 STANDARD = "Crawlers crawl the web.\nA crawler obeys robots"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from minutch.errors import ConfigError
 from minutch.urls.javaregex.derivative import Automaton
-from plugins.urlfilter_automaton.syntax import parse_pattern
+from plugins.urlfilter_automaton.automaton_filter import parse_pattern
 from tests.plugins.urlplugins import passed, url_filter
 from tests.support.examples import examples
 

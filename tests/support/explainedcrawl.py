@@ -39,7 +39,7 @@ from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content, ProtocolStatus
-from plugins.lib_http.robotsdisk import FILE_NAME, RobotsDisk, StoredRobots
+from plugins.lib_http.robotscache import FILE_NAME, RobotsDisk, StoredRobots
 from tests.support.crawldbs import DAY, NOW, write_db
 
 A = "http://a.example"

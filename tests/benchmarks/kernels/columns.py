@@ -22,7 +22,7 @@ from minutch.records import metadata_columns as metadata
 from minutch.urls.hostcolumns import hosts_of
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of
-from plugins.urlfilter_regex.segment_loop import SegmentLoop
+from plugins.urlfilter_regex.regex_filter import SegmentLoop
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
 from tests.benchmarks.kernels.vectors import gathered, java_hashes, joined, strings_at

@@ -17,11 +17,9 @@ from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
-from plugins.lib_html.elements import Elements
-from plugins.lib_html.limits import Limits
-from plugins.lib_html.linkkinds import LINK_ATTRIBUTES
-from plugins.lib_html.occurrences import Candidates
-from plugins.lib_html.tree import build_tree
+from plugins.lib_html.browserlinks import Candidates
+from plugins.lib_html.elements import BROWSER_LINKS, Elements
+from plugins.lib_html.tree import Limits, build_tree
 from plugins.lib_html.tree_reader import TreeReader, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
 from tests.benchmarks.corpus import made_up_pages
@@ -64,7 +62,7 @@ def read_trees_of_pages(made: Made) -> Ways:
 
 @row("occurrences.mark_names", by="Lexbor: by all selectors at once")
 def find_elements_with_links_of_browsers(made: Made) -> Ways:
-    candidates = Candidates(LINK_ATTRIBUTES)
+    candidates = Candidates(BROWSER_LINKS)
     documents = [build_tree(page) for page in made.html]
 
     def seen(pages: list[list[LexborNode]]) -> list[list[int]]:
