@@ -94,7 +94,10 @@ def test_a_ctrl_c_does_not_end_a_fork_server_that_starts() -> None:
 
 def test_a_fetch_starts_its_processes_as_forks() -> None:
     """What loads Polars before it starts them has each of them load everything anew: seconds."""
-    code = "import sys, minutch.commands.fetch, minutch.cycle.fetch.fetcher; print(*sys.modules)"
+    code = (
+        "import sys, minutch.commands.cli, minutch.commands.arguments, minutch.cycle.fetch.fetcher;"
+        "print(*sys.modules)"
+    )
     found = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

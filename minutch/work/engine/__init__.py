@@ -3,7 +3,7 @@
 Begin with interface: the verbs that jobs know.
 
     `interface`                       what jobs ask of an engine
-    `local`                           threads and processes of this machine
+    `local`, `pool`                   threads of this machine; processes
     `spark`, `session`, `executor`    Spark: the driver, and what executors run
     `selection`                       databases as sources; the best rows, some at a time
 """

@@ -59,10 +59,10 @@ def _places(column: pl.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 @row(
-    "ranges.group_by",
-    "ranges.add_sizes",
-    "ranges.held_bytes",
-    "ranges.take_strings",
+    "keycolumns.group_by",
+    "keycolumns.add_sizes",
+    "keycolumns.held_bytes",
+    "keycolumns.take_strings",
     by="Polars: sort by partition and key, partition_by",
 )
 def shuffle_rows(made: Made) -> Ways:
@@ -82,7 +82,7 @@ def shuffle_rows(made: Made) -> Ways:
     return Ways(shuffled, by_polars)
 
 
-@row("match.meet", by="Polars: rle_id, search_sorted")
+@row("keycolumns.meet", by="Polars: rle_id, search_sorted")
 def look_keys_up_in_a_table(made: Made) -> Ways:
     some, ordered = made.some, made.ordered
 
@@ -98,7 +98,7 @@ def look_keys_up_in_a_table(made: Made) -> Ways:
     return Ways(lambda: tuple(match(some, ordered)), by_polars)
 
 
-@row("match.sort_runs_in", by="NumPy: lexsort")
+@row("keycolumns.sort_runs_in", by="NumPy: lexsort")
 def order_links_by_score(made: Made) -> Ways:
     random = np.random.default_rng(1)
     group = np.sort(random.integers(0, made.count // 8 + 1, made.count))
@@ -112,7 +112,7 @@ def order_links_by_score(made: Made) -> Ways:
     return Ways(by_kernel, lambda: np.lexsort((-scores, group)))
 
 
-@row("distinct.number", by="Polars: first().over(), rank")
+@row("keycolumns.number", by="Polars: first().over(), rank")
 def number_distinct_strings(made: Made) -> Ways:
     twice = pl.concat([made.keys, made.keys.reverse()], rechunk=True)
 
@@ -124,7 +124,7 @@ def number_distinct_strings(made: Made) -> Ways:
     return Ways(lambda: numbered(twice), by_polars)
 
 
-@row("hosts.find_hosts", by="Polars: str.extract")
+@row("urls.find_hosts", by="Polars: str.extract")
 def find_hosts(made: Made) -> Ways:
     urls = made.urls
     return Ways(lambda: hosts_of(urls), lambda: urls.str.extract(_HOST))
@@ -148,7 +148,7 @@ def hash_urls(made: Made) -> Ways:
     )
 
 
-@row("find.string_places", by="NumPy: the arithmetic of views")
+@row("sequencefile.string_places", by="NumPy: the arithmetic of views")
 def find_strings_of_a_column(made: Made) -> Ways:
     strings = from_series(made.keys)
 
@@ -162,7 +162,7 @@ def find_strings_of_a_column(made: Made) -> Ways:
     return Ways(lambda: places(strings), by_numpy)
 
 
-@row("find.extent", "find.fill_views", by="NumPy: views made of gathered bytes")
+@row("sequencefile.extent", "sequencefile.fill_views", by="NumPy: views made of gathered bytes")
 def make_a_column_of_places(made: Made) -> Ways:
     data = joined(made.keys)[0]
     at, length = _places(made.keys)
@@ -172,7 +172,7 @@ def make_a_column_of_places(made: Made) -> Ways:
     )
 
 
-@row("find.running_sum", by="NumPy: cumsum")
+@row("sequencefile.running_sum", by="NumPy: cumsum")
 def add_up_lengths(made: Made) -> Ways:
     lengths = made.batch.value_len
     out = np.empty(len(lengths), np.int64)
@@ -202,7 +202,7 @@ def normalize_and_filter_urls(made: Made) -> Ways:
     )
 
 
-@row("segments.find_loops", by="Python: re, URL by URL")
+@row("sieve.find_loops", by="Python: re, URL by URL")
 def find_loops_of_segments(made: Made) -> Ways:
     urls, loops = made.urls, SegmentLoop(_LOOP.pattern)
     return Ways(
@@ -211,7 +211,7 @@ def find_loops_of_segments(made: Made) -> Ways:
     )
 
 
-@row("seeds.find_seeds", by="Polars: str.split, str.find, str.slice")
+@row("urls.find_seeds", by="Polars: str.split, str.find, str.slice")
 def read_seeds(made: Made) -> Ways:
     lines = made.urls + "\tnutch.score=2.5"
     text = SeedText(1, "".join(f"{line}\n" for line in lines).encode())

@@ -77,7 +77,7 @@ def _walked(stretch: Stretch) -> Batch:
     return Batch(stretch.data, at_[0], sizes[0], stretch.data, at_[1], sizes[1])
 
 
-@row("find.walk", by="Python: a loop over the records, sums by ISA-L")
+@row("sequencefile.walk", by="Python: a loop over the records, sums by ISA-L")
 def find_records_of_a_file(made: Made) -> Ways:
     stretch = _whole_stretch(made.crawldb)
     return Ways(lambda: find_plain(stretch), lambda: _walked(stretch))
@@ -96,7 +96,7 @@ def decode_crawl_data_of_a_file(made: Made) -> Ways:
     return Ways(by_kernel, lambda: crawl_data(_walked(stretch)))
 
 
-@row("find.blocks_having", by="Python: bytes.find block by block, sums by ISA-L")
+@row("sequencefile.blocks_having", by="Python: bytes.find block by block, sums by ISA-L")
 def find_blocks_with_a_word(made: Made) -> Ways:
     part = SortedPart(made.crawldb, CRAWL_DATUM)
     words = [bytes(made.ordered[len(made.ordered) // 3])[7:], b"no such word"]
@@ -118,13 +118,13 @@ def find_blocks_with_a_word(made: Made) -> Ways:
     return Ways(lambda: part.having(0, wanted, words), by_python)
 
 
-@row("sums.make_sums", by="ISA-L: crc32, chunk by chunk")
+@row("sequencefile.make_sums", by="ISA-L: crc32, chunk by chunk")
 def make_checksums(made: Made) -> Ways:
     data = made.batch.values
     return Ways(lambda: chunk_sums(data.data), lambda: _sums(data))
 
 
-@row("sums.first_bad_sum", by="ISA-L: crc32, chunk by chunk")
+@row("sequencefile.first_bad_sum", by="ISA-L: crc32, chunk by chunk")
 def compare_checksums(made: Made) -> Ways:
     data = made.batch.values
     sums = np.frombuffer(chunk_sums(data.data), np.uint8)
@@ -150,7 +150,7 @@ def compress_records(made: Made) -> Ways:
     )
 
 
-@row("inflate.inflate", by="zlib, record by record")
+@row("deflate.inflate", by="zlib, record by record")
 def unpack_records(made: Made) -> Ways:
     packed = deflated(made.batch)
     streams = [packed.value(number) for number in range(packed.size)]
@@ -159,7 +159,11 @@ def unpack_records(made: Made) -> Ways:
     )
 
 
-@row("layout.lay_out", "layout.index_entries", by="Python: record by record, sums by ISA-L")
+@row(
+    "sequencefile.lay_out",
+    "sequencefile.index_entries",
+    by="Python: record by record, sums by ISA-L",
+)
 def write_a_map_file(made: Made) -> Ways:
     rows = sort_by_key(made.rows)
     keys, values = rows["key"].to_list(), pack(rows)["value"].to_list()
@@ -184,7 +188,7 @@ def write_a_map_file(made: Made) -> Ways:
     return Ways(by_kernel, by_python)
 
 
-@row("crawldatum.copy_scored", "layout.put_in", by="Polars: bin.slice, concat, gather")
+@row("crawldatum.copy_scored", "sequencefile.put_in", by="Polars: bin.slice, concat, gather")
 def patch_packed_records(made: Made) -> Ways:
     table = pack(sort_by_key(made.rows))
     size = len(table)
@@ -219,7 +223,7 @@ def patch_packed_records(made: Made) -> Ways:
     return Ways(by_kernel, by_polars, pairs)
 
 
-@row("find.vints", by="Python: a loop over the bytes")
+@row("sequencefile.vints", by="Python: a loop over the bytes")
 def read_lengths_of_a_block(made: Made) -> Ways:
     lengths = (np.arange(made.count) * 7919 % 1000).astype(np.int32)
     data = np.frombuffer(b"".join(encode_vlong(int(length)) for length in lengths), np.uint8)
@@ -244,7 +248,7 @@ def read_lengths_of_a_block(made: Made) -> Ways:
     return Ways(by_kernel, by_python)
 
 
-@row("find.strip_lengths", by="NumPy: lengths of one byte, of two, of three")
+@row("sequencefile.strip_lengths", by="NumPy: lengths of one byte, of two, of three")
 def strip_lengths_of_texts(made: Made) -> Ways:
     texts = [encode_vlong(len(key)) + key for key in made.keys]
     batch = Batch.of(texts, texts)

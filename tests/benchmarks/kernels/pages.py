@@ -136,7 +136,7 @@ def _same_links(runs: list[Any]) -> list[list[Outlink]]:
     return [list(run) for run in runs]
 
 
-@row("resolve.resolve_links", by="Python: link by link")
+@row("urls.resolve_links", by="Python: link by link")
 def make_links_absolute(made: Made) -> Ways:
     pages = _relative(made)
 

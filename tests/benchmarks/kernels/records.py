@@ -110,7 +110,7 @@ def find_all_values_of_metadata(made: Made) -> Ways:
     return Ways(lambda: table.all_values(_TYPE, "content"), by_python)
 
 
-@row("parsemeta.find_value", "parsemeta.replace", by="Python: record by record")
+@row("parsedata.find_value", "parsedata.replace", by="Python: record by record")
 def set_metadata_of_pages(made: Made) -> Ways:
     batch = made.parse_data
 

@@ -151,7 +151,7 @@ def test_ranges_parts_and_processes_show_in_nothing(
     crawl: Crawl, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job, "_range_bytes", lambda conf: 2000)
-    monkeypatch.setattr("minutch.work.engine.local.workers", lambda: processes)
+    monkeypatch.setattr("minutch.work.engine.pool.workers", lambda: processes)
     some = pages(900)
     db = crawl.crawldb({url: status.STATUS_DB_FETCHED for url, _, _ in some}, parts=3)
     one, two = (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from minutch.errors import StoreError
-from minutch.work.engine.local import mapped
+from minutch.work.engine.pool import mapped
 
 
 def fail_at_two() -> Callable[[int], int]:
