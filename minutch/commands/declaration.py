@@ -5,7 +5,7 @@
         arguments=(Argument("inputDir", "the directory of the text files", path), …),
         options=(switch("-filter", "apply the URL filters", field="filtering"),
                  Option("-numFetchers", "n", int, "parts of the fetch list", field="fetchers")),
-        job="minutch.cycle.fetchlist.freegen:freegen", settings="FreegenOptions",
+        job="minutch.cycle.fetchlist.generate:freegen", settings="FreegenOptions",
     )
 
 The command line, its help, completion, the REST service and the table in docs/crawling read it; a
