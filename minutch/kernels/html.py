@@ -2,7 +2,7 @@
 
 The offsets are those of Lexbor's structs (lxb_dom_node_t, lxb_dom_element_t,
 lxb_dom_character_data_t, lxb_dom_attr_t, lexbor_str_t, lexbor_hash_entry_t) on 64-bit machines;
-`tree_layout` makes sure of them before the kernel is called.
+`tree_reader` makes sure of them before the kernel is called.
 
 Text is folded as it is copied. Between two words there is nothing, a blank, or, after a break, a
 line end; `gap` says which of them is due when the next word comes, so nothing stands before the

@@ -22,14 +22,12 @@ ALL = "\n".join([*map(text, PAGES), CONTRIBUTING, DESIGN, REASONS])
 
 _EXAMPLES = """
     a__b code.py ftn ftt ftx io.compression.codec.snappy.buffersize io.seqfile.compress.blocksize
-    java.util.Properties lodash.debounce minutch.records.outlinkrun
+    java.util.Properties lodash.debounce
     my-plugins/urlfilter-short/short.py possibl possibli possibly selectors.py shop.py
     urlStreamHandler
 """
 EXAMPLES = set(_EXAMPLES.split())
-"""Names of nothing here: examples, what is others'; and outlinkrun, now `records.links`, in a
-kernel's docstring, to be mended when kernels are compiled anyway.
-"""
+"""Names of nothing here: examples, and what is others'."""
 
 
 def test_pages_are_those_of_help() -> None:
