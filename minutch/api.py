@@ -46,7 +46,7 @@ _EACH: Final = 1.0
 """Seconds between two looks at how far a run is."""
 
 
-class Crawl(query.Crawl):
+class Crawl(query.CrawlFolder):
     """The crawl in a folder. Jobs take their configuration from `conf`, and raise MinutchError when
     they fail.
     """

@@ -92,7 +92,7 @@ _ALREADY_NAMED: Final = {"content-encoding", "content-type", "date", "server"}
 
 
 @dataclass(frozen=True, slots=True)
-class Crawler:
+class CrawlerDescription:
     """The crawler, as documents describe it."""
 
     agent_name: str = ""
@@ -105,7 +105,7 @@ class Crawler:
     address: str = ""
 
     @classmethod
-    def from_conf(cls, conf: Configuration, host: str, address: str) -> Crawler:
+    def from_conf(cls, conf: Configuration, host: str, address: str) -> CrawlerDescription:
         """Reads the configuration; `host` and `address` are those of this machine."""
         return cls(
             agent_name=conf.get_text("http.agent.name"),
@@ -123,7 +123,7 @@ class Crawler:
 class CommonCrawlFormat:
     """A maker of documents."""
 
-    crawler: Crawler = Crawler()
+    crawler: CrawlerDescription = CrawlerDescription()
     key_prefix: str = ""
     epoch_dates: bool = False
     """Write dates as ms since 1970 (-SimpleDateFormat), invalid ones as null."""
@@ -282,7 +282,7 @@ class _Settings:
     """The configuration of a dump, and its time."""
 
     now: int
-    crawler: Crawler
+    crawler: CrawlerDescription
     warcinfo: Mapping[str, str]
     level: int
     """Compression level of WARC files."""
@@ -293,7 +293,7 @@ class _Settings:
         machine = local_host()
         return cls(
             now,
-            Crawler.from_conf(conf, *machine),
+            CrawlerDescription.from_conf(conf, *machine),
             crawler_info(CrawlerIdentity.from_conf(conf), *machine),
             level_of(conf),
         )
@@ -352,10 +352,10 @@ def _page_writer(
         with tarfile.open(files.path(name), "w:gz", format=tarfile.GNU_FORMAT) as archive:
             yield ArchivedDocuments(options, files, settings, archive, name)
     else:
-        yield Documents(options, files, settings)
+        yield CborFileWriter(options, files, settings)
 
 
-class Documents(PageWriter):
+class CborFileWriter(PageWriter):
     """A writer of CBOR documents as files."""
 
     def __init__(
@@ -401,7 +401,7 @@ class Documents(PageWriter):
         )
 
 
-class ArchivedDocuments(Documents):
+class ArchivedDocuments(CborFileWriter):
     """A writer of CBOR documents to a tar archive, below a folder named after the output folder and
     its parent.
     """

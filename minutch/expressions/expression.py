@@ -30,13 +30,13 @@ from minutch.expressions.parser import (
     parse,
 )
 from minutch.expressions.tokens import replace_dates
-from minutch.expressions.values import Failure, NullOperand
+from minutch.expressions.values import EvaluationError, NullOperand
 
 Variables = Mapping[str, object]
 Evaluate = Callable[[Variables], object]
 
 _FAILURES = (
-    *(Failure, ConfigError, TimeoutError),
+    *(EvaluationError, ConfigError, TimeoutError),
     *(TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError),
 )
 
@@ -132,7 +132,7 @@ def _reference(node: Reference) -> Evaluate:
 
         def plain(variables: Variables) -> object:
             if name not in variables:
-                raise Failure(f"unknown variable '{name}'")
+                raise EvaluationError(f"unknown variable '{name}'")
             return variables[name]
 
         return plain

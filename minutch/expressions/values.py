@@ -1,13 +1,13 @@
 """Applies operators and methods to values: numbers, strings, booleans and null, with the
 conversions of JEXL's arithmetic.
 
-`Failure` is raised where there is no result (null operands, words as numbers, division by zero);
-the expression around it is then null. Integers are 64 bits wide in bit operations and unbounded
-elsewhere, as they widen in JEXL. Source: org.apache.commons.jexl3.JexlArithmetic, strict, compared
-by running it.
+`EvaluationError` is raised where there is no result (null operands, words as numbers, division by
+zero); the expression around it is then null. Integers are 64 bits wide in bit operations and
+unbounded elsewhere, as they widen in JEXL. Source: org.apache.commons.jexl3.JexlArithmetic, strict,
+compared by running it.
 
 Methods have Java's names; those that expressions may call are pure functions. A position outside
-the string, or an argument of the wrong kind, raises `Failure`, as Java's methods throw.
+the string, or an argument of the wrong kind, raises `EvaluationError`, as Java's methods throw.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ MAX_SECONDS: Final = 0.1  # for one match of a regular expression
 _FLOAT_STRING: Final = re.compile(r"[+-]?\d*(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)", re.ASCII)
 
 
-class Failure(Exception):
+class EvaluationError(Exception):
     """An operation without a result."""
 
 
-class NullOperand(Failure):
+class NullOperand(EvaluationError):
     """An operation on null; as a condition that counts as null, while other failures go on."""
 
 
 def truth(value: object) -> bool:
-    """`value` as a condition: 0, NaN, "" and "false" are false. Raises Failure for null."""
+    """`value` as a condition: 0, NaN, "" and "false" are false. Raises EvaluationError for null."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -111,8 +111,8 @@ def number_of(value: object) -> Number:
     return long_of(value)
 
 
-def _not_a_number(value: object) -> Failure:
-    return NullOperand("null is not a number") if value is None else Failure("not a number")
+def _not_a_number(value: object) -> EvaluationError:
+    return NullOperand("null is not a number") if value is None else EvaluationError("not a number")
 
 
 def _parse(text: str, kind: type[N]) -> N:
@@ -122,11 +122,11 @@ def _parse(text: str, kind: type[N]) -> N:
         or (kind is int and text != text.strip())
         or len(text) > 400
     ):
-        raise Failure("not a number")
+        raise EvaluationError("not a number")
     try:
         return kind(text)
     except ValueError as exc:
-        raise Failure("not a number") from exc
+        raise EvaluationError("not a number") from exc
 
 
 def equal(left: object, right: object) -> bool:
@@ -141,7 +141,7 @@ def equal(left: object, right: object) -> bool:
         try:
             real = isinstance(left, float) or isinstance(right, float)
             return real_of(left) == real_of(right) if real else _exact(left) == _exact(right)
-        except Failure:
+        except EvaluationError:
             return False
     return left is right
 
@@ -160,7 +160,7 @@ def _compare(left: object, right: object, test: Callable[[object, object], bool]
         return test(long_of(left), long_of(right))
     if isinstance(left, str | bool) and isinstance(right, str | bool):
         return test(_utf16(text_of(left)), _utf16(text_of(right)))
-    raise Failure("values without an order")
+    raise EvaluationError("values without an order")
 
 
 def _is_integer(value: object) -> bool:
@@ -185,11 +185,11 @@ def matches(left: object, right: object) -> bool:
 
 @lru_cache(maxsize=256)
 def regex(pattern: str) -> JavaRegex:
-    """Returns a compiled regular expression. Raises Failure for a broken one."""
+    """Returns a compiled regular expression. Raises EvaluationError for a broken one."""
     try:
         return JavaRegex(pattern, MAX_SECONDS)
     except ConfigError as exc:
-        raise Failure(str(exc)) from exc
+        raise EvaluationError(str(exc)) from exc
 
 
 def full_match(pattern: str, text: str) -> bool:
@@ -218,14 +218,14 @@ def add(left: object, right: object) -> object:
     if isinstance(left, str) or isinstance(right, str):
         text = text_of(left) + text_of(right)
         if len(text) > MAX_STRING:
-            raise Failure("string too long")
+            raise EvaluationError("string too long")
         return text
     return number_of(left) + number_of(right)
 
 
 def _divide(left: Number, right: Number) -> Number:
     if right == 0:
-        raise Failure("division by zero")
+        raise EvaluationError("division by zero")
     if isinstance(left, float) or isinstance(right, float):
         return left / right
     quotient = abs(left) // abs(right)
@@ -234,7 +234,7 @@ def _divide(left: Number, right: Number) -> Number:
 
 def _remainder(left: Number, right: Number) -> Number:
     if right == 0:
-        raise Failure("division by zero")
+        raise EvaluationError("division by zero")
     if isinstance(left, float) or isinstance(right, float):
         return math.fmod(left, right)
     rest = abs(left) % abs(right)
@@ -325,7 +325,7 @@ _MARK: Final = "\uffff"  # where a string is split; in no text
 def _substring(text: str, start: int, end: int | None = None) -> str:
     end = len(text) if end is None else end
     if not 0 <= start <= end <= len(text):
-        raise Failure("position outside the string")
+        raise EvaluationError("position outside the string")
     return text[start:end]
 
 
@@ -336,7 +336,7 @@ def _starts_with(text: str, prefix: str, offset: int = 0) -> bool:
 def _replace(text: str, old: str, new: str) -> str:
     grown = len(text) + (text.count(old) * (len(new) - len(old)))
     if grown > MAX_STRING:
-        raise Failure("string too long")
+        raise EvaluationError("string too long")
     return text.replace(old, new)
 
 
@@ -345,7 +345,7 @@ def _substitute(text: str, pattern: str, replacement: str, count: int = 0) -> st
     compiled = regex(pattern)
     result = compiled.replace_all(text, compiled.replacement(replacement), count)
     if len(result) > MAX_STRING:
-        raise Failure("string too long")
+        raise EvaluationError("string too long")
     return result
 
 
@@ -460,7 +460,7 @@ METHODS: Final = frozenset(name for _, table in _BY_TYPE for name in table) | OB
 def call(target: object, name: str, arguments: list[object]) -> object:
     """`target.name(arguments)`; null where the target has no such method.
 
-    Raises Failure, or TypeError, ValueError, IndexError, ConfigError, TimeoutError for the
+    Raises EvaluationError, or TypeError, ValueError, IndexError, ConfigError, TimeoutError for the
     arguments.
     """
     if isinstance(target, JavaObject):
@@ -472,7 +472,7 @@ def call(target: object, name: str, arguments: list[object]) -> object:
 
 
 def member(target: object, key: object) -> object:
-    """`target.key` or `target[key]` of lists and maps. Raises Failure if there is none."""
+    """`target.key` or `target[key]` of lists and maps. Raises EvaluationError if there is none."""
     if isinstance(target, JavaObject):
         return target.members.get(str(key))
     if isinstance(target, Mapping):
@@ -480,5 +480,5 @@ def member(target: object, key: object) -> object:
     if isinstance(target, Sequence) and not isinstance(target, str) and isinstance(key, int):
         if 0 <= key < len(target):
             return target[key]
-        raise Failure("position outside the list")
-    raise Failure("no such member")
+        raise EvaluationError("position outside the list")
+    raise EvaluationError("no such member")

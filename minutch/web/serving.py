@@ -34,7 +34,7 @@ PATIENCE: Final = 20.0
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-class Connection(H11Protocol):
+class ClientConnection(H11Protocol):
     """A connection of uvicorn's that knows since when it waits for its client."""
 
     waits_since: float | None = None
@@ -102,7 +102,7 @@ class Connection(H11Protocol):
 
     def _gets_a_place(self) -> bool:
         """Ends the connection that has to make way for this one; False if none can."""
-        others = [one for one in cast(set[Connection], self.connections) if one is not self]
+        others = [one for one in cast(set[ClientConnection], self.connections) if one is not self]
         strangers = [one for one in others if not one.is_local]
         same = [one for one in strangers if one.address == self.address]
         if len(same) >= MOST_OF_ONE:
@@ -135,7 +135,7 @@ def server(app: ASGIApp, *, patience: int = 2, longest_head: int = 1 << 16) -> u
             server_header=False,
             lifespan="off",
             ws="none",
-            http=Connection,
+            http=ClientConnection,
             limit_concurrency=2
             * MOST,  # answers to clients that have gone, besides the connections
             timeout_keep_alive=int(PATIENCE),

@@ -119,7 +119,7 @@ class Unreachable(RobotRules):
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsSettings:
+class RobotsFileSettings:
     """The properties http.robots.*, which say how a robots.txt is fetched and understood."""
 
     max_redirects: int = 5
@@ -139,7 +139,7 @@ class RobotsSettings:
     """Bytes that rules may take in memory."""
 
     @classmethod
-    def from_conf(cls, conf: Configuration) -> RobotsSettings:
+    def from_conf(cls, conf: Configuration) -> RobotsFileSettings:
         """Reads the properties."""
         hosts = conf.get_strings("http.robot.rules.allowlist")
         return cls(
@@ -161,7 +161,7 @@ class RobotsStore:
         self,
         fetch: Fetch,
         parse_rules: RobotsParser,
-        settings: RobotsSettings = RobotsSettings(),
+        settings: RobotsFileSettings = RobotsFileSettings(),
         *,
         turn: Turn = at_once,
         disk: RobotsDisk | None = None,
@@ -185,7 +185,7 @@ class RobotsStore:
     def from_conf(cls, conf: Configuration, fetch: Fetch, turn: Turn = at_once) -> RobotsStore:
         """Reads the settings; the cache on disk is in `minutch.fetch.state`, if that is set."""
         folder = conf.get("minutch.fetch.state")
-        settings = RobotsSettings.from_conf(conf)
+        settings = RobotsFileSettings.from_conf(conf)
         return cls(
             fetch,
             robots_parser(conf),

@@ -16,7 +16,7 @@ import httpx
 from minutch.errors import ConfigError
 
 from .chromium import Chromium, arguments, find
-from .devtools import LONGEST_MESSAGE, BrowserFailure, Connection
+from .devtools import LONGEST_MESSAGE, BrowserConnection, BrowserFailure
 from .page import FetchLoad, Page
 from .settings import BrowserSettings
 
@@ -73,7 +73,7 @@ class SocketChannel:
 class Remote:
     """A session on a grid."""
 
-    def __init__(self, hub: str, session: str, connection: Connection) -> None:
+    def __init__(self, hub: str, session: str, connection: BrowserConnection) -> None:
         self.connection = connection
         self._url = f"{hub}/session/{session}"
 
@@ -111,7 +111,7 @@ class Remote:
         except (ValueError, KeyError, TypeError) as exc:
             raise BrowserFailure(f"{settings.hub} does not answer as a WebDriver does") from exc
         log.info("session with %s begun", settings.hub)
-        return cls(settings.hub, value["sessionId"], Connection(SocketChannel(socket)))
+        return cls(settings.hub, value["sessionId"], BrowserConnection(SocketChannel(socket)))
 
     async def close(self) -> None:
         """Ends the session; the grid ends the browser."""

@@ -25,7 +25,7 @@ from typing import Final
 from minutch import scratch
 from minutch.errors import ConfigError
 
-from .devtools import BrowserFailure, Connection, PipeChannel
+from .devtools import BrowserConnection, BrowserFailure, PipeChannel
 from .settings import BrowserSettings
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ def find(named: str) -> str:
 class Chromium:
     """A browser that runs."""
 
-    def __init__(self, pid: int, profile: Path, connection: Connection) -> None:
+    def __init__(self, pid: int, profile: Path, connection: BrowserConnection) -> None:
         self.pid = pid
         self.connection = connection
         self._profile = profile
@@ -128,7 +128,7 @@ class Chromium:
         profile = scratch.make("browser")
         started = time.monotonic()
         pid, source, target = _spawn(program, arguments(settings), profile)
-        connection = Connection(await PipeChannel.open(source, target))
+        connection = BrowserConnection(await PipeChannel.open(source, target))
         browser = cls(pid, profile, connection)
         try:
             version = await connection.send("Browser.getVersion", timeout=settings.start_time)

@@ -112,7 +112,7 @@ def _ready(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-class Connection:
+class BrowserConnection:
     """One browser's end of the line."""
 
     def __init__(self, channel: Channel) -> None:

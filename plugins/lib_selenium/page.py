@@ -20,7 +20,7 @@ from typing import Any, Final
 import httpx
 
 from ..lib_http.exchange import Answer
-from .devtools import BrowserFailure, Connection
+from .devtools import BrowserConnection, BrowserFailure
 from .settings import BrowserSettings
 
 # Decides what a page in the browser may load. Pure: no I/O.
@@ -43,7 +43,7 @@ _ICON: Final = "/favicon.ico"
 """Asked for by the browser, not by the page."""
 
 
-class Verdict(Enum):
+class RequestVerdict(Enum):
     """The decision about a request."""
 
     FETCH = "fetch"
@@ -69,25 +69,25 @@ class Loads:
     opened: bool = False
     reloads: int = 0
 
-    def judge(self, event: dict[str, Any]) -> Verdict:
+    def judge(self, event: dict[str, Any]) -> RequestVerdict:
         """Returns the verdict on a request that the browser holds (Fetch.requestPaused)."""
         request, kind = event["request"], event.get("resourceType", "Other")
         url = request["url"].partition("#")[0]
         if kind == "Document" and event.get("frameId") == self.frame:
             if not self.opened:
                 self.opened = True
-                return Verdict.OWN
+                return RequestVerdict.OWN
             if not self.follows and url != self.url and request["method"] == "GET":
-                return Verdict.LEAVE
+                return RequestVerdict.LEAVE
             self.reloads += 1
             if self.reloads > RELOADS and not self.follows:
-                return Verdict.REFUSE
+                return RequestVerdict.REFUSE
         is_web = request["method"] == "GET" and url.lower().startswith(("http://", "https://"))
         has_budget = self.requests_left > 0 and self.bytes_left > 0
         if not is_web or not has_budget or self._is_unwanted(kind, url):
-            return Verdict.REFUSE
+            return RequestVerdict.REFUSE
         self.requests_left -= 1
-        return Verdict.FETCH
+        return RequestVerdict.FETCH
 
     def _is_unwanted(self, kind: str, url: str) -> bool:
         is_icon = kind == "Other" and url.endswith(_ICON)
@@ -143,7 +143,7 @@ class Page:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: BrowserConnection,
         settings: BrowserSettings,
         fetch: FetchLoad,
         agent: str,
@@ -251,16 +251,16 @@ class Page:
     async def _answer(self, session: str, event: dict[str, Any]) -> None:
         verdict = self._loads.judge(event)
         number = event["requestId"]
-        if verdict is Verdict.OWN and self._own is not None:
+        if verdict is RequestVerdict.OWN and self._own is not None:
             await self._fulfill(session, number, self._own, own=True)
             return
-        if verdict is Verdict.LEAVE:
+        if verdict is RequestVerdict.LEAVE:
             self.moved = event["request"]["url"]
             self._left.set()
             self._stir.set()
-        if verdict is not Verdict.FETCH:
+        if verdict is not RequestVerdict.FETCH:
             log.debug("browser: not loaded: %s", event["request"]["url"][:200])
-            reason = _STAYS if verdict is Verdict.LEAVE else _REFUSED
+            reason = _STAYS if verdict is RequestVerdict.LEAVE else _REFUSED
             await self._line.send(
                 "Fetch.failRequest", session, requestId=number, errorReason=reason
             )

@@ -19,7 +19,7 @@ from typing import Final
 from lxml import etree
 
 from ..lib_xml.reading import local_name, text_of
-from .package import Document, Package, Relation, Walk
+from .package import Document, Package, ParagraphWalk, Relation
 
 _BY_TYPE: Final = {
     ".main+xml": "officeDocument",
@@ -192,7 +192,7 @@ def _plain(element: etree._Element) -> str:
     return " ".join("".join(walk.pieces).split())
 
 
-class _Walk(Walk):
+class _Walk(ParagraphWalk):
     """Goes through a tree of WordprocessingML or DrawingML."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from lxml import etree
 from minutch.errors import ParseError
 
 from ..lib_xml.reading import child, local_name, text_of
-from .package import Document, Package, Walk
+from .package import Document, Package, ParagraphWalk
 
 _PARAGRAPHS: Final = frozenset(("p", "h"))
 _SKIPPED: Final = frozenset(
@@ -121,7 +121,7 @@ def _margins(styles: etree._Element, names: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(walk.lines))
 
 
-class _Walk(Walk):
+class _Walk(ParagraphWalk):
     def __init__(self, *, by_rows: bool = False) -> None:
         super().__init__()
         self._by_rows = by_rows

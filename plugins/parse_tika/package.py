@@ -86,7 +86,7 @@ class Document:
             self.describe(name, time.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
-class Walk(ABC):
+class ParagraphWalk(ABC):
     """A way through a tree of paragraphs, which libxml2 keeps to 256 levels."""
 
     def __init__(self) -> None:

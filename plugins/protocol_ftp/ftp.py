@@ -63,7 +63,7 @@ from ..lib_http.failures import (
 )
 from ..lib_http.resolver import ResolverSettings, make_resolver
 from ..lib_http.robotstxt import RobotsStore
-from .ftpsession import FtpEntry, Refused, Session, facts, listed, page, parse_time
+from .ftpsession import FtpEntry, FtpRefused, FtpSession, facts, listed, page, parse_time
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Ftp(Protocol):
         self.names = make_resolver(ResolverSettings.from_conf(conf))
         self.robots = RobotsStore.from_conf(conf, self._fetch)
         self._threads = ThreadPoolExecutor(_THREADS, "ftp")
-        self._kept: dict[tuple[str, int], tuple[float, Session]] = {}
+        self._kept: dict[tuple[str, int], tuple[float, FtpSession]] = {}
 
     # -- the extension point -----------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class Ftp(Protocol):
         self._keep(host, port, exchange.session)
         return answer
 
-    def _waiting(self, host: str, port: int) -> Session | None:
+    def _waiting(self, host: str, port: int) -> FtpSession | None:
         """Returns the connection that waits for this server, if it is not too old."""
         until, session = self._kept.pop((host, port), (0.0, None))
         if session is not None and until <= time.monotonic():
@@ -203,7 +203,7 @@ class Ftp(Protocol):
             return None
         return session
 
-    def _keep(self, host: str, port: int, session: Session | None) -> None:
+    def _keep(self, host: str, port: int, session: FtpSession | None) -> None:
         if session is None:
             return
         if not self.keeps or not session.is_open or (host, port) in self._kept:
@@ -247,7 +247,7 @@ class _Exchange:
     """
 
     def __init__(
-        self, ftp: Ftp, path: str, known_date: str, limit: int, session: Session | None = None
+        self, ftp: Ftp, path: str, known_date: str, limit: int, session: FtpSession | None = None
     ) -> None:
         self.ftp = ftp
         self.path = path
@@ -267,7 +267,7 @@ class _Exchange:
         try:
             session = self.session or self._connect(addresses, port)
             answer = self._directory(session) if self.path.endswith("/") else self._file(session)
-        except Refused as exc:
+        except FtpRefused as exc:
             log.info("refused by an FTP server: %s", exc)
             self.cut()
             answer = Answer(401 if exc.code == "530" else 500, b"", Metadata())
@@ -278,15 +278,15 @@ class _Exchange:
             answer.metadata.set(IP_ADDRESS_KEY, self.session.host)
         return answer
 
-    def _connect(self, addresses: list[str], port: int) -> Session:
+    def _connect(self, addresses: list[str], port: int) -> FtpSession:
         """Returns a connection to the first address that answers, logged in. Raises as `run`, and
-        Refused.
+        FtpRefused.
         """
         failure: Exception = httpx.ConnectError("")
         for address in addresses:
             if self._is_cut:
                 break
-            self.session = Session(self.ftp.timeout, follow=self.ftp.follows)
+            self.session = FtpSession(self.ftp.timeout, follow=self.ftp.follows)
             try:
                 self.session.connect(address, port)
             except TimeoutError:
@@ -301,7 +301,7 @@ class _Exchange:
 
     # -- files -------------------------------------------------------------------------------------
 
-    def _file(self, session: Session) -> Answer:
+    def _file(self, session: FtpSession) -> Answer:
         headers = Metadata()
         modified = self._modified(session)
         if modified is not None:
@@ -311,7 +311,7 @@ class _Exchange:
         size = session.content_size(self.path)
         try:
             body, whole = session.receive(f"RETR {self.path}", self.limit)
-        except Refused as exc:
+        except FtpRefused as exc:
             return self._no_file(session, exc)
         headers.set("Content-Length", str(len(body) if size is None or whole else size))
         headers.set(
@@ -320,39 +320,39 @@ class _Exchange:
         _mark(headers, whole)
         return Answer(200, body, headers, whole)
 
-    def _modified(self, session: Session) -> int | None:
+    def _modified(self, session: FtpSession) -> int | None:
         """Returns the modification time of the file in ms since the epoch; from a list if the
         server has no MDTM.
         """
         try:
             return parse_time(session.modified(self.path)[4:].strip())
-        except Refused as exc:
+        except FtpRefused as exc:
             if not exc.is_unknown_command:
                 return None
         try:
             body, whole = session.receive(f"LIST {self.path}", self.limit)
-        except Refused:
+        except FtpRefused:
             return None
         found = [entry for entry in listed(_lines(body)) if not entry.is_dir]
         return found[0].modified if whole and len(found) == 1 else None
 
-    def _no_file(self, session: Session, refused: Refused) -> Answer:
+    def _no_file(self, session: FtpSession, refused: FtpRefused) -> Answer:
         """Returns the answer if there is no file: a directory, or nothing."""
         if not refused.code.startswith("55"):
             raise refused
         try:
             session.change(self.path)
-        except Refused:
+        except FtpRefused:
             return Answer(404, b"", Metadata())
         location = quote_from_bytes(self.path.encode("latin-1"), safe="/!$&'()*+,-.:;=@_~")
         return Answer(301, b"", Metadata.of({"Location": f"{location}/"}))
 
     # -- directories -------------------------------------------------------------------------------
 
-    def _directory(self, session: Session) -> Answer:
+    def _directory(self, session: FtpSession) -> Answer:
         try:
             session.change(self.path)
-        except Refused as exc:
+        except FtpRefused as exc:
             if exc.code == "530":
                 raise
             return Answer(404, b"", Metadata())
@@ -362,7 +362,7 @@ class _Exchange:
         _mark(headers, whole)
         return Answer(200, body, headers, whole)
 
-    def _entries(self, session: Session) -> tuple[list[FtpEntry], bool]:
+    def _entries(self, session: FtpSession) -> tuple[list[FtpEntry], bool]:
         """Reads the entries of the directory; the last line counts only if the list is complete."""
         body, whole = session.receive("MLSD" if session.has_facts else "LIST", self.limit)
         lines = _lines(body if whole else body[: body.rfind(b"\n") + 1])

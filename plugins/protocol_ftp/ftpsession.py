@@ -33,7 +33,7 @@ _NOT_KNOWN: Final = ("500", "501", "502", "504")
 """Replies that say: no such command here (RFC 959, 4.2.1)."""
 
 
-class Refused(Exception):
+class FtpRefused(Exception):
     """The server said no for good: `code` is its three digits."""
 
     def __init__(self, reply: str) -> None:
@@ -45,7 +45,7 @@ class Refused(Exception):
         return self.code in _NOT_KNOWN
 
 
-class Session(ftplib.FTP):
+class FtpSession(ftplib.FTP):
     """A dialogue; strings have a character for each byte. OSError, EOFError and ftplib's errors for
     what breaks it.
     """
@@ -94,13 +94,13 @@ class Session(ftplib.FTP):
     # -- what is asked for -------------------------------------------------------------------------
 
     def enter(self, user: str, password: str) -> None:
-        """Logs in, and selects binary transfers. Raises Refused."""
+        """Logs in, and selects binary transfers. Raises FtpRefused."""
         with _refusals():
             self.login(user, password)
             self.voidcmd("TYPE I")
 
     def modified(self, path: str) -> str:
-        """Returns the answer to MDTM, `213 YYYYMMDDHHMMSS`. Raises Refused."""
+        """Returns the answer to MDTM, `213 YYYYMMDDHHMMSS`. Raises FtpRefused."""
         with _refusals():
             return self.sendcmd(f"MDTM {path}")
 
@@ -109,11 +109,11 @@ class Session(ftplib.FTP):
         try:
             with _refusals():
                 return self.size(path)
-        except (Refused, ValueError):
+        except (FtpRefused, ValueError):
             return None
 
     def change(self, path: str) -> None:
-        """Goes to a directory. Raises Refused."""
+        """Goes to a directory. Raises FtpRefused."""
         with _refusals():
             self.voidcmd(f"CWD {path}")
 
@@ -124,7 +124,7 @@ class Session(ftplib.FTP):
             try:
                 with _refusals():
                     self._has_facts = "MLST" in self.sendcmd("FEAT").upper()
-            except Refused:
+            except FtpRefused:
                 self._has_facts = False
         return self._has_facts
 
@@ -132,7 +132,7 @@ class Session(ftplib.FTP):
         """Receives the output of a command on its data connection, up to `limit` bytes (negative:
         all); returns whether it is complete.
 
-        Raises Refused. After a cut the session is closed: servers disagree about what they then
+        Raises FtpRefused. After a cut the session is closed: servers disagree about what they then
         say.
         """
         with _refusals():
@@ -174,11 +174,11 @@ class Session(ftplib.FTP):
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """Converts a permanent negative reply (5yz) to Refused."""
+    """Converts a permanent negative reply (5yz) to FtpRefused."""
     try:
         yield
     except ftplib.error_perm as exc:
-        raise Refused(str(exc)) from exc
+        raise FtpRefused(str(exc)) from exc
 
 
 # Reads the entries of an FTP directory, and makes a page of links of them.

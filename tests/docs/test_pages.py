@@ -9,7 +9,7 @@ import pytest
 
 from minutch.commands import flow, pages
 from minutch.conf import Configuration
-from minutch.inspect.query.crawl import Crawl
+from minutch.inspect.query.crawl import CrawlFolder
 from minutch.plugin.chains import URLFilters
 from tests.support.docpages import DOCS, PAGES, text, write_files
 from tests.support.golden import PROJECT
@@ -77,7 +77,7 @@ def test_the_tables_of_sql() -> None:
     """Each table of a crawl has a row in docs/sql, with its columns in their order."""
     rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", text("sql"), re.MULTILINE))
     stated = {name: re.sub(r" \([^)]*\)", "", row).split(", ") for name, row in rows.items()}
-    tables = Crawl(Path("nowhere")).tables.values()
+    tables = CrawlFolder(Path("nowhere")).tables.values()
     columns = {table.name: list(table.columns) for table in tables}
     assert {name: stated[name] for name in columns} == columns, "docs/sql and the tables differ"
 

@@ -20,7 +20,7 @@ from plugins.lib_http.robotscache import RobotsDisk, StoredRobots
 from plugins.lib_http.robotstxt import (
     SIGNAL_KEY,
     SITEMAP_KEY,
-    RobotsSettings,
+    RobotsFileSettings,
     RobotsStore,
     Unreachable,
     cache_key,
@@ -61,7 +61,7 @@ class Hosts:
         return RobotsStore(
             self.fetch,
             lambda body, kind, url="": parse_robots(body, kind, ["x"], url),
-            RobotsSettings(**options),  # type: ignore[arg-type]
+            RobotsFileSettings(**options),  # type: ignore[arg-type]
             **own,  # type: ignore[arg-type]
         )
 

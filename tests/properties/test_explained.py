@@ -29,7 +29,7 @@ from minutch.cycle.segment.store import (
     Segment,
     segments_in,
 )
-from minutch.inspect.explain.access import Access
+from minutch.inspect.explain.access import FetchProspects
 from minutch.inspect.explain.explainer import explain
 from minutch.inspect.explain.facts import FetchVerdict, RobotsFacts
 from minutch.inspect.explain.selection import TAKEN, classify, generate_verdict, replay_last
@@ -164,7 +164,7 @@ def _check_fetch(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     """
     files = made.crawl()
     settings = ExplainSettings.from_conf(made.conf, clock.now())
-    access = Access(settings, files.state, files.hostdb, clock.now())
+    access = FetchProspects(settings, files.state, files.hostdb, clock.now())
     listed = sorted(url.decode() for url, _ in segment.raw(CRAWL_GENERATE))
     answers = {url: access.to(url) for url in listed}
     jobs.run("fetch", segment.path, "-threads", 50, conf=made.conf, clock=clock)

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from minutch.web.access import listen
-from minutch.web.serving import KEPT, MOST, MOST_OF_ONE, PATIENCE, Connection, server
+from minutch.web.serving import KEPT, MOST, MOST_OF_ONE, PATIENCE, ClientConnection, server
 from tests.support.virtualtime import VirtualClock, run
 
 REQUEST = b"GET /fast HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -39,7 +39,7 @@ class Wire(asyncio.Transport):
     def __init__(self, house: House, address: str) -> None:
         super().__init__({"peername": (address, 5000), "sockname": ("127.0.0.1", 80)})
         self.sent, self.is_open = b"", True
-        self.protocol = Connection(house.config, house.state, {})
+        self.protocol = ClientConnection(house.config, house.state, {})
         self.protocol.connection_made(self)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -217,7 +217,7 @@ def test_bounds_hold_whoever_comes(visits: list[tuple[str, bytes, float]]) -> No
             if wire.is_open:
                 await wire.says(said)
             await asyncio.sleep(pause)
-            there = [one for one in house.state.connections if isinstance(one, Connection)]
+            there = [one for one in house.state.connections if isinstance(one, ClientConnection)]
             strangers = [one.address for one in there if not one.is_local]
             assert len(there) <= MOST and len(strangers) <= MOST - KEPT
             assert max(map(strangers.count, strangers), default=0) <= MOST_OF_ONE

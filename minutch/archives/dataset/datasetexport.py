@@ -137,7 +137,7 @@ _LONGEST_HEAD: Final = 1 << 14
 _DESCRIPTION: Final = b"filedesc:"
 
 
-class Member(NamedTuple):
+class GzipMember(NamedTuple):
     """A member of a gzip file: its first line, offset and length."""
 
     head: bytes
@@ -175,7 +175,7 @@ def _archive_info(folder: Path, segment: int) -> Iterator[tuple[bytes, bytes]]:
                     yield url, json.dumps(info | position).encode()
 
 
-def members(file: BinaryIO, path: Path) -> Iterator[Member]:
+def members(file: BinaryIO, path: Path) -> Iterator[GzipMember]:
     """Yields the members of a gzip file, in bounded memory. Raises FormatError for damage or a
     truncated member.
     """
@@ -198,7 +198,7 @@ def members(file: BinaryIO, path: Path) -> Iterator[Member]:
         except zlib.error as error:
             raise FormatError(f"not a gzip member ({error})", path=path, offset=offset) from error
         size = taken - len(rest)
-        yield Member(head.partition(b"\n")[0], offset, size)
+        yield GzipMember(head.partition(b"\n")[0], offset, size)
         offset += size
         rest = rest or file.read(_PIECE)
 

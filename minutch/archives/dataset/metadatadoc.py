@@ -99,7 +99,7 @@ _REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_P
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResult:
     """An HTTP response; `result` is 0 if there was none."""
 
     result: int
@@ -108,7 +108,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Document:
+class ContentAnalysis:
     """The results of reading a page."""
 
     charset: str = ""
@@ -118,7 +118,7 @@ class Document:
     content: Json | None = None
 
 
-def answer_of(datum: CrawlDatum, content: Content | None) -> Answer:
+def answer_of(datum: CrawlDatum, content: Content | None) -> HttpResult:
     """Returns the response to the request for a page."""
     meta = content.metadata if content is not None else Metadata()
     code = _known(datum, meta, RESPONSE_CODE_KEY)
@@ -131,7 +131,7 @@ def answer_of(datum: CrawlDatum, content: Content | None) -> Answer:
         headers = {"response": f"HTTP/1.1 {result} {_PHRASES.get(result, '')}".rstrip(), **headers}
     if datum.status in _REDIRECTS and protocol_status.args and "location" not in headers:
         headers["location"] = protocol_status.args[0] or ""
-    return Answer(result, _known(datum, meta, IP_ADDRESS_KEY) or NO_ADDRESS, headers)
+    return HttpResult(result, _known(datum, meta, IP_ADDRESS_KEY) or NO_ADDRESS, headers)
 
 
 def headers_of(meta: Metadata) -> dict[str, str]:
@@ -155,7 +155,7 @@ def headers_of(meta: Metadata) -> dict[str, str]:
     return found
 
 
-def redirect_of(url: str, answer: Answer) -> Json:
+def redirect_of(url: str, answer: HttpResult) -> Json:
     """Returns the member `redirect_from`, which describes a redirect to the page."""
     return {
         "source_url": url,
@@ -170,12 +170,12 @@ def was_attempted(datum: CrawlDatum) -> bool:
     return datum.has_fetch_status() and _protocol_status(datum).code != protocol.NOTFETCHING
 
 
-def is_success(answer: Answer, datum: CrawlDatum) -> bool:
+def is_success(answer: HttpResult, datum: CrawlDatum) -> bool:
     """Returns whether the crawl of 2012 would have counted this as a success."""
     return 0 < answer.result < 500 and datum.status not in _REDIRECTS
 
 
-def failure(url: str, datum: CrawlDatum, answer: Answer, redirect_from: Json | None) -> Json:
+def failure(url: str, datum: CrawlDatum, answer: HttpResult, redirect_from: Json | None) -> Json:
     """Returns the record of a failed fetch."""
     protocol_status = _protocol_status(datum)
     message = (protocol_status.args[0] if protocol_status.args else "") or ""
@@ -196,10 +196,10 @@ def failure(url: str, datum: CrawlDatum, answer: Answer, redirect_from: Json | N
 
 def success(
     datum: CrawlDatum,
-    answer: Answer,
+    answer: HttpResult,
     redirect_from: Json | None,
     content: Content | None,
-    document: Document | None,
+    document: ContentAnalysis | None,
 ) -> Json:
     """Returns the record of a successful fetch."""
     record = _begin(datum, "SUCCESS", redirect_from)
@@ -232,7 +232,7 @@ def success(
     return record
 
 
-def _add_document(record: Json, document: Document | None) -> None:
+def _add_document(record: Json, document: ContentAnalysis | None) -> None:
     if document is None:
         return
     if document.charset:
@@ -363,7 +363,7 @@ class MetadataTask:
 
     def _document(
         self, content: Content, text: str, is_parsed: bool
-    ) -> tuple[Document, str | None]:
+    ) -> tuple[ContentAnalysis, str | None]:
         """Returns the document of a page, and its text if it is of a type that has one in the data
         set.
 
@@ -371,9 +371,9 @@ class MetadataTask:
         """
         kind, data = essence(content.content_type), content.content
         if not (kind.startswith("text/") or kind in HTML + FEEDS + XML):
-            return Document(), None
+            return ContentAnalysis(), None
         charset, detector = self._charset(content, kind)
-        document = Document(_javas(charset), detector)
+        document = ContentAnalysis(_javas(charset), detector)
         readable = None
         if kind in HTML and not is_parsed:
             return document, None
@@ -393,7 +393,7 @@ class MetadataTask:
         return charset, DETECTORS[clue]
 
     def _html(
-        self, document: Document, content: Content, charset: Charset, text: str
+        self, document: ContentAnalysis, content: Content, charset: Charset, text: str
     ) -> str | None:
         try:
             tree = LexborHTMLParser(charset.to_utf8(content.content))
@@ -405,7 +405,7 @@ class MetadataTask:
         lines = [title, description_of(doc), text.strip().removeprefix(title).strip()]
         return "\n".join(line for line in lines if line)
 
-    def _feed(self, document: Document, content: Content, charset: Charset) -> str | None:
+    def _feed(self, document: ContentAnalysis, content: Content, charset: Charset) -> str | None:
         try:
             doc, readable = feed_doc(charset.to_utf8(content.content), content.base or content.url)
         except ParseError:

@@ -18,9 +18,9 @@ from minutch.archives.legacy.oldsegment import (
     FETCHER,
     FETCHLIST,
     UNPARSED,
-    Fetched,
+    FetchedPage,
     OldSegment,
-    RawFetched,
+    RawFetchedPage,
     content_of,
     fetch_datum,
     fetch_list_entry,
@@ -209,7 +209,7 @@ class _Import:
                 if entry.fetch:
                     append(entry.page.url, listed_datum(entry))
 
-    def _by_url(self) -> Iterator[tuple[str, Fetched]]:
+    def _by_url(self) -> Iterator[tuple[str, FetchedPage]]:
         """Yields the fetched pages by URL, the first one of each URL."""
         rows = (
             (self._url(raw), pickle.dumps((raw.position, raw.values))) for raw in self.old.fetched()
@@ -220,9 +220,9 @@ class _Import:
                 self.counters.add(REPEATED, 1)
                 continue
             last = url
-            yield decode_text(url), self.old.read(RawFetched(*pickle.loads(packed)))
+            yield decode_text(url), self.old.read(RawFetchedPage(*pickle.loads(packed)))
 
-    def _url(self, raw: RawFetched) -> bytes:
+    def _url(self, raw: RawFetchedPage) -> bytes:
         return encode_text(self.old.read_output(raw).entry.page.url)
 
     def _write_fetched(self) -> None:
@@ -256,7 +256,7 @@ class _Import:
                 if parsed is not None and datum.status == STATUS_FETCH_SUCCESS:
                     self._write_parse(url, page, parsed)
 
-    def _write_parse(self, url: str, page: Fetched, parsed: PartWriters) -> None:
+    def _write_parse(self, url: str, page: FetchedPage, parsed: PartWriters) -> None:
         data = parse_data_of(page.output, page.data, self.name)
         if data is not None:
             output = self.rules.records(

@@ -68,7 +68,7 @@ R = TypeVar("R", bound=Writable)
 
 
 @dataclass(slots=True)
-class Fetched:
+class FetchedPage:
     """The records of a fetched page; None for missing ones."""
 
     output: FetcherOutput
@@ -78,7 +78,7 @@ class Fetched:
 
 
 @dataclass(slots=True)
-class RawFetched:
+class RawFetchedPage:
     """The serialized records of a fetched page, by folder."""
 
     position: int
@@ -114,7 +114,7 @@ class OldSegment:
             for position, value in self._values(FETCHLIST):
                 yield self.decode(FETCHLIST, FetchListEntry, position, value)
 
-    def fetched(self) -> Iterator[RawFetched]:
+    def fetched(self) -> Iterator[RawFetchedPage]:
         """Yields the fetched pages in order of arrival. Raises FormatError, also for pages without
         a FetcherOutput.
         """
@@ -131,16 +131,16 @@ class OldSegment:
                     path=self.path / fetcher / DATA,
                     expected=f"position {position}, which {', '.join(values)} has",
                 )
-            yield RawFetched(position, values)
+            yield RawFetchedPage(position, values)
 
-    def read_output(self, raw: RawFetched) -> FetcherOutput:
+    def read_output(self, raw: RawFetchedPage) -> FetcherOutput:
         """Reads only the FetcherOutput of a page. Raises FormatError."""
         fetcher = self.fetcher or FETCHER
         return self.decode(fetcher, FetcherOutput, raw.position, raw.values[fetcher])
 
-    def read(self, raw: RawFetched) -> Fetched:
+    def read(self, raw: RawFetchedPage) -> FetchedPage:
         """Reads the records of a page. Raises FormatError."""
-        fetched = Fetched(self.read_output(raw))
+        fetched = FetchedPage(self.read_output(raw))
         for name, value in raw.values.items():
             record = self.decode(name, CLASSES[name], raw.position, value)
             if isinstance(record, legacy.OldContent):

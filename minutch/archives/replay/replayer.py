@@ -25,7 +25,7 @@ from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
-from minutch.cycle.fetch.results.recorder import Answer, Recorder
+from minutch.cycle.fetch.results.recorder import FetchOutcome, Recorder
 from minutch.cycle.fetch.session import make_recorder
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
 from minutch.cycle.segment.places import place_together, segment_name
@@ -426,7 +426,7 @@ class Replayer:
             self._describe(visit, content)
         segment.recorder.page(
             frame,
-            Answer(visit.url, datum, end.fetch_status, visit.time, output.status, content),
+            FetchOutcome(visit.url, datum, end.fetch_status, visit.time, output.status, content),
         )
         if output.status.is_redirect:
             self._link(frame, visit, datum, output.status, segment.recorder)

@@ -319,7 +319,7 @@ class SortedLines:
             last = line
 
 
-class IndexWriter(SortedLines, ArchiveListener):
+class CdxjCollector(SortedLines, ArchiveListener):
     """A collector of the index of an archive while its files are written."""
 
     def record(self, record: WrittenRecord) -> None:

@@ -232,7 +232,7 @@ _OK: Final = 200
 _PIECE: Final = 1 << 20
 
 
-class Package(Protocol):
+class ArchivePackage(Protocol):
     """A package to which files are added by name."""
 
     def add(self, path: str, chunks: Iterable[bytes], *, compress: bool = False) -> str: ...
@@ -254,7 +254,7 @@ def title_and_time(archives: Mapping[str, ArchiveFile]) -> tuple[str, int]:
 
 def add_archives(
     archives: Mapping[str, ArchiveFile],
-    package: Package,
+    package: ArchivePackage,
     index: Index,
     finder: HtmlPageFinder,
     progress: Progress,

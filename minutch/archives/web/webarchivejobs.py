@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.archives.captures import find_segments
-from minutch.archives.web.cdxjindex import IndexWriter, write_index
+from minutch.archives.web.cdxjindex import CdxjCollector, write_index
 from minutch.archives.web.companions import CompanionFiles, WatFiles, WetFiles
 from minutch.archives.web.existingarchives import (
     HtmlPageFinder,
@@ -72,7 +72,7 @@ def export_warc(
     """
     spec = _spec(context.conf, paths, options)
     with output_folder(out) as work, ExitStack() as stack:
-        index = [stack.enter_context(IndexWriter(work))] if options.index else []
+        index = [stack.enter_context(CdxjCollector(work))] if options.index else []
 
         def open_file(name: str) -> Output:
             return (work / name).open("wb", buffering=1 << 18)
@@ -99,13 +99,13 @@ def export_cdxj(
     """
     archives = named_archives(archives_among(paths), out.parent)
     if archives:
-        with output_file(out) as path, IndexWriter(path.parent) as index:
+        with output_file(out) as path, CdxjCollector(path.parent) as index:
             with context.progress("export", unit="records") as progress:
                 counters = index_archives(archives.items(), index.add, progress)
             write_index(path, index.sorted())
         return counters
     spec = _spec(context.conf, paths, options)
-    with output_file(out) as path, IndexWriter(path.parent) as index:
+    with output_file(out) as path, CdxjCollector(path.parent) as index:
         with context.progress("export", unit="pages") as progress:
             counters = write_archive(spec, _discard, [index], progress)
         write_index(path, index.sorted())
@@ -129,7 +129,7 @@ def export_wacz(
     with (
         output_file(out) as path,
         WaczPackage(path, time) as package,
-        IndexWriter(path.parent) as index,
+        CdxjCollector(path.parent) as index,
         PageList(path.parent, options.with_text) as pages,
     ):
         if archives:

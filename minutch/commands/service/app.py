@@ -29,13 +29,13 @@ from starlette.types import ASGIApp
 from minutch import strictjson
 from minutch.commands.service import openapi, queries
 from minutch.commands.service.commandlines import (
-    Request,
+    JobRequest,
     arguments_for,
     command_for,
     readdb_arguments,
 )
 from minutch.commands.service.configs import Configs
-from minutch.commands.service.confinedpaths import Refused, Root
+from minutch.commands.service.confinedpaths import RequestRefused, Root
 from minutch.commands.service.jobtable import FINISHED, Job, JobTable
 from minutch.commands.service.requestchecks import JSON, Asked, Bounds, NewJob, as_text, checked
 from minutch.cycle.crawldb.store import CrawlDb
@@ -185,9 +185,9 @@ class Service:
             raise NotFound(f"no job {asked.path['id']}")
         return job
 
-    def _request(self, crawl: str | None, args: dict[str, Any]) -> Request:
+    def _request(self, crawl: str | None, args: dict[str, Any]) -> JobRequest:
         seeds = {name: str(seed["seedFilePath"]) for name, seed in self.seeds.items()}
-        return Request(crawl, args, self.root, seeds)
+        return JobRequest(crawl, args, self.root, seeds)
 
     def _start(self, command: str, wanted: NewJob, arguments: Callable[[], list[str]]) -> Job:
         return self.jobs.create(
@@ -330,7 +330,7 @@ def _guarded(
             return await function(await checked(request, operation.query, operation.body))
         except NotFound as exc:
             return PlainTextResponse(str(exc), 404)
-        except (Refused, ValueError) as exc:
+        except (RequestRefused, ValueError) as exc:
             return PlainTextResponse(str(exc), 400)
         except (MinutchError, OSError) as exc:
             log.warning("%s: %s", request.url.path, exc)

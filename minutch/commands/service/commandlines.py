@@ -29,7 +29,7 @@ from msgspec import UNSET, Struct, UnsetType, defstruct
 from minutch.commands import flow
 from minutch.commands.declaration import Option, path
 from minutch.commands.service import requestchecks as types
-from minutch.commands.service.confinedpaths import Refused, Root
+from minutch.commands.service.confinedpaths import RequestRefused, Root
 from minutch.commands.service.requestchecks import NewDump, NewJob, as_text
 from minutch.cycle.segment.store import segments_in
 
@@ -51,7 +51,7 @@ with jobClassName.
 
 
 @dataclass(frozen=True)
-class Request:
+class JobRequest:
     """The request for a job."""
 
     crawl: str | None
@@ -69,9 +69,9 @@ class Request:
 
     @property
     def crawl_folder(self) -> Path:
-        """Folder of the crawl. Raises Refused without crawlId."""
+        """Folder of the crawl. Raises RequestRefused without crawlId."""
         if not self.crawl:
-            raise Refused("crawlId: expected the name of a crawl's folder, found none")
+            raise RequestRefused("crawlId: expected the name of a crawl's folder, found none")
         return self.root.path(self.crawl, "crawlId")
 
     def segments(self) -> list[str]:
@@ -89,12 +89,12 @@ class Request:
         folder = self.crawl_folder / "segments"
         found = segments_in(folder) if folder.is_dir() else []
         if not found:
-            raise Refused(f"no segment in {self.root.shown(folder)}")
+            raise RequestRefused(f"no segment in {self.root.shown(folder)}")
         return max(segment.path for segment in found)
 
 
 def command_for(kind: str | None, class_name: str | None) -> str:
-    """Returns the command for a type of job, or for a class of Nutch. Raises Refused."""
+    """Returns the command for a type of job, or for a class of Nutch. Raises RequestRefused."""
     asked = (kind or "").upper()
     if class_name and asked in ("", "CLASS", *TYPES):
         command = flow.find(class_name)
@@ -103,19 +103,19 @@ def command_for(kind: str | None, class_name: str | None) -> str:
         name = TYPES.get(asked, "")
     if name not in COMMANDS:
         wanted = " ".join(word[:80] for word in (kind, class_name) if word)
-        raise Refused(
+        raise RequestRefused(
             f"no job of this kind: {wanted}; expected one of"
             f" {', '.join(TYPES)}, or CLASS and the class of one of these"
         )
     if flow.find(name) is None:
-        raise Refused(f"this version has no command {name}")
+        raise RequestRefused(f"this version has no command {name}")
     return name
 
 
 def job_arguments(job: NewJob) -> type[Struct]:
-    """Returns the type of a job's arguments. Raises Refused."""
+    """Returns the type of a job's arguments. Raises RequestRefused."""
     if job.args is None:
-        raise Refused("Arguments cannot be null!")
+        raise RequestRefused("Arguments cannot be null!")
     return COMMANDS[command_for(job.type, job.jobClassName)].arguments
 
 
@@ -124,8 +124,8 @@ def dump_arguments(_: NewDump) -> type[Struct]:
     return COMMANDS["commoncrawldump"].arguments
 
 
-def arguments_for(command: str, request: Request) -> list[str]:
-    """Returns the command's arguments. Raises Refused."""
+def arguments_for(command: str, request: JobRequest) -> list[str]:
+    """Returns the command's arguments. Raises RequestRefused."""
     translation = COMMANDS[command]
     return [*translation.paths(request), *_options(translation, request)]
 
@@ -141,47 +141,47 @@ def readdb_arguments(crawldb: Path, kind: str, out: Path, args: Mapping[str, Any
     return arguments + ([as_text(args["min"])] if "min" in args else [])
 
 
-def _inject(request: Request) -> list[str]:
+def _inject(request: JobRequest) -> list[str]:
     folder = request.args.get("url_dir")
     if folder is None:
         name = request.args.get("seedName")
         folder = request.seeds.get(str(name)) if name is not None else None
         if folder is None:
-            raise Refused("Required arguments <url_dir> or <seedName>")
+            raise RequestRefused("Required arguments <url_dir> or <seedName>")
     return [request.below_crawl("crawldb", "crawldb"), str(request.root.path(folder, "url_dir"))]
 
 
-def _generate(request: Request) -> list[str]:
+def _generate(request: JobRequest) -> list[str]:
     return [
         request.below_crawl("crawldb", "crawldb"),
         request.below_crawl("segments", "segment_dir"),
     ]
 
 
-def _one_segment(request: Request) -> list[str]:
+def _one_segment(request: JobRequest) -> list[str]:
     return request.segments()[:1]
 
 
-def _into(name: str) -> Callable[[Request], list[str]]:
+def _into(name: str) -> Callable[[JobRequest], list[str]]:
     """Returns a function for the paths of a database and the segments to add to it."""
 
-    def paths(request: Request) -> list[str]:
+    def paths(request: JobRequest) -> list[str]:
         return [request.below_crawl(name, name), *_segments(request)]
 
     return paths
 
 
-def _segments(request: Request) -> list[str]:
+def _segments(request: JobRequest) -> list[str]:
     if "segment_dir" in request.args:
         return ["-dir", str(request.root.path(request.args["segment_dir"], "segment_dir"))]
     return request.segments()
 
 
-def _crawldb(request: Request) -> list[str]:
+def _crawldb(request: JobRequest) -> list[str]:
     return [request.below_crawl("crawldb", "crawldb")]
 
 
-def _index(request: Request) -> list[str]:
+def _index(request: JobRequest) -> list[str]:
     databases = [
         request.below_crawl("crawldb", "crawldb"),
         "-linkdb",
@@ -190,7 +190,7 @@ def _index(request: Request) -> list[str]:
     return [*databases, *_segments(request)]
 
 
-def _common_crawl(request: Request) -> list[str]:
+def _common_crawl(request: JobRequest) -> list[str]:
     output = str(request.root.path(request.args.get("outputDir"), "outputDir"))
     kinds = request.args.get("mimetypes") or []
     return ["-outputDir", output, "-segment", request.below_crawl("segments", "segment_dir")] + [
@@ -213,7 +213,7 @@ class Translation:
     """
 
     name: str
-    paths: Callable[[Request], list[str]]
+    paths: Callable[[JobRequest], list[str]]
     places: tuple[str, ...]
 
     @cached_property
@@ -264,7 +264,7 @@ JOBS: Final = {kind: COMMANDS[name].arguments for kind, name in TYPES.items()} |
 """The types of a job's arguments, by its type."""
 
 
-def _options(translation: Translation, request: Request) -> list[str]:
+def _options(translation: Translation, request: JobRequest) -> list[str]:
     found: list[str] = []
     for name, value in request.args.items():
         if name not in translation.options:

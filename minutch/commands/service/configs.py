@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
-from minutch.commands.service.confinedpaths import Refused
+from minutch.commands.service.confinedpaths import RequestRefused
 from minutch.conf import DEFAULTS, Configuration
 from minutch.conf.check import check
 from minutch.conf.properties import shown
@@ -39,12 +39,12 @@ class Configs:
         return itertools.chain(self._all)
 
     def get(self, name: str | None) -> Configuration:
-        """Returns the configuration of a name, `default` without one. Raises Refused for an unknown
-        name.
+        """Returns the configuration of a name, `default` without one. Raises RequestRefused for an
+        unknown name.
         """
         found = self._all.get(name or DEFAULT)
         if found is None:
-            raise Refused(f"Unknown confId {name}")
+            raise RequestRefused(f"Unknown confId {name}")
         return found
 
     def as_map(self, name: str) -> dict[str, str]:
@@ -58,13 +58,15 @@ class Configs:
         return {key: shown(key, conf.raw(key) or "") for key in sorted(conf)}
 
     def create(self, name: str | None, values: dict[str, str], *, force: bool) -> str:
-        """Creates a configuration of `default` and `values`; returns its name. Raises Refused."""
+        """Creates a configuration of `default` and `values`; returns its name. Raises
+        RequestRefused.
+        """
         self._require_permission()
         chosen = name if name and name.strip() else str(next(self._numbers))
         if chosen in self._all and not force:
-            raise Refused("Config already exists.")
+            raise RequestRefused("Config already exists.")
         if chosen == DEFAULT or len(self._all) >= MOST:
-            raise Refused(
+            raise RequestRefused(
                 f"{chosen} can't be created: "
                 + ("it is the service's own" if chosen == DEFAULT else "too many")
             )
@@ -72,21 +74,21 @@ class Configs:
         return chosen
 
     def set(self, name: str, key: str, value: str) -> None:
-        """Sets a property. Raises Refused."""
+        """Sets a property. Raises RequestRefused."""
         self._require_permission()
         if name not in self._all:
-            raise Refused(f"Unknown configId '{name}'")
+            raise RequestRefused(f"Unknown configId '{name}'")
         self._all[name] = _checked(self._all[name], {key: value})
 
     def delete(self, name: str) -> None:
-        """Deletes a configuration if it exists. Raises Refused for `default`."""
+        """Deletes a configuration if it exists. Raises RequestRefused for `default`."""
         if name == DEFAULT:
-            raise Refused("default is the service's own configuration")
+            raise RequestRefused("default is the service's own configuration")
         self._all.pop(name, None)
 
     def _require_permission(self) -> None:
         if not self._may_change:
-            raise Refused(
+            raise RequestRefused(
                 "without authentication (minutch.service.auth=false) no property can be set"
             )
 
@@ -96,7 +98,7 @@ def _checked(base: Configuration, values: dict[str, str]) -> Configuration:
     try:
         check(made)
     except ConfigError as exc:
-        raise Refused(str(exc)) from exc
+        raise RequestRefused(str(exc)) from exc
     return made.freeze()
 
 

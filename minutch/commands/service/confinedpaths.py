@@ -7,7 +7,7 @@ from pathlib import Path
 from minutch.errors import MinutchError
 
 
-class Refused(MinutchError):
+class RequestRefused(MinutchError):
     """A request that is not accepted; the text is sent to the client."""
 
 
@@ -18,16 +18,16 @@ class Root:
         self.folder = folder.resolve()
 
     def path(self, text: object, name: str = "path") -> Path:
-        """Returns the absolute path of `text`, with links resolved. Raises Refused if outside."""
+        """Returns the absolute path of `text`, links resolved. Raises RequestRefused if outside."""
         if not isinstance(text, str) or not text.strip() or "\0" in text:
-            raise Refused(f"{name}: expected a path, found {text!r}")
+            raise RequestRefused(f"{name}: expected a path, found {text!r}")
         try:
             path = (self.folder / text.removeprefix("file:")).resolve()
             path.is_dir()  # raises for a name that is too long
         except (OSError, RuntimeError) as exc:
-            raise Refused(f"{name}: {text} can't be followed") from exc
+            raise RequestRefused(f"{name}: {text} can't be followed") from exc
         if path != self.folder and self.folder not in path.parents:
-            raise Refused(f"{name}: {text} lies outside of the service's folder")
+            raise RequestRefused(f"{name}: {text} lies outside of the service's folder")
         return path
 
     def shown(self, path: Path) -> str:

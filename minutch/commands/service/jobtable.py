@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from minutch import scratch
 from minutch.commands.service.configs import write
-from minutch.commands.service.confinedpaths import Refused
+from minutch.commands.service.confinedpaths import RequestRefused
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.processes import start_command
@@ -119,9 +119,11 @@ class JobTable:
         args: dict[str, Any],
         make_arguments: Callable[[], list[str]],
     ) -> Job:
-        """Creates a job, which runs when there is capacity. Raises Refused if too many wait."""
+        """Creates a job, which runs when there is capacity. Raises RequestRefused if too many
+        wait.
+        """
         if sum(job.state == IDLE for job in self._jobs.values()) >= MOST_WAITING:
-            raise Refused(f"{MOST_WAITING} jobs wait already")
+            raise RequestRefused(f"{MOST_WAITING} jobs wait already")
         number = f"{next(self._numbers):08d}"
         name = "-".join(
             part for part in (_safe(crawl), _safe(conf_name), kind or command, number) if part

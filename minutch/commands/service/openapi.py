@@ -122,7 +122,7 @@ OPERATIONS: Final = (
         "/db/fetchdb",
         "Pages of the last segment fetched, with their links",
         "fetchdb",
-        query=types.Pages,
+        query=types.SegmentPages,
         example='[{"url":"https://www.example.org/","status":1,"numOfOutlinks":2,"children":[…]}]',
     ),
     Operation(

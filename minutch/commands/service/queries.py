@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from minutch import strictjson
-from minutch.commands.service.confinedpaths import Refused
+from minutch.commands.service.confinedpaths import RequestRefused
 from minutch.cycle.crawldb.stats import CrawlDbStatistics
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
@@ -108,7 +108,7 @@ def _plain(key: Writable, value: Writable) -> list[str]:
 
 def _link(key: Writable, value: Writable) -> dict[str, str]:
     if not isinstance(value, LinkDatum):
-        raise Refused(f"expected LinkDatum records, found {type(value).__name__}")
+        raise RequestRefused(f"expected LinkDatum records, found {type(value).__name__}")
     return {
         "key_url": str(key),
         "url": value.url,
@@ -121,7 +121,7 @@ def _link(key: Writable, value: Writable) -> dict[str, str]:
 
 def _node(key: Writable, value: Writable) -> dict[str, str]:
     if not isinstance(value, Node):
-        raise Refused(f"expected Node records, found {type(value).__name__}")
+        raise RequestRefused(f"expected Node records, found {type(value).__name__}")
     return {
         "key_url": str(key),
         "num_inlinks": str(value.num_inlinks),

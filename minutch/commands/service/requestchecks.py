@@ -20,7 +20,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from minutch.commands.service.confinedpaths import Refused
+from minutch.commands.service.confinedpaths import RequestRefused
 from minutch.mediatypes import essence
 from minutch.web.serving import headers_of
 
@@ -127,7 +127,7 @@ class Rows(Struct):
     count: bool = False
 
 
-class Pages(Struct):
+class SegmentPages(Struct):
     """The pages of a segment that are wanted."""
 
     first: Place = msgspec.field(name="from", default=0)
@@ -188,10 +188,10 @@ _DB_QUERIES: Final = {name.lower(): kind for name, kind in DB_QUERIES.items()}
 
 
 def db_query(query: DbQuery) -> type[Struct]:
-    """Returns the type of a query's arguments. Raises Refused."""
+    """Returns the type of a query's arguments. Raises RequestRefused."""
     found = _DB_QUERIES.get(query.type.lower())
     if found is None:
-        raise Refused(f"type: expected {', '.join(DB_QUERIES)}, found {query.type[:80]!r}")
+        raise RequestRefused(f"type: expected {', '.join(DB_QUERIES)}, found {query.type[:80]!r}")
     return found
 
 
@@ -205,7 +205,7 @@ class Body:
     type: Any
     example: str
     args: Callable[[Any], type[Struct]] | None = None
-    """Returns the type of a body's `args`. Raises Refused."""
+    """Returns the type of a body's `args`. Raises RequestRefused."""
     kinds: Mapping[str, type[Struct]] = field(default_factory=dict)
     """What it returns, by the body's `type`."""
 
@@ -227,7 +227,7 @@ T = TypeVar("T")
 
 
 async def checked(request: HttpRequest, query: Any, body: Body | None) -> Asked:
-    """Returns what a request asks, of the declared types. Raises Refused."""
+    """Returns what a request asks, of the declared types. Raises RequestRefused."""
     given = {name: value for name, value in request.query_params.items() if value}
     asked = _held("query", lambda: msgspec.convert(given, query, strict=False)) if query else None
     return Asked(request.path_params, asked, _body(await request.body(), body) if body else None)
@@ -248,7 +248,7 @@ def _held(name: str, check: Callable[[], T]) -> T:
     try:
         return check()
     except (ValueError, RecursionError) as exc:  # msgspec's, and of text that is no UTF-8
-        raise Refused(f"{name}: {exc}; GET /docs has examples") from None
+        raise RequestRefused(f"{name}: {exc}; GET /docs has examples") from None
 
 
 class Bounds:
@@ -279,7 +279,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         received += len(message.get("body", b""))
         if received > LARGEST:
-            raise Refused("too large")
+            raise RequestRefused("too large")
         return message
 
     return bounded

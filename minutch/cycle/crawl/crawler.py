@@ -29,7 +29,7 @@ from minutch.cycle.crawl.outside import Outside, fetch_state_folder
 from minutch.cycle.crawl.policy import OneByOne, Overlapping, Policy, Rounds, why_not_overlapping
 from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.rounds import Round
-from minutch.cycle.crawl.screen import Screen, Totals, next_commands, outcomes_of
+from minutch.cycle.crawl.screen import CrawlTotals, Screen, next_commands, outcomes_of
 from minutch.cycle.crawl.steps import TITLES, CrawlOptions, Steps, steps_of
 from minutch.cycle.fetch.fetch import INTERRUPTED
 from minutch.cycle.fetch.frontier.hostmemory import CLOCK_FILE
@@ -71,7 +71,7 @@ R = TypeVar("R")
 class Crawled:
     """The result of a crawl."""
 
-    totals: Totals
+    totals: CrawlTotals
     by_step: Mapping[str, Counters]
     """Counters by the title of the job that they come from; db_* are those of the last updatedb."""
 
@@ -102,7 +102,7 @@ class Crawler:
     """Makes the policy; without one, rounds follow each other."""
     perform: Callable[[str, partial[Any], JobContext], Any] = perform
     sleep: Callable[[float], None] = time.sleep
-    totals: Totals = field(default_factory=Totals)
+    totals: CrawlTotals = field(default_factory=CrawlTotals)
     counters: dict[str, Counters] = field(default_factory=dict)
     """Those of all steps so far, by the title of their job."""
     log_file: Path | None = None

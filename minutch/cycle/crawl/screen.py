@@ -180,7 +180,7 @@ def _count_failure(result: Outcomes, url: str, datum: CrawlDatum, proxy: str) ->
 
 
 @dataclass
-class Totals:
+class CrawlTotals:
     """The figures of all rounds of this run, for the summary."""
 
     rounds: int = 0
@@ -261,7 +261,7 @@ class Screen:
         """A line of its own."""
         self._say(text)
 
-    def summary(self, totals: Totals, seconds: float, next_commands: Sequence[str]) -> None:
+    def summary(self, totals: CrawlTotals, seconds: float, next_commands: Sequence[str]) -> None:
         """The last words."""
         found, known = totals.outcomes, sum(totals.statuses.values())
         self._say("")

@@ -36,7 +36,7 @@ from minutch.cycle.fetch.session import SessionFiles
 from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.watch import Display, host_table, result_table
-from minutch.cycle.fetch.worker import HoldFetch, Order, Take, Turn
+from minutch.cycle.fetch.worker import HoldFetch, Take, Turn, WorkerOrder
 from minutch.cycle.fetch.workers import STOPPED, FetchProcesses, Interrupted
 from minutch.cycle.segment.store import CRAWL_GENERATE
 from minutch.errors import MinutchError
@@ -383,10 +383,12 @@ class Fetch:
 
         processes.turn(files)
         self._until(lambda: processes.has_replied(Turn, one.number))
-        processes.tell(Order.MEET)  # what one handed to another before it turned is in this list
-        self._until(lambda: processes.has_replied(Order.MEET, one.number))
+        processes.tell(
+            WorkerOrder.MEET
+        )  # what one handed to another before it turned is in this list
+        self._until(lambda: processes.has_replied(WorkerOrder.MEET, one.number))
         left = sum(processes.replies.pop((Turn, one.number)).values())
-        del processes.replies[Order.MEET, one.number]
+        del processes.replies[WorkerOrder.MEET, one.number]
         one.listed += left
         return left
 
@@ -410,7 +412,7 @@ class Fetch:
             snapshot = replace(snapshot, total=listed - self._open[-1].settled)
         self._snapshot = snapshot
         if self.options.is_stopping():
-            self._running.tell(Order.LEAVE_RESTING)
+            self._running.tell(WorkerOrder.LEAVE_RESTING)
         if (display := self._display) is not None:
             display.tick(snapshot)
         if self.watcher is not None:

@@ -41,7 +41,7 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import Pause, Wakeup
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.results.fetchresults import FetchResults
-from minutch.cycle.fetch.results.recorder import Answer, ParsedPage
+from minutch.cycle.fetch.results.recorder import FetchOutcome, ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchListener, FetchStats
 from minutch.errors import ConfigError, PluginError, ProtocolError
@@ -229,7 +229,7 @@ class ChainRunner:
         if decision.crawl_delay is not None:
             seconds = decision.crawl_delay / 1000
             log.warning("%s: Crawl-Delay of %g s, above fetcher.max.crawl.delay", item.url, seconds)
-        answer = Answer(item.url, item.datum, status.STATUS_FETCH_GONE, now, ROBOTS_DENIED)
+        answer = FetchOutcome(item.url, item.datum, status.STATUS_FETCH_GONE, now, ROBOTS_DENIED)
         chain.results.recorder.page(chain.frame, answer)
         chain.conclude(Outcome.DENIED)
 
@@ -312,7 +312,9 @@ class ChainRunner:
             self.wakeup()
         page = await recorder.fetched(
             chain.frame,
-            Answer(item.url, item.datum, end.fetch_status, now, output.status, output.content),
+            FetchOutcome(
+                item.url, item.datum, end.fetch_status, now, output.status, output.content
+            ),
         )
         chain.parsing = False
         if end.failed:
@@ -374,7 +376,7 @@ class ChainRunner:
         item, now = chain.item, self.clock.now()
         self.stats.errors += 1
         self.stats.failed(now, item.url, why)
-        answer = Answer(item.url, item.datum, status.STATUS_FETCH_RETRY, now, protocol_status)
+        answer = FetchOutcome(item.url, item.datum, status.STATUS_FETCH_RETRY, now, protocol_status)
         chain.results.recorder.page(chain.frame, answer)
         chain.conclude(outcome)
 

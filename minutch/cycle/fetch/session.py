@@ -30,7 +30,7 @@ from minutch.cycle.fetch.results.closing import stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog
 from minutch.cycle.fetch.results.fetchresults import FetchResults, Resumed
 from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, number_of
-from minutch.cycle.fetch.results.recorder import PageParser, Recorder
+from minutch.cycle.fetch.results.recorder import LivePageParser, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchListener, FetchStats
 from minutch.cycle.fetch.turnover import FetchState, Turnover, left
@@ -63,7 +63,7 @@ class FetchSession:
     protocols: ProtocolLookup
     resumed: Resumed
     follower: LinkFollower | None
-    parser: PageParser | None
+    parser: LivePageParser | None
     results_of: Callable[[SessionFiles], FetchResults]
     """Makes the results of another segment."""
 
@@ -244,7 +244,7 @@ def open_session(
     )
 
 
-def make_parser(settings: FetchSettings, components: FetchComponents) -> PageParser | None:
+def make_parser(settings: FetchSettings, components: FetchComponents) -> LivePageParser | None:
     """Makes what parses pages as they come; None where they are not parsed."""
     if not settings.parse:
         return None
@@ -258,7 +258,7 @@ def make_recorder(
     segment_name: str,
     settings: FetchSettings,
     components: FetchComponents,
-    parser: PageParser | None = None,
+    parser: LivePageParser | None = None,
     date: Callable[[int], int] = int,
 ) -> Recorder:
     """Makes the recorder of a segment; `date` as there."""

@@ -50,7 +50,7 @@ class Step:
 
 
 @dataclass
-class Round:
+class WatchedRound:
     """A round, or what comes before the first one."""
 
     title: str
@@ -91,7 +91,7 @@ class Watch:
         self.step_since = clock.monotonic()
         self.place = ""
         """Where the job is, such as `round 1 of 3`."""
-        self.rounds: deque[Round] = deque(maxlen=ROUNDS)
+        self.rounds: deque[WatchedRound] = deque(maxlen=ROUNDS)
         self.round_count = 0
         """Rounds that have ended."""
         self.step_seconds: dict[str, float] = {}
@@ -192,7 +192,7 @@ class Watch:
 
     def begin(self, title: str) -> None:
         """A round begins."""
-        self.rounds.append(Round(title, self.clock.now()))
+        self.rounds.append(WatchedRound(title, self.clock.now()))
 
     @contextmanager
     def running(self, step: str, place: str) -> Iterator[None]:

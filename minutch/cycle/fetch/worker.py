@@ -1,7 +1,7 @@
 """One worker of a fetch: it has the queues that hash to it, and its own log; and what it and the
 parent say to each other.
 
-    parent ── Item, Turn, Take, HoldFetch, Order ───────────────────────────> worker
+    parent ── Item, Turn, Take, HoldFetch, WorkerOrder ─────────────────────> worker
            <─ Hand, Idle, Replied, Settled, Snapshot, Done, Failed ────────── worker
 
 A worker is a process at the other end of a pipe, or this process (`Line`), and hears and says the
@@ -72,7 +72,7 @@ class HoldFetch:
     wanted: bool
 
 
-class Order(Enum):
+class WorkerOrder(Enum):
     """Orders that are words alone."""
 
     MEET = auto()
@@ -107,9 +107,9 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """A Turn, a Take or an Order.MEET is done: the list by now, and the number of its URLs."""
+    """A Turn, a Take or a WorkerOrder.MEET is done: the list by now, and the number of its URLs."""
 
-    to: type[Turn | Take] | Order
+    to: type[Turn | Take] | WorkerOrder
     number: int
     urls: int = 0
 
@@ -194,13 +194,13 @@ class Child:
                 task.add_done_callback(self._ended)
             case HoldFetch():
                 session.loop.hold(message.wanted)
-            case Order.STOP:
+            case WorkerOrder.STOP:
                 session.loop.leave()
-            case Order.MEET:
-                self.send(Replied(Order.MEET, self.number))
-            case Order.LEAVE_RESTING:
+            case WorkerOrder.MEET:
+                self.send(Replied(WorkerOrder.MEET, self.number))
+            case WorkerOrder.LEAVE_RESTING:
                 session.loop.leaves_resting = True
-            case Order.FINISH:
+            case WorkerOrder.FINISH:
                 self.finishing = True
         session.loop.wakeup()
 

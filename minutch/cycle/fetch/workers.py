@@ -38,11 +38,11 @@ from minutch.cycle.fetch.worker import (
     Idle,
     Line,
     MakeSession,
-    Order,
     Replied,
     Settled,
     Take,
     Turn,
+    WorkerOrder,
     child_main,
 )
 from minutch.errors import MinutchError, StoreError
@@ -127,7 +127,7 @@ class FetchProcesses:
     """Notified of every change of what follows."""
     ledgers: dict[int, dict[int, Ledger]] = field(default_factory=dict)
     """By list that is settled and worker: its share."""
-    replies: dict[tuple[type[Turn | Take] | Order, int], dict[int, int]] = field(
+    replies: dict[tuple[type[Turn | Take] | WorkerOrder, int], dict[int, int]] = field(
         default_factory=dict
     )
     """By what is replied to and list, and by worker: the number of URLs."""
@@ -225,7 +225,7 @@ class FetchProcesses:
         """True if the event loop of this process is at work for it."""
         return self._main is not None
 
-    def tell(self, order: Order | HoldFetch) -> None:
+    def tell(self, order: WorkerOrder | HoldFetch) -> None:
         """Tells all workers something. Any thread may, and the handler of a signal."""
         for worker in self._workers:
             worker.outbox.put(order)
@@ -234,7 +234,7 @@ class FetchProcesses:
         """Returns True if all URLs of a list have ended."""
         return len(self.ledgers.get(number, ())) == self.count
 
-    def has_replied(self, to: type[Turn | Take] | Order, number: int) -> bool:
+    def has_replied(self, to: type[Turn | Take] | WorkerOrder, number: int) -> bool:
         """Returns True if all workers have."""
         return len(self.replies.get((to, number), ())) == self.count
 
@@ -254,7 +254,7 @@ class FetchProcesses:
         start.
         """
         self._stopping = True
-        self.tell(Order.STOP)
+        self.tell(WorkerOrder.STOP)
 
     def kill(self, postmen: Sequence[threading.Thread] = ()) -> None:
         """Ends the workers that still run, and after them the threads that write to them. The one
@@ -302,7 +302,7 @@ class FetchProcesses:
         if self._finishing or self.goes_on or not all(worker.idle for worker in self._workers):
             return
         self._finishing = True
-        self.tell(Order.FINISH)
+        self.tell(WorkerOrder.FINISH)
 
     def _fail(self, reason: str) -> None:
         """Ends all workers where they are: what waits in their queues is left for the next run, not

@@ -35,7 +35,7 @@ from minutch.cycle.segment.store import (
 from minutch.errors import StoreError
 from minutch.hadoop.formats.batch import Batch, keys_of, own_column
 from minutch.inspect.query.checks import CHECKS, Checks
-from minutch.inspect.query.crawl import SEGMENTS, Crawl, Segments
+from minutch.inspect.query.crawl import SEGMENTS, CrawlFolder, Segments
 from minutch.inspect.query.links import newest_links
 from minutch.inspect.query.pages import is_fetch, outcome
 from minutch.inspect.query.table import Request
@@ -104,7 +104,9 @@ class CheckOptions:
     """Whether what is asked for is kept, with its content, for archives."""
 
 
-def check(crawl: Crawl, options: CheckOptions = CheckOptions(), *, context: JobContext) -> Counters:
+def check(
+    crawl: CrawlFolder, options: CheckOptions = CheckOptions(), *, context: JobContext
+) -> Counters:
     """Checks a crawl's links. Raises StoreError if its segments have no content, and what `fetch`
     raises.
     """

@@ -13,7 +13,7 @@ import polars as pl
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, QueryError, StoreError
-from minutch.inspect.query.crawl import Crawl
+from minutch.inspect.query.crawl import CrawlFolder
 from minutch.inspect.query.results import csv_lines
 from minutch.inspect.query.session import Session
 from minutch.inspect.query.site import SiteTable
@@ -129,7 +129,7 @@ class _HeldSite(Table):
         yield self.make(self._rows, request)
 
 
-def audit(crawl: Crawl, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
+def audit(crawl: CrawlFolder, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
     """Yields what comes of each rule. Raises QueryError for an invalid statement, FormatError
     (damage).
     """

@@ -34,7 +34,7 @@ _WORDS: Final = {
 }
 
 
-class Access:
+class FetchProspects:
     """The way to the URLs of a crawl, as far as it is known; `now` is in ms, `state` the crawl's
     state folder.
     """

@@ -15,7 +15,7 @@ from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.settings import QueueSettings
 from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions, Selector
 from minutch.hadoop.formats.javaio import encode_text
-from minutch.inspect.explain.access import Access
+from minutch.inspect.explain.access import FetchProspects
 from minutch.inspect.explain.facts import (
     Explanation,
     FilterAnswer,
@@ -23,7 +23,7 @@ from minutch.inspect.explain.facts import (
     NormalForm,
     Overview,
     Referrers,
-    Visit,
+    SegmentVisit,
 )
 from minutch.inspect.explain.overview import OverviewBuilder, OverviewSettings
 from minutch.inspect.explain.selection import EntryOrigin, due_date, generate_verdict, origin_of
@@ -210,7 +210,7 @@ class Explainer:
     ) -> None:
         self.crawl, self.selector, self.now = crawl, selector, now
         self._settings, self._quick = settings, options.quick
-        self._access = Access(settings, crawl.state, crawl.hostdb, now, options.resolve)
+        self._access = FetchProspects(settings, crawl.state, crawl.hostdb, now, options.resolve)
 
     def explain(self, given: str) -> Explanation:
         """Returns all that is known of a URL. Raises FormatError (damage)."""
@@ -262,7 +262,7 @@ class Explainer:
                 return name, datum
         return normal or given, None
 
-    def _visits(self, url: str) -> list[Visit]:
+    def _visits(self, url: str) -> list[SegmentVisit]:
         normalize = self._settings.normalizers[SCOPE_FETCHER].normalize
         return list(visits(self.crawl.segments, url, normalize, self._settings.proxy))
 
@@ -288,7 +288,7 @@ class Explainer:
         )
 
 
-def _marked(visit: Visit, origin: EntryOrigin) -> Visit:
+def _marked(visit: SegmentVisit, origin: EntryOrigin) -> SegmentVisit:
     """Returns the visit with a mark if the CrawlDb has, or has not, merged it."""
     if visit.segment in (name for name, _ in origin.pending):
         return replace(visit, in_crawldb=False)

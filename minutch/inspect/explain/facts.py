@@ -132,7 +132,7 @@ class RedirectHop:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class SegmentVisit:
     """The records of the URL in one segment. `state` is listed (not fetched yet), fetched, skipped,
     or linked (a redirect's target).
     """
@@ -268,7 +268,7 @@ class Explanation:
     fetch: FetchVerdict
     robots: RobotsFacts
     host: HostFacts
-    visits: tuple[Visit, ...]
+    visits: tuple[SegmentVisit, ...]
     leads: Referrers
     score: Score | None
     duplicates: tuple[str, ...]

@@ -33,7 +33,7 @@ from minutch.inspect.explain.facts import (
     DueDate,
     FilterAnswer,
     GenerateVerdict,
-    Visit,
+    SegmentVisit,
     date,
     interval,
     seen_from,
@@ -285,7 +285,7 @@ def origin_of(
     url: str,
     entry: CrawlDatum | None,
     segments: Sequence[Segment],
-    visits: Iterable[Visit],
+    visits: Iterable[SegmentVisit],
     settings: UpdateSettings,
     now: int,
 ) -> EntryOrigin:

@@ -20,7 +20,7 @@ from minutch.inspect.explain.facts import (
     ReferringLink,
     ReferringSegment,
     RobotsFacts,
-    Visit,
+    SegmentVisit,
     date,
     interval,
     seen_from,
@@ -228,7 +228,7 @@ def _history(found: Explanation) -> Lines:
         yield from _visit(visit)
 
 
-def _visit(visit: Visit) -> Lines:
+def _visit(visit: SegmentVisit) -> Lines:
     if visit.state == LISTED:
         yield f"{visit.segment}  in the fetch list, not fetched yet"
         return

@@ -33,7 +33,7 @@ from minutch.inspect.explain.facts import (
     ReferringLink,
     ReferringSegment,
     Score,
-    Visit,
+    SegmentVisit,
 )
 from minutch.inspect.query.parses import ParsesTable
 from minutch.records import crawldatum as status
@@ -81,7 +81,7 @@ Change = Callable[[str], str | None]
 
 def visits(
     segments: Iterable[Segment], url: str, normalize: Change, proxy: str = ""
-) -> Iterator[Visit]:
+) -> Iterator[SegmentVisit]:
     """Yields the segments' records of a URL, in their order; `normalize` is the fetcher's. Raises
     FormatError (damage).
     """
@@ -91,7 +91,7 @@ def visits(
                 yield _visit(segment, url, datum, normalize, proxy)
         elif segment.has(CRAWL_GENERATE):
             for _ in _data(segment, CRAWL_GENERATE, url):
-                yield Visit(segment.name, LISTED)
+                yield SegmentVisit(segment.name, LISTED)
 
 
 def _data(segment: Segment, folder: str, url: str) -> list[CrawlDatum]:
@@ -122,16 +122,18 @@ def was_skipped(datum: CrawlDatum) -> bool:
     )
 
 
-def _visit(segment: Segment, url: str, datum: CrawlDatum, normalize: Change, proxy: str) -> Visit:
+def _visit(
+    segment: Segment, url: str, datum: CrawlDatum, normalize: Change, proxy: str
+) -> SegmentVisit:
     if _state(datum) == LINKED:  # its metadata are those of the page that redirects to it
-        return Visit(segment.name, LINKED, datum.fetch_time, datum.status_name)
+        return SegmentVisit(segment.name, LINKED, datum.fetch_time, datum.status_name)
     ended = protocol_status(datum)
     content, parsed = _last(segment, CONTENT, url), _last(segment, PARSE_DATA, url)
     page = content if isinstance(content, Content) else None
     data = parsed if isinstance(parsed, ParseData) else None
     milliseconds = datum.metadata.get(_RESPONSE_TIME)
     code = http_code(datum)
-    return Visit(
+    return SegmentVisit(
         segment=segment.name,
         state=_state(datum),
         time=datum.fetch_time,

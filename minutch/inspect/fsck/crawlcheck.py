@@ -62,7 +62,7 @@ from minutch.work.tables.spannedfile import data_file
 
 
 @dataclass
-class Dropped:
+class Losses:
     """Descriptions of what a repair could not keep."""
 
     lines: list[str] = field(default_factory=list)
@@ -94,14 +94,14 @@ def write_checksums(problem: Problem) -> None:
             target.write(piece)
 
 
-def rewrite(folder: Path, *, drop: bool) -> Dropped:
+def rewrite(folder: Path, *, drop: bool) -> Losses:
     """Sorts and partitions the records of all parts in `folder` again; with `drop`, those that can
     be read.
 
     The new parts replace the old ones at once. Keys that come twice are kept, unless `drop`: then
     the last one stays. Raises FormatError for records that can't be read, LockedError.
     """
-    dropped = Dropped()
+    dropped = Losses()
     if folder.name in LAYOUTS:
         with Segment(folder.parent).writing([folder.name], replace=True) as fresh:
             _write_again(folder, fresh / folder.name, drop, dropped)
@@ -119,7 +119,7 @@ def _lock_of(database: Database) -> AbstractContextManager[object]:
     return graph.lock() if graph.outlinks.path == database.path else database.lock()
 
 
-def _write_again(folder: Path, fresh: Path, drop: bool, dropped: Dropped) -> None:
+def _write_again(folder: Path, fresh: Path, drop: bool, dropped: Losses) -> None:
     paths = part_paths(folder)
     if not any(path.is_dir() for path in paths):
         for path in paths:
@@ -154,7 +154,7 @@ def _sorted(
     fresh: Path,
     distinct: bool,
     drop: bool,
-    dropped: Dropped,
+    dropped: Losses,
 ) -> Iterator[Record]:
     """Yields the records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the
     last one of each key.
@@ -162,7 +162,7 @@ def _sorted(
 
     def mine() -> Iterator[Record]:
         for path in paths:
-            notes = dropped if number == 0 else Dropped()  # each part reads all files
+            notes = dropped if number == 0 else Losses()  # each part reads all files
             for key, value in _records(path, drop, notes):
                 if partition(_url(key), len(paths)) == number:
                     yield key, value
@@ -182,7 +182,7 @@ def _url(key: bytes) -> bytes:
     return DataInput(key).read_text_bytes()
 
 
-def _records(path: Path, drop: bool, dropped: Dropped) -> Iterator[Record]:
+def _records(path: Path, drop: bool, dropped: Losses) -> Iterator[Record]:
     """Yields the records of a part; with `drop`, whatever the checksums say, and after damage those
     behind the next sync marker.
     """

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from minutch.cycle.fetch.ledger import OUTCOMES, Outcome
 from minutch.cycle.fetch.stats import Snapshot
-from minutch.cycle.fetch.watch import Round, Watch, time_left
+from minutch.cycle.fetch.watch import Watch, WatchedRound, time_left
 from minutch.job import time_text
 from minutch.terminal import counted, visible_line
 from minutch.web import cells, frame, plots
@@ -195,7 +195,7 @@ def _with(value: str, more: str) -> Markup:
     return joined(value, e("small", more) if more else None)
 
 
-def _chart(watch: Watch, rounds: Sequence[Round], minutes: int) -> Markup:
+def _chart(watch: Watch, rounds: Sequence[WatchedRound], minutes: int) -> Markup:
     """Draws the pages a second of the last minutes, and where rounds began."""
     if not watch.pages:
         return e("p", "Nothing fetched yet.", class_="quiet")
@@ -227,7 +227,7 @@ def _chart(watch: Watch, rounds: Sequence[Round], minutes: int) -> Markup:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def _rounds(rounds: Sequence[Round]) -> Iterable[Markup]:
+def _rounds(rounds: Sequence[WatchedRound]) -> Iterable[Markup]:
     """Shows the round that runs, then those before it, folded."""
     if not rounds:
         yield e("p", "No step has ended yet.", class_="quiet")
@@ -246,15 +246,15 @@ def _rounds(rounds: Sequence[Round]) -> Iterable[Markup]:
         )
 
 
-def _name(each: Round) -> str:
+def _name(each: WatchedRound) -> str:
     return each.title or "Before the first round"
 
 
-def _short_name(each: Round) -> str:
+def _short_name(each: WatchedRound) -> str:
     return visible_line(_name(each).partition(" of ")[0])
 
 
-def _steps(each: Round) -> Markup:
+def _steps(each: WatchedRound) -> Markup:
     rows = [{"name": one.name, "seconds": one.seconds, "result": one.result} for one in each.steps]
     columns = [
         cells.text("Step", "name"),

@@ -15,7 +15,7 @@ from minutch.cycle.sitemap.processor import SitemapListing
 from minutch.errors import StoreError
 from minutch.inspect.query.columns import TIME
 from minutch.inspect.query.pages import OUTCOMES
-from minutch.inspect.query.table import Column, Request, Table
+from minutch.inspect.query.table import Request, SqlColumn, Table
 from minutch.work.tables.database import Database
 
 CHECKS: Final = "checks"
@@ -42,9 +42,9 @@ _LISTED: Final = {
 }
 
 
-def _columns(types: Mapping[str, pl.DataType]) -> Mapping[str, Column]:
+def _columns(types: Mapping[str, pl.DataType]) -> Mapping[str, SqlColumn]:
     return {
-        name: Column(dtype, lambda rows, name=name, dtype=dtype: rows[name].cast(dtype))  # type: ignore[misc]
+        name: SqlColumn(dtype, lambda rows, name=name, dtype=dtype: rows[name].cast(dtype))  # type: ignore[misc]
         for name, dtype in types.items()
     }
 

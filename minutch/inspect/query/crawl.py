@@ -43,7 +43,7 @@ CRAWLDB, LINKDB, HOSTDB, SEGMENTS = "crawldb", "linkdb", "hostdb", "segments"
 _FOLDERS: Final = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
 
 
-class Crawl:
+class CrawlFolder:
     """A crawl in a folder: those of `crawldb`, `linkdb`, `segments` and `hostdb` that exist."""
 
     def __init__(self, path: Path) -> None:
@@ -92,7 +92,7 @@ class Crawl:
         return found | {site.name: site}
 
 
-def open_crawl(path: str | PathLike[str]) -> Crawl:
+def open_crawl(path: str | PathLike[str]) -> CrawlFolder:
     """Opens the crawl in a folder. Raises StoreError if there is none."""
     folder = Path(path)
     if not folder.is_dir():
@@ -102,7 +102,7 @@ def open_crawl(path: str | PathLike[str]) -> Crawl:
         raise StoreError(
             f"{folder} is no crawl: it has none of {', '.join(_FOLDERS)}", hint=_hint(folder)
         )
-    return Crawl(folder)
+    return CrawlFolder(folder)
 
 
 def _hint(folder: Path) -> str:

@@ -33,7 +33,7 @@ from minutch.inspect.query.columns import (
     times,
 )
 from minutch.inspect.query.skipping import piecewise
-from minutch.inspect.query.table import Column, Request, Table, once, part_file
+from minutch.inspect.query.table import Request, SqlColumn, Table, once, part_file
 from minutch.kernels.maps import gather
 from minutch.records import crawldatum_columns as crawldatum_fields
 from minutch.records import hostdatum as hostdatum_columns
@@ -84,16 +84,16 @@ class EntryRows:
 
 
 COLUMNS: Final = {
-    "url": Column(pl.String(), lambda rows: rows.url),
-    "host": Column(pl.String(), lambda rows: rows.host),
-    "status": Column(STATUS, lambda rows: statuses(rows.field("status"))),
-    "fetch_time": Column(TIME, lambda rows: times(rows.field("fetch_time"))),
-    "modified_time": Column(TIME, lambda rows: known_times(rows.field("modified_time"))),
-    "fetch_interval": Column(pl.Int32(), lambda rows: rows.field("fetch_interval")),
-    "retries": Column(pl.Int8(), lambda rows: rows.field("retries")),
-    "score": Column(pl.Float32(), lambda rows: rows.field("score")),
-    "signature": Column(pl.String(), lambda rows: hex_of(rows.field("signature"))),
-    "metadata": Column(METADATA, lambda rows: metadata_lists(rows.field("metadata"), rows.key)),
+    "url": SqlColumn(pl.String(), lambda rows: rows.url),
+    "host": SqlColumn(pl.String(), lambda rows: rows.host),
+    "status": SqlColumn(STATUS, lambda rows: statuses(rows.field("status"))),
+    "fetch_time": SqlColumn(TIME, lambda rows: times(rows.field("fetch_time"))),
+    "modified_time": SqlColumn(TIME, lambda rows: known_times(rows.field("modified_time"))),
+    "fetch_interval": SqlColumn(pl.Int32(), lambda rows: rows.field("fetch_interval")),
+    "retries": SqlColumn(pl.Int8(), lambda rows: rows.field("retries")),
+    "score": SqlColumn(pl.Float32(), lambda rows: rows.field("score")),
+    "signature": SqlColumn(pl.String(), lambda rows: hex_of(rows.field("signature"))),
+    "metadata": SqlColumn(METADATA, lambda rows: metadata_lists(rows.field("metadata"), rows.key)),
 }
 
 
@@ -153,11 +153,11 @@ class DuplicatesTable(Table):
 
     name = "duplicates"
     columns: ClassVar = {
-        "signature": Column(pl.String(), lambda rows: rows["signature"]),
-        "url": Column(pl.String(), lambda rows: rows["url"]),
-        "status": Column(STATUS, lambda rows: rows["status"]),
-        "group_size": Column(pl.UInt32(), lambda rows: rows["group_size"]),
-        "kept": Column(pl.Boolean(), lambda rows: rows["status"] != _DUPLICATE),
+        "signature": SqlColumn(pl.String(), lambda rows: rows["signature"]),
+        "url": SqlColumn(pl.String(), lambda rows: rows["url"]),
+        "status": SqlColumn(STATUS, lambda rows: rows["status"]),
+        "group_size": SqlColumn(pl.UInt32(), lambda rows: rows["group_size"]),
+        "kept": SqlColumn(pl.Boolean(), lambda rows: rows["status"] != _DUPLICATE),
     }
 
     def __init__(self, entries: CrawlDbTable) -> None:
@@ -189,17 +189,17 @@ class HostDbTable(Table):
     cheapest = "host"
     key = "host"
     columns: ClassVar = {
-        "host": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
-        "homepage": Column(
+        "host": SqlColumn(pl.String(), lambda rows: decode_keys(rows["key"])),
+        "homepage": SqlColumn(
             pl.String(), lambda rows: decode_keys(rows["homepage_url"]).replace("", None)
         ),
-        "fetched": Column(pl.Int64(), lambda rows: rows["fetched"]),
-        "unfetched": Column(pl.Int64(), lambda rows: rows["unfetched"]),
-        "gone": Column(pl.Int64(), lambda rows: rows["gone"]),
-        "redirects": Column(pl.Int64(), lambda rows: rows["redir_temp"] + rows["redir_perm"]),
-        "notmodified": Column(pl.Int64(), lambda rows: rows["not_modified"]),
-        "duplicates": Column(pl.Int64(), lambda rows: _nulls(rows, pl.Int64())),
-        "score": Column(pl.Float32(), lambda rows: rows["score"]),
+        "fetched": SqlColumn(pl.Int64(), lambda rows: rows["fetched"]),
+        "unfetched": SqlColumn(pl.Int64(), lambda rows: rows["unfetched"]),
+        "gone": SqlColumn(pl.Int64(), lambda rows: rows["gone"]),
+        "redirects": SqlColumn(pl.Int64(), lambda rows: rows["redir_temp"] + rows["redir_perm"]),
+        "notmodified": SqlColumn(pl.Int64(), lambda rows: rows["not_modified"]),
+        "duplicates": SqlColumn(pl.Int64(), lambda rows: _nulls(rows, pl.Int64())),
+        "score": SqlColumn(pl.Float32(), lambda rows: rows["score"]),
     }
 
     def __init__(self, db: HostDb) -> None:
@@ -230,7 +230,8 @@ class CountedHostsTable(Table):
     cheapest = "host"
     key = "host"
     columns: ClassVar = {
-        name: Column(column.dtype, itemgetter(name)) for name, column in HostDbTable.columns.items()
+        name: SqlColumn(column.dtype, itemgetter(name))
+        for name, column in HostDbTable.columns.items()
     }
 
     def __init__(self, entries: CrawlDbTable) -> None:

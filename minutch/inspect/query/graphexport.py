@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 import polars as pl
 
-from minutch.inspect.query.crawl import Crawl, open_crawl
+from minutch.inspect.query.crawl import CrawlFolder, open_crawl
 from minutch.inspect.query.results import csv_lines
 from minutch.job import Counters, JobContext
 from minutch.terminal import visible
@@ -107,7 +107,7 @@ def _xml(value: str) -> str:
     return escape(visible(value).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))
 
 
-def edges(crawl: Crawl, *, by_host: bool) -> pl.LazyFrame:
+def edges(crawl: CrawlFolder, *, by_host: bool) -> pl.LazyFrame:
     """Returns `source`, `target` and, of pages, `anchor`; of hosts `weight`, without links within a
     host.
     """

@@ -20,7 +20,7 @@ from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.inspect.query.ids import places_in
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
-from minutch.inspect.query.table import Column, Request, Table, once, part_file
+from minutch.inspect.query.table import Request, SqlColumn, Table, once, part_file
 from minutch.records.links import Inlinks
 from minutch.records.links_columns import decode_inlinks, decode_outlinks
 from minutch.records.parsedata import ParseData
@@ -62,9 +62,9 @@ class LinksTable(_LinkTable):
 
     name = "links"
     columns: ClassVar = {
-        "url": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
-        "from_url": Column(pl.String(), lambda rows: decode_keys(rows["from_url"])),
-        "anchor": Column(pl.String(), lambda rows: decode_keys(rows["anchor"])),
+        "url": SqlColumn(pl.String(), lambda rows: decode_keys(rows["key"])),
+        "from_url": SqlColumn(pl.String(), lambda rows: decode_keys(rows["from_url"])),
+        "anchor": SqlColumn(pl.String(), lambda rows: decode_keys(rows["anchor"])),
     }
 
     def __init__(
@@ -141,8 +141,8 @@ class LinkDbTable(_LinkTable):
     name = "linkdb"
     key = "url"
     columns: ClassVar = {
-        "url": Column(pl.String(), lambda rows: decode_keys(rows["key"])),
-        "inlinks": Column(pl.List(LINK), lambda rows: rows["inlinks"]),
+        "url": SqlColumn(pl.String(), lambda rows: decode_keys(rows["key"])),
+        "inlinks": SqlColumn(pl.List(LINK), lambda rows: rows["inlinks"]),
     }
 
     @staticmethod

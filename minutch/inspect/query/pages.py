@@ -33,8 +33,8 @@ from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.inspect.query.columns import STATUS, TIME, enum_of, in_rows, statuses, times
-from minutch.inspect.query.skipping import Stretch, each, occurrences, stretches
-from minutch.inspect.query.table import Column, Request, Table, once
+from minutch.inspect.query.skipping import PieceGroup, each, occurrences, piece_groups
+from minutch.inspect.query.table import Request, SqlColumn, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import STATUS_LINKED
@@ -61,22 +61,22 @@ _REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
 
 
 class FetchRows:
-    """The fetches in a stretch of a segment."""
+    """The fetches in a group of pieces."""
 
-    def __init__(self, stretch: Stretch, frame: pl.DataFrame) -> None:
-        self._stretch, self.frame = stretch, frame
+    def __init__(self, group: PieceGroup, frame: pl.DataFrame) -> None:
+        self._group, self.frame = group, frame
 
     @classmethod
-    def read(cls, stretch: Stretch) -> FetchRows:
+    def read(cls, group: PieceGroup) -> FetchRows:
         """Reads all of them. Raises FormatError."""
-        frame = stretch.read(CRAWL_FETCH, crawldatum_columns.decode)
+        frame = group.read(CRAWL_FETCH, crawldatum_columns.decode)
         if frame is None:
             frame = empty(CRAWLDB_SCHEMA).with_columns(of=pl.lit(0, pl.UInt32))
-        return cls(stretch, frame)
+        return cls(group, frame)
 
     def filter(self, mask: pl.Series) -> FetchRows:
         """Returns the fetches where `mask` is true."""
-        return FetchRows(self._stretch, self.frame.filter(mask))
+        return FetchRows(self._group, self.frame.filter(mask))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -84,7 +84,7 @@ class FetchRows:
     @property
     def segment(self) -> pl.Series:
         """The name of the segment."""
-        return self._stretch.names.gather(self.frame["of"])
+        return self._group.names.gather(self.frame["of"])
 
     @once
     def url(self) -> pl.Series:
@@ -132,17 +132,17 @@ class FetchRows:
     @property
     def size(self) -> pl.Series:
         """Bytes of the stored page."""
-        return self._beside(self._stretch.read(CONTENT, _sizes, _sizes_of_streams), pl.Int64())
+        return self._beside(self._group.read(CONTENT, _sizes, _sizes_of_streams), pl.Int64())
 
     @property
     def digest(self) -> pl.Series:
         """The page's signature, in hexadecimal."""
-        return self._beside(self._stretch.read(PARSE_DATA, _digests), pl.String())
+        return self._beside(self._group.read(PARSE_DATA, _digests), pl.String())
 
     @property
     def text(self) -> pl.Series:
         """The text of the page, as its parser found it."""
-        return self._beside(self._stretch.read(PARSE_TEXT, texts), pl.String())
+        return self._beside(self._group.read(PARSE_TEXT, texts), pl.String())
 
     def _beside(self, table: pl.DataFrame | None, dtype: pl.DataType) -> pl.Series:
         """Returns the column `value` of another folder; the n-th answer of a URL has the n-th value
@@ -232,21 +232,23 @@ class PagesTable(Table):
     name = "pages"
     cheapest = "score"
     columns: ClassVar = {
-        "segment": Column(pl.String(), lambda rows: rows.segment),
-        "url": Column(pl.String(), lambda rows: rows.url),
-        "host": Column(pl.String(), lambda rows: host_names(rows.url)),
-        "status": Column(STATUS, lambda rows: statuses(rows.frame["status"])),
-        "fetch_time": Column(TIME, lambda rows: times(rows.frame["fetch_time"])),
-        "code": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_CODE_KEY))),
-        "protocol_status": Column(PROTOCOL_STATUS, lambda rows: rows.protocol_status),
-        "reason": Column(pl.String(), lambda rows: rows.message(of_redirects=False)),
-        "response_ms": Column(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_TIME_KEY))),
-        "content_type": Column(pl.String(), lambda rows: rows.of_answer(CONTENT_TYPE_KEY)),
-        "size": Column(pl.Int64(), lambda rows: rows.size),
-        "redirect_to": Column(pl.String(), lambda rows: rows.message(of_redirects=True)),
-        "digest": Column(pl.String(), lambda rows: rows.digest),
-        "score": Column(pl.Float32(), lambda rows: rows.frame["score"]),
-        "text": Column(pl.String(), lambda rows: rows.text),
+        "segment": SqlColumn(pl.String(), lambda rows: rows.segment),
+        "url": SqlColumn(pl.String(), lambda rows: rows.url),
+        "host": SqlColumn(pl.String(), lambda rows: host_names(rows.url)),
+        "status": SqlColumn(STATUS, lambda rows: statuses(rows.frame["status"])),
+        "fetch_time": SqlColumn(TIME, lambda rows: times(rows.frame["fetch_time"])),
+        "code": SqlColumn(pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_CODE_KEY))),
+        "protocol_status": SqlColumn(PROTOCOL_STATUS, lambda rows: rows.protocol_status),
+        "reason": SqlColumn(pl.String(), lambda rows: rows.message(of_redirects=False)),
+        "response_ms": SqlColumn(
+            pl.Int32(), lambda rows: _number(rows.of_answer(RESPONSE_TIME_KEY))
+        ),
+        "content_type": SqlColumn(pl.String(), lambda rows: rows.of_answer(CONTENT_TYPE_KEY)),
+        "size": SqlColumn(pl.Int64(), lambda rows: rows.size),
+        "redirect_to": SqlColumn(pl.String(), lambda rows: rows.message(of_redirects=True)),
+        "digest": SqlColumn(pl.String(), lambda rows: rows.digest),
+        "score": SqlColumn(pl.Float32(), lambda rows: rows.frame["score"]),
+        "text": SqlColumn(pl.String(), lambda rows: rows.text),
     }
     folders: Final = {"size": CONTENT, "digest": PARSE_DATA, "text": PARSE_TEXT}
     """Column -> the folder that it needs beside crawl_fetch."""
@@ -274,8 +276,8 @@ class PagesTable(Table):
             CRAWL_FETCH,
             *(folder for name, folder in self.folders.items() if name in request.needed),
         ]
-        pieces = stretches(self._segments, folders, request.pruning, stored=CONTENT)
-        return each(lambda stretch: self.make(FetchRows.read(stretch), request), pieces)
+        pieces = piece_groups(self._segments, folders, request.pruning, stored=CONTENT)
+        return each(lambda group: self.make(FetchRows.read(group), request), pieces)
 
 
 OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "failed")

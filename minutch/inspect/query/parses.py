@@ -30,8 +30,8 @@ from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.javaio import DataInput, java_string
 from minutch.inspect.query.columns import TIME, enum_of, times
 from minutch.inspect.query.pages import texts
-from minutch.inspect.query.skipping import Stretch, each, stretches
-from minutch.inspect.query.table import Column, Request, Table, once
+from minutch.inspect.query.skipping import PieceGroup, each, piece_groups
+from minutch.inspect.query.table import Request, SqlColumn, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records.crawldatum import STATUS_SIGNATURE
 from minutch.records.metadata import (
@@ -60,14 +60,14 @@ PARSE_STATUS: Final = pl.Enum([*MAJOR_NAMES, UNKNOWN])
 
 
 class ParseRows:
-    """The parses in a stretch of a segment."""
+    """The parses in a group of pieces."""
 
-    def __init__(self, stretch: Stretch, frame: pl.DataFrame, parsed: pl.DataFrame | None) -> None:
-        self._stretch, self._frame, self._parsed = stretch, frame, parsed
+    def __init__(self, group: PieceGroup, frame: pl.DataFrame, parsed: pl.DataFrame | None) -> None:
+        self._group, self._frame, self._parsed = group, frame, parsed
 
     @classmethod
     def read(
-        cls, stretch: Stretch, columns: Collection[str], parsed: pl.DataFrame | None
+        cls, group: PieceGroup, columns: Collection[str], parsed: pl.DataFrame | None
     ) -> ParseRows:
         """Reads all of them, with those of `columns` that are in parse_data. Raises FormatError."""
         columns = {*columns, "charset"} if "garbled" in columns else columns
@@ -79,14 +79,14 @@ class ParseRows:
             table = parsedata_columns.decode(batch)
             return pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
 
-        frame = stretch.read(PARSE_DATA, decode)
+        frame = group.read(PARSE_DATA, decode)
         if frame is None:
             frame = empty(pl.Schema({"key": pl.Binary(), "of": pl.UInt32(), "nth": pl.UInt32()}))
-        return cls(stretch, frame, parsed)
+        return cls(group, frame, parsed)
 
     def filter(self, mask: pl.Series) -> ParseRows:
         """Returns the parses where `mask` is true."""
-        return ParseRows(self._stretch, self._frame.filter(mask), self._parsed)
+        return ParseRows(self._group, self._frame.filter(mask), self._parsed)
 
     def __len__(self) -> int:
         return len(self._frame)
@@ -102,7 +102,7 @@ class ParseRows:
     @property
     def segment(self) -> pl.Series:
         """The name of the segment."""
-        return self._stretch.names.gather(self._frame["of"])
+        return self._group.names.gather(self._frame["of"])
 
     @once
     def url(self) -> pl.Series:
@@ -135,7 +135,7 @@ class ParseRows:
                 schema={"value": pl.UInt32},
             )
 
-        table = self._stretch.read(CONTENT, decode) if labels else None
+        table = self._group.read(CONTENT, decode) if labels else None
         if table is None:
             return counts
         table = table.drop_nulls("value").unique(["of", "key"], keep="last")
@@ -146,7 +146,7 @@ class ParseRows:
     @once
     def text(self) -> pl.Series:
         """The texts; null if they are not stored."""
-        table = self._stretch.read(PARSE_TEXT, texts)
+        table = self._group.read(PARSE_TEXT, texts)
         if table is None:
             return pl.Series([None], dtype=pl.String).new_from_index(0, len(self))
         mine = self._frame.select("of", "key", "nth")
@@ -312,30 +312,30 @@ class ParsesTable(Table):
     name = "parses"
     cheapest = "segment"
     columns: ClassVar = {
-        "segment": Column(pl.String(), lambda rows: rows.segment),
-        "url": Column(pl.String(), lambda rows: rows.url),
-        "status": Column(PARSE_STATUS, lambda rows: rows.field("status")),
-        "reason": Column(pl.String(), lambda rows: rows.field("reason")),
-        "title": Column(pl.String(), lambda rows: rows.field("title")),
-        "content_type": Column(pl.String(), lambda rows: rows.field("content_type")),
-        "declared_type": Column(pl.String(), lambda rows: rows.field("declared_type")),
-        "charset": Column(pl.String(), lambda rows: rows.field("charset")),
-        "lang": Column(pl.String(), lambda rows: rows.field("lang")),
-        "description": Column(pl.String(), lambda rows: rows.field("description")),
-        "h1": Column(pl.String(), lambda rows: rows.field("h1")),
-        "h1s": Column(pl.Int32(), lambda rows: rows.field("h1s")),
-        "canonical": Column(pl.String(), lambda rows: rows.field("canonical")),
-        "robots": Column(pl.String(), lambda rows: rows.field("robots")),
-        "refresh_to": Column(pl.String(), lambda rows: rows.field("refresh_to")),
-        "truncated": Column(pl.String(), lambda rows: rows.field("truncated")),
-        "outlinks": Column(pl.Int32(), lambda rows: rows.field("outlinks")),
-        "outlinks_cut": Column(pl.Int32(), lambda rows: rows.field("outlinks_cut")),
-        "outlinks_external": Column(pl.Int32(), lambda rows: rows.field("outlinks_external")),
-        "text_length": Column(pl.UInt32(), lambda rows: rows.text_length),
-        "words": Column(pl.UInt32(), lambda rows: rows.words),
-        "garbled": Column(pl.UInt32(), lambda rows: rows.garbled),
-        "parse_time": Column(TIME, lambda rows: rows.parse_time),
-        "text": Column(pl.String(), lambda rows: rows.text),
+        "segment": SqlColumn(pl.String(), lambda rows: rows.segment),
+        "url": SqlColumn(pl.String(), lambda rows: rows.url),
+        "status": SqlColumn(PARSE_STATUS, lambda rows: rows.field("status")),
+        "reason": SqlColumn(pl.String(), lambda rows: rows.field("reason")),
+        "title": SqlColumn(pl.String(), lambda rows: rows.field("title")),
+        "content_type": SqlColumn(pl.String(), lambda rows: rows.field("content_type")),
+        "declared_type": SqlColumn(pl.String(), lambda rows: rows.field("declared_type")),
+        "charset": SqlColumn(pl.String(), lambda rows: rows.field("charset")),
+        "lang": SqlColumn(pl.String(), lambda rows: rows.field("lang")),
+        "description": SqlColumn(pl.String(), lambda rows: rows.field("description")),
+        "h1": SqlColumn(pl.String(), lambda rows: rows.field("h1")),
+        "h1s": SqlColumn(pl.Int32(), lambda rows: rows.field("h1s")),
+        "canonical": SqlColumn(pl.String(), lambda rows: rows.field("canonical")),
+        "robots": SqlColumn(pl.String(), lambda rows: rows.field("robots")),
+        "refresh_to": SqlColumn(pl.String(), lambda rows: rows.field("refresh_to")),
+        "truncated": SqlColumn(pl.String(), lambda rows: rows.field("truncated")),
+        "outlinks": SqlColumn(pl.Int32(), lambda rows: rows.field("outlinks")),
+        "outlinks_cut": SqlColumn(pl.Int32(), lambda rows: rows.field("outlinks_cut")),
+        "outlinks_external": SqlColumn(pl.Int32(), lambda rows: rows.field("outlinks_external")),
+        "text_length": SqlColumn(pl.UInt32(), lambda rows: rows.text_length),
+        "words": SqlColumn(pl.UInt32(), lambda rows: rows.words),
+        "garbled": SqlColumn(pl.UInt32(), lambda rows: rows.garbled),
+        "parse_time": SqlColumn(TIME, lambda rows: rows.parse_time),
+        "text": SqlColumn(pl.String(), lambda rows: rows.text),
     }
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -348,20 +348,20 @@ class ParsesTable(Table):
         of_text = {"text", "text_length", "words", "garbled"} & request.needed
         folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
         folders += [CONTENT] if "garbled" in request.needed else []
-        found = stretches(self._segments, folders, request.pruning)
+        found = piece_groups(self._segments, folders, request.pruning)
         if "parse_time" not in request.needed:
-            return each(partial(self._read_stretch, request, None), found)
+            return each(partial(self._read_group, request, None), found)
 
         def timed() -> Iterator[pl.DataFrame]:
             for segments, mine in groupby(
-                found, lambda stretch: [piece.segment for piece in stretch.pieces]
+                found, lambda group: [piece.segment for piece in group.pieces]
             ):
-                read = partial(self._read_stretch, request, _parse_times(segments))
+                read = partial(self._read_group, request, _parse_times(segments))
                 yield from each(read, mine)
 
         return timed()
 
-    def _read_stretch(
-        self, request: Request, parsed: pl.DataFrame | None, stretch: Stretch
+    def _read_group(
+        self, request: Request, parsed: pl.DataFrame | None, group: PieceGroup
     ) -> pl.DataFrame:
-        return self.make(ParseRows.read(stretch, request.needed, parsed), request)
+        return self.make(ParseRows.read(group, request.needed, parsed), request)

@@ -36,7 +36,7 @@ from polars.io.plugins import register_io_source
 
 from minutch.errors import QueryError
 from minutch.inspect.query.columns import TIME
-from minutch.inspect.query.crawl import Crawl, open_crawl
+from minutch.inspect.query.crawl import CrawlFolder, open_crawl
 from minutch.inspect.query.table import Request, Table
 from minutch.job import JobContext
 from minutch.terminal import visible_line
@@ -123,7 +123,9 @@ class Session:
     statements see.
     """
 
-    def __init__(self, crawl: Crawl, now: int, tables: Mapping[str, Table] | None = None) -> None:
+    def __init__(
+        self, crawl: CrawlFolder, now: int, tables: Mapping[str, Table] | None = None
+    ) -> None:
         self.tables: Mapping[str, Table] = crawl.tables if tables is None else tables
         self._now = datetime.fromtimestamp(now / 1000, UTC)
         self._free: list[_Connection] = []

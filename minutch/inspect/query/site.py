@@ -27,7 +27,7 @@ from minutch.inspect.query.columns import STATUS
 from minutch.inspect.query.ids import places_in, places_of_runs
 from minutch.inspect.query.pages import OUTCOMES, PagesTable, is_fetch, outcome
 from minutch.inspect.query.parses import ParsesTable
-from minutch.inspect.query.table import Column, Request, Table
+from minutch.inspect.query.table import Request, SqlColumn, Table
 from minutch.urls.urlkeys import url_keys
 
 _OF_ENTRY: Final = ("url", "host", "status")
@@ -49,8 +49,8 @@ _WAYS: Final = {"redirect_to", _REFRESH}
 """What leads on without a link."""
 
 
-def _column(name: str, dtype: pl.DataType) -> Column:
-    return Column(dtype, lambda rows: rows[name])
+def _column(name: str, dtype: pl.DataType) -> SqlColumn:
+    return SqlColumn(dtype, lambda rows: rows[name])
 
 
 class SiteTable(Table):

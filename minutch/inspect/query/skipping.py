@@ -163,7 +163,7 @@ class Piece(NamedTuple):
     keys: KeyRange
 
 
-class Stretch(NamedTuple):
+class PieceGroup(NamedTuple):
     """What is read at a time: a range of a segment, or several small segments. What tables cost
     by the frame, 14 ms for one of `pages`, small ones have together.
     """
@@ -235,13 +235,13 @@ def occurrences(keys: pl.Series, of: pl.Series) -> pl.Series:
     )
 
 
-def stretches(
+def piece_groups(
     segments: Iterable[Segment],
     folders: Sequence[str],
     pruning: Pruning,
     *,
     stored: str | None = None,
-) -> Iterator[Stretch]:
+) -> Iterator[PieceGroup]:
     """Yields the segments, in order, cut into ranges by the sizes of those of `folders` that they
     have; small ones together.
 
@@ -267,16 +267,16 @@ def stretches(
         there = {folder: found for folder, found in parts.items() if found}
         size = sum(part.file.size for part in every)
         if waiting and (size > room or there.keys() != waiting[-1].parts.keys()):
-            yield Stretch(waiting)
+            yield PieceGroup(waiting)
             waiting, room = [], RANGE_SIZE
         pieces = [Piece(segment, there, keys) for keys in ranges]
         if len(pieces) == 1 and size <= room:
             waiting.append(pieces[0])
             room -= size
         else:
-            yield from (Stretch([piece]) for piece in pieces)
+            yield from (PieceGroup([piece]) for piece in pieces)
     if waiting:
-        yield Stretch(waiting)
+        yield PieceGroup(waiting)
 
 
 def _parts(segment: Segment, folder: str, stored: str | None) -> list[SortedPart]:
@@ -287,7 +287,7 @@ def _parts(segment: Segment, folder: str, stored: str | None) -> list[SortedPart
 
 
 def each(
-    read: Callable[[Stretch], pl.DataFrame | None], pieces: Iterable[Stretch]
+    read: Callable[[PieceGroup], pl.DataFrame | None], pieces: Iterable[PieceGroup]
 ) -> Iterator[pl.DataFrame]:
     """Yields the result of `read` for each stretch, in order; several are read side by side."""
     return (frame for frame in ordered(read, pieces, leave=True) if frame is not None)

@@ -33,7 +33,7 @@ T = TypeVar("T")
 INSTALL = "install the extra: python -m pip install 'minutch[tables]'"
 
 
-class Column(NamedTuple):
+class SqlColumn(NamedTuple):
     """A column: its type, and the function that makes it from the rows of a piece."""
 
     dtype: pl.DataType
@@ -91,7 +91,7 @@ class Table(ABC):
 
     name: str
     """The name in SQL."""
-    columns: ClassVar[Mapping[str, Column]]
+    columns: ClassVar[Mapping[str, SqlColumn]]
     cheapest: ClassVar[str] = "url"
     """The column that is made when rows are only counted."""
     is_derived: ClassVar[bool] = False

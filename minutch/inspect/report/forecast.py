@@ -34,7 +34,7 @@ _CHANGING: Final = ("status", "fetch_time", "modified_time", "fetch_interval", "
 
 
 @dataclass(frozen=True)
-class Pages:
+class ForecastPages:
     """The pages at the beginning of a forecast."""
 
     entries: pl.DataFrame
@@ -91,7 +91,7 @@ class Forecast:
 
 def forecast(
     schedule: AbstractFetchSchedule,
-    pages: Pages,
+    pages: ForecastPages,
     options: ForecastOptions,
     max_interval: int,
     advance: Callable[[], None] = lambda: None,
@@ -106,7 +106,7 @@ class _Run:
     def __init__(
         self,
         schedule: AbstractFetchSchedule,
-        pages: Pages,
+        pages: ForecastPages,
         options: ForecastOptions,
         max_interval: int,
     ) -> None:

@@ -20,7 +20,7 @@ from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
 from minutch.inspect.audit.findings import Rule, audit
-from minutch.inspect.query.crawl import CRAWLDB, LINKDB, Crawl
+from minutch.inspect.query.crawl import CRAWLDB, LINKDB, CrawlFolder
 from minutch.inspect.query.ids import ID, places_of_runs
 from minutch.inspect.query.pages import OUTCOMES, PagesTable
 from minutch.inspect.query.parses import ParsesTable
@@ -70,7 +70,7 @@ class FactsGatherer:
 
     def __init__(
         self,
-        crawl: Crawl,
+        crawl: CrawlFolder,
         rules: Collection[Rule],
         now: int,
         memory: int,

@@ -11,7 +11,7 @@ import polars as pl
 
 from minutch.errors import FormatError, MinutchError, StoreError
 from minutch.inspect.audit.findings import rules_of
-from minutch.inspect.query.crawl import Crawl, open_crawl
+from minutch.inspect.query.crawl import CrawlFolder, open_crawl
 from minutch.inspect.report import crawlsections, pagesections
 from minutch.inspect.report.facts import TOTALS, Facts, from_json, to_json
 from minutch.inspect.report.gather import FactsGatherer
@@ -300,7 +300,7 @@ def report(crawl: Path, options: ReportOptions = _DEFAULTS, *, context: JobConte
     return Report(file, facts)
 
 
-def gathered(crawl: Crawl, context: JobContext) -> Facts:
+def gathered(crawl: CrawlFolder, context: JobContext) -> Facts:
     """Returns the facts of a crawl as it is now. Raises FormatError (damage)."""
     memory = memory_budget(context.conf)
     rules = rules_of(context.conf).values()

@@ -24,8 +24,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist.select import descending, ranks_of, url_hashes
 from minutch.cycle.fetchlist.select import mixed as mixed_32
 from minutch.errors import MinutchError
-from minutch.inspect.query.crawl import Crawl
-from minutch.inspect.report.forecast import DAY, ForecastOptions, Pages, forecast
+from minutch.inspect.query.crawl import CrawlFolder
+from minutch.inspect.report.forecast import DAY, ForecastOptions, ForecastPages, forecast
 from minutch.inspect.report.rates import (
     Bits,
     Floats,
@@ -118,7 +118,7 @@ class PageHistory:
     """The time each page was seen last (ms); 0 if the segments do not tell."""
 
 
-def history(crawl: Crawl, sample: Sample) -> PageHistory:
+def history(crawl: CrawlFolder, sample: Sample) -> PageHistory:
     """Returns the fetches of the pages of a sample, each compared with the one before. Raises
     FormatError.
 
@@ -184,7 +184,7 @@ class Candidate:
 
 
 def simulate(
-    crawl: Crawl,
+    crawl: CrawlFolder,
     candidates: Iterable[Candidate],
     options: ForecastOptions,
     *,
@@ -208,7 +208,7 @@ def simulate(
     outcomes = []
     for each in candidates:
         ages = _ages(each.schedule, sample, seen.last, options.now)
-        pages = Pages(sample.entries, rates, ages, sample.hashes, sample.ranks)
+        pages = ForecastPages(sample.entries, rates, ages, sample.hashes, sample.ranks)
         with context.progress(f"simulate {each.name}", options.days, unit="days") as progress:
             came = forecast(each.schedule, pages, scaled, each.max_interval, progress.advance)
         bound = best(rates, pages.age, options.days, float(came.fetches.sum()))

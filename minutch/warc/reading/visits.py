@@ -58,7 +58,7 @@ class Visit:
     url: str
     time: int
     kind: VisitKind
-    answer: Answer | None
+    answer: ArchivedResponse | None
     body: bytes
     media_type: str = ""
     address: str = ""
@@ -287,7 +287,7 @@ _INTERIM: Final = range(100, 200)
 
 
 @dataclass(slots=True)
-class Answer:
+class ArchivedResponse:
     """One answer. `head` are its lines, status line first, without line ends."""
 
     code: int
@@ -301,7 +301,7 @@ class Answer:
     """Whether the head is not the server's."""
 
 
-def read_answer(block: bytes) -> Answer | None:
+def read_answer(block: bytes) -> ArchivedResponse | None:
     """Returns the answer in the block of a record; None if there is none."""
     at = 0
     while True:
@@ -328,7 +328,7 @@ def read_answer(block: bytes) -> Answer | None:
     is_made = _MADE in lines
     if is_made:
         lines.remove(_MADE)
-    return Answer(code, lines, body, is_whole, is_changed or is_made, is_made)
+    return ArchivedResponse(code, lines, body, is_whole, is_changed or is_made, is_made)
 
 
 def _behind_flood(block: bytes, at: int) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from minutch.archives.replay.replayer import VisitFilter
 from minutch.errors import UsageError
-from minutch.warc.reading.visits import Answer, Visit, VisitKind
+from minutch.warc.reading.visits import ArchivedResponse, Visit, VisitKind
 from tests.support.commands import parsed
 
 TIME = 1_341_826_131_693  # 2012-07-09T09:28:51.693Z
@@ -57,7 +57,7 @@ def test_places(words: tuple[str, ...], found: bool) -> None:
 )
 def test_results(words: tuple[str, ...], found: bool) -> None:
     head = [b"HTTP/1.1 200 OK", b"content-TYPE:  Text/HTML ; charset=x"]
-    visit = Visit("http://h/", TIME, VisitKind.ANSWER, Answer(200, head, b""), b"")
+    visit = Visit("http://h/", TIME, VisitKind.ANSWER, ArchivedResponse(200, head, b""), b"")
     assert wanted(*words).matches(visit) is found
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from minutch.commands.service import jobtable
-from minutch.commands.service.confinedpaths import Refused
+from minutch.commands.service.confinedpaths import RequestRefused
 from minutch.commands.service.jobtable import FINISHED, KILLED, Job, JobTable
 from tests.support.examples import few
 from tests.support.segments import conf_for
@@ -50,7 +50,7 @@ async def test_waiting_jobs_and_memory_are_bounded(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(jobtable, "MOST_KEPT", 1)
     table = JobTable(1)
     jobs = begun(table, 2)
-    with pytest.raises(Refused, match="2 jobs wait already"):
+    with pytest.raises(RequestRefused, match="2 jobs wait already"):
         begun(table, 1)
     await asyncio.gather(*(job.over.wait() for job in jobs))
     (last,) = begun(table, 1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from minutch.cycle.fetch.decisions import redirect_datum
-from minutch.cycle.fetch.results.fetchlog import Capture
+from minutch.cycle.fetch.results.fetchlog import WarcCapture
 from minutch.cycle.fetch.results.recorder import (
     CAPTURE_KEY,
-    Answer,
+    FetchOutcome,
     capture_of,
     remembered,
     robots_captures,
@@ -32,8 +32,8 @@ def page(body: bytes = b"page", **headers: str) -> Content:
 
 def captured(
     datum: CrawlDatum, content: Content | None, status: ProtocolStatus, time: int
-) -> Capture | None:
-    return capture_of(Answer(URL, datum, STATUS_FETCH_SUCCESS, time, status, content))
+) -> WarcCapture | None:
+    return capture_of(FetchOutcome(URL, datum, STATUS_FETCH_SUCCESS, time, status, content))
 
 
 def test_a_page_is_remembered() -> None:

@@ -23,7 +23,7 @@ from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.results.fetchresults import followed, logs_after, logs_in, resume
 from minutch.cycle.fetch.session import SessionFiles, open_session
 from minutch.cycle.fetch.turnover import Claims
-from minutch.cycle.fetch.worker import Child, Order, Take, Turn
+from minutch.cycle.fetch.worker import Child, Take, Turn, WorkerOrder
 from minutch.cycle.fetch.workers import FetchProcesses, _Worker
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import Segment
@@ -127,8 +127,8 @@ class SharedCrawl(Crawl):
         parts = [segment.path / f"crawl_generate/part-r-0000{index}" for index in range(2)]
         processes.turn(lambda index: self.share(segment, index, [parts[index]]))
         await self.until(lambda: processes.has_replied(Turn, number))
-        processes.tell(Order.MEET)
-        await self.until(lambda: processes.has_replied(Order.MEET, number))
+        processes.tell(WorkerOrder.MEET)
+        await self.until(lambda: processes.has_replied(WorkerOrder.MEET, number))
         return segment
 
     async def take(self, number: int, segment: Segment, part: Path) -> None:

@@ -27,7 +27,7 @@ from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.worker import Done, Hand, Idle, Item, Order
+from minutch.cycle.fetch.worker import Done, Hand, Idle, Item, WorkerOrder
 from minutch.cycle.fetch.workers import (
     LIST_BYTES,
     FetchProcesses,
@@ -148,7 +148,7 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
             pipe.send(Hand(1 - number, Item("http://h/", b"x" * 500, "h", 0)))
         received.append(sum(isinstance(pipe.recv(), Item) for _ in range(count)))
         pipe.send(Idle(count, 0, ledger))
-        assert pipe.recv() is Order.FINISH
+        assert pipe.recv() is WorkerOrder.FINISH
         pipe.send(Done(ledger, FetchStats()))
 
     processes = FetchProcesses(

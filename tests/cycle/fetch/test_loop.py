@@ -25,7 +25,7 @@ from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.redirectchain import ChainRunner, LinkFollower
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
-from minutch.cycle.fetch.results.recorder import NoScoring, PageParser, ParsedPage, Recorder
+from minutch.cycle.fetch.results.recorder import LivePageParser, NoScoring, ParsedPage, Recorder
 from minutch.cycle.fetch.settings import (
     FetchSettings,
     FollowSettings,
@@ -165,7 +165,7 @@ class Bench:
         *,
         listener: Listener | None = None,
         follow: Follow | None = None,
-        parser: PageParser | None = None,
+        parser: LivePageParser | None = None,
         settled: Counter[str] | None = None,
         clock: FakeClock | SystemClock | None = None,
     ) -> FetchLoop:

@@ -13,7 +13,7 @@ import pytest
 
 from minutch.clock import SystemClock
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.results.fetchlog import Capture, FetchLog, Frame, frames
+from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, WarcCapture, frames
 from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, finish, recover
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
@@ -136,9 +136,9 @@ def test_several_processes(tmp_path: Path) -> None:
 URLS = [f"http://a.example/{n}" for n in range(6)]
 
 
-def page_of(url: str) -> Capture:
+def page_of(url: str) -> WarcCapture:
     head = Metadata.of({"_response.headers_": "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"})
-    return Capture(
+    return WarcCapture(
         url,
         1_700_000_000_000,
         CrawlDatum(),

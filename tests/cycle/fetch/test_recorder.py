@@ -12,7 +12,13 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import REPR_KEY, RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
-from minutch.cycle.fetch.results.recorder import Answer, NoScoring, PageParser, ParsedPage, Recorder
+from minutch.cycle.fetch.results.recorder import (
+    FetchOutcome,
+    LivePageParser,
+    NoScoring,
+    ParsedPage,
+    Recorder,
+)
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
@@ -171,7 +177,7 @@ class Parser:
         pass
 
 
-def recorder(settings: FetchSettings = SETTINGS, parser: PageParser | None = None) -> Recorder:
+def recorder(settings: FetchSettings = SETTINGS, parser: LivePageParser | None = None) -> Recorder:
     return Recorder(
         "20260101000000",
         settings,
@@ -188,7 +194,7 @@ async def record(
     frame = Frame(Outcome.FETCHED)
     success = ProtocolStatus(codes.SUCCESS)
     await made.fetched(
-        frame, Answer("http://a/", CrawlDatum(score=1.5), fetch_status, NOW, success, content)
+        frame, FetchOutcome("http://a/", CrawlDatum(score=1.5), fetch_status, NOW, success, content)
     )
     values = {entry.part: entry.value for entry in frame.entries}
     stored = Content.from_bytes(values[Part.CONTENT]) if Part.CONTENT in values else None
@@ -243,7 +249,7 @@ async def test_parsed_pages_have_their_own_records() -> None:
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
         frame,
-        Answer(
+        FetchOutcome(
             "http://a/",
             datum,
             status.STATUS_FETCH_SUCCESS,
@@ -265,7 +271,7 @@ async def test_a_parse_for_the_parse_step_is_nothing_to_the_fetch() -> None:
     page = ParsedPage(b"what a worker packed", ParseStatus(SUCCESS, SUCCESS_REDIRECT))
     frame, datum = Frame(Outcome.FETCHED), CrawlDatum()
     settings = replace(SETTINGS, for_step=True, signature=True)
-    answer = Answer("http://a/", datum, status.STATUS_FETCH_SUCCESS, NOW, content=html())
+    answer = FetchOutcome("http://a/", datum, status.STATUS_FETCH_SUCCESS, NOW, content=html())
     assert await recorder(settings, parser=Parser(page)).fetched(frame, answer) is None
     assert datum.signature == b"S" * 16
     assert frame.entries[2].value == page.stored

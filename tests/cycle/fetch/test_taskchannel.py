@@ -16,7 +16,7 @@ import pytest
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.tasks import taskchannel as line
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
-from minutch.cycle.fetch.worker import HoldFetch, Order
+from minutch.cycle.fetch.worker import HoldFetch, WorkerOrder
 
 PATIENCE = 10
 STATE = Snapshot(
@@ -57,8 +57,8 @@ def test_a_task_that_begins_later_is_held_and_stopped_as_well(
     fetch: Fetch, number: ChannelAddress
 ) -> None:
     fetch.board.tell(HoldFetch(wanted=True))
-    fetch.board.tell(Order.LEAVE_RESTING)
-    fetch.board.tell(Order.STOP)
+    fetch.board.tell(WorkerOrder.LEAVE_RESTING)
+    fetch.board.tell(WorkerOrder.STOP)
     held, stopped = threading.Event(), threading.Event()
     with closing(TaskChannel(number, 1)) as task:
         with task.stopping(stopped.set):

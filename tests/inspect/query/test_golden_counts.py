@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import minutch
-from minutch.inspect.query.crawl import Crawl
+from minutch.inspect.query.crawl import CrawlFolder
 from minutch.inspect.query.session import Session
 from tests.support.golden import GOLDEN, needs_golden
 
@@ -27,12 +27,12 @@ CRAWLS = (
 needs = needs_golden(*(f"{name}/{part}" for name in CRAWLS for part in ("crawl", "dumps")))
 
 
-def counts(crawl: Crawl, statement: str) -> dict[str, int]:
+def counts(crawl: CrawlFolder, statement: str) -> dict[str, int]:
     """The rows of a statement that gives names and numbers."""
     return dict(Session(crawl, 0).query(statement).collect().rows())
 
 
-def same_everywhere(crawl: Crawl, table: str, column: str) -> dict[str, int]:
+def same_everywhere(crawl: CrawlFolder, table: str, column: str) -> dict[str, int]:
     """The rows of a table by a column's values: what SQL, Polars and pandas say, which must be the
     same.
     """

@@ -14,7 +14,7 @@ import minutch
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.inspect.query import skipping
-from minutch.inspect.query.crawl import Crawl
+from minutch.inspect.query.crawl import CrawlFolder
 from minutch.inspect.query.crawldb import CrawlDbTable, EntryRows
 from minutch.inspect.query.predicates import EVERYWHERE, Pruning, intersection, pruning_of, union
 from minutch.inspect.query.session import Session
@@ -34,7 +34,7 @@ crawl_columns = ["url", "host", "status", "fetch_time", "retries", "score", "sig
 
 
 @pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Crawl:
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> CrawlFolder:
     """A crawl of a few thousand URLs, some of them odd, in two partitions."""
     folder = tmp_path_factory.mktemp("crawl")
     urls = [
@@ -119,7 +119,7 @@ def conditions() -> st.SearchStrategy[pl.Expr]:
     condition=st.none() | conditions(),
 )
 def test_a_query_gives_what_filtering_all_rows_gives(
-    crawl: Crawl, data: st.DataObject, columns: list[str], condition: pl.Expr | None
+    crawl: CrawlFolder, data: st.DataObject, columns: list[str], condition: pl.Expr | None
 ) -> None:
     lazy, eager = crawl.crawldb.scan(), crawl.crawldb.scan().collect().lazy()
     offset, length = data.draw(st.integers(0, 50)), data.draw(st.none() | st.integers(0, 3000))
@@ -136,7 +136,7 @@ def test_a_query_gives_what_filtering_all_rows_gives(
 
 
 def test_blocks_of_other_hosts_and_urls_are_not_read(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+    crawl: CrawlFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
     make = EntryRows.__init__
@@ -163,7 +163,7 @@ def test_blocks_of_other_hosts_and_urls_are_not_read(
     assert read(pl.col("score") > 3) >= len(table)
 
 
-def test_sql_is_read_as_well(crawl: Crawl) -> None:
+def test_sql_is_read_as_well(crawl: CrawlFolder) -> None:
     asked: list[Pruning] = []
 
     class Listening(CrawlDbTable):

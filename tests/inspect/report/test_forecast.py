@@ -24,7 +24,14 @@ from minutch.cycle.crawldb.schedule import (
 )
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.inspect.report.forecast import DAY, Forecast, ForecastOptions, Pages, forecast, updated
+from minutch.inspect.report.forecast import (
+    DAY,
+    Forecast,
+    ForecastOptions,
+    ForecastPages,
+    forecast,
+    updated,
+)
 from minutch.inspect.report.rates import best, uniform
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
@@ -59,7 +66,7 @@ def pages(
     interval: float = 10.0,
     spread: int = 1,
     metadata: bool = False,
-) -> Pages:
+) -> ForecastPages:
     """Pages fetched just now, or at `spread` moments of the last interval; scores vary."""
     ages = (np.arange(count) % spread) / spread * interval
     entries = []
@@ -79,7 +86,7 @@ def pages(
         entries.append((f"http://h{number % 5}.example/{number}", datum))
     hashes = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     ranks = np.lexsort((hashes, [-datum.score for _, datum in entries])).argsort().astype(np.uint64)
-    return Pages(
+    return ForecastPages(
         to_frame(entries), np.broadcast_to(rate, count).astype(float).copy(), ages, hashes, ranks
     )
 
@@ -138,7 +145,10 @@ def test_a_budget_takes_the_highest_scores_first_and_leaves_the_rest_waiting() -
 
 
 def one_by_one(
-    plan_schedule: AbstractFetchSchedule, some: Pages, plan: ForecastOptions, max_interval: int
+    plan_schedule: AbstractFetchSchedule,
+    some: ForecastPages,
+    plan: ForecastOptions,
+    max_interval: int,
 ) -> Mapping[str, Any]:
     """The same with a record at a time, dictionaries and sums."""
     table = [(url, datum) for url, datum in records(some.entries)]

@@ -88,7 +88,7 @@ class ListPass:
 
     def __init__(self, change: Change, settled: Counter[str]) -> None:
         """`settled` are the URLs that are left out, and how often each."""
-        self.parts: list[Part] = []
+        self.parts: list[ListPart] = []
         self.records = 0
         """URLs of the list, settled ones included."""
         self.hosts: list[str] = []
@@ -132,7 +132,7 @@ class ListPass:
         self.refused, self._settled = refused, settled
         self.places += found
         self.records += count
-        self.parts.append(Part(file, begin))
+        self.parts.append(ListPart(file, begin))
 
     def _codes_of(self, batch: Batch, numbers: HostNumbers) -> Numbers:
         """Returns a number for the host of each record; where it can't be fetched, its outcome
@@ -159,7 +159,7 @@ class ListPass:
         return code
 
 
-class Part:
+class ListPart:
     """A part file, opened to read records at their places; it begins at `begin` of the list."""
 
     def __init__(self, file: SpannedFile, begin: int) -> None:

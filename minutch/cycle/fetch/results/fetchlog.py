@@ -103,7 +103,7 @@ class LogEntry:
     value: bytes
 
 
-class Capture(NamedTuple):
+class WarcCapture(NamedTuple):
     """An answer on its way into the WARC files: a whole page, or, with a profile, a revisit of
     `original`.
     """
@@ -123,7 +123,7 @@ class Frame:
     outcome: Outcome
     listed: list[str] = field(default_factory=list)
     entries: list[LogEntry] = field(default_factory=list)
-    captures: list[Capture] = field(default_factory=list)
+    captures: list[WarcCapture] = field(default_factory=list)
     """Answers that are to be archived; they are when the frame is written, and not part of the
     log.
     """

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from isal import isal_zlib
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.results.fetchlog import Capture, Frame, Part, cut, positions
+from minutch.cycle.fetch.results.fetchlog import Frame, Part, WarcCapture, cut, positions
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import WARC, Segment
 from minutch.errors import StoreError
@@ -165,7 +165,7 @@ class PageArchive:
         self._open = None
 
 
-def write_capture(files: WarcFiles, capture: Capture) -> None:
+def write_capture(files: WarcFiles, capture: WarcCapture) -> None:
     """The records of an answer; none for a URL that is no URI, which a warning names."""
     target = uri_of(capture.url)
     if target is None:

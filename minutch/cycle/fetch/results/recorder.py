@@ -22,7 +22,7 @@ from typing import Final, Protocol
 from minutch.clock import http_time
 from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import CAPTURE_KEY, ending, skipped_status
-from minutch.cycle.fetch.results.fetchlog import Capture, Frame, Part
+from minutch.cycle.fetch.results.fetchlog import Frame, Part, WarcCapture
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.pageparser import are_usable
 from minutch.cycle.parse.pagerecords import PackedDocument
@@ -53,7 +53,7 @@ EventValue = str | int | float | None | list[dict[str, str]]
 
 
 @dataclass(slots=True)
-class Answer:
+class FetchOutcome:
     """The answer to a request, or why there is none."""
 
     url: str
@@ -86,7 +86,7 @@ class ParsedPage:
     """The data of a REPORT event for each parsed URL, where events are published."""
 
 
-class PageParser(Protocol):
+class LivePageParser(Protocol):
     """Parses a page while it is fetched (fetcher.parse=true)."""
 
     @property
@@ -133,7 +133,7 @@ class Recorder:
         *,
         content_type: Callable[[str, str, bytes], str | None],
         signature: Callable[[Content], bytes],
-        parser: PageParser | None = None,
+        parser: LivePageParser | None = None,
         date: Callable[[int], int] = int,
     ) -> None:
         """`content_type(declared, url, data)` is the type to store, `signature` that of an unparsed
@@ -147,18 +147,18 @@ class Recorder:
         self._parser = parser
         self._date = date
 
-    def page(self, frame: Frame, answer: Answer) -> None:
+    def page(self, frame: Frame, answer: FetchOutcome) -> None:
         """Records one URL that is not parsed; changes its datum as Nutch does."""
         answer.time = self._date(answer.time)
         self._page(frame, answer)
 
-    def _page(self, frame: Frame, answer: Answer) -> None:
+    def _page(self, frame: Frame, answer: FetchOutcome) -> None:
         self._begin(answer)
         self._sign(answer)
         datum, content = answer.datum, answer.content
         self._end(frame, answer, None if content is None else self._stored(content, datum.status))
 
-    async def fetched(self, frame: Frame, answer: Answer) -> ParsedPage | None:
+    async def fetched(self, frame: Frame, answer: FetchOutcome) -> ParsedPage | None:
         """Records what a request gave, and keeps it for the WARC files, whatever it is. Returns
         what parsing found, if pages are parsed for the fetch and this is one.
         """
@@ -195,7 +195,7 @@ class Recorder:
             data["score"] = datum.score
         return None if self._settings.for_step else parsed
 
-    def _begin(self, answer: Answer) -> None:
+    def _begin(self, answer: FetchOutcome) -> None:
         """Prepares datum and content for a parse."""
         datum, content = answer.datum, answer.content
         datum.status, datum.fetch_time = answer.fetch_status, answer.time
@@ -213,7 +213,7 @@ class Recorder:
         except MinutchError as exc:
             log.warning("can't pass the score of %s on: %s", answer.url, exc)
 
-    def _sign(self, answer: Answer) -> None:
+    def _sign(self, answer: FetchOutcome) -> None:
         """Gives the datum the signature of a page that is not parsed (fetcher.signature)."""
         if (
             answer.content is not None
@@ -243,7 +243,7 @@ class Recorder:
         content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
         return content.to_bytes()
 
-    def _end(self, frame: Frame, answer: Answer, stored: bytes | None) -> None:
+    def _end(self, frame: Frame, answer: FetchOutcome, stored: bytes | None) -> None:
         """Writes datum and content down."""
         frame.add(Part.FETCH, answer.url, answer.datum.to_bytes())
         if stored is not None and self._settings.store_content:
@@ -252,7 +252,7 @@ class Recorder:
     def linked(self, frame: Frame, url: str, datum: CrawlDatum, now: int) -> None:
         """Records a redirect's target that is left for a later round."""
         self.initial_score(url, datum)
-        self.page(frame, Answer(url, datum, status.STATUS_LINKED, now))
+        self.page(frame, FetchOutcome(url, datum, status.STATUS_LINKED, now))
 
     def initial_score(self, url: str, datum: CrawlDatum) -> None:
         """Score a redirect's target that is fetched now."""
@@ -277,7 +277,7 @@ class Recorder:
         if self._settings.record_skipped or not is_known:
             datum.score = 0.0
             why = skipped_status(reason)
-            self.page(frame, Answer(url, datum, status.STATUS_LINKED, now, why))
+            self.page(frame, FetchOutcome(url, datum, status.STATUS_LINKED, now, why))
 
     def robots_txt(self, frame: Frame, contents: list[Content], now: int) -> None:
         """Stores robots.txt files that were fetched (fetcher.store.robotstxt)."""
@@ -313,7 +313,7 @@ IMPLIED: Final = (
 """Properties by which protocols hand over what belongs into an archive."""
 
 
-def capture_of(answer: Answer) -> Capture | None:
+def capture_of(answer: FetchOutcome) -> WarcCapture | None:
     """Returns the capture of an answer, None if nothing came. Notes in its datum what a later
     revisit may refer to.
     """
@@ -323,12 +323,12 @@ def capture_of(answer: Answer) -> Capture | None:
     known = remembered(url, datum)
     if answer.status is not None and answer.status.code == protocol.NOTMODIFIED:
         original = known if _is_of(known, content.metadata) else None
-        return Capture(url, time, datum, content, NOT_MODIFIED, original)
+        return WarcCapture(url, time, datum, content, NOT_MODIFIED, original)
     digest = sha1_digest(content.content)
     if known is not None and known.digest == digest and content.content:
-        return Capture(url, time, datum, content, IDENTICAL, known)
+        return WarcCapture(url, time, datum, content, IDENTICAL, known)
     datum.metadata[CAPTURE_KEY] = Text(f"{_hash(url)} {time} {digest}")
-    return Capture(url, time, datum, content, "", Original(time, digest))
+    return WarcCapture(url, time, datum, content, "", Original(time, digest))
 
 
 def remembered(url: str, datum: CrawlDatum) -> Original | None:
@@ -351,11 +351,11 @@ def _hash(url: str) -> str:
     return blake2b(url.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
 
 
-def robots_captures(contents: list[Content], now: int) -> Iterator[Capture]:
+def robots_captures(contents: list[Content], now: int) -> Iterator[WarcCapture]:
     """robots.txt files (fetcher.store.robotstxt)."""
     for content in contents:
         time = fetch_time(content)
-        yield Capture(content.url, now if time is None else time, CrawlDatum(), content)
+        yield WarcCapture(content.url, now if time is None else time, CrawlDatum(), content)
 
 
 def archiving(conf: Configuration) -> Configuration:

@@ -1,7 +1,7 @@
 """Connects a fetch with its tasks on other machines: they report progress and receive orders.
 
     task ── snapshot ──────────────────────> fetch        once a second
-         <─ Order.STOP, Order.LEAVE_RESTING, HoldFetch ──
+         <─ WorkerOrder.STOP, .LEAVE_RESTING, HoldFetch ──
 
 Each end first proves to the other that it has the key of this fetch (multiprocessing's challenge);
 so nobody else is listened to. A task without a channel, since its machine can't reach this one,
@@ -25,7 +25,7 @@ from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
-from minutch.cycle.fetch.worker import HoldFetch, Order
+from minutch.cycle.fetch.worker import HoldFetch, WorkerOrder
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,9 @@ class ChannelServer:
     lists: int
     show: Callable[[Snapshot], None]
     _snapshots: dict[int, Snapshot] = field(default_factory=dict)
-    _orders: SimpleQueue[Connection | Order | HoldFetch | None] = field(default_factory=SimpleQueue)
+    _orders: SimpleQueue[Connection | WorkerOrder | HoldFetch | None] = field(
+        default_factory=SimpleQueue
+    )
     _closed: threading.Event = field(default_factory=threading.Event)
     _began: float = field(default_factory=time.monotonic)
 
@@ -94,7 +96,7 @@ class ChannelServer:
                 for thread in threads:
                     thread.join()
 
-    def tell(self, order: Order | HoldFetch) -> None:
+    def tell(self, order: WorkerOrder | HoldFetch) -> None:
         """Tells all tasks something. A signal's handler may do so."""
         self._orders.put(order)
 
@@ -130,13 +132,13 @@ class ChannelServer:
     def _post(self) -> None:
         """Passes orders on, to those who call later as well."""
         callers: list[Connection] = []
-        given: dict[object, Order | HoldFetch] = {}
+        given: dict[object, WorkerOrder | HoldFetch] = {}
         while (message := self._orders.get()) is not None:
             if isinstance(message, Connection):
                 callers.append(message)
                 _send([message], given.values())
             else:
-                given[message if isinstance(message, Order) else HoldFetch] = (
+                given[message if isinstance(message, WorkerOrder) else HoldFetch] = (
                     message  # the last one
                 )
                 _send(callers, [message])
@@ -264,7 +266,7 @@ class TaskChannel:
                         self.paused = order.wanted
                         if self._hold is not None:
                             self._hold(self.paused)
-                    elif order is Order.LEAVE_RESTING:
+                    elif order is WorkerOrder.LEAVE_RESTING:
                         self.leaves_resting = True
                     elif not self.stopped:
                         self.stopped = True

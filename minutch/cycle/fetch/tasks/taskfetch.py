@@ -32,7 +32,7 @@ from minutch.cycle.fetch.settings import FetchOptions, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 from minutch.cycle.fetch.watch import Display
-from minutch.cycle.fetch.worker import HoldFetch, Order
+from minutch.cycle.fetch.worker import HoldFetch, WorkerOrder
 from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.segment.store import (
     BEGUN,
@@ -108,11 +108,11 @@ class TaskFetch:
             display.tick(snapshot)
             watcher.show(snapshot)
             if self.is_stopping():
-                board.tell(Order.LEAVE_RESTING)
+                board.tell(WorkerOrder.LEAVE_RESTING)
 
         def stop() -> None:
             self.interrupted = True
-            board.tell(Order.STOP)
+            board.tell(WorkerOrder.STOP)
 
         def kill() -> None:
             nonlocal killed
