@@ -39,22 +39,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from minutch import jobs as jobs
+    from minutch.annexes.dataset.datasetexport import DatasetOptions as DatasetOptions
+    from minutch.annexes.dataset.datasetexport import export_commoncrawl as export_commoncrawl
+    from minutch.annexes.legacy.legacyjobs import LegacyExportOptions as LegacyExportOptions
+    from minutch.annexes.legacy.legacyjobs import LegacyImportOptions as LegacyImportOptions
+    from minutch.annexes.legacy.legacyjobs import export_legacy as export_legacy
+    from minutch.annexes.legacy.legacyjobs import import_legacy as import_legacy
     from minutch.api import Crawl as Crawl
     from minutch.api import open_crawl
     from minutch.archives.commoncrawldumper import CommonCrawlDumpOptions as CommonCrawlDumpOptions
     from minutch.archives.commoncrawldumper import commoncrawldump as commoncrawldump
-    from minutch.archives.dataset.datasetexport import DatasetOptions as DatasetOptions
-    from minutch.archives.dataset.datasetexport import export_commoncrawl as export_commoncrawl
     from minutch.archives.exporters import ArcExportOptions as ArcExportOptions
     from minutch.archives.exporters import NutchWarcOptions as NutchWarcOptions
     from minutch.archives.exporters import export_arc as export_arc
     from minutch.archives.exporters import export_nutch_warc as export_nutch_warc
     from minutch.archives.filedumper import FileDumpOptions as FileDumpOptions
     from minutch.archives.filedumper import dump as dump
-    from minutch.archives.legacy.legacyjobs import LegacyExportOptions as LegacyExportOptions
-    from minutch.archives.legacy.legacyjobs import LegacyImportOptions as LegacyImportOptions
-    from minutch.archives.legacy.legacyjobs import export_legacy as export_legacy
-    from minutch.archives.legacy.legacyjobs import import_legacy as import_legacy
     from minutch.archives.replay.archiveimport import arc2segment as arc2segment
     from minutch.archives.replay.archiveimport import import_archives as import_archives
     from minutch.archives.replay.replayer import ImportOptions as ImportOptions

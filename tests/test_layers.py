@@ -178,10 +178,29 @@ def test_every_box_is_there_and_every_folder_in_a_box() -> None:
         "archives",
         "inspect",
         "commands",
+        "annexes",
         "top",
     ]
     for module in WING_FOLDERS:
         assert imports(source(modules[module])) == set()
+
+
+def test_one_place_names_annexes() -> None:
+    """What the core takes from them is in `minutch.annexes`; of their commands and their public
+    names there are tables, too.
+    """
+    assert {
+        module
+        for module, path in {**files("minutch"), **files("plugins")}.items()
+        if not module.startswith("minutch.annexes.")
+        and "minutch.annexes." in path.read_text(encoding="utf-8")
+    } == {
+        "minutch",
+        "minutch.annexes",
+        "minutch.commands.declared.checks",
+        "minutch.commands.declared.databases",
+        "minutch.commands.declared.segments",
+    }
 
 
 def test_what_a_box_takes_from_boxes_is_no_circle() -> None:

@@ -35,8 +35,8 @@ WRITTEN = {
     "minutch.processwide._settings": f"replaced as a whole; {PER_PROCESS}",
     "minutch.scratch._held": "each entry is of one folder, and taken out with it",
     "minutch.urls.parts.PROTOCOLS": f"schemes of plugins, as Nutch's stream handlers: {ONCE}",
-    "minutch.work.engine.session._running": "at most one, changed under _lock",
-    "minutch.work.engine.spark._numbers": ATOMIC,
+    "minutch.annexes.spark.session._running": "at most one, changed under _lock",
+    "minutch.annexes.spark.engine._numbers": ATOMIC,
     "minutch.work.tables.install._numbers": ATOMIC,
 }
 """Names that functions write to."""
@@ -71,9 +71,9 @@ KEPT_OBJECTS = {
     "minutch.expressions.values.regex": "a JavaRegex, see below",
     "minutch.urls.domains._list": "the public suffix list, which is only read",
     "minutch.urls.resolve.resolver": f"parts of a base, each found when it is asked for: {ONCE}",
-    "minutch.work.engine.executor._loaded": "a function and its plugins, in a process of Spark's"
+    "minutch.annexes.spark.executor._loaded": "a function and its plugins, in a process of Spark's"
     " that has one thread",
-    "minutch.work.engine.executor._made": "as _loaded",
+    "minutch.annexes.spark.executor._made": "as _loaded",
     "plugins.language_identifier.language._identifier": "a model, which is only read",
     "plugins.lib_http.messages._origin_url": "httpx.URL, which never changes",
     "plugins.lib_http.tls._java_names": "names, which are only read",

@@ -6,8 +6,6 @@ exports read segments; then continue with the format that you need.
     `captures`            finds the segments to export, and reads them URL by URL
     `web`                 web archives: WARC with its index, WACZ, WAT, WET
     `replay`              segments made of archives, as if their pages had been fetched
-    `dataset`             texts and metadata as in Common Crawl's data set of 2012
-    `legacy`              segments of Nutch 0.4 to 0.7: reading and writing
     `exporters`           writes ARC files as until 2012, WARC files as Nutch's WARCExporter does
 
 The dump commands write each page to a file of its own.

@@ -10,8 +10,7 @@ declaration, then read cli and a declaration, such as that of inject.
     `help`, `pages`, `completion`       help, the pages of the docs, shells
     `init`, `crawl`, `cycle`            a whole crawl, and its steps
     `readers`, `archives`               databases, segments and files; formats of others
-    `explain`, `audit`, `simulate`, `sql`, `questions`
+    `explain`, `audit`, `sql`, `questions`
     `search`, `serve`                   the index
     `checkers`, `lineserver`, `installation`, `classes`
-    `startserver`, `service`            the REST service
 """

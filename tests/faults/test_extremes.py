@@ -21,12 +21,12 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from minutch.annexes.service.app import Service, make
+from minutch.annexes.service.configs import Configs
+from minutch.annexes.service.confinedpaths import Root
+from minutch.annexes.service.jobtable import JobTable
 from minutch.clock import FakeClock
 from minutch.commands import flow
-from minutch.commands.service.app import Service, make
-from minutch.commands.service.configs import Configs
-from minutch.commands.service.confinedpaths import Root
-from minutch.commands.service.jobtable import JobTable
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import CONTENT, Segment, part_writer

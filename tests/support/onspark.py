@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from minutch.annexes.spark import session
 from minutch.conf import Configuration
-from minutch.work.engine import session
 
 PROPERTIES: Final = {
     "minutch.engine": "spark",

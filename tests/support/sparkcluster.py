@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from minutch.work.engine.spark import SparkEngine
+from minutch.annexes.spark.engine import SparkEngine
 from tests.servers.processes import Server
 
 _MASTER = "org.apache.spark.deploy.master.Master"

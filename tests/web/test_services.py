@@ -16,11 +16,11 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
+from minutch.annexes.service import app as service
+from minutch.annexes.service.configs import Configs
+from minutch.annexes.service.confinedpaths import Root
+from minutch.annexes.service.jobtable import JobTable
 from minutch.clock import FakeClock
-from minutch.commands.service import app as service
-from minutch.commands.service.configs import Configs
-from minutch.commands.service.confinedpaths import Root
-from minutch.commands.service.jobtable import JobTable
 from minutch.cycle.fetch.watch import Watch
 from minutch.inspect.live import liveapp
 from minutch.inspect.search import app as search

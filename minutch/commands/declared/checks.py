@@ -204,7 +204,7 @@ SHELL = (
             Option("-root", "folder", path,
                    "the folder of crawls (the working folder); clients can't access files outside"),
         ),
-        code="minutch.commands.startserver:run",
+        code="minutch.annexes.service.startserver:run",
         usage_exit=1,
     ),
 )

@@ -98,7 +98,7 @@ EXPORTS = (
                    "the ARC files of the segment, <millis>_<n>.arc.gz: metadata then have the"
                    " positions of pages in them; once for each segment", repeats=True),
         ),
-        job="minutch.archives.dataset.datasetexport:export_commoncrawl", settings="DatasetOptions",
+        job="minutch.annexes.dataset.datasetexport:export_commoncrawl", settings="DatasetOptions",
         report="Common Crawl data set",
     ),
     Command(
@@ -132,7 +132,7 @@ EXPORTS = (
             Option("-version", "0.4|0.5", help="the version of Nutch whose format is written (0.5)",
                    choices=("0.4", "0.5")),
         ),
-        job="minutch.archives.legacy.legacyjobs:export_legacy", settings="LegacyExportOptions",
+        job="minutch.annexes.legacy.legacyjobs:export_legacy", settings="LegacyExportOptions",
         report="Export of old segments",
     ),
     Command(
@@ -280,7 +280,7 @@ IMPORTS = (
             Option("-crawldb", "crawldb", path,
                    "the CrawlDb to update, created if missing (crawldb, beside <segments>)"),
         ),
-        job="minutch.archives.legacy.legacyjobs:import_legacy", settings="LegacyImportOptions",
+        job="minutch.annexes.legacy.legacyjobs:import_legacy", settings="LegacyImportOptions",
         report="Import of old segments",
     ),
 )

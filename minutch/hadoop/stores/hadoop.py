@@ -36,7 +36,7 @@ HADOOP: Final = "spark.hadoop."
 PREFIXES: Final = ("fs.", "dfs.", "ipc.", "hadoop.")
 """Prefixes of Hadoop's properties in the configuration of a job."""
 _JARS: Final = ("spark.jars", "spark.driver.extraClassPath")
-_LOG4J: Final = Path(__file__).parents[2] / "work" / "engine" / "log4j2.properties"
+_LOG4J: Final = Path(__file__).parents[2] / "annexes" / "spark" / "log4j2.properties"
 _OPTIONS: Final = (
     "-Xmx256m",
     "-XX:+UseSerialGC",

@@ -1,4 +1,4 @@
-"""The report of a crawl as one HTML page, and the simulation of fetch schedules.
+"""The report of a crawl as one HTML page.
 
 Begin with reportfile and gather, which collects the facts.
 
@@ -6,6 +6,5 @@ Begin with reportfile and gather, which collects the facts.
     `gather`, `facts`                   the facts of a crawl
     `counts`, `urlhistory`, `linkfacts`    entries, fetches, URLs, links: counting piece by piece
     `layout`, `crawlsections`, `pagesections`    the sections of the page
-    `simulate`, `forecast`, `simulated`    what a schedule would do
     `rates`                             how often pages change, and how fresh copies are
 """

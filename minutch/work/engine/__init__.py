@@ -1,17 +1,17 @@
-"""Runs the functions of a job: in threads of this process, or on Spark.
+"""Runs the functions of a job: in threads of this process, or on an engine of `minutch.annexes`.
 
 Begin with interface: the verbs that jobs know.
 
-    `interface`                       what jobs ask of an engine
-    `local`, `pool`                   threads of this machine; processes
-    `spark`, `session`, `executor`    Spark: the driver, and what executors run
-    `selection`                       databases as sources; the best rows, some at a time
+    `interface`        what jobs ask of an engine
+    `local`, `pool`    threads of this machine; processes
+    `selection`        databases as sources; the best rows, some at a time
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from minutch import annexes
 from minutch.conf import Configuration
 from minutch.work.engine.interface import Engine, Partition, Shuffled, Source, Task
 from minutch.work.tables.parallel import memory_budget, number_of_parts
@@ -35,6 +35,5 @@ def engine_of(conf: Configuration) -> Engine:
         from minutch.work.engine.local import LocalEngine
 
         return LocalEngine(number_of_parts(conf), memory_budget(conf))
-    from minutch.work.engine.spark import SparkEngine
-
-    return SparkEngine.of(conf)
+    engine: Engine = annexes.load("engine").of(conf)
+    return engine

@@ -1,4 +1,4 @@
-"""A journal must not lead elsewhere; `tests/work/engine/test_s3.py` has those that jobs leave."""
+"""A journal must not lead elsewhere; `tests/annexes/stores/test_s3.py` has those of jobs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,374 @@
+"""Writes the results of `simulate` as text with a table and a plot, as JSON, as a picture. Pure."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from minutch.annexes.simulate.forecast import Forecast, ForecastOptions
+from minutch.inspect.report.rates import Floats
+from minutch.terminal import counted
+from minutch.web.frame import Markup, element, joined
+
+MARKS: Final = "*o+x#@%&"
+"""Letters of schedules in a plot."""
+_LINE: Final = 80
+_WIDTH, _HEIGHT = 64, 10
+"""Letters of the plot."""
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+_COLOURS: Final = (
+    "#0b57a4",
+    "#b3261e",
+    "#1a6b3c",
+    "#8a4b00",
+    "#6a3d9a",
+    "#00696d",
+    "#5f5f00",
+    "#8e3a6e",
+)
+_DARK: Final = (
+    "#8ab8f5",
+    "#ff9aa2",
+    "#7fce9f",
+    "#f0b060",
+    "#c5a3f0",
+    "#6fd6d9",
+    "#d0d060",
+    "#f0a0d0",
+)
+
+
+@dataclass(frozen=True)
+class ScheduleResult:
+    """The result of one schedule."""
+
+    name: str
+    forecast: Forecast
+    best: float
+    """The greatest share of fresh copies that as many fetches can reach."""
+
+    @property
+    def fresh(self) -> float:
+        """Share of copies that are fresh, on average over the time."""
+        return float(self.forecast.fresh.mean())
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulation: its data, and its results."""
+
+    options: ForecastOptions
+    pages: int
+    """Pages of the crawl."""
+    looked_at: int
+    others: int
+    """Entries without a copy."""
+    watched: int
+    """Pages that were fetched more than once."""
+    fetches: int
+    """Number of their fetches that tell if the page had changed."""
+    changes: int
+    always: int
+    """Pages that every fetch found changed: nobody can know how much more often they change."""
+    rate: float
+    """Mean changes of a page a day."""
+    median_rate: float
+    outcomes: Sequence[ScheduleResult]
+
+    @property
+    def scale(self) -> float:
+        """Number of pages that each page of the sample stands for."""
+        return self.pages / self.looked_at
+
+
+def numbers(found: Simulated, outcome: ScheduleResult) -> dict[str, float]:
+    """Returns the numbers of a schedule for the whole crawl: shares from 0 to 1, times in days."""
+    came, scale = outcome.forecast, found.scale
+    fetches = max(1, int(came.fetches.sum()))
+    return {
+        "fetches_a_day": float(came.fetches.mean()) * scale,
+        "most_fetches_on_a_day": float(came.fetches.max()) * scale,
+        "found_unchanged": float(came.unchanged.sum()) / fetches,
+        "fresh": outcome.fresh,
+        "best_fresh": outcome.best,
+        "days_out_of_date": float(came.late.mean()),
+        "versions_missed_a_day": float(came.missed.mean()) * scale,
+        "due_at_the_end": float(came.waiting[-1]) * scale,
+    }
+
+
+def as_json(found: Simulated) -> dict[str, Any]:
+    """Returns everything, with the numbers of each day."""
+    options = found.options
+    return {
+        "from": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(options.now / 1000)),
+        "days": options.days,
+        "rounds_a_day": options.rounds,
+        "budget_a_day": options.budget,
+        "seed": options.seed,
+        "pages": found.pages,
+        "pages_looked_at": found.looked_at,
+        "entries_left_out": found.others,
+        "pages_fetched_twice": found.watched,
+        "fetches_compared": found.fetches,
+        "changes_seen": found.changes,
+        "pages_changed_at_every_fetch": found.always,
+        "changes_a_day": {"mean": found.rate, "median": found.median_rate},
+        "schedules": [
+            {
+                "name": outcome.name,
+                **numbers(found, outcome),
+                "by_day": {
+                    "fetches": _scaled(outcome.forecast.fetches, found.scale),
+                    "fresh": outcome.forecast.fresh.tolist(),
+                    "days_out_of_date": outcome.forecast.late.tolist(),
+                },
+            }
+            for outcome in found.outcomes
+        ],
+    }
+
+
+def _scaled(values: Any, scale: float) -> list[float]:
+    return [round(float(value) * scale, 3) for value in values]
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def text(found: Simulated) -> str:
+    """Returns the text for a terminal, 80 columns wide with two schedules."""
+    head = (
+        part for line in _head(found) for part in textwrap.wrap(line, _LINE, subsequent_indent="  ")
+    )
+    return "\n".join([*head, "", *_table(found), "", *_plot(found), "", *_bars(found)])
+
+
+def _head(found: Simulated) -> list[str]:
+    options = found.options
+    parts = [
+        f"{counted(options.days, 'days')} from"
+        f" {time.strftime('%Y-%m-%d', time.gmtime(options.now / 1000))}"
+    ]
+    parts.append("a round a day" if options.rounds == 1 else f"{options.rounds} rounds a day")
+    parts += [] if options.budget is None else [f"at most {options.budget:,.0f} fetches a day"]
+    of = f"{found.looked_at:,} of " if found.looked_at < found.pages else ""
+    others = (
+        f"{counted(found.others, 'entries')} without a copy {'is' if found.others == 1 else 'are'}"
+        " left out"
+    )
+    share = f", {found.changes / found.fetches:.0%} a change" if found.fetches else ""
+    always = counted(found.always, "pages")
+    return [
+        ", ".join(parts),
+        f"{of}{counted(found.pages, 'pages')}" + (f"; {others}" if found.others else ""),
+        (
+            f"{counted(found.fetches, 'fetches')} of {counted(found.watched, 'pages')} can be"
+            f" compared with the one before{share}"
+        ),
+        *(
+            [
+                f"{always} had changed at every fetch, and may change more often than fetches can"
+                " tell"
+            ]
+            if found.always
+            else []
+        ),
+        (
+            f"a page changes {found.rate:.2g} times a day on average; half of them every"
+            f" {_days(found.median_rate)} days or more often"
+        ),
+    ]
+
+
+def _days(rate: float) -> str:
+    days = 1 / rate
+    return f"{days:,.0f}" if days >= 100 else f"{days:.3g}"
+
+
+def _table(found: Simulated) -> list[str]:
+    """Makes a row for each number, a column for each schedule."""
+    columns = [numbers(found, outcome) for outcome in found.outcomes]
+    rows = [
+        ("fetches a day", [f"{one['fetches_a_day']:,.1f}" for one in columns]),
+        ("  most on a day", [f"{one['most_fetches_on_a_day']:,.0f}" for one in columns]),
+        ("  found unchanged", [f"{one['found_unchanged']:.1%}" for one in columns]),
+        ("copies fresh", [f"{one['fresh']:.1%}" for one in columns]),
+        ("  at best with these fetches", [f"{one['best_fresh']:.1%}" for one in columns]),
+        ("days out of date", [f"{one['days_out_of_date']:,.2f}" for one in columns]),
+        ("versions missed a day", [f"{one['versions_missed_a_day']:,.1f}" for one in columns]),
+        ("due, not fetched at the end", [f"{one['due_at_the_end']:,.0f}" for one in columns]),
+    ]
+    names = [outcome.name for outcome in found.outcomes]
+    wide = [max(14, len(name), *(len(row[1][i]) for row in rows)) for i, name in enumerate(names)]
+    left = max(len(name) for name, _ in rows)
+    lines = [("", names), *rows]
+    return [
+        (
+            f"{name:<{left}}"
+            + "".join(f"  {cell:>{w}}" for cell, w in zip(cells, wide, strict=True))
+        ).rstrip()
+        for name, cells in lines
+    ]
+
+
+def _shrunk(values: Floats, width: int) -> Floats:
+    """Returns at most so many numbers: the means of equal stretches."""
+    if len(values) <= width:
+        return values
+    edges = np.linspace(0, len(values), width + 1).astype(np.int64)
+    return np.array([values[a:b].mean() for a, b in pairwise(edges)])
+
+
+def _plot(found: Simulated) -> list[str]:
+    """Draws the share of fresh copies, day by day."""
+    series = [_shrunk(outcome.forecast.fresh, _WIDTH) for outcome in found.outcomes]
+    low, high = _range(series)
+    cells = [[" "] * len(series[0]) for _ in range(_HEIGHT)]
+    for number, values in enumerate(series):
+        for x, value in enumerate(values):
+            row = round((high - value) / (high - low) * (_HEIGHT - 1))
+            cells[row][x] = MARKS[number % len(MARKS)]
+    lines = [
+        "copies fresh: "
+        + ", ".join(f"{MARKS[i % len(MARKS)]} {o.name}" for i, o in enumerate(found.outcomes))
+    ]
+    for row, letters in enumerate(cells):
+        value = high - (high - low) * row / (_HEIGHT - 1)
+        label = f"{value:7.1%}" if row % 3 == 0 else " " * 7
+        lines.append(f"{label} |{''.join(letters)}".rstrip())
+    width = len(series[0])
+    end = f"day {found.options.days}"
+    lines.append(f"{'':7} +{'-' * width}")
+    lines.append(f"{'':9}day 1{end:>{max(width - 5, len(end) + 1)}}")
+    return lines
+
+
+def _range(series: Sequence[Floats]) -> tuple[float, float]:
+    """Returns whole percents around all values."""
+    low = math.floor(100 * min(float(values.min()) for values in series)) / 100
+    high = math.ceil(100 * max(float(values.max()) for values in series)) / 100
+    return (low, high) if high - low >= 0.02 else (max(0.0, high - 0.02), max(high, 0.02))
+
+
+def _bars(found: Simulated) -> list[str]:
+    """Draws fetches, day by day."""
+    most = max(1.0, *(float(outcome.forecast.fetches.max()) for outcome in found.outcomes))
+    lines = [f"fetches a day, up to {most * found.scale:,.0f}"]
+    for number, outcome in enumerate(found.outcomes):
+        values = _shrunk(outcome.forecast.fetches.astype(np.float64), _WIDTH)
+        bar = "".join(_block(value / most) for value in values)
+        lines.append(f"{MARKS[number % len(MARKS)]:>7} |{bar}".rstrip())
+    return lines
+
+
+def _block(share: float) -> str:
+    return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)] if share else " "
+
+
+# -- a picture -------------------------------------------------------------------------------------
+
+_LEFT, _RIGHT, _TOP, _PANEL, _GAP = 60, 700, 40, 180, 60
+
+
+def svg(found: Simulated) -> str:
+    """Draws both plots as SVG, for light and dark."""
+    fresh = [_lines_of(outcome.forecast.fresh) for outcome in found.outcomes]
+    low, high = _range([*fresh, *(np.array([outcome.best]) for outcome in found.outcomes)])
+    fetches = [_lines_of(outcome.forecast.fetches * found.scale) for outcome in found.outcomes]
+    most = max(1.0, *(float(values.max()) for values in fetches))
+    second = _TOP + _PANEL + _GAP
+    legend = second + _PANEL + 50
+    height = legend + 22 * len(found.outcomes) + 10
+    title = f"What fetch schedules would do in {counted(found.options.days, 'days')}"
+    said = "Copies fresh; dashed: at best with as many fetches"
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
+        "svg",
+        element("title", title),
+        element("style", Markup(_style())),
+        element("rect", width="760", height=str(height), class_="paper"),
+        _panel(said, _TOP, low, high, "{:.0%}", fresh, found.options.days),
+        *(_best(outcome, number, low, high) for number, outcome in enumerate(found.outcomes)),
+        _panel("Fetches a day", second, 0.0, most, "{:,.0f}", fetches, found.options.days),
+        *(
+            _entry(outcome.name, number, legend + 22 * number)
+            for number, outcome in enumerate(found.outcomes)
+        ),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 760 {height}",
+        role="img",
+    ) + "\n"  # fmt: skip
+
+
+def _lines_of(values: Any) -> Floats:
+    return _shrunk(np.asarray(values, np.float64), 640)
+
+
+def _style() -> str:
+    def colours(of: Sequence[str]) -> str:
+        return "".join(f".s{number}{{stroke:{colour}}}" for number, colour in enumerate(of))
+
+    return (
+        "text{font:13px system-ui,sans-serif;fill:#1b1f24}.paper{fill:#fff}.axis{stroke:#8c959f}"
+        "polyline,.best{fill:none;stroke-width:2}.best{stroke-dasharray:6"
+        f" 4}}{colours(_COLOURS)}"
+        "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.paper{fill:#14181d}"
+        + colours(_DARK)
+        + "}"
+    )
+
+
+def _panel(
+    title: str, top: int, low: float, high: float, form: str, series: Sequence[Floats], days: int
+) -> Markup:
+    """Draws a title, axes, and a line for each series."""
+    parts = [element("text", title, x=str(_LEFT), y=str(top - 12))]
+    for share in (0.0, 0.5, 1.0):
+        y = top + _PANEL * (1 - share)
+        parts.append(
+            element(
+                "line", x1=str(_LEFT), x2=str(_RIGHT), y1=f"{y:.1f}", y2=f"{y:.1f}", class_="axis"
+            )
+        )
+        parts.append(_label(form.format(low + (high - low) * share), _LEFT - 6, y + 4, "end"))
+    parts.append(_label("day 1", _LEFT, top + _PANEL + 18, "start"))
+    parts.append(_label(f"day {days}", _RIGHT, top + _PANEL + 18, "end"))
+    for number, values in enumerate(series):
+        wide = (_RIGHT - _LEFT) / max(1, len(values) - 1)
+        places = (
+            f"{_LEFT + wide * x:.1f},{_y(value, top, low, high):.1f}"
+            for x, value in enumerate(values)
+        )
+        parts.append(element("polyline", points=" ".join(places), class_=_colour(number)))
+    return joined(*parts)
+
+
+def _y(value: float, top: int, low: float, high: float) -> float:
+    return top + _PANEL * (high - value) / (high - low)
+
+
+def _best(outcome: ScheduleResult, number: int, low: float, high: float) -> Markup:
+    y = f"{_y(outcome.best, _TOP, low, high):.1f}"
+    return element(
+        "line", x1=str(_LEFT), x2=str(_RIGHT), y1=y, y2=y, class_=f"best {_colour(number)}"
+    )
+
+
+def _entry(name: str, number: int, y: int) -> Markup:
+    line = element("polyline", points=f"{_LEFT},{y} {_LEFT + 24},{y}", class_=_colour(number))
+    return joined(line, _label(name, _LEFT + 32, y + 4, "start"))
+
+
+def _label(said: str, x: float, y: float, anchor: str) -> Markup:
+    return element("text", said, x=str(x), y=f"{y:.1f}", text_anchor=anchor)
+
+
+def _colour(number: int) -> str:
+    return f"s{number % len(_COLOURS)}"
