@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from minutch.charsets import LABELS, lookup
+from tests.support.examples import tabled
 
 BAD = "\ufffd"
 
@@ -47,7 +48,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("encoding", "before", "firsts", "seconds", "standard"), PAIRS)
+@tabled(("encoding", "before", "firsts", "seconds", "standard"), PAIRS)
 def test_every_pair_of_bytes(
     encoding: str, before: bytes, firsts: list[int], seconds: list[int], standard: str
 ) -> None:
@@ -91,7 +92,7 @@ def test_the_encodings_of_single_bytes() -> None:
         assert decoded(name, bytes(range(0x80))) == bytes(range(0x80)).decode("ascii")
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("encoding", "data", "text"),
     [
         ("euc-jp", "日本語①日本語".encode("euc_jisx0213"), "日本語①日本語"),
@@ -134,7 +135,7 @@ def test_malformed_utf8_as_java_replaces_it(data: bytes, text: str) -> None:
     assert charset.to_utf8(data).decode("utf-8", "replace") == text
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("label", "name", "codec"),
     [
         ("UTF8", "utf-8", "utf-8"),
@@ -159,7 +160,7 @@ def test_labels(label: str, name: str, codec: str) -> None:
     assert (found.name, found.codec) == (name, codec)
 
 
-@pytest.mark.parametrize(
+@tabled(
     "label",
     [
         "",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from minutch.clock import FakeClock, OnwardClock, SteadyClock, SystemClock, http_time
+from tests.support.examples import tabled
 
 
 class Jumping(FakeClock):
@@ -108,7 +109,7 @@ def test_an_onward_clock_goes_on_from_process_to_process(tmp_path: Path) -> None
 NOVEMBER = 784_111_777_000
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "found"),
     [
         ("Sun, 06 Nov 1994 08:49:37 GMT", NOVEMBER),

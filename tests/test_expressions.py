@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from minutch.errors import ExpressionError
 from minutch.expressions import compile_expression
 from minutch.hadoop.formats.javahash import float32
+from tests.support.examples import tabled
 
 VALUES = {
     "url": "http://example.org/Page.html",
@@ -230,7 +231,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), TABLE)
+@tabled(("text", "expected"), TABLE)
 def test_value(text: str, expected: object) -> None:
     value = compile_expression(text).evaluate(VALUES)
     assert value == expected
@@ -261,7 +262,7 @@ def test_names_of_variables() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "position", "problem"),
     [
         ("score >", 8, "ends too early"),
@@ -352,7 +353,7 @@ def test_any_operation_has_a_value_or_none(text: str) -> None:
     assert not (isinstance(value, float) and math.isinf(value))
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     [
         "''.__class__",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.cycle.parse.charset import from_header
 from minutch.mediatypes import essence, parameters
+from tests.support.examples import tabled
 
 LONG = "0123456789" * 13
 TOKEN = "!#$%&'*+-.^_`|~" + "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "encoding"),
     [
         ("text/html;charset=gbk", "gbk"),
@@ -65,7 +65,7 @@ def test_the_charset_that_a_header_names(value: str, encoding: str | None) -> No
     assert (charset and charset.codec) == encoding
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "type_", "found"),
     [
         (f"{TOKEN}/{TOKEN};{TOKEN}={TOKEN}", f"{TOKEN}/{TOKEN}".lower(), {TOKEN.lower(): TOKEN}),

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
 
-import pytest
-
+from tests.support.examples import tabled
 from tests.test_layers import files, source
 
 ATOMIC = "one step of a counter, which no thread can cut in two; a number"
@@ -286,7 +285,7 @@ def test_objects_of_modules_do_not_change() -> None:
     assert sorted(found) == sorted(OBJECTS)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "written"),
     [
         ("A = {}\ndef f(k): A.setdefault(k, [])", {"m.A"}),

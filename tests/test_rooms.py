@@ -10,8 +10,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 
 MINUTCH = PROJECT / "minutch"
@@ -37,7 +36,7 @@ def contents(folder: Path) -> set[str]:
     return modules | {path.parent.name for path in folder.glob("*/__init__.py")}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.relative_to(PROJECT).as_posix())
+@tabled("folder", FOLDERS)
 def test_a_folder_introduces_itself(folder: Path) -> None:
     text = introduction(folder)
     assert 3 <= len(text.splitlines()) <= 30, "its purpose, the order to read it in, its modules"

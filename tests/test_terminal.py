@@ -36,6 +36,7 @@ from minutch.terminal import (
     visible_line,
 )
 from tests.cycle.fetch.test_seen import NOW, Terminal
+from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 
 CLEAR_SCREEN = "\x1b[2J"
@@ -172,7 +173,7 @@ def test_the_live_line_is_still_one() -> None:
     assert terminal.getvalue().startswith("\r\x1b[2K")
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("count", "plural", "words"),
     [
         (0, "pages", "0 pages"),
@@ -203,8 +204,8 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("width", [40, 80])
+@tabled("command", COMMANDS)
+@tabled("width", [40, 80])
 def test_a_folded_command_is_the_same_to_a_shell(command: str, width: int) -> None:
     """A backslash before a line end joins the lines (POSIX, Shell Command Language, 2.2.1); between
     double quotes the line end stays, and is a blank to SQL.

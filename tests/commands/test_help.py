@@ -17,6 +17,7 @@ from minutch.commands.declaration import (
     switch,
 )
 from minutch.commands.usage import usage
+from tests.support.examples import tabled
 
 WIDE = list(flow.commands().values())
 FORMATS = [one for command in WIDE for one in command.formats]
@@ -32,7 +33,7 @@ def test_the_overview_has_every_command_in_80_columns() -> None:
         assert any(line.startswith(f"  {name} ") for line in lines)
 
 
-@pytest.mark.parametrize("command", [*WIDE, *flow.classes()], ids=lambda command: command.name)
+@tabled("command", [*WIDE, *flow.classes()])
 def test_help_of_each_command(command: Command) -> None:
     text = texts.describe(command)
     lines = text.splitlines()
@@ -54,7 +55,7 @@ def test_every_option_has_a_line(command: Command) -> None:
         assert option.help and any(spelled.match(line) for line in lines), option.name
 
 
-@pytest.mark.parametrize("command", FORMATS, ids=lambda command: command.name)
+@tabled("command", FORMATS)
 def test_help_of_each_format(command: Command) -> None:
     name, _, file_format = command.name.partition(" ")
     text = texts.describe(flow.commands()[name], file_format)

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from minutch.commands import cli, flow, pages
+from tests.support.examples import tabled
 
 
 def test_a_command_comes_before_a_page_of_its_name() -> None:
@@ -26,7 +27,7 @@ def test_a_commands_help_names_the_page_about_it() -> None:
     assert set(without) <= {"arc2segment"}, "no `sh` block of minutch/docs runs these commands"
 
 
-@pytest.mark.parametrize("topic", pages.TOPICS)
+@tabled("topic", pages.TOPICS)
 def test_prose_and_tables_fit_80_columns(topic: str) -> None:
     lines = [line for line in pages.rendered(topic).splitlines() if not line.startswith("    ")]
     assert lines[1] == "=" * len(topic)
@@ -98,7 +99,7 @@ def test_help_shows_a_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nMore:    minutch help docs/sql\n" in out
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("command", "page"),
     [
         ("export", "archives"),
@@ -117,7 +118,7 @@ def test_help_of_a_command_names_the_page_that_documents_it(command: str, page: 
     assert pages.about(command) == page
 
 
-@pytest.mark.parametrize("command", flow.commands())
+@tabled("command", flow.commands())
 def test_the_page_about_a_command_speaks_of_it(command: str) -> None:
     page = pages.about(command)
     assert page is not None

@@ -11,10 +11,11 @@ from minutch.conf import Configuration
 from minutch.conf.properties import HIDDEN, shown, shown_request
 from minutch.cycle.index.writers import WriterChain
 from minutch.plugin.parameters import Parameters
+from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 
 
-@pytest.mark.parametrize(
+@tabled(
     "name",
     [
         "http.proxy.password",

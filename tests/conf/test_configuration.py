@@ -11,6 +11,7 @@ import pytest
 
 from minutch.conf import HOME, Configuration
 from minutch.errors import ConfigError
+from tests.support.examples import tabled
 
 FIRST = """<?xml version="1.0"?>
 <configuration xmlns:xi="http://www.w3.org/2001/XInclude">
@@ -116,9 +117,7 @@ def test_int(text: str, value: int) -> None:
     assert conf_of(n=text).get_int("n") == value
 
 
-@pytest.mark.parametrize(
-    "text", ["", "1.0", "0xFFFFFFFF", "2147483648", "1_000", "x", "--1", "-0x-1", "-0x+1", "٣"]
-)
+@tabled("text", ["", "1.0", "0xFFFFFFFF", "2147483648", "1_000", "x", "--1", "-0x-1", "-0x+1", "٣"])
 def test_no_int(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^n \(program\): expected a 32-bit number"):
         conf_of(n=text).get_int("n", 1)

@@ -11,6 +11,7 @@ from minutch.conf import Configuration
 from minutch.conf.check import FLOATS, check
 from minutch.conf.properties import KINDS
 from minutch.errors import ConfigError
+from tests.support.examples import tabled
 
 CONF = Configuration.load([])
 DEFAULTS = {name: CONF.expand(value).strip() for name, value in CONF.defaults.items()}
@@ -58,7 +59,7 @@ def test_defaults_and_nothing_are_right(tmp_path: Path) -> None:
         check(conf_with(tmp_path, name, " "))
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("name", "right", "wrong"),
     [
         ("fetcher.queue.mode", ["byHost", "byDomain", "byIP"], ["byhost", "byPort"]),

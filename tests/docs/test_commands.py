@@ -21,6 +21,7 @@ from minutch.commands.completion import options_of
 from tests.support.demo import write_seeds
 from tests.support.docpages import PAGES, Block, blocks, spans, text, write_files
 from tests.support.docshell import Shell
+from tests.support.examples import tabled
 from tests.support.siteserver import SiteServer
 
 PROPERTIES = {
@@ -209,7 +210,7 @@ def test_python(page: str, world: World, tmp_path: Path, monkeypatch: pytest.Mon
             exec(compile(source, f"{page}.md", "exec"), names)
 
 
-@pytest.mark.parametrize(
+@tabled(
     "line",
     sorted(
         {
@@ -233,7 +234,7 @@ def test_what_needs_more_than_a_test_is_at_least_read(line: str) -> None:
     arguments.parse(command.format(words[2]) or command, invocation.args[bool(command.formats) :])
 
 
-@pytest.mark.parametrize("page", PAGES)
+@tabled("page", PAGES)
 def test_commands_within_the_text_exist_and_have_these_options(page: str) -> None:
     for span in spans(page):
         name, *rest = plain(span).split()[1:] or [""]
@@ -250,7 +251,7 @@ def test_commands_within_the_text_exist_and_have_these_options(page: str) -> Non
         assert unknown == [], span
 
 
-@pytest.mark.parametrize("page", PAGES)
+@tabled("page", PAGES)
 def test_what_looks_like_a_command_is_in_a_block_that_is_run(page: str) -> None:
     languages = {"sh", "sql", "python", "xml", "ini", "dockerfile", "toml", ""}
     assert {block.language for block in blocks(page)} <= languages

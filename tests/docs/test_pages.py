@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from minutch.commands import flow, pages
 from minutch.conf import Configuration
 from minutch.inspect.query.crawl import CrawlFolder
 from minutch.plugin.chains import URLFilters
 from tests.support.docpages import DOCS, PAGES, text, write_files
+from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 
 CONTRIBUTING = (PROJECT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -41,7 +40,7 @@ def test_the_readme_is_short_and_leads_to_every_page() -> None:
     ) == list(pages.TOPICS)
 
 
-@pytest.mark.parametrize("topic", pages.TOPICS)
+@tabled("topic", pages.TOPICS)
 def test_a_page_has_its_name_its_purpose_in_a_sentence_and_at_most_300_lines(topic: str) -> None:
     lines = text(topic).splitlines()
     assert lines[0].lower() == f"# {topic}"
@@ -49,7 +48,7 @@ def test_a_page_has_its_name_its_purpose_in_a_sentence_and_at_most_300_lines(top
     assert len(lines) <= 300
 
 
-@pytest.mark.parametrize("page", [*PAGES.values(), *DECISIONS], ids=lambda path: path.stem)
+@tabled("page", [*PAGES.values(), *DECISIONS])
 def test_links_lead_to_files(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target

@@ -15,6 +15,7 @@ import pytest
 from minutch.errors import MinutchError
 from tests.faults.fuzz import READERS
 from tests.faults.readers import Reader
+from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 
 SEED = os.environ.get("FAULTS_SEED", "1")
@@ -33,7 +34,7 @@ def test_damaged_input_ends_in_our_errors() -> None:
     fuzz(6)
 
 
-@pytest.mark.parametrize("name", [n for n, one in READERS.items() if getattr(one, "once", ())])
+@tabled("name", [n for n, one in READERS.items() if getattr(one, "once", ())])
 def test_what_once_failed_does_not_again(name: str) -> None:
     reader = READERS[name]
     assert isinstance(reader, Reader)

@@ -7,7 +7,6 @@ import gzip
 from collections.abc import Iterator
 
 import polars as pl
-import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.adaptive import AdaptiveFetchSchedule
@@ -15,6 +14,7 @@ from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
+from tests.support.examples import tabled
 from tests.support.golden import GOLDEN, needs_golden
 
 pytestmark = needs_golden("tables/schedule.csv.gz")
@@ -167,7 +167,7 @@ def run_columns(
     )
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@tabled("config", CONFIGS)
 def test_each_record(config: str) -> None:
     sched = schedule(config)
     table_rows = table(config)
@@ -177,8 +177,8 @@ def test_each_record(config: str) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("op", ["set", "gone", "retry", "lastfetch", "force"])
+@tabled("config", CONFIGS)
+@tabled("op", ["set", "gone", "retry", "lastfetch", "force"])
 def test_as_columns(config: str, op: str) -> None:
     table_rows = [row for row in table(config) if row["op"] == op]
     sched = schedule(config)
@@ -190,7 +190,7 @@ def test_as_columns(config: str, op: str) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@tabled("config", CONFIGS)
 def test_due_pages_as_columns(config: str) -> None:
     sched = schedule(config)
     for row in table(config):

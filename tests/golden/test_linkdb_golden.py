@@ -23,6 +23,7 @@ from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Outlink
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData, ParseStatus
 from tests.support.commands import invertlinks, mergelinkdb, readlinkdb
+from tests.support.examples import tabled
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import Job, Step, context, copied, jobs, steps
 from tests.support.ties import Database, assert_cut, dump_as_sets, inlinks_as_sets
@@ -176,9 +177,7 @@ def consoles() -> list[Path]:
     return sorted(GOLDEN.glob("**/console/dumps/readlinkdb-url*.txt"))
 
 
-@pytest.mark.parametrize(
-    "console", consoles(), ids=lambda path: f"{path.parents[2].name}-{path.stem}"
-)
+@tabled("console", consoles())
 def test_single_page(console: Path) -> None:
     first, _, text = console.read_text(encoding="utf-8").partition("\n")
     linkdb, _, url = first.split()[3:6]

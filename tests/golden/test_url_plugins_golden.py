@@ -15,6 +15,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.plugin.chains import URLFilters, URLNormalizers
+from tests.support.examples import tabled
 from tests.support.golden import needs_golden
 from tests.support.golden_tables import TABLES, answer, rows, suffix_list
 
@@ -130,7 +131,7 @@ def test_the_tables_have_no_other_columns() -> None:
     assert set(rows("normalizers.jsonl.gz")[0]) - {"url"} == NORMALIZERS.keys()
 
 
-@pytest.mark.parametrize("column", FILTERS)
+@tabled("column", FILTERS)
 def test_filters(column: str) -> None:
     assert filter_differences(column, shipped=False) == []
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from minutch.plugin.manifest import (
     NUTCH_PLUGINS,
     expand,
@@ -11,9 +9,10 @@ from minutch.plugin.manifest import (
     misspelt_plugins,
     unmatched_alternatives,
 )
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("pattern", "alternatives"),
     [
         ("a|b-(c|d)|e", ["a", "b-c", "b-d", "e"]),

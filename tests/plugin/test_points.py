@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import polars as pl
-import pytest
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
@@ -23,6 +22,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import to_frame
 from minutch.records.parsedata import ParseData, ParseStatus
 from minutch.work.tables.recordfiles import pack
+from tests.support.examples import tabled
 
 CONF = Configuration()
 
@@ -117,7 +117,7 @@ def test_what_is_not_written_costs_nothing() -> None:
     assert scoring.generator_sort_value_columns(table, init) is init
 
 
-@pytest.mark.parametrize("point", POINTS.values())
+@tabled("point", POINTS.values())
 def test_twins_exist(point: type[ExtensionBase]) -> None:
     for row, columns in point.twins.items():
         assert callable(getattr(point, row))

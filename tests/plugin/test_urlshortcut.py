@@ -12,6 +12,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.job import Counters
 from minutch.plugin.urlrules import FILTERED, UrlRules
+from tests.support.examples import tabled
 
 RULES = "-\\.gif$\n-(/[^/]+)/[^/]+\\1/[^/]+\\1/\n+^https?://"
 ODD = [
@@ -42,10 +43,8 @@ def some_urls(count: int) -> pl.Series:
     return pl.Series([ODD[n // 3 % len(ODD)] if n % 3 == 0 else url for n, url in enumerate(plain)])
 
 
-@pytest.mark.parametrize(
-    ("normalize", "filtering"), [(True, True), (True, False), (False, True), (False, False)]
-)
-@pytest.mark.parametrize(
+@tabled(("normalize", "filtering"), [(True, True), (True, False), (False, True), (False, False)])
+@tabled(
     "includes",
     [
         "urlnormalizer-(regex|basic)|urlfilter-regex",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.examples import tabled
 from tests.support.pages import configuration, content, parse, parse_all
 
 BY, NC = (
@@ -30,7 +31,7 @@ def licence(url: str, where: str, kind: str | None = None) -> dict[str, list[str
     return {name: [value] for name, value in values.items() if value is not None}
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("page", "expected"),
     [
         (f"<a href='{BY}'>x</a><a href='{NC}'>", licence(BY, "a")),

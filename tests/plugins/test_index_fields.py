@@ -16,6 +16,7 @@ from minutch.plugin.chains import IndexingFilters
 from minutch.records.document import Date
 from minutch.urls.javaregex import JavaRegex
 from tests.support.documents import Fields, Made, documents_of
+from tests.support.examples import tabled
 
 
 def fields(
@@ -41,7 +42,7 @@ TAGGED = Made(
 )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("properties", "expected"),
     [
         ({}, {}),
@@ -387,7 +388,7 @@ OTHER: Fields = {
 }
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("rules", "first", "second"),
     [
         ("title=/[aeiou]/_/", {"title": ["B_g C_t"]}, {"title": ["D_g"]}),

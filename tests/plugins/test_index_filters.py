@@ -19,6 +19,7 @@ from minutch.records.document import NutchDocument
 from minutch.work.tables.frame import empty
 from minutch.work.tables.keyranges import KeyRange
 from plugins.index_more.more import DEFAULT, HTTP, DateStyle, parse_date, read_styles
+from tests.support.examples import tabled
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.pages import configuration
 
@@ -175,7 +176,7 @@ def test_a_filter_that_fails_fails_for_its_page_alone(
     assert "page1.html: KeyError: 'odd'" in caplog.text
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "expected"),
     [
         ("Sun, 06 Nov 1994 08:49:37 GMT", 784111777000),

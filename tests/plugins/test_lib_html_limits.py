@@ -17,6 +17,7 @@ from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.lib_html.pages import Extractor
 from plugins.lib_html.tree import Limits
 from tests.plugins.test_lib_html import golden_pages
+from tests.support.examples import tabled
 from tests.support.golden import needs_golden
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import configuration, parse
@@ -73,7 +74,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("page", HOSTILE, ids=[page[:20] for page in HOSTILE])
+@tabled("page", HOSTILE)
 def test_hostile_pages_are_refused(page: str) -> None:
     with pytest.raises(ParseError, match=r"no tree of \d+ bytes: .*(parser\.html\.max\.|repeated)"):
         Extractor(configuration()).read(page.encode())
@@ -85,7 +86,7 @@ def test_the_page_is_a_failed_parse_that_says_why() -> None:
     assert "deeper than parser.html.max.depth = 1024" in str(status.args)
 
 
-@pytest.mark.parametrize(
+@tabled(
     "page",
     [
         "<p>x" * 30_000,
@@ -145,7 +146,7 @@ optgroup option p pre rp rt
 ruby select span style svg table tbody td template textarea th title tr u ul x-y"""
 
 
-@pytest.mark.parametrize("seed", range(20))
+@tabled("seed", range(20))
 def test_no_tree_is_much_deeper_than_estimated(seed: int) -> None:
     """This holds whatever is repeated: a table's rows may lie in two elements that no tag names."""
     rng = random.Random(seed)
@@ -167,7 +168,7 @@ def test_real_pages_are_as_deep_as_estimated() -> None:
         assert estimated <= depth(page) + 20
 
 
-@pytest.mark.parametrize("seed", range(10))
+@tabled("seed", range(10))
 def test_any_bytes_are_measured(seed: int) -> None:
     rng = random.Random(seed)
     small = limits(depth=3)

@@ -29,7 +29,7 @@ from plugins.lib_html.elements import (
     kinds_of,
 )
 from plugins.lib_html.tree import plain_tree
-from tests.support.examples import examples
+from tests.support.examples import examples, tabled
 from tests.support.golden import PROJECT
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
@@ -176,7 +176,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("kinds", "page", "expected"), PAGES)
+@tabled(("kinds", "page", "expected"), PAGES)
 def test_each_kind_alone(kinds: str, page: str, expected: list[str]) -> None:
     found = targets(parse(page, only(*kinds.split(","))))
     assert [target for target in found if target != "/iframe"] == expected
@@ -277,7 +277,7 @@ def test_headers_and_style_sheets_of_other_types() -> None:
     assert targets(parsed) == []
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "expected"),
     [
         ("a", ["a"]),
@@ -323,8 +323,8 @@ def test_any_value_is_read(read: Read, text: str) -> None:
         assert found is not None
 
 
-@pytest.mark.parametrize("read", [in_css, in_srcset, in_text, in_link_header])
-@pytest.mark.parametrize(
+@tabled("read", [in_css, in_srcset, in_text, in_link_header])
+@tabled(
     "piece",
     [
         "url(",
@@ -387,7 +387,7 @@ def test_selectors_that_are_left_out_would_find_nothing(parts: list[str]) -> Non
     assert found == [node.mem_id for node in document.css(CANDIDATES.all)]
 
 
-@pytest.mark.parametrize("page", [page for _, page, _ in PAGES])
+@tabled("page", [page for _, page, _ in PAGES])
 def test_elements_are_found_by_what_the_page_has(page: str) -> None:
     assert CANDIDATES._names is not None
     document = plain_tree(page.encode())

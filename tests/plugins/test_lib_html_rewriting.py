@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from plugins.lib_html.tree import rewrite
+from tests.support.examples import tabled
 from tests.support.pages import configuration, links, parse
 
 CONF = configuration()
 AT = "http://example.org/dir/"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("body", "text", "expected"),
     [
         ("<iframe src=f/>x <a href=y>z</a>", "x z", [("f/", ""), ("y", "z")]),
@@ -43,7 +42,7 @@ def test_what_follows_is_the_pages(body: str, text: str, expected: list[tuple[st
     assert links(found) == resolved
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("body", "default", "inert"),
     [
         ("<template>a</template>b", "a b", "b"),
@@ -68,7 +67,7 @@ def test_what_templates_hold(body: str, default: str, inert: str) -> None:
         assert parse(f"<body>{body}", conf).text == expected
 
 
-@pytest.mark.parametrize(
+@tabled(
     "page",
     [
         b"<p>text",
@@ -86,7 +85,7 @@ def test_pages_that_stay_as_they_are(page: bytes) -> None:
     assert rewrite(page) == page
 
 
-@pytest.mark.parametrize(
+@tabled(
     "piece",
     [
         b"<iframe>",

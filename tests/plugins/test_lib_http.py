@@ -39,13 +39,14 @@ from plugins.lib_http.failures import (
     java_text,
 )
 from plugins.lib_http.settings import HttpSettings, ProxySettings, agent_string
+from tests.support.examples import tabled
 
 DEFAULTS = Configuration.load([])
 
 # -- headers ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("name", "expected"),
     [
         ("content-type", "Content-Type"),
@@ -141,7 +142,7 @@ def test_the_first_value_is_found_by_each_way_of_asking() -> None:
 # -- dates -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "milliseconds"),
     [
         ("Wed, 01 Jan 2025 10:20:30 GMT", 1_735_726_830_000),
@@ -175,7 +176,7 @@ def test_dates_come_back(seconds: int) -> None:
 # -- addresses -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@tabled(
     "address",
     [
         "127.0.0.1", "127.255.0.1", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",  # noqa: E501
@@ -212,7 +213,7 @@ def rules(include: str = "", exclude: str = "") -> AddressRules:
     )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("include", "exclude", "accepted", "refused"),
     [
         ("loopback", "", ["127.0.0.1", "::1", "127.1.2.3"], ["8.8.8.8", "10.0.0.1"]),
@@ -355,10 +356,8 @@ def test_what_stands_behind_the_end_costs_nothing(coding: str) -> None:
             assert decode(coded + b"<!-- served by -->", coding, -1) == (page, True)
 
 
-@pytest.mark.parametrize("coding", CODED)
-@pytest.mark.parametrize(
-    "start", [b"<!doctype html>", b"plain", b"\xef\xbb\xbf<html>", b"{}", b" "]
-)
+@tabled("coding", CODED)
+@tabled("start", [b"<!doctype html>", b"plain", b"\xef\xbb\xbf<html>", b"{}", b" "])
 def test_what_only_claims_a_coding_is_passed_on(coding: str, start: bytes) -> None:
     page = start + b"<p>some words, and some more of them</p>" * 50
     assert decode(page, coding, -1) == (page, True)
@@ -408,7 +407,7 @@ def test_nobody_decodes_what_was_not_offered() -> None:
 # -- failures --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("error", "text"),
     [
         (UnknownHost("no.such"), "java.net.UnknownHostException: no.such"),
@@ -442,7 +441,7 @@ def test_failures_are_worded_as_javas(error: Exception, text: str) -> None:
 # -- settings --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("parts", "text"),
     [
         (("a", None, None, None, None), "a"),

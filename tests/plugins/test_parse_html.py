@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from minutch.records.metadata import CACHING_FORBIDDEN_KEY, CHAR_ENCODING_FOR_CONVERSION_KEY
 from minutch.records.parsedata import FAILED, SUCCESS, SUCCESS_REDIRECT
-from tests.support.examples import examples
+from tests.support.examples import examples, tabled
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
 
 CONF = configuration()
@@ -22,7 +22,7 @@ def text_of(body: str) -> str:
     return parse(f"<html><head></head><body>{body}</body></html>", CONF).text
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("body", "text"),
     [
         ("one<br>two<hr>three<div>x</div>four", "one two\nthree\nx\nfour"),
@@ -60,7 +60,7 @@ def test_a_title_in_the_body_counts_where_the_head_has_none() -> None:
     assert parse("<title>first</title><body><title>late</title>", CONF).data.title == "first"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("markup", "title", "text", "expected"),
     [
         ('<head><title>T</title><script src="s.js"/></head><body>b</body>', "T", "T b", ["s.js"]),
@@ -96,7 +96,7 @@ def test_line_separators_are_configured() -> None:
     assert parse("<p>x</p><p>y <b>z</b> w</p>", conf).text == "x y\nz\nw"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("markup", "expected"),
     [
         ('<a href="b.html"><b>x</b> y</a>', [("http://example.org/dir/b.html", "x y")]),
@@ -251,7 +251,7 @@ def test_a_base_in_the_body_does_not_count() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("robots", "has_text", "has_links", "caching"),
     [
         ("noindex", False, True, None),
@@ -326,7 +326,7 @@ def test_pragma_no_cache_and_the_policy() -> None:
     assert found.data.parse_meta.get(CACHING_FORBIDDEN_KEY) == "all"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "args"),
     [
         ("0; URL=target.html", ["http://example.org/dir/target.html", "0"]),
@@ -397,7 +397,7 @@ def test_a_base_url_that_is_none_is_a_failure() -> None:
     assert parse_all(page, CONF)[URL].data.status.major == FAILED
 
 
-@pytest.mark.parametrize(
+@tabled(
     "page",
     [
         b"",

@@ -17,6 +17,7 @@ from plugins.parse_tika import sheets
 from plugins.parse_tika.office import read_office
 from plugins.parse_tika.package import Document, Package
 from plugins.parse_tika.sheets import CellFormats
+from tests.support.examples import tabled
 from tests.support.officefiles import (
     MC,
     OOXML,
@@ -88,7 +89,7 @@ class TestWord:
         data = archive({"_rels/.rels": "damage", "[Content_Types].xml": types, "A/b.xml": root})
         assert read(data).text == "text"
 
-    @pytest.mark.parametrize(
+    @tabled(
         ("inside", "text"),
         [
             (run("one") + "<w:r><w:tab/></w:r>" + run("two"), "one two"),
@@ -245,7 +246,7 @@ class TestSheets:
         assert found.text == "Second\nlinked shown\nHead\nremark\nboxed\nFirst\n1"
         assert sorted(links(found)) == [("http://e.org/1", "linked"), ("http://e.org/2", "shown")]
 
-    @pytest.mark.parametrize(
+    @tabled(
         ("pattern", "value", "shown"),
         [
             ("General", "0.10000000000000001", "0.1"),

@@ -16,6 +16,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import FAILED, FAILED_TRUNCATED, SUCCESS
 from plugins.feed.indexing import FeedIndexingFilter
+from tests.support.examples import tabled
 from tests.support.pages import URL, configuration, content, links, parse, parse_all
 
 RSS = """<?xml version="1.0"?>
@@ -215,7 +216,7 @@ class TestFeedsOfTheWeb:
 
     CONF = TestFeed.CONF.with_values({"urlfilter.regex.rules": "+."})
 
-    @pytest.mark.parametrize(
+    @tabled(
         ("feed", "target"),
         [
             # XML Base, section 4: outer bases first, each relative to the one around it
@@ -320,7 +321,7 @@ class TestScripts:
             "http://o.org/in-words",
         ]
 
-    @pytest.mark.parametrize(
+    @tabled(
         ("script", "urls"),
         [
             ("go('/blog/' + \"new\")", "/blog/new"),

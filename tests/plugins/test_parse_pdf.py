@@ -17,6 +17,7 @@ from minutch.records.parsedata import FAILED, SUCCESS
 from plugins.parse_tika import pdf as module
 from plugins.parse_tika.package import Document
 from plugins.parse_tika.pdf import read_pdf
+from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration, links, parse
 from tests.support.pdffiles import (
@@ -60,7 +61,7 @@ def test_text_title_and_what_it_says_of_itself() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("written", "time"),
     [
         ("D:20240229133456Z", "2024-02-29T13:34:56Z"),
@@ -202,7 +203,7 @@ BAD: list[str] = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD)
+@tabled("bad", BAD)
 def test_one_bad_annotation_costs_nothing_else(bad: str) -> None:
     found = parsed(pdf("first", "second", page=bad))
     assert (found.text, found.data.status.major) == ("first\nsecond", SUCCESS)

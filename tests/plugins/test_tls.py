@@ -22,6 +22,7 @@ from minutch.records.protocol import is_truncated
 from plugins.lib_http.settings import HttpSettings
 from plugins.lib_http.tls import TlsSettings, java_name, openssl_name
 from plugins.protocol_http.http import Http
+from tests.support.examples import tabled
 from tests.support.h2server import H2Server
 from tests.support.misbehaving import MisbehavingServer
 from tests.support.segments import conf_for, fetch_segment, fetched, make_segment
@@ -54,7 +55,7 @@ def versions(output: ProtocolOutput) -> tuple[str, str]:
 # -- names -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("java", "openssl"),
     [
         ("TLS_AES_256_GCM_SHA384", "TLS_AES_256_GCM_SHA384"),

@@ -10,7 +10,7 @@ from minutch.errors import ConfigError
 from minutch.urls.javaregex.derivative import Automaton
 from plugins.urlfilter_automaton.automaton_filter import parse_pattern
 from tests.plugins.urlplugins import passed, url_filter
-from tests.support.examples import examples
+from tests.support.examples import examples, tabled
 
 MATCHES = [
     ("a", "a", True),
@@ -82,18 +82,18 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "text", "matches"), MATCHES)
+@tabled(("pattern", "text", "matches"), MATCHES)
 def test_matches(pattern: str, text: str, matches: bool) -> None:
     assert Automaton(parse_pattern(pattern)).matches(text) is matches
 
 
-@pytest.mark.parametrize(("pattern", "text", "matches"), MATCHES)
+@tabled(("pattern", "text", "matches"), MATCHES)
 def test_the_filter_by_row_and_by_column(pattern: str, text: str, matches: bool) -> None:
     chosen = url_filter("urlfilter-automaton", urlfilter__automaton__rules=f"+{pattern}")
     assert passed(chosen, [text]) == ([text] if matches else [])
 
 
-@pytest.mark.parametrize("pattern", REFUSED)
+@tabled("pattern", REFUSED)
 def test_patterns_that_are_none(pattern: str) -> None:
     with pytest.raises(ConfigError, match="automaton pattern"):
         parse_pattern(pattern)

@@ -17,7 +17,7 @@ from minutch.errors import ConfigError
 from minutch.plugin.chains import URLExemptionFilters
 from tests.plugins.urlplugins import passed, url_filter
 from tests.plugins.urlplugins import settings as configuration
-from tests.support.examples import examples
+from tests.support.examples import examples, tabled
 from tests.support.golden import PROJECT
 from tests.urls.strategies import urls
 
@@ -143,7 +143,7 @@ GIF, CAPITALS, QUERY, HOST, NO_URL, EMPTY = (
 )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("rules", "expected"),
     [
         (".gif\n.HTML", [GIF, HOST]),
@@ -215,7 +215,7 @@ def test_an_empty_list_of_domains_is_no_limit() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("url", "valid"),
     [
         ("http://a.org/", True),

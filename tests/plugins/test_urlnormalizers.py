@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from minutch.errors import ConfigError, UrlError
 from tests.plugins.urlplugins import normalized, url_normalizer
-from tests.support.examples import examples
+from tests.support.examples import examples, tabled
 from tests.urls.strategies import odd_text, plain_urls, urls
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("url", "expected"),
     [
         ("", ""),

@@ -13,13 +13,14 @@ from minutch.hadoop.formats.writables import REGISTRY, Writable, lookup
 from minutch.records import CLASSES
 from minutch.records.webgraph import LinkNodes
 from tests.records.samples import SAMPLES
+from tests.support.examples import tabled
 
 
 def name_of(value: Writable) -> str:
     return type(value).__name__
 
 
-@pytest.mark.parametrize("value", SAMPLES, ids=name_of)
+@tabled("value", SAMPLES)
 def test_round_trip(value: Writable) -> None:
     data = value.to_bytes()
     again = type(value).from_bytes(data)
@@ -29,7 +30,7 @@ def test_round_trip(value: Writable) -> None:
     assert lookup(value.class_name) is type(value)
 
 
-@pytest.mark.parametrize("value", SAMPLES, ids=name_of)
+@tabled("value", SAMPLES)
 def test_cut_off_at_every_length(value: Writable) -> None:
     data = value.to_bytes()
     whole = 0 if isinstance(value, LinkNodes) else -1  # no bytes are an empty LinkNodes
@@ -41,7 +42,7 @@ def test_cut_off_at_every_length(value: Writable) -> None:
         type(value).from_bytes(data + b"\x07")
 
 
-@pytest.mark.parametrize("value", SAMPLES, ids=name_of)
+@tabled("value", SAMPLES)
 def test_damage_raises_only_our_error(value: Writable) -> None:
     data = value.to_bytes()
     source = random.Random(name_of(value))

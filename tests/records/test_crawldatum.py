@@ -19,6 +19,7 @@ from minutch.records.crawldatum import (
 )
 from minutch.records.protocol import ProtocolStatus
 from tests.records.samples import DATUM
+from tests.support.examples import tabled
 
 
 def old_bytes(
@@ -54,7 +55,7 @@ def test_every_version_is_read(version: int) -> None:
     assert datum.modified_time == (500 if version > 2 else 0)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("old", "new"),
     [
         (0, 0x41),

@@ -30,6 +30,7 @@ from minutch.records.legacy import (
 )
 from minutch.records.legacyfetch import FetcherOutput, FetchListEntry
 from minutch.records.parsedata import ParseText as TodaysParseText
+from tests.support.examples import tabled
 
 MD5 = bytes(range(16))
 
@@ -172,7 +173,7 @@ def test_long_strings_are_cut_off_as_nutch_did() -> None:
     assert len(out) == 2 + LONGEST + 2 + 3 * LONGEST
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("name", "found"),
     [
         ("net.nutch.pagedb.FetchListEntry", FetchListEntry),

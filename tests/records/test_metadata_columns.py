@@ -34,6 +34,7 @@ from minutch.records.metadata_columns import (
 )
 from minutch.records.protocol import ProtocolStatus
 from minutch.records.rawmap import RawMap, merge
+from tests.support.examples import tabled
 from tests.support.tables import a_metadata
 
 MAPS = [a_metadata(Random(seed)) for seed in range(300)]
@@ -120,7 +121,7 @@ def test_long_names_and_values() -> None:
     assert set(shown(found)) == {(0, name.encode(), value), (0, b"b" * 70_000, "1")}
 
 
-@pytest.mark.parametrize("length", range(1, 60, 7))
+@tabled("length", range(1, 60, 7))
 def test_damaged_maps_are_named(length: int) -> None:
     value: Writable = ProtocolStatus.of(12, "http://a/")
     whole = MapWritable({Text("a"): value, Text("b"): Text("text")}).to_bytes()

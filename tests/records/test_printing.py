@@ -18,6 +18,7 @@ from minutch.records.parsedata import ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.records.webgraph import LinkDatum, Node
 from tests.records.samples import DATA, DOCUMENT
+from tests.support.examples import tabled
 
 
 def test_statuses() -> None:
@@ -68,7 +69,7 @@ def test_content_in_a_charset() -> None:
     assert str(bytes_).count("http://a/\ufffd") == 3
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("label", "charset"),
     [
         ("windows-1251", "windows-1251"),

@@ -13,12 +13,13 @@ from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, resealed
 from minutch.records.links import Inlinks
 from minutch.records.metadata import DAMAGED_KEY, TRUNCATED_KEY, Metadata
 from minutch.records.validators import VALIDATORS_KEY, Validators, held, of_page
+from tests.support.examples import tabled
 
 FETCHED = "Wed, 01 Jan 2025 00:00:10 GMT"
 NOW = 1_735_689_610_000
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("sent", "kept"),
     [
         (['"1"'], '"1"'),
@@ -46,7 +47,7 @@ def test_tags(sent: list[str], kept: str) -> None:
     assert ("" if found is None else found.etag) == kept
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("headers", "kept"),
     [
         ({"Last-Modified": "Wed, 01 Jan 2025 00:00:09 GMT", "Date": FETCHED}, True),

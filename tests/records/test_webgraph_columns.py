@@ -26,6 +26,7 @@ from minutch.records.webgraph import (
     link_data_records,
     node_records,
 )
+from tests.support.examples import tabled
 
 LENGTHS = (0, 1, 7, 12, 13, 127, 128, 300, 70_000)
 
@@ -137,7 +138,7 @@ def page(times: Sequence[str] | None, count: int, *, odd: bool = False) -> Parse
     )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("times", "expected"),
     [
         (["1770000000000"], 1_770_000_000_000),
@@ -152,7 +153,7 @@ def page(times: Sequence[str] | None, count: int, *, odd: bool = False) -> Parse
         (None, None),
     ],
 )
-@pytest.mark.parametrize("odd", [False, True])
+@tabled("odd", [False, True])
 def test_the_time_of_a_fetch(times: list[str] | None, expected: int | None, odd: bool) -> None:
     pages = [
         page(["3"], 2),

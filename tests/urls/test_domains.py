@@ -22,6 +22,7 @@ from minutch.urls.domains import (
     suffix_of,
     top_level_domain,
 )
+from tests.support.examples import tabled
 
 LIST = """
 // a comment
@@ -127,7 +128,7 @@ A, B, C, LONG, OTHER = (
 )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("source", "target", "temporary", "chosen"),
     [
         (A, OTHER, True, OTHER),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.urls.hostname import canonical_host
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("host", "form"),
     [
         ("localhost.", "localhost"),

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from minutch.errors import UrlError
 from minutch.urls import hostname
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("host", "idna2003", "idna2008"),
     [
         ("b\u00fccher.example", "xn--bcher-kva.example", "xn--bcher-kva.example"),

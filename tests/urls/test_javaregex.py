@@ -13,6 +13,7 @@ from minutch.errors import ConfigError
 from minutch.urls.javaregex import LINE_ENDS, JavaRegex
 from minutch.urls.javaregex.syntax import parse_regex
 from minutch.urls.javaregex.tree import is_tame, required_character, required_literal
+from tests.support.examples import tabled
 
 FINDS = [
     ("a", "ba", True),
@@ -93,12 +94,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "text", "found"), FINDS)
+@tabled(("pattern", "text", "found"), FINDS)
 def test_find(pattern: str, text: str, found: bool) -> None:
     assert JavaRegex(pattern).search(text) is found
 
 
-@pytest.mark.parametrize(("pattern", "text", "found"), FINDS)
+@tabled(("pattern", "text", "found"), FINDS)
 def test_the_columns_pattern_misses_nothing(pattern: str, text: str, found: bool) -> None:
     regex = JavaRegex(pattern)
     if re.search(LINE_ENDS, text) or regex.superset is None:
@@ -108,13 +109,13 @@ def test_the_columns_pattern_misses_nothing(pattern: str, text: str, found: bool
     assert may is found or not regex.is_exact
 
 
-@pytest.mark.parametrize("pattern", REFUSED)
+@tabled("pattern", REFUSED)
 def test_what_java_refuses(pattern: str) -> None:
     with pytest.raises(ConfigError, match="character"):
         JavaRegex(pattern)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("pattern", "replacement", "text", "result"),
     [
         ("(a)(b)?", "[$1$2]", "aab", "[a][ab]"),
@@ -160,7 +161,7 @@ def test_a_pattern_that_takes_for_ever_is_stopped(pattern: str) -> None:
             assert len(hostile) < 1 << 22, "never stopped"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("pattern", "tame", "character", "literal"),
     [
         ("abc", True, ("a", 1), "abc"),

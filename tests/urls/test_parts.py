@@ -8,12 +8,13 @@ from hypothesis import given
 from minutch.errors import UrlError
 from minutch.urls import parts
 from minutch.urls.parts import Url, compose, is_ipv4, is_ipv6, parse, remove_dot_segments
+from tests.support.examples import tabled
 from tests.urls.strategies import any_text, odd_text, plain_urls, urls
 
 HOME = parse("http://example.org/")
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "expected"),
     [
         ("http://a.org/p?q#r", Url("http", None, "a.org", -1, "a.org", "/p", "q", "r")),
@@ -43,7 +44,7 @@ def test_parse(text: str, expected: Url) -> None:
     assert parse(text) == expected
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     [
         "",
@@ -76,7 +77,7 @@ def test_what_is_no_url_says_so(text: str) -> None:
         parse(text)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("base", "target", "expected"),
     [
         ("http://a/b/c/d?q#f", "", "http://a/b/c/d?q#f"),
@@ -106,7 +107,7 @@ def test_a_context_does_not_help_another_scheme() -> None:
         parse("foo:bar", HOME)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("path", "expected"),
     [
         ("/a/b", "/a/b"),
@@ -126,7 +127,7 @@ def test_remove_dot_segments(path: str, expected: str) -> None:
     assert remove_dot_segments(path) == expected
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     [
         "::",
@@ -144,7 +145,7 @@ def test_ipv6(text: str) -> None:
     assert is_ipv6(text)
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     [
         "",

@@ -13,6 +13,7 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import MapWritable
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_all, resolve_runs
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolve
+from tests.support.examples import tabled
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
 
 BASES = [
@@ -146,7 +147,7 @@ def test_a_page_of_links_by_either_way() -> None:
         ]
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("target", "expected"),
     [
         ("", "http://a.org/b/c?d#z"),
@@ -189,10 +190,8 @@ def test_the_standards_way() -> None:
         WhatwgResolver("http://a.org/").resolve("http://[x")
 
 
-@pytest.mark.parametrize("kind", [Resolver, WhatwgResolver])
-@pytest.mark.parametrize(
-    "target", ["http://", "http:///", "https://?x", "http://#x", "http://:80/"]
-)
+@tabled("kind", [Resolver, WhatwgResolver])
+@tabled("target", ["http://", "http:///", "https://?x", "http://#x", "http://:80/"])
 def test_no_target_without_a_host(kind: type[Resolver] | type[WhatwgResolver], target: str) -> None:
     """RFC 9110, 4.2.1: "a sender MUST NOT generate an http URI with an empty host"; URL Standard:
     host-missing. (`http:///x` has the host x by the latter.)
@@ -209,7 +208,7 @@ def test_no_target_without_a_host_of_a_page_of_its_scheme() -> None:
     assert Resolver("file:/a/c").resolve("///x") == "file:/x"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("label", "target", "url"),
     [
         ("windows-1251", "?q=\u0445\u0435", "?q=%F5%E5"),

@@ -23,6 +23,7 @@ from minutch.urls.robots import (
     robots_parser,
 )
 from minutch.urls.robotsfile import PathRule, line_of, read_robots
+from tests.support.examples import tabled
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 from tests.urls.strategies import any_text, urls
 
@@ -64,7 +65,7 @@ def failures(cases: list[Case]) -> list[Case]:
     return wrong
 
 
-@pytest.mark.parametrize("case", RFC_9309, ids=[case[0] for case in RFC_9309])
+@tabled("case", RFC_9309)
 def test_rfc_9309(case: Case) -> None:
     name, body, agent, path, allowed = case
     assert parse_robots(body, "text/plain", [agent]).is_allowed(HOST + path) is allowed, name
@@ -78,7 +79,7 @@ def test_googles_cases() -> None:
     assert {(name, agent, url) for name, _, agent, url, _ in found} == DIFFERENCES.keys()
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("body", "delay"),
     [
         ("User-agent: *\nCrawl-delay: 5", 5000),

@@ -20,10 +20,11 @@ from minutch.urls.uri import (
     quote,
     unescape_unreserved,
 )
+from tests.support.examples import tabled
 from tests.urls.strategies import any_text, odd_text, urls
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "host", "path"),
     [
         ("http://a.org/b?c#d", "a.org", "/b"),
@@ -49,7 +50,7 @@ def test_parts(text: str, host: str | None, path: str) -> None:
     assert str(uri) == text
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     [
         "http://",
@@ -73,7 +74,7 @@ def test_what_is_no_uri(text: str) -> None:
         parse_uri(text)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("path", "expected"),
     [
         ("/a/./b/../c", "/a/c"),
@@ -168,7 +169,7 @@ def test_normalising_gives_ascii_and_ends_after_a_second_time(text: str) -> None
     assert normalize_escapes(twice) == twice
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "decoded"),
     [
         ("a+b%20c", "a b c"),

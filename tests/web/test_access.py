@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from minutch.web.access import LOCAL, Access, host_of, is_local
 from minutch.web.serving import PRIVATE, RequestChecks, headers_of
+from tests.support.examples import tabled
 
 TOKEN = "0123456789abcdef"
 ACCESS = Access(
@@ -30,7 +31,7 @@ def basic(password: str) -> str:
     return f"Basic {base64.b64encode(f'me:{password}'.encode()).decode()}"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("headers", "status"),
     [
         ({}, 401),

@@ -8,9 +8,10 @@ import pytest
 
 from minutch.web import cells
 from tests.inspect.report.madeup import BAD, HOSTILE
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("shown", "value", "text"),
     [
         (cells.count, None, "–"),

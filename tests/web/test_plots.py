@@ -9,9 +9,10 @@ import pytest
 
 from minutch.web import cells, plots
 from minutch.web.plots import Series, areas, bar, columns, ticks
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("top", "expected"),
     [
         (0, [0, 1]),

@@ -17,6 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.annexes.dataset.schema import SCHEMA, check, is_valid
+from tests.support.examples import tabled
 
 Json = dict[str, Any]
 
@@ -145,7 +146,7 @@ def put(**members: object) -> Callable[[Json], object]:
     return lambda record: record.update(members)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("sample", "change"),
     [
         (FAILURE, put(disposition="SUCCESS")),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pytest
 
 from minutch.annexes.simulate.forecast import DAY
 from minutch.annexes.simulate.simulate import compared, history, sample_pages
@@ -18,6 +17,7 @@ from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.changingcrawl import INTERVAL, ChangingCrawl
 from tests.support.crawldbs import NOW, write_db
+from tests.support.examples import tabled
 
 Row = tuple[int, int, bool, int | None]
 
@@ -30,7 +30,7 @@ def table(*rows: Row) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("rows", "wanted"),
     [
         ([], []),

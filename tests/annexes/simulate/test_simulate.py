@@ -20,6 +20,7 @@ from minutch.records.crawldatum import CrawlDatum
 from tests.support.changingcrawl import ChangingCrawl
 from tests.support.commands import command
 from tests.support.crawldbs import NOW, read_db, write_db
+from tests.support.examples import tabled
 
 run = command("simulate").run
 
@@ -166,7 +167,7 @@ def test_entries_without_a_copy_are_left_out(tmp_path: Path) -> None:
     assert "300 pages; 7 entries without a copy are left out" in simulate(tmp_path)
 
 
-@pytest.mark.parametrize(
+@tabled(
     "words",
     [
         [], ["a", "b"], ["-days", "0"], ["-days", "x"], ["-days", "5000"], ["-budget", "-1"],

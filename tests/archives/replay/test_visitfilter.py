@@ -8,6 +8,7 @@ from minutch.archives.replay.replayer import VisitFilter
 from minutch.errors import UsageError
 from minutch.warc.reading.visits import ArchivedResponse, Visit, VisitKind
 from tests.support.commands import parsed
+from tests.support.examples import tabled
 
 TIME = 1_341_826_131_693  # 2012-07-09T09:28:51.693Z
 
@@ -16,7 +17,7 @@ def wanted(*words: str) -> VisitFilter:
     return parsed("import warc", "file", "segments", *words).made(VisitFilter)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("words", "found"),
     [
         ((), True),
@@ -41,7 +42,7 @@ def test_places(words: tuple[str, ...], found: bool) -> None:
     assert wanted(*words).matches_target("http://www.h.example:8080/", TIME) is found
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("words", "found"),
     [
         (("-status", "200"), True),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.archives.web.htmlfacts import LONGEST_TEXT, html_facts
+from tests.support.examples import tabled
 
 PAGE = """<!DOCTYPE html><html lang=de xml:lang=de-AT>
 <head><title> A  page
@@ -108,6 +108,6 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("page", HOSTILE, ids=range(len(HOSTILE)))
+@tabled("page", HOSTILE)
 def test_hostile_pages_come_to_an_end(page: bytes) -> None:
     assert set(html_facts(page)) <= {"Head", "Links"}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.archives.web.cdxjindex import surt
+from tests.support.examples import tabled
 
 PAIRS = {
     "http://a.example/": "example,a)/",
@@ -33,7 +33,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("url", PAIRS)
+@tabled("url", PAIRS)
 def test_keys(url: str) -> None:
     assert surt(url) == PAIRS[url]
 

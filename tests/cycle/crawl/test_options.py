@@ -15,6 +15,7 @@ from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.errors import UsageError
 from minutch.plugin.chains import URLFilters
 from tests.support.commands import parsed
+from tests.support.examples import tabled
 
 
 def options_of(*words: str) -> tuple[Path, CrawlOptions, Wishes | None, int | None]:
@@ -155,7 +156,7 @@ def test_wait(text: str, seconds: int | None) -> None:
     assert wait(text) == seconds
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("line", "message"),
     [
         ("", "^Usage: crawl"),
@@ -182,7 +183,7 @@ def test_wrong_lines(line: str, message: str) -> None:
         options_of(*line.split())
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("line", "rounds", "forever"),
     [
         ("crawl 3", 3, False),

@@ -9,13 +9,14 @@ import pytest
 
 from minutch.cycle.crawl.rounds import Round, clear_left_overs, segments, steps_left, unfinished
 from minutch.errors import StoreError
+from tests.support.examples import tabled
 
 STEPS = ["fetch", "parse", "updatedb", "invertlinks", "dedup"]
 FETCHED = {"crawl_generate", "crawl_fetch", "content"}
 PARSED = FETCHED | {"crawl_parse", "parse_data", "parse_text"}
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("parts", "done", "left"),
     [
         (set(), None, []),

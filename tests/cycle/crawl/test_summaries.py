@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from minutch.cycle.crawl.screen import counters_of, result_of, size
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("step", "counts", "words"),
     [
         (

@@ -16,6 +16,7 @@ from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.commands import command
 from tests.support.crawldbs import context, read_db, write_db
+from tests.support.examples import tabled
 
 run = command("dedup").run
 
@@ -109,7 +110,7 @@ def test_pages_that_equal_one_another_but_not_the_best_are_duplicates() -> None:
     assert duplicates(group, ["score", "fetchTime", "urlLength"]) == {"http://a/0", "http://a/2"}
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("url", "length"),
     [
         ("abc", 3),

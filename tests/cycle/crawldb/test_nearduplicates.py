@@ -22,6 +22,7 @@ from minutch.records import crawldatum as codes
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.commands import dedup, parse, readdb, updatedb
 from tests.support.crawldbs import context, printed, read_db, write_db
+from tests.support.examples import tabled
 from tests.support.pages import content
 
 
@@ -58,7 +59,7 @@ def found(words: list[int], groups: list[int], ranks: list[int], bits: int) -> l
     ).tolist()
 
 
-@pytest.mark.parametrize("bits", range(MOST_BITS + 1))
+@tabled("bits", range(MOST_BITS + 1))
 def test_as_all_pairs_say(bits: int) -> None:
     random = Random(bits)
     for count in (0, 1, 2, 40, 300):

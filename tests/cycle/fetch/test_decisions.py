@@ -16,6 +16,7 @@ from minutch.cycle.fetch.limits import (
 from minutch.cycle.fetch.settings import PressureSettings, RobotsSettings
 from minutch.records import protocol as codes
 from minutch.records.protocol import ProtocolStatus
+from tests.support.examples import tabled
 
 ROBOTS = RobotsSettings(max_crawl_delay=30_000, min_crawl_delay=5000)
 DAY = 86_400_000
@@ -58,7 +59,7 @@ def test_crawl_delay_is_kept_within_its_bounds() -> None:
     assert delay(50, RobotsSettings(min_crawl_delay=10)) == 50
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "wait"),
     [
         ("120", 120_000),
@@ -147,7 +148,7 @@ def answered(code: int, message: str = "") -> ProtocolStatus:
     return ProtocolStatus(code, [message])
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("answer", "in_row", "failed"),
     [
         (answered(codes.SUCCESS), True, False),

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from minutch.conf import Configuration
 from minutch.cycle.fetch.frontier.frontier import LinkFollower
 from minutch.cycle.fetch.frontier.queueitems import (
@@ -21,9 +19,10 @@ from minutch.cycle.fetch.settings import FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("mode", "url", "key"),
     [
         ("byHost", "http://WWW.a.co.uk:8080/x", "www.a.co.uk"),

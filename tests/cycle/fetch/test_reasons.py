@@ -10,13 +10,14 @@ from minutch.records import crawldatum as status
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import ProtocolStatus
+from tests.support.examples import tabled
 
 _TLS = (
     "org.apache.nutch.protocol.http.api.HttpException: SSL connect to https://e.org/ failed with: "
 )
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("code", "message", "http", "words"),
     [
         (codes.EXCEPTION, "Http code=403, url=http://e.org/", "403", "HTTP 403"),

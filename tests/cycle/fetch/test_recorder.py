@@ -28,12 +28,13 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocol import Content, ProtocolStatus
+from tests.support.examples import tabled
 
 SETTINGS = FetchSettings.from_conf(Configuration(), now=0)
 NOW = 1_800_000_000_000
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("code", "fetch_status", "outcome", "content"),
     [
         (codes.SUCCESS, status.STATUS_FETCH_SUCCESS, Outcome.FETCHED, True),
@@ -88,7 +89,7 @@ def test_redirect_targets(location: str, target: str | None) -> None:
     assert (found or None) == target
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("url", "target", "goes"),
     [
         ("http://a/", "http://a/x", True),
@@ -123,7 +124,7 @@ def test_long_redirects_end() -> None:
     assert rules(settings).target("http://a/", "http://b/" + "x" * 11) is not None
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("settings", "target", "followed"),
     [
         (RedirectSettings(ignore_external=True), "http://www.a.com/2", True),

@@ -8,6 +8,7 @@ import pytest
 from minutch.cycle.hostdb import hostrecords
 from minutch.cycle.hostdb.hostrecords import NEVER, HostChecks
 from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
+from tests.support.examples import tabled
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -26,7 +27,7 @@ def hosts() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=HOSTDB_SCHEMA)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("wanted", "expected"),
     [
         ({}, []),

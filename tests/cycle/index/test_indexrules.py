@@ -10,6 +10,7 @@ import pytest
 from minutch.cycle.index import indexrules
 from minutch.cycle.index.indexrules import IndexRules
 from minutch.records import crawldatum as status
+from tests.support.examples import tabled
 from tests.support.pages import configuration
 
 SUCCESS = status.STATUS_FETCH_SUCCESS
@@ -29,7 +30,7 @@ def outcome(rules: IndexRules, *facts: object) -> str:
     return str(rules.outcomes(table)[0])
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("facts", "expected", "neutral"),
     [
         ((SUCCESS, None, True, True, False), indexrules.INDEXED, None),

@@ -12,6 +12,7 @@ from minutch.charsets import Charset, lookup
 from minutch.cycle.parse.charset import GUESS_LIMIT, CharsetDetector, declared_charset, from_header
 from minutch.errors import ConfigError
 from tests.support.charset_texts import TEXTS
+from tests.support.examples import tabled
 from tests.support.pages import configuration
 
 DETECTOR = CharsetDetector(configuration())
@@ -94,7 +95,7 @@ def test_the_top_level_domain_is_a_hint() -> None:
     assert DETECTOR.detect(data.encode("cp1251"), tld="ua").codec == "windows-1251"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("data", "header", "name"),
     [
         (b"\xef\xbb\xbf<meta charset=koi8-r>", "text/html; charset=latin1", "utf-8"),

@@ -21,6 +21,7 @@ from minutch.errors import ConfigError, ParseError
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.parsedata import FAILED, SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
+from tests.support.examples import tabled
 from tests.support.pages import URL, configuration, content
 
 PLUGINS = """<parse-plugins>
@@ -36,7 +37,7 @@ def names(plugins: str, content_type: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("plugins", "content_type", "expected"),
     [
         ("parse-(html|tika)", "text/html; charset=x", ["HtmlParser"]),
@@ -107,7 +108,7 @@ GOOD = outcome(ParseStatus(SUCCESS))
 BAD = outcome(ParseStatus(FAILED, 0, ["bad"]))
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("outcomes", "major", "message"),
     [
         ([GOOD, BAD], SUCCESS, None),

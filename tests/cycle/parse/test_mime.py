@@ -15,6 +15,7 @@ from minutch.cycle.parse.mime import MimeUtil, file_name, looks_like_text, root_
 from minutch.cycle.parse.mimerules import OCTET_STREAM, read_rules
 from minutch.cycle.parse.mimexml import read_tika_rules
 from minutch.errors import ConfigError
+from tests.support.examples import tabled
 
 MIME = MimeUtil(Configuration.load([]))
 SITE = "http://example.org/"
@@ -48,7 +49,7 @@ type="big32"/></magic>
 </mime-info>"""
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("header", "url", "data", "expected"),
     [
         (None, "a.html", b"", "text/html"),
@@ -114,7 +115,7 @@ def test_text(data: bytes, is_text: bool) -> None:
     assert looks_like_text(data) == is_text
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("data", "root"),
     [
         (b"<a xmlns='urn:x'><b", ("urn:x", "a")),
@@ -178,7 +179,7 @@ def test_broken_rules_name_file_and_line(text: str) -> None:
         read_rules(text, "own.txt")
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("rule", "page", "holds"),
     [
         (r"(?i)2:AbC", b"xxaBc", True),

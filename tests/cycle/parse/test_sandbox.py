@@ -33,6 +33,7 @@ from minutch.hadoop.formats.mapfile import MapFileReader
 from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.job import Counters
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText, serialized
+from tests.support.examples import tabled
 from tests.support.pages import configuration, content
 
 LINUX = pytest.mark.skipif(
@@ -467,7 +468,7 @@ def test_a_worker_that_was_taken_over_is_ended() -> None:
     assert PackedDocument(b"u", None, b"real", b"").data == b"real"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("outcomes", "crawl"),
     [
         (["pages"], b""),

@@ -6,6 +6,7 @@ import pytest
 
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
 from minutch.cycle.sitemap.sitemapurls import ListedUrls, Sitemap
+from tests.support.examples import tabled
 
 URL = "http://Example.org:80/in/map.xml"
 BROWSERS = {
@@ -49,7 +50,7 @@ def test_urls_of_the_standard(kind: str) -> None:
     assert [page.url for page in found.urls] == expected
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("url", "is_listed"),
     [
         ("http://example.org/in/a", True),

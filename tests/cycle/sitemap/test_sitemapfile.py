@@ -20,6 +20,7 @@ from minutch.cycle.sitemap.sitemapurls import (
     priority_of,
 )
 from minutch.errors import ParseError
+from tests.support.examples import tabled
 
 URL = "http://example.org/in/map.xml"
 
@@ -66,7 +67,7 @@ def packed(data: bytes) -> bytes:
 MAP = "<urlset><url><loc>http://example.org/a</loc></url></urlset>"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("content_type", "text"),
     [
         ("application/xml", MAP),
@@ -89,7 +90,7 @@ def test_kinds(content_type: str, text: str | bytes) -> None:
     assert urls(text, content_type) == ["/a"]
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("content_type", "content"),
     [
         ("text/html", b"<html/>"),
@@ -108,7 +109,7 @@ def test_what_is_no_sitemap(content_type: str, content: bytes) -> None:
         read_sitemap(content_type, content, ListedUrls(URL, strict=True), most_bytes=10_000_000)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("body", "found"),
     [
         (
@@ -213,7 +214,7 @@ def test_indexes(body: str, found: list[str]) -> None:
     assert listed(f"<sitemapindex>{body}</sitemapindex>") == found
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "found"),
     [
         ("2024", ms(2024, 1, 1)),
@@ -276,7 +277,7 @@ def test_numbers_and_words() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     ["http://a b/", "nosuch://a/", "/a", "", "http://[x]/", "http:/c", "http://", "mailto:a@b"],
 )
@@ -284,7 +285,7 @@ def test_what_is_no_url(text: str) -> None:
     assert checked_url(text) is None
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "found"),
     [
         ("http://a/b c", "http://a/b%20c"),
@@ -365,8 +366,8 @@ DAMAGED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "found"), DAMAGED)
-@pytest.mark.parametrize("gzipped", [False, True])
+@tabled(("text", "found"), DAMAGED)
+@tabled("gzipped", [False, True])
 def test_what_stands_before_the_damage(text: str, found: list[str], gzipped: bool) -> None:
     """XML 1.0, 1.2: after a fatal error a processor may report what came before it; half a `loc`
     is none.
@@ -437,9 +438,9 @@ def test_encodings_that_are_declared(data: bytes, header: str, gzipped: bool) ->
     assert [page.url for page in found.urls] == ["http://example.org/\u0434\u043e\u043c"]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("gzipped", [False, True])
-@pytest.mark.parametrize("text", [MAP, "\ufeffhttp://example.org/a\r\n\r\n \r\n"])
+@tabled("codec", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@tabled("gzipped", [False, True])
+@tabled("text", [MAP, "\ufeffhttp://example.org/a\r\n\r\n \r\n"])
 def test_unicode_in_all_its_forms(codec: str, gzipped: bool, text: str) -> None:
     """XML 1.0, appendix F: with a byte order mark or without; a list only with one."""
     data = text.removeprefix("\ufeff" if codec in ("utf-8-sig", "utf-16") else "").encode(codec)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.hadoop.formats import javahash
+from tests.support.examples import tabled
 from tests.support.golden import needs_golden
 from tests.support.sequencefiles import SEQUENCEFILES
 
@@ -51,7 +52,7 @@ def test_golden_floats_and_doubles() -> None:
         ), bits
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "text"),
     [
         (0.0, "0.0"),
@@ -75,7 +76,7 @@ def test_float_to_string(value: float, text: str) -> None:
     assert javahash.float_to_string(value) == text
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "text"),
     [
         (2.0e-3, "0.002"),
@@ -155,7 +156,7 @@ def test_hash_map_grows_when_a_bucket_is_long() -> None:
     assert javahash.hash_map_order([*eight, 16 * 9, 1]) == [1, 3, 5, 7, 9, 0, 2, 4, 6, 8]
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("ms", "text"),
     [
         (0, "Thu Jan 01 00:00:00 UTC 1970"),

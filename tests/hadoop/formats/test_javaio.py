@@ -19,6 +19,7 @@ from minutch.hadoop.formats.javaio import (
     encode_vlong,
     vlong_size,
 )
+from tests.support.examples import tabled
 from tests.support.golden import GOLDEN, needs_golden
 
 LONG = st.integers(-(2**63), 2**63 - 1)
@@ -55,7 +56,7 @@ def test_strings_of_hadoop() -> None:
         assert DataInput(bytes.fromhex(row["writeUTF"])).read_utf8() == value
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("method", "values"),
     [
         ("byte", st.integers(-128, 127)),

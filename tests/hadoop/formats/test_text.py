@@ -32,6 +32,7 @@ from minutch.records.links import LAYOUT_PLAIN, Inlink, Inlinks
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from tests.support.commands import text as command
+from tests.support.examples import tabled
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import SEQUENCEFILES, golden_records
 
@@ -167,7 +168,7 @@ def test_bytes_that_are_not_utf8_survive(tmp_path: Path) -> None:
     assert "".join(as_text(tmp_path / "file")).encode("utf-8", "surrogateescape") == b"a\xff\tb\n"
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("value", "expected"),
     [
         (IntWritable(5), 5),

@@ -34,6 +34,7 @@ from minutch.hadoop.formats.writables import (
     Writable,
     lookup,
 )
+from tests.support.examples import tabled
 from tests.support.golden import GOLDEN, needs_golden
 
 SAMPLES = [
@@ -79,7 +80,7 @@ def test_map_writables_print_as_in_java() -> None:
     assert printed == readable
 
 
-@pytest.mark.parametrize("value", SAMPLES, ids=lambda value: type(value).__name__)
+@tabled("value", SAMPLES)
 def test_round_trip_and_every_cut_off(value: Writable) -> None:
     data = value.to_bytes()
     assert type(value).from_bytes(data) == value

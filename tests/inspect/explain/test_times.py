@@ -4,9 +4,10 @@ import pytest
 
 from minutch.inspect.explain.facts import date, interval, iso, seen_from
 from tests.support.crawldbs import DAY, NOW
+from tests.support.examples import tabled
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("seconds", "words"),
     [
         (0, "0 seconds"),

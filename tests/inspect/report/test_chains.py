@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from minutch.inspect.report.linkfacts import MOST_HOPS, longest
+from tests.support.examples import tabled
 
 
 def of(leads: dict[int, int]) -> pl.DataFrame:
@@ -50,7 +51,7 @@ def test_a_very_long_chain_is_cut() -> None:
     assert chain == list(range(MOST_HOPS + 1))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@tabled("seed", range(20))
 def test_every_redirect_is_in_a_chain_or_alone(seed: int) -> None:
     chance = random.Random(seed)
     leads = {chance.randrange(1, 60): chance.randrange(1, 90) for _ in range(40)}

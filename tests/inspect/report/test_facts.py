@@ -11,6 +11,7 @@ from minutch.errors import FormatError
 from minutch.inspect.report.facts import TABLES, Facts, from_json, shaped, to_json
 from tests.inspect.report.conftest import Written
 from tests.inspect.report.madeup import BAD
+from tests.support.examples import tabled
 
 
 def test_there_and_back(harbours: Written) -> None:
@@ -36,7 +37,7 @@ def test_an_older_version_had_other_columns() -> None:
     assert found["rounds"].is_empty() and found.total("urls") is None
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     [
         "",

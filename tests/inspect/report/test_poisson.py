@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from minutch.inspect.report.rates import Shares, best, fresh_days, gain, missed, reached, stretch
+from tests.support.examples import tabled
 
 
 def integral(function: object, start: float, end: float, pieces: int = 20_000) -> float:
@@ -19,8 +20,8 @@ def integral(function: object, start: float, end: float, pieces: int = 20_000) -
     return float(function(at).mean()) * (end - start)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("rate", [0.0001, 0.01, 0.3, 5.0])
-@pytest.mark.parametrize(("start", "end"), [(0.0, 1.0), (0.0, 30.0), (12.5, 13.5)])
+@tabled("rate", [0.0001, 0.01, 0.3, 5.0])
+@tabled(("start", "end"), [(0.0, 1.0), (0.0, 30.0), (12.5, 13.5)])
 def test_shares_of_a_stretch(rate: float, start: float, end: float) -> None:
     rates, step = np.array([rate]), end - start
     fresh = integral(lambda t: np.exp(-rate * t), start, end)
@@ -62,8 +63,8 @@ def _one(rate: float, age: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array([rate]), np.array([age])
 
 
-@pytest.mark.parametrize("age", [0.0, 2.0, 9.0, 200.0])
-@pytest.mark.parametrize("count", [0, 1, 2])
+@tabled("age", [0.0, 2.0, 9.0, 200.0])
+@tabled("count", [0, 1, 2])
 def test_what_a_page_can_reach_with_some_fetches(age: float, count: int) -> None:
     """No moments for them, of many tried, do better; the best of those come near."""
     rate, days = 0.15, 20.0

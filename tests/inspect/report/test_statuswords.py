@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-import pytest
-
 from minutch.records.crawldatum import STATUS_NAMES
 from minutch.records.protocol import CODE_NAMES
 from minutch.web import cells
+from tests.support.examples import tabled
 
 
 def test_every_status_of_an_entry_has_words() -> None:
@@ -19,7 +18,7 @@ def test_every_status_of_an_entry_has_words() -> None:
         assert "_" not in cells.status(name)
 
 
-@pytest.mark.parametrize("code", cells.CODE_WORDS)
+@tabled("code", cells.CODE_WORDS)
 def test_codes_have_the_names_of_the_standard(code: str) -> None:
     """RFC 9110, section 15; RFC 6585 for 429; Python's table of both."""
     assert HTTPStatus(int(code)).phrase == cells.CODE_WORDS[code]

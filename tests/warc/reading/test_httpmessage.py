@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from minutch.warc.pagewriter import MADE_HEAD, fitted_head
 from minutch.warc.reading.visits import LONGEST_HEAD, MOST_LINES, read_answer, unchunked
+from tests.support.examples import tabled
 
 
 def chunked(*pieces: bytes, last: bytes = b"0\r\n\r\n") -> bytes:
@@ -67,7 +68,7 @@ def test_chunks_are_undone() -> None:
     assert (cut.body, cut.is_whole) == (b"abcd", False)
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("body", "content", "whole"),
     [
         (chunked(chunked(b"abc", b"de")), b"abcde", True),

@@ -25,6 +25,7 @@ from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from minutch.warc.reading.bytesource import RecordPosition
 from minutch.warc.reading.recordheads import ARC, WARC, Grammar
 from minutch.warc.reading.recordreader import MOST_SAID, Record
+from tests.support.examples import tabled
 from tests.warc.reading.files import (
     CONTAINERS,
     Container,
@@ -60,7 +61,7 @@ def identified(records: list[Record]) -> dict[str, bytes]:
     return {record.fields.get("warc-record-id", ""): record.block for record in records}
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@tabled("container", CONTAINERS)
 def test_a_file_is_read_however_it_is_compressed(container: Container) -> None:
     wanted = blocks(60)
     data = container([warc_record(number, block) for number, block in enumerate(wanted)])
@@ -183,8 +184,8 @@ def test_wrong_lengths(
     assert f"test.warc: damaged at offset {offset}" in caplog.messages[0]
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("length", [b"5", b"99999", b"2"])
+@tabled("container", CONTAINERS)
+@tabled("length", [b"5", b"99999", b"2"])
 def test_an_answer_that_says_its_length_mends_a_wrong_one(
     container: Container, length: bytes
 ) -> None:
@@ -199,8 +200,8 @@ def test_an_answer_that_says_its_length_mends_a_wrong_one(
     assert damages == 1
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("tail", [b"", b"\r\n", b"\n", b"\r\n\r\n\r\n\r\n"])
+@tabled("container", CONTAINERS)
+@tabled("tail", [b"", b"\r\n", b"\n", b"\r\n\r\n\r\n\r\n"])
 def test_blank_lines_that_are_missing_or_too_many(container: Container, tail: bytes) -> None:
     stored = [warc_record(number, b"abc").removesuffix(b"\r\n\r\n") + tail for number in range(5)]
     records, damages = read(container(stored))
@@ -322,7 +323,7 @@ def test_zeros_at_the_end_are_no_damage() -> None:
         assert read(container([warc_record(1, b"a")]) + bytes(70_000))[1] == 0
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@tabled("container", CONTAINERS)
 def test_a_flood_of_headers(container: Container) -> None:
     flood = b"WARC/1.0\r\n" + b"X-Flood: yes\r\n" * 60_000 + b"Content-Length: 2\r\n\r\nab\r\n\r\n"
     records, damages = read(container([warc_record(1, b"a"), flood, warc_record(2, b"b")]))
@@ -404,7 +405,7 @@ def test_a_record_that_inflates_to_much_costs_no_memory(
 # -- ARC -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@tabled("container", CONTAINERS)
 def test_arc_records(container: Container) -> None:
     description = b"1 0 Test\nURL IP-address Archive-date Content-type Archive-length\n"
     stored = [arc_record("filedesc://x.arc", description, "text/plain")]
@@ -459,8 +460,8 @@ def warnings(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
 
 
-@pytest.mark.parametrize("container", [plain, gzip_each, gzip_whole, zstd_each, zstd_whole])
-@pytest.mark.parametrize("wrong_by", [-20, -3, -2, 6, 20])
+@tabled("container", [plain, gzip_each, gzip_whole, zstd_each, zstd_whole])
+@tabled("wrong_by", [-20, -3, -2, 6, 20])
 def test_a_length_that_is_off_by_a_few_bytes_costs_no_record(
     container: Container, wrong_by: int
 ) -> None:

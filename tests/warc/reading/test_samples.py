@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
 from minutch.warc.reading.visits import Visit, VisitKind
+from tests.support.examples import tabled
 
 DATA = Path(__file__).parents[2] / "archives" / "data"
 EXAMPLE = ("http://example.com/", 200, 606)
@@ -72,7 +71,7 @@ def opened(name: str) -> tuple[list[Visit], int, int]:
     return visits, len(found) - len(visits), opened.reader.damages
 
 
-@pytest.mark.parametrize("name", VISITS)
+@tabled("name", VISITS)
 def test_a_sample_is_read(name: str) -> None:
     others, damages, wanted = VISITS[name]
     visits, no_visit, damaged = opened(name)

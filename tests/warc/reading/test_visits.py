@@ -15,6 +15,7 @@ from minutch.warc.reading.visits import (
     warc_time,
     warc_visits,
 )
+from tests.support.examples import tabled
 from tests.warc.reading.files import answer, arc_record, read
 
 
@@ -72,7 +73,7 @@ def test_kinds() -> None:
     assert len(others) == 2
 
 
-@pytest.mark.parametrize(
+@tabled(
     ("text", "time"),
     [
         ("2026-01-02T03:04:05Z", 1_767_323_045_000),

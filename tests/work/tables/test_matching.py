@@ -11,6 +11,7 @@ from minutch.hadoop.formats.writables import FloatWritable, IntWritable, MapWrit
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import records, to_frame
 from minutch.work.tables.matching import matching
+from tests.support.examples import tabled
 
 METADATA = MapWritable(
     {Text("user-key"): Text("alpha"), Text("depth"): IntWritable(4), Text("f"): FloatWritable(0.5)}
@@ -25,7 +26,7 @@ DATA = [
 FRAME = to_frame((f"http://h/{i}/é", datum) for i, datum in enumerate(DATA))
 
 
-@pytest.mark.parametrize(
+@tabled(
     "text",
     [
         "score > 0.5",

@@ -7,9 +7,9 @@ from itertools import pairwise
 from random import Random
 
 import polars as pl
-import pytest
 
 from minutch.work.tables.frame import aligned
+from tests.support.examples import tabled
 
 Stream = list[pl.DataFrame]
 
@@ -36,7 +36,7 @@ def check(streams: list[Stream]) -> list[tuple[pl.DataFrame, ...]]:
     return ranges
 
 
-@pytest.mark.parametrize("seed", range(60))
+@tabled("seed", range(60))
 def test_random_streams(seed: int) -> None:
     random = Random(seed)
     streams = []
