@@ -58,3 +58,53 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert OF_NUTCH.keys() - twice.keys() == set(), (
         "names that have become one thing's: take them out"
     )
+
+
+STAGE = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+
+
+def test_a_page_has_six_stages_and_the_table_names_who_makes_and_takes_each() -> None:
+    """From the socket to the record. A seventh shape of the same page is one too many."""
+    design = (MINUTCH / "DESIGN.md").read_text(encoding="utf-8")
+    section = design.partition("### The stages of a page")[2].partition("\n## ")[0]
+    stages = {stage: ends for stage, *ends in STAGE.findall(section)}
+    assert 0 < len(stages) <= 6
+    sources = {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for folder in (MINUTCH, PROJECT / "plugins")
+        for path in folder.rglob("*.py")
+    }
+    classes = [
+        (node, path)
+        for path, module in sources.items()
+        for node in ast.walk(module)
+        if isinstance(node, ast.ClassDef)
+    ]
+    for stage, (makers, takers) in stages.items():
+        assert sum(node.name == stage for node, _ in classes) == 1, stage
+        for who, needed in ((makers, f"{stage}("), (takers, stage)):
+            for name in re.findall(r"`(\w+)`", who):
+                if name not in {"Parse", "ParseData"}:
+                    assert any(
+                        needed in ast.unparse(sources[path]).replace(f"{stage}.of(", f"{stage}(")
+                        for path in homes(name, classes)
+                    ), f"{name} has nothing to do with {stage}"
+    held = {*stages, "Parse", "ParseData", "PackedDocument"}
+    parsing = MINUTCH / "cycle" / "parse"
+    assert {
+        node.name
+        for node, path in classes
+        if path.is_relative_to(parsing)
+        for line in node.body
+        if isinstance(line, ast.AnnAssign)
+        and held & set(re.findall(r"\w+", ast.unparse(line.annotation)))
+    } <= stages.keys(), "classes of the parse step that hold a page, too"
+
+
+def homes(name: str, classes: list[tuple[ast.ClassDef, Path]]) -> set[Path]:
+    """Returns where a class and those that are made of it are defined."""
+    found = {path for node, path in classes if node.name == name}
+    for node, path in classes:
+        if any(ast.unparse(base).rpartition(".")[2] == name for base in node.bases):
+            found |= {path} | (homes(node.name, classes) if node.name != name else set())
+    return found

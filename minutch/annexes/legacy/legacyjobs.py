@@ -37,7 +37,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.crawldb.updatedb import is_merged, merge_files
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.cycle.parse.pagerecords import DocumentPacker, PageRecordsMaker
+from minutch.cycle.parse.outlinks import KeptLinks
+from minutch.cycle.parse.pagerecords import DocumentPacker
 from minutch.cycle.parse.partwriters import PartSettings, PartWriters
 from minutch.cycle.segment.places import segment_name
 from minutch.cycle.segment.store import (
@@ -189,9 +190,8 @@ class _Import:
         self.old, self.new, self.name, self.conf = old, new, name, conf
         self.parts = max(1, conf.get_int("mapreduce.job.reduces", 1))
         self.mime = MimeUtil(conf)
-        self.rules = PageRecordsMaker(conf, ScoringFilters(conf), filtered=True)
-        self.parsed_parts = PartSettings.from_conf(conf)
-        self.packer = DocumentPacker.for_segment(self.parsed_parts)
+        self.parsed_parts = replace(PartSettings.from_conf(conf), stores_text=True)
+        self.packer = DocumentPacker(conf, ScoringFilters(conf), self.parsed_parts, filtered=True)
         self.counters = Counters()
 
     def run(self) -> Counters:
@@ -237,9 +237,7 @@ class _Import:
             )
             parsed = None
             if self.old.is_parsed:
-                parsed = stack.enter_context(
-                    PartWriters(self.new.path, replace(self.parsed_parts, stores_text=True))
-                )
+                parsed = stack.enter_context(PartWriters(self.new.path, self.parsed_parts))
             for url, page in self._by_url():
                 part = partition(encode_text(url), self.parts)
                 content = page.content
@@ -259,10 +257,10 @@ class _Import:
     def _write_parse(self, url: str, page: FetchedPage, parsed: PartWriters) -> None:
         data = parse_data_of(page.output, page.data, self.name)
         if data is not None:
-            output = self.rules.records(
-                url, Parse(page.text or "", data), data.outlinks, page.output.fetch_date
-            )
-            parsed.write(self.packer.pack(output, is_extra=False))
+            found = Parse(page.text or "", data)
+            kept = KeptLinks(data.outlinks)
+            document = (url, found, kept, page.output.fetch_date, False)
+            parsed.write(*self.packer.pack([document]))
             self.counters.add(PARSED, 1)
 
 

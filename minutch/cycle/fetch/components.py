@@ -15,6 +15,7 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.stats import Publishers
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.pageparser import PageParser
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.signature import Signature, make_signature
 from minutch.cycle.parse.workerpool import PoolSettings
 from minutch.errors import ProtocolError, UrlError
@@ -87,11 +88,13 @@ class FetchComponents:
         """Makes the publishers."""
         return Publishers(self._conf)
 
-    def parser_factory(self, *, for_step: bool = False) -> Callable[[], PageParser]:
+    def parser_factory(
+        self, form: PartSettings, *, for_step: bool = False
+    ) -> Callable[[], PageParser]:
         """Returns a function that makes the parser of fetched pages, in the worker that needs it;
-        `for_step`: that of the parse step.
+        `form` is that of the part files, `for_step`: that of the parse step.
         """
-        return partial(PageParser, self._conf, fetching=not for_step)
+        return partial(PageParser, self._conf, form, fetching=not for_step)
 
     @cached_property
     def pool(self) -> PoolSettings:

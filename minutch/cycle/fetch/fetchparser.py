@@ -22,21 +22,20 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-from minutch.cycle.fetch.results.recorder import EventValue, ParsedPage, is_parse, pack_parse
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.parse.pageparser import PageParser, ParseTask, ReadPage
-from minutch.cycle.parse.pagerecords import DocumentPacker, PackedDocument, PageRecords
-from minutch.cycle.parse.partwriters import PartSettings
+from minutch.cycle.parse.pageparser import (
+    EventValue,
+    PageParser,
+    ParsedPage,
+    ParseTask,
+    ReadPage,
+)
 from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
-from minutch.cycle.parse.workerprocess import WorkerTask
-from minutch.errors import FormatError, ParseError
-from minutch.plugin.points import ParseResult
+from minutch.errors import ParseError
 from minutch.processes import may_fork
-from minutch.records.crawldatum import MAX_SIGNATURE, STATUS_FETCH_SUCCESS
-from minutch.records.metadata import FETCH_STATUS_KEY
-from minutch.records.parsedata import MAJOR_NAMES
+from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
 from minutch.work.tables.parallel import workers
 
@@ -67,13 +66,12 @@ class FetchParser:
         self, make_parser: Callable[[], PageParser], pool: PoolSettings, settings: FetchSettings
     ) -> None:
         """Starts workers at once: before this process has threads or an event loop."""
-        task: Callable[[], WorkerTask[Any]] = (
-            partial(StepParseTask, make_parser, settings.form)
+        task: Callable[[], StepParseTask] = (
+            partial(StepParseTask, make_parser)
             if settings.for_step
             else partial(
                 FetchParseTask,
                 make_parser,
-                settings.form,
                 links=settings.follow.depth > 0,
                 events=settings.publish,
             )
@@ -246,100 +244,51 @@ def pack_page(stored: bytes, fetch_time: int) -> bytes:
     return _HEAD.pack(fetch_time) + stored
 
 
-class FetchParseTask(ParseTask[ParsedPage]):
-    """Parses successfully fetched pages."""
+class StepParseTask(ParseTask):
+    """Does with successfully fetched pages what the parse job would do with them."""
 
-    result_type = ParsedPage
+    def __init__(self, make_parser: Callable[[], PageParser]) -> None:
+        super().__init__(make_parser())
 
-    def __init__(
-        self,
-        make_parser: Callable[[], PageParser],
-        form: PartSettings,
-        *,
-        links: bool,
-        events: bool,
-    ) -> None:
+    def _page(self, item: bytes) -> ReadPage:
+        """The page, which the fetch itself has just serialized."""
+        content = Content.from_bytes(memoryview(item)[_HEAD.size :])
+        return ReadPage(content, *_HEAD.unpack_from(item))
+
+
+class FetchParseTask(StepParseTask):
+    """Parses successfully fetched pages, for a fetch that takes what was found into account."""
+
+    def __init__(self, make_parser: Callable[[], PageParser], *, links: bool, events: bool) -> None:
         """`links` and `events`: the fetcher wants to know the outlinks, and the data of REPORT
         events.
         """
-        super().__init__(make_parser(), DocumentPacker.for_segment(form))
+        super().__init__(make_parser)
         self._links = links
         self._events = events
 
-    def run(self, item: bytes) -> ReadPage | FormatError:
-        """Parses a page. Its fetch status is put back afterwards, since most parsers pass on the
-        page's own metadata.
-        """
-        page = super().run(item)
-        if isinstance(page, ReadPage) and isinstance(page.result, ParseResult):
-            page.content.metadata.add(FETCH_STATUS_KEY, str(STATUS_FETCH_SUCCESS))
-        return page
-
-    def _page(self, item: bytes) -> ReadPage:
-        content = Content.from_bytes(memoryview(item)[_HEAD.size :])
-        *others, _ = content.metadata.pop(FETCH_STATUS_KEY)
-        if others:
-            content.metadata[FETCH_STATUS_KEY] = others  # the server's own
-        return ReadPage(content, *_HEAD.unpack_from(item))
-
-    def accepts(self, result: ParsedPage) -> bool:
-        status, signature = result.status, result.signature
-        return (
-            is_parse(result.stored)
-            and (status is None or (0 <= status.major < len(MAJOR_NAMES)))
-            and (signature is None or len(signature) <= MAX_SIGNATURE)
-        )
-
-    def _packed(self, page: ReadPage, documents: list[PackedDocument]) -> ParsedPage:
-        content = page.content
-        parsed = ParsedPage(pack_parse(page.outcomes, documents))
-        if isinstance(page.result, str) and not page.records:
-            parsed.signature = self._parser.signature_of(content)
-        parsed.failed = self._is_given_up(page)
-        for output in page.records:
+    def answer(self, page: ReadPage) -> ParsedPage:
+        """Also says what the page's datum gets, and where to go on."""
+        parsed, result = super().answer(page), page.result
+        if isinstance(result, str):
+            parsed.signature = self._parser.signature_of(page.content)
+            parsed.failed = self._parser.deletes_failed
+            return parsed
+        for url, parse in result.items():
+            data = parse.data
             if self._links:
-                parsed.outlinks.append((output.url, [link.to_url for link in output.data.outlinks]))
+                parsed.outlinks.append((url, [link.to_url for link in data.outlinks]))
             if self._events:
-                parsed.events.append((output.url, _event(output, page.time)))
-            if output.url == content.url:
-                parsed.status = output.data.status
+                parsed.events.append((url, _event(data, page.time)))
+            if url == page.content.url:
+                parsed.status = data.status
         return parsed
 
-    def _is_given_up(self, page: ReadPage) -> bool:
-        succeeded = isinstance(page.result, ParseResult) and page.result.is_success
-        return self._parser.deletes_failed and not succeeded and not page.records
 
-    def _damaged(self, error: FormatError) -> ParsedPage:
-        raise error  # the fetcher itself has just serialized the page
-
-
-class StepParseTask(ParseTask[ParsedPage]):
-    """Does with successfully fetched pages what the parse job would do with them."""
-
-    result_type = ParsedPage
-
-    def __init__(self, make_parser: Callable[[], PageParser], form: PartSettings) -> None:
-        super().__init__(make_parser(), DocumentPacker.for_segment(form))
-
-    def _page(self, item: bytes) -> ReadPage:
-        content = Content.from_bytes(memoryview(item)[_HEAD.size :])
-        return ReadPage(content, *_HEAD.unpack_from(item))
-
-    def accepts(self, result: ParsedPage) -> bool:
-        return is_parse(result.stored)
-
-    def _packed(self, page: ReadPage, documents: list[PackedDocument]) -> ParsedPage:
-        return ParsedPage(pack_parse(page.outcomes, documents))
-
-    def _damaged(self, error: FormatError) -> ParsedPage:
-        raise error  # the fetcher itself has just serialized the page
-
-
-def _event(output: PageRecords, fetch_time: int) -> dict[str, EventValue]:
+def _event(data: ParseData, fetch_time: int) -> dict[str, EventValue]:
     """Returns the data of a REPORT event (org.apache.nutch.fetcher.FetcherThreadEvent); the fetcher
     adds the score.
     """
-    data = output.data
     return {
         "outlinks": [{"url": link.to_url, "anchor": link.anchor} for link in data.outlinks],
         "title": data.title,

@@ -41,9 +41,10 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import Pause, Wakeup
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.results.fetchresults import FetchResults
-from minutch.cycle.fetch.results.recorder import FetchOutcome, ParsedPage
+from minutch.cycle.fetch.results.recorder import FetchOutcome
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchListener, FetchStats
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import ConfigError, PluginError, ProtocolError
 from minutch.plugin import points
 from minutch.records import crawldatum as status

@@ -250,7 +250,7 @@ def make_parser(settings: FetchSettings, components: FetchComponents) -> LivePag
         return None
     from minutch.cycle.fetch.fetchparser import FetchParser
 
-    factory = components.parser_factory(for_step=settings.for_step)
+    factory = components.parser_factory(settings.form, for_step=settings.for_step)
     return FetchParser(factory, components.pool, settings)
 
 

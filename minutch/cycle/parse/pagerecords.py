@@ -1,5 +1,4 @@
-"""Makes the records of a parsed page for its segment, in Nutch's order, and packs them as the files
-hold them.
+"""Makes the records of parsed pages for their segment, in Nutch's order, as the files hold them.
 
     parse_text     the text (unless parser.store.text = false)
     crawl_parse    signature        the digest that the parse job (or the fetcher) put into the
@@ -82,6 +81,8 @@ PERMANENT_REFRESH: Final = 5
 (Fetcher.PERM_REFRESH_TIME).
 """
 _UNBOUNDED: Final = 1 << 31
+_REMEMBERED: Final = 4096
+_LENGTHS: Final = struct.Struct(">ii")
 
 
 @dataclass(slots=True)
@@ -95,31 +96,48 @@ class LinkRecords:
 CrawlParseRecord = tuple[str, CrawlDatum] | LinkRecords
 
 
-@dataclass(slots=True)
-class PageRecords:
-    """The records of one page; `text` (UTF-8) is None if texts are not stored, `entries` are those
-    for crawl_parse.
+class PackedDocument(NamedTuple):
+    """A document's records: `url` in UTF-8, `text` None where texts are not stored, `crawl` whole
+    records.
+
+    `is_extra` says that it was found inside another page (and has a URL of its own).
     """
 
-    url: str
+    url: bytes
     text: bytes | None
-    data: ParseData
-    entries: list[CrawlParseRecord]
+    data: bytes
+    crawl: bytes
+    is_extra: bool = False
 
 
-class PageRecordsMaker:
-    """Makes the records by the configured rules."""
+Compress = Callable[[Sequence[bytes]], list[bytes]]
+
+
+class DocumentPacker:
+    """Makes the records of documents by the configured rules, and serializes them, those of many
+    pages at once; most links of a page have equal data, which are made once.
+    """
 
     def __init__(
-        self, conf: Configuration, scoring: ScoringFilters, *, filtered: bool | None = None
+        self,
+        conf: Configuration,
+        scoring: ScoringFilters,
+        form: PartSettings,
+        *,
+        filtered: bool | None = None,
     ) -> None:
-        """`filtered` says that the links went through normalizers and filters (default:
-        fetcher.parse).
+        """`form` is that of the part files; `filtered` says that the links went through normalizers
+        and filters (default: fetcher.parse).
         """
+        self._text, self._data, self._crawl = (
+            _compressed if form.compression_of(folder) == RECORD else list
+            for folder in (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
+        )
+        self._datums: dict[tuple[float, ...], bytes] = {}
         self._links = OutlinkRules(conf)
         self._scoring = scoring
         self._interval = conf.get_int("db.fetch.interval.default")
-        self._stores_text = conf.get_boolean("parser.store.text")
+        self._stores_text = form.stores_text
         self._most = _limit(conf.get_int("db.max.outlinks.per.page"))
         self._longest = _limit(conf.get_int("db.max.outlink.length"))
         self._filtered = conf.get_boolean("fetcher.parse") if filtered is None else filtered
@@ -149,7 +167,31 @@ class PageRecordsMaker:
             for url, links in pages
         ]
 
-    def note(self, data: ParseData, kept: KeptLinks) -> None:
+    def pack(
+        self, documents: Sequence[tuple[str, Parse, KeptLinks, int, bool]]
+    ) -> list[PackedDocument]:
+        """Returns the records of documents: of each, its URL, its parse, the links that are kept of
+        it, the time (ms) that new records carry, and whether it was found inside another page.
+        """
+        data, entries = [], []
+        for url, parse, kept, now, _ in documents:
+            self._note(parse.data, kept)
+            entries.append(self._entries(url, parse, kept.links, now))
+            read = parse.data
+            stored = ParseData(
+                read.status, read.title, kept.links, read.content_meta, read.parse_meta
+            )
+            data.append(stored.to_bytes())
+        texts: Sequence[bytes | None] = [None] * len(documents)
+        if self._stores_text:
+            texts = self._text([serialized(parse.utf8) for _, parse, *_ in documents])
+        values = zip(texts, self._data(data), self.crawl_records(entries), strict=True)
+        return [
+            PackedDocument(encode_text(url), text, found, crawl, is_extra)
+            for (url, *_, is_extra), (text, found, crawl) in zip(documents, values, strict=True)
+        ]
+
+    def _note(self, data: ParseData, kept: KeptLinks) -> None:
         """Notes in a page's parse metadata how many links it lacks (parser.outlinks.count)."""
         if self._counts:
             for name, count in (
@@ -159,10 +201,10 @@ class PageRecordsMaker:
                 if count:
                     data.parse_meta.set(name, str(count))
 
-    def records(self, url: str, parse: Parse, kept: Sequence[Outlink], now: int) -> PageRecords:
-        """Returns the records of a page of which the links `kept` stay; `now` (ms) is the time that
-        new records carry.
-        """
+    def _entries(
+        self, url: str, parse: Parse, kept: Sequence[Outlink], now: int
+    ) -> list[CrawlParseRecord]:
+        """Returns the records for crawl_parse of a document of which the links `kept` stay."""
         data = parse.data
         signature = _signature(url, data)
         entries: list[CrawlParseRecord] = []
@@ -179,8 +221,7 @@ class PageRecordsMaker:
         entries += self._linked(url, data, kept, now)
         if not parse.is_original:
             entries.append((url, _fetched(data, now)))
-        data = ParseData(data.status, data.title, kept, data.content_meta, data.parse_meta)
-        return PageRecords(url, parse.utf8 if self._stores_text else None, data, entries)
+        return entries
 
     def _metadata(self, data: ParseData) -> MapWritable:
         values = [(key, data.parse_meta.get(name)) for name, key in self._to_crawldb]
@@ -251,97 +292,8 @@ class PageRecordsMaker:
             log.warning("%s: score not distributed: %s", url, error)
             return None
 
-
-def _limit(value: int) -> int:
-    return _UNBOUNDED if value < 0 else value
-
-
-def _signature(url: str, data: ParseData) -> bytes:
-    digest = data.content_meta.get(SIGNATURE_KEY) or ""
-    try:
-        return bytes.fromhex(digest)
-    except ValueError:
-        log.warning("%s: %s is no signature: %r", url, SIGNATURE_KEY, digest)
-        return b""
-
-
-def _fetched(data: ParseData, now: int) -> CrawlDatum:
-    """Returns the record that makes a page found inside another one a fetched page."""
-    time = data.content_meta.get(FETCH_TIME_KEY) or ""
-    return CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=int(time) if time.isdecimal() else now)
-
-
-_REMEMBERED: Final = 4096
-_LENGTHS: Final = struct.Struct(">ii")
-
-Compress = Callable[[Sequence[bytes]], list[bytes]]
-
-
-class PackedDocument(NamedTuple):
-    """A document's records: `url` in UTF-8, `text` None where texts are not stored, `crawl` whole
-    records.
-
-    `is_extra` says that it was found inside another page (and has a URL of its own).
-    """
-
-    url: bytes
-    text: bytes | None
-    data: bytes
-    crawl: bytes
-    is_extra: bool = False
-
-
-class DocumentPacker:
-    """Serializes documents, those of many pages at once; most links of a page have equal data,
-    which are made once.
-    """
-
-    def __init__(self, text: Compress, data: Compress, crawl: Compress) -> None:
-        """Takes the compressing function of each folder."""
-        self._text = text
-        self._data = data
-        self._crawl = crawl
-        self._datums: dict[tuple[float, ...], bytes] = {}
-
-    @classmethod
-    def for_segment(cls, settings: PartSettings) -> DocumentPacker:
-        """Makes a packer for the part files of a segment."""
-        folders = (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
-        return cls(*(compressor(settings.compression_of(folder)) for folder in folders))
-
-    @classmethod
-    def compressing(cls, compression: str) -> DocumentPacker:
-        """Makes a packer for a file in which all values have the same compression."""
-        compress = compressor(compression)
-        return cls(compress, compress, compress)
-
-    def pack(self, output: PageRecords, *, is_extra: bool) -> PackedDocument:
-        """Returns a document's records."""
-        return self.pack_all([(output, is_extra)])[0]
-
-    def pack_all(self, outputs: Sequence[tuple[PageRecords, bool]]) -> list[PackedDocument]:
-        """Returns the records of documents, each with whether it was found inside another page."""
-        texts = iter(
-            self._text([serialized(page.text) for page, _ in outputs if page.text is not None])
-        )
-        data = self._data([page.data.to_bytes() for page, _ in outputs])
-        crawl = self._crawl_records([page.entries for page, _ in outputs])
-        return [
-            PackedDocument(
-                encode_text(page.url),
-                None if page.text is None else next(texts),
-                found,
-                records,
-                is_extra,
-            )
-            for (page, is_extra), found, records in zip(outputs, data, crawl, strict=True)
-        ]
-
-    def crawl_records(self, entries: Sequence[CrawlParseRecord]) -> bytes:
-        """Returns the records for crawl_parse, one after the other."""
-        return self._crawl_records([entries])[0]
-
-    def _crawl_records(self, pages: Sequence[Sequence[CrawlParseRecord]]) -> list[bytes]:
+    def crawl_records(self, pages: Sequence[Sequence[CrawlParseRecord]]) -> list[bytes]:
+        """Returns the records for crawl_parse of each page, one after the other."""
         datums = [
             entry.datum if isinstance(entry, LinkRecords) else entry[1]
             for entries in pages
@@ -370,9 +322,23 @@ class DocumentPacker:
         return value
 
 
-def compressor(compression: str) -> Compress:
-    """Returns the function that compresses values for files with this compression."""
-    return _compressed if compression == RECORD else list
+def _limit(value: int) -> int:
+    return _UNBOUNDED if value < 0 else value
+
+
+def _signature(url: str, data: ParseData) -> bytes:
+    digest = data.content_meta.get(SIGNATURE_KEY) or ""
+    try:
+        return bytes.fromhex(digest)
+    except ValueError:
+        log.warning("%s: %s is no signature: %r", url, SIGNATURE_KEY, digest)
+        return b""
+
+
+def _fetched(data: ParseData, now: int) -> CrawlDatum:
+    """Returns the record that makes a page found inside another one a fetched page."""
+    time = data.content_meta.get(FETCH_TIME_KEY) or ""
+    return CrawlDatum(STATUS_FETCH_SUCCESS, fetch_time=int(time) if time.isdecimal() else now)
 
 
 def _compressed(values: Sequence[bytes]) -> list[bytes]:

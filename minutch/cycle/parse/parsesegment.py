@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask
+from minutch.cycle.parse.pageparser import PageParser, ParsedPage, SegmentTask
 from minutch.cycle.parse.partwriters import (
     REPEATED,
     PartSettings,
@@ -78,7 +78,7 @@ def parse(
     counters, settings = Counters(), PartSettings.from_conf(conf)
     step = _Step(
         store,
-        partial(PageParser, conf, store.name),
+        partial(PageParser, conf, settings, store.name),
         settings,
         PoolSettings.from_conf(conf),
         context.clock.now(),
@@ -131,21 +131,19 @@ class _Step:
     ) -> None:
         """Writes the records of pages; documents found inside others are kept."""
         counters = task.counters
-        make_task = partial(
-            SegmentTask, self.make_parser, self.settings, self.now, compression=compression
-        )
+        make_task = partial(SegmentTask, self.make_parser, self.now, compression=compression)
         limits = replace(self.pool, workers=self.pool.workers or task.threads)
         with ExitStack() as stack:
             writers = stack.enter_context(PartWriters(task.folder, self.settings, parts=parts))
-            pool: WorkerPool[PackedPage] = stack.enter_context(WorkerPool(make_task, limits))
+            pool: WorkerPool[ParsedPage] = stack.enter_context(WorkerPool(make_task, limits))
             keys: deque[bytes] = deque()  # of the pages that are with the workers
-            for packed in pool.map(_values(records, keys)):
+            for page in pool.map(_values(records, keys)):
                 url = keys.popleft()
-                if packed.damage:
+                if page.damage:
                     raise FormatError(
-                        f"{decode_text(url)}: {packed.damage}", path=self.segment.path / CONTENT
+                        f"{decode_text(url)}: {page.damage}", path=self.segment.path / CONTENT
                     )
-                write_page(url, packed.outcomes, packed.documents, writers, counters)
+                write_page(url, page.outcomes, page.documents, writers, counters)
                 if not counters["pages"] % _SHOWN_BY:
                     task.advance(_SHOWN_BY)
             task.advance(counters.get("pages", 0) % _SHOWN_BY)

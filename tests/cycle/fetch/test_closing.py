@@ -12,17 +12,21 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results import closing
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
-from minutch.cycle.fetch.results.recorder import is_parse, pack_parse, unpack_parse
-from minutch.cycle.parse.pagerecords import DocumentPacker, PageRecords
+from minutch.cycle.parse.outlinks import KeptLinks
+from minutch.cycle.parse.pageparser import ParsedPage
+from minutch.cycle.parse.pagerecords import DocumentPacker
 from minutch.cycle.parse.partwriters import REPEATED, PartSettings
 from minutch.cycle.segment.store import Segment
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.plugin.chains import ScoringFilters
+from minutch.plugin.points import Parse
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, STATUS_LINKED, CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
 from minutch.work.tables.compression import TYPE_PROPERTY, compression_type
+from tests.support.pages import configuration
 
 CONF = Configuration()
 BOTH = (Part.FETCH, Part.CONTENT)
@@ -80,14 +84,18 @@ def test_equal_keys_stay_in_order(tmp_path: Path) -> None:
 
 def parsed_page(form: PartSettings, url: str, *links: int, inside: str = "") -> bytes:
     """A page with links, and maybe a document inside it, as a worker packs it."""
-    packer, documents = DocumentPacker.for_segment(form), []
+    conf = configuration()
+    packer = DocumentPacker(conf, ScoringFilters(conf), form)
+    documents = []
     for name in filter(None, (url, inside)):
         data = ParseData(ParseStatus(SUCCESS), f"{name} in {url}", [], Metadata(), Metadata())
-        entries = [(name, CrawlDatum(65))]
-        entries += [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n)) for n in links]
-        records = PageRecords(name, b"text of " + name.encode(), data, list(entries))
-        documents.append(packer.pack(records, is_extra=name != url))
-    return pack_parse(["success"] * len(documents), documents)
+        targets = [(f"http://z/{n}", CrawlDatum(STATUS_LINKED, n)) for n in links]
+        (document,) = packer.pack(
+            [(name, Parse(f"text of {name}", data), KeptLinks([]), 0, name != url)]
+        )
+        (crawl,) = packer.crawl_records([[(name, CrawlDatum(65)), *targets]])
+        documents.append(document._replace(crawl=crawl))
+    return ParsedPage(["success"] * len(documents), documents).to_bytes()
 
 
 @pytest.mark.parametrize("compression", ["RECORD", "BLOCK", "NONE"])
@@ -106,7 +114,7 @@ def test_parts_of_a_parse_are_those_of_the_parse_job(
         ("http://b/", parsed_page(form, "http://b/", 2, 1, inside="http://aa/")),
         ("http://a/", parsed_page(form, "http://a/", 2, 1)),
         ("http://a/", parsed_page(form, "http://a/", 3)),
-        ("http://c/", pack_parse(["skipped_truncated"], [])),
+        ("http://c/", ParsedPage(["skipped_truncated"]).to_bytes()),
     ):
         frame = Frame(Outcome.FETCHED, [url])
         frame.add(Part.FETCH, url, CrawlDatum(STATUS_FETCH_SUCCESS).to_bytes())
@@ -136,19 +144,13 @@ def test_parts_of_a_parse_are_those_of_the_parse_job(
 
 def test_a_parse_that_is_not_whole_is_an_error() -> None:
     whole = parsed_page(PartSettings(), "http://a/", 1, inside="http://b/")
-    assert [document.is_extra for document in unpack_parse(whole)[1]] == [False, True]
-    ends = {len(whole)}
-    for end in range(len(whole)):
-        try:
-            unpack_parse(whole[:end])
-        except FormatError:
-            assert not is_parse(whole[:end])
-            continue
-        assert is_parse(whole[:end])
-        ends.add(end)
-    assert not any(map(is_parse, (b"", b"\0\1\1\xff", whole + b"\0", b"\xff" * len(whole))))
-    outcomes = 2 + 2 * len(b"\x07success")
-    assert len(ends) == 3 and outcomes in ends, "only what ends behind a document reads as whole"
+    found = ParsedPage.from_bytes(whole)
+    assert found.is_usable and [document.is_extra for document in found.documents] == [False, True]
+    assert found.to_bytes() == whole
+    cut = [whole[:end] for end in range(len(whole))]
+    for broken in (*cut, whole + b"\0", b"\xff" * len(whole), b"\x92\x91\xa1\xff\x90"):
+        with pytest.raises(FormatError, match="broken parse of a page"):
+            ParsedPage.from_bytes(broken)
 
 
 def test_an_empty_fetch_leaves_empty_parts(tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ async def test_pages_nobody_waits_for_are_gathered(
         await asyncio.sleep(0)
         if hurried:
             parser.hurry()
-        assert all(page.stored for page in await pages)
+        assert all(page.documents for page in await pages)
         return asyncio.get_running_loop().time() - began
 
     try:
@@ -348,7 +348,7 @@ async def test_while_one_worker_hangs_another_works(
 def fetch_parser(conf: Configuration, settings: FetchSettings | None = None) -> FetchParser:
     components = FetchComponents(conf)
     return FetchParser(
-        components.parser_factory(),
+        components.parser_factory(PartSettings()),
         components.pool,
         settings or FetchSettings.from_conf(conf, 0),
     )
@@ -361,16 +361,15 @@ def fetched_page(url: str, body: bytes) -> tuple[bytes, int]:
 
 def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
     conf = conf_for().with_values(trap)
-    parser = FetchComponents(conf).parser_factory()
+    parser = FetchComponents(conf).parser_factory(PartSettings())
     item = pack_page(*fetched_page("http://h/", b"good"))
     (plain,), (full,) = (
         task.finish([task.run(item)])
         for task in (
-            FetchParseTask(parser, PartSettings(), links=wanted, events=wanted)
-            for wanted in (False, True)
+            FetchParseTask(parser, links=wanted, events=wanted) for wanted in (False, True)
         )
     )
-    assert plain.stored == full.stored and plain.outlinks == [] == plain.events
+    assert plain.to_bytes() == full.to_bytes() and plain.outlinks == [] == plain.events
     assert full.outlinks == [("http://h/", ["http://h//linked"])]
     assert full.events[0][1] | {"outlinks": []} == {
         "outlinks": [],

@@ -14,9 +14,9 @@ from minutch.cycle.fetch.frontier.queueitems import (
     pack_follow,
     unpack_follow,
 )
-from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from tests.support.examples import tabled

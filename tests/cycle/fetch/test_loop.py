@@ -25,7 +25,7 @@ from minutch.cycle.fetch.loop import FetchLoop
 from minutch.cycle.fetch.redirectchain import ChainRunner, LinkFollower
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
-from minutch.cycle.fetch.results.recorder import LivePageParser, NoScoring, ParsedPage, Recorder
+from minutch.cycle.fetch.results.recorder import LivePageParser, NoScoring, Recorder
 from minutch.cycle.fetch.settings import (
     FetchSettings,
     FollowSettings,
@@ -36,6 +36,7 @@ from minutch.cycle.fetch.settings import (
 )
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
 from minutch.cycle.fetch.turnover import FetchState
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import ProtocolError, StoreError
 from minutch.plugin.points import Protocol, ProtocolOutput
 from minutch.records import protocol as codes

@@ -22,8 +22,8 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.frontier.frontier import LinkFollower
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.loop import FetchLoop, Snapshot
-from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum

@@ -12,14 +12,9 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import REPR_KEY, RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
-from minutch.cycle.fetch.results.recorder import (
-    FetchOutcome,
-    LivePageParser,
-    NoScoring,
-    ParsedPage,
-    Recorder,
-)
+from minutch.cycle.fetch.results.recorder import FetchOutcome, LivePageParser, NoScoring, Recorder
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum as status
@@ -245,7 +240,7 @@ async def test_signature_without_parsing() -> None:
 
 
 async def test_parsed_pages_have_their_own_records() -> None:
-    page = ParsedPage(b"what a worker packed", ParseStatus(SUCCESS))
+    page = ParsedPage(["success"], [], "", ParseStatus(SUCCESS))
     frame = Frame(Outcome.FETCHED)
     datum = CrawlDatum()
     found = await recorder(parser=Parser(page)).fetched(
@@ -264,18 +259,18 @@ async def test_parsed_pages_have_their_own_records() -> None:
         str(status.STATUS_FETCH_SUCCESS)
     ]
     assert [entry.part for entry in frame.entries] == [Part.FETCH, Part.CONTENT, Part.PARSE]
-    assert frame.entries[2].value == page.stored
+    assert frame.entries[2].value == page.to_bytes()
 
 
 async def test_a_parse_for_the_parse_step_is_nothing_to_the_fetch() -> None:
     """No refresh is followed, and the page is signed as one that is not parsed."""
-    page = ParsedPage(b"what a worker packed", ParseStatus(SUCCESS, SUCCESS_REDIRECT))
+    page = ParsedPage(["success"], [], "", ParseStatus(SUCCESS, SUCCESS_REDIRECT))
     frame, datum = Frame(Outcome.FETCHED), CrawlDatum()
     settings = replace(SETTINGS, for_step=True, signature=True)
     answer = FetchOutcome("http://a/", datum, status.STATUS_FETCH_SUCCESS, NOW, content=html())
     assert await recorder(settings, parser=Parser(page)).fetched(frame, answer) is None
     assert datum.signature == b"S" * 16
-    assert frame.entries[2].value == page.stored
+    assert frame.entries[2].value == page.to_bytes()
 
 
 async def test_failed_parse() -> None:

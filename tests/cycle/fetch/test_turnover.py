@@ -24,7 +24,6 @@ from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
-from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import (
     FetchSettings,
@@ -36,6 +35,7 @@ from minutch.cycle.fetch.settings import (
 from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.fetchlist.select import ListSelection, SelectionSettings
 from minutch.cycle.fetchlist.selector import OpenList
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.cycle.segment.store import Segment
 from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.job import Counters

@@ -15,13 +15,14 @@ from minutch.cycle.parse import linkverdicts
 from minutch.cycle.parse.linkverdicts import LinkVerdicts
 from minutch.cycle.parse.outlinks import OutlinkRules, text_outlinks
 from minutch.cycle.parse.pagerecords import DocumentPacker, unpack_records
+from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, make_signature
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, PluginError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import Bytes, Views
-from minutch.plugin.chains import URLFilters
+from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from minutch.records.links import Outlink, OutlinkRun
 from minutch.records.protocol import Content
@@ -258,9 +259,9 @@ class TestRules:
     def test_records_packed_and_unpacked(
         self, records: list[tuple[str, int]], compression: str
     ) -> None:
-        packer = DocumentPacker.compressing(compression)
-        crawl = packer.crawl_records(
-            [(url, CrawlDatum(STATUS_LINKED, number)) for url, number in records]
+        packer = DocumentPacker(CONF, ScoringFilters(CONF), PartSettings(compression=compression))
+        (crawl,) = packer.crawl_records(
+            [[(url, CrawlDatum(STATUS_LINKED, number)) for url, number in records]]
         )
         inflate = zlib.decompress if compression == "RECORD" else bytes
         assert [

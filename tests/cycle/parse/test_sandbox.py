@@ -21,9 +21,8 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.results.recorder import is_parse, pack_parse
 from minutch.cycle.parse import workerpool, workerprocess
-from minutch.cycle.parse.pageparser import PackedPage, PageParser, SegmentTask, are_usable
+from minutch.cycle.parse.pageparser import PageParser, ParsedPage, SegmentTask
 from minutch.cycle.parse.pagerecords import PackedDocument
 from minutch.cycle.parse.partwriters import PartSettings, PartWriters, merge_kept, write_page
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
@@ -110,8 +109,8 @@ class Parsed:
 
 def segment_task(conf: Configuration) -> SegmentTask:
     """The task of `minutch parse`."""
-    parser = partial(PageParser, conf, "20260101000000")
-    return SegmentTask(parser, PartSettings.from_conf(conf), 0)
+    parser = partial(PageParser, conf, PartSettings.from_conf(conf), "20260101000000")
+    return SegmentTask(parser, 0)
 
 
 def parse(conf: Configuration, *pages: str) -> list[Parsed]:
@@ -129,7 +128,7 @@ def parse(conf: Configuration, *pages: str) -> list[Parsed]:
     return [_parsed(page) for page in found[1::3]]
 
 
-def _parsed(page: PackedPage) -> Parsed:
+def _parsed(page: ParsedPage) -> Parsed:
     (document,) = page.documents
     status = ParseData.from_bytes(_unpacked(document.data)).status
     text = ParseText.from_bytes(_unpacked(document.text or b"")).text
@@ -437,25 +436,25 @@ class Forger:
     a class, as it could when answers were pickles.
     """
 
-    result_type = PackedPage
+    result_type = ParsedPage
 
-    def accepts(self, result: PackedPage) -> bool:
-        return are_usable(result.outcomes, result.documents)
+    def accepts(self, result: ParsedPage) -> bool:
+        return result.is_usable
 
     def run(self, item: bytes) -> bytes:
         return item
 
-    def finish(self, results: list[bytes]) -> list[PackedPage]:
+    def finish(self, results: list[bytes]) -> list[ParsedPage]:
         if b"forge" in results:
             state = pickle.dumps((None, {"data": b"forged"}), 2)[2:-1]
             named = b"cminutch.cycle.parse.packing\nPackedDocument\n"
             workerprocess.send = lambda channel, _: channel.send(
                 [b"\x80\x02" + named + state + b"b0]."]
             )
-        return [PackedPage([], [PackedDocument(b"u", b"t", item, b"")]) for item in results]
+        return [ParsedPage([], [PackedDocument(b"u", b"t", item, b"")]) for item in results]
 
-    def fail(self, item: bytes, reason: str) -> PackedPage:
-        return PackedPage([], [], reason)
+    def fail(self, item: bytes, reason: str) -> ParsedPage:
+        return ParsedPage([], [], reason)
 
 
 def test_a_worker_that_was_taken_over_is_ended() -> None:
@@ -463,7 +462,7 @@ def test_a_worker_that_was_taken_over_is_ended() -> None:
     with WorkerPool(Forger, PoolSettings(workers=1, timeout=20, memory=0)) as pool:
         found = list(pool.map([b"a", b"forge", b"b"]))
         assert pool.run(b"later").documents[0].data == b"later"
-    assert found[1] == PackedPage([], [], "the parser crashed: what it answered makes no sense")
+    assert found[1] == ParsedPage([], [], "the parser crashed: what it answered makes no sense")
     assert [page.documents[0].data for page in (found[0], found[2])] == [b"a", b"b"]
     assert PackedDocument(b"u", None, b"real", b"").data == b"real"
 
@@ -483,11 +482,9 @@ def test_a_worker_that_was_taken_over_is_ended() -> None:
 )
 def test_records_that_are_none_are_no_answer(outcomes: list[str], crawl: bytes) -> None:
     """They would take the place of other pages' in the file, or their names count other things."""
-    page = PackedPage(outcomes, [PackedDocument(b"u", None, b"", crawl)])
-    assert not are_usable(page.outcomes, page.documents)
-    assert not is_parse(pack_parse(page.outcomes, page.documents))
+    assert not ParsedPage(outcomes, [PackedDocument(b"u", None, b"", crawl)]).is_usable
     good = PackedDocument(b"u", None, b"", struct.pack(">ii", 3, 1) + b"abc")
-    assert are_usable(["success"], [good, good])
+    assert ParsedPage(["success"], [good, good]).is_usable
 
 
 def test_a_document_of_another_pages_url_takes_no_place(tmp_path: Path) -> None:
@@ -517,7 +514,7 @@ class Breaks(Forger):
     def run(self, item: bytes) -> bytes:
         raise MemoryError
 
-    def fail(self, item: bytes, reason: str) -> PackedPage:
+    def fail(self, item: bytes, reason: str) -> ParsedPage:
         raise RuntimeError(reason)
 
 

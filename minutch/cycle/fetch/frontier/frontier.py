@@ -22,9 +22,9 @@ from minutch.cycle.fetch.frontier.listindex import Change, HostSupply, ListIndex
 from minutch.cycle.fetch.frontier.queueitems import Dropped, FetchItem, FetchList, QueueNames, Share
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.limits import Wakeup
-from minutch.cycle.fetch.results.recorder import ParsedPage
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings, FollowSettings
 from minutch.cycle.fetch.stats import FetchStats
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.hadoop.formats.javahash import hash_map_order, string_hash
 from minutch.kernels.clibrary import trim
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.cycle.fetch.results.fetchlog import Part, let_go, log_codec, mapped, positions
-from minutch.cycle.fetch.results.recorder import unpack_parse
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.cycle.parse.partwriters import (
     REPEATED,
     PartSettings,
@@ -252,8 +252,8 @@ def _write_parse(
 ) -> None:
     with PartWriters(fresh, form) as writers:
         for row in sorter.sorted():
-            outcomes, documents = unpack_parse(values.value(row))
-            write_page(row[0], outcomes, documents, writers, counters)
+            page = ParsedPage.from_bytes(values.value(row))
+            write_page(row[0], page.outcomes, page.documents, writers, counters)
     counters.add(REPEATED, merge_kept(fresh, form))
 
 

@@ -18,8 +18,8 @@ A torn end (the beginning of a frame, or zeros, and nothing after it) is cut off
 opened again. Anything else that is wrong is damage: the log says where, goes on at the next good
 frame and stays as it is; the URLs of the frames in between are fetched again.
 
-An entry of part PARSE holds all that the parse of a page has given, as a worker has packed it
-(`recorder`).
+An entry of part PARSE holds all that the parse of a page has given
+(`minutch.cycle.parse.pageparser.ParsedPage`).
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_MAGICS: Final = {"": b"mnfetch\x04", DEFAULT_CODEC: b"mnfetch\x05"}
+_MAGICS: Final = {"": b"mnfetch\x06", DEFAULT_CODEC: b"mnfetch\x07"}
 """By the codec that values are compressed by."""
-_OLD_MAGICS: Final = (b"mnfetch\x01", b"mnfetch\x02", b"mnfetch\x03")
+_OLD_MAGICS: Final = tuple(b"mnfetch%c" % version for version in range(1, 6))
 _MAGIC_SIZE: Final = 8
 _TYPE: Final = 1
 _FRAME: Final = struct.Struct(">BIIH")

@@ -13,9 +13,8 @@ vanish without a trace; its updatedb, like ours, leaves a known URL as it was fo
 from __future__ import annotations
 
 import logging
-import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Protocol
 
@@ -24,9 +23,8 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import CAPTURE_KEY, ending, skipped_status
 from minutch.cycle.fetch.results.fetchlog import Frame, Part, WarcCapture
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.parse.pageparser import are_usable
-from minutch.cycle.parse.pagerecords import PackedDocument
-from minutch.errors import FormatError, MinutchError
+from minutch.cycle.parse.pageparser import ParsedPage
+from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ScoringFilter
 from minutch.records import crawldatum as status
@@ -39,7 +37,6 @@ from minutch.records.metadata import (
     SEGMENT_NAME_KEY,
     Metadata,
 )
-from minutch.records.parsedata import ParseStatus
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.warc.pagewriter import IDENTICAL, NOT_MODIFIED, Original, fetch_time
 from minutch.warc.warcfile import sha1_digest
@@ -48,8 +45,6 @@ log = logging.getLogger(__name__)
 
 PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
 CONTENT_TYPE: Final = Text(CONTENT_TYPE_KEY)
-
-EventValue = str | int | float | None | list[dict[str, str]]
 
 
 @dataclass(slots=True)
@@ -64,26 +59,6 @@ class FetchOutcome:
     """When it came (ms)."""
     status: ProtocolStatus | None = None
     content: Content | None = None
-
-
-@dataclass(slots=True)
-class ParsedPage:
-    """The result of parsing one page: what the segment gets, and values for the fetcher itself."""
-
-    stored: bytes = b""
-    """Its value in the log (`pack_parse`)."""
-    status: ParseStatus | None = None
-    """Status of the page itself; None if it was not parsed."""
-    signature: bytes | None = None
-    """The signature of a page that was not parsed; that of a parsed page is in its crawl_parse
-    records.
-    """
-    failed: bool = False
-    """Nothing could parse it, and such pages are to be given up (parser.delete.failed.parse)."""
-    outlinks: list[tuple[str, list[str]]] = field(default_factory=list)
-    """Parsed URLs with their outlinks as stored, where links are followed at once."""
-    events: list[tuple[str, dict[str, EventValue]]] = field(default_factory=list)
-    """The data of a REPORT event for each parsed URL, where events are published."""
 
 
 class LivePageParser(Protocol):
@@ -184,13 +159,12 @@ class Recorder:
         parsed = await self._parser.parse(stored, answer.time)
         if parsed.signature is not None:
             datum.signature = parsed.signature
-        if parsed.failed:
+        if parsed.failed:  # rare, so the page is serialized again then
             datum.status = status.STATUS_PARSE_FAILED
-            content.metadata[FETCH_STATUS_KEY].pop()
-            stored = self._stored(content, datum.status)
+            content.metadata[FETCH_STATUS_KEY][-1] = str(datum.status)
+            stored = content.to_bytes()
         self._end(frame, answer, stored)
-        if parsed.stored:
-            frame.add(Part.PARSE, answer.url, parsed.stored)
+        frame.add(Part.PARSE, answer.url, parsed.to_bytes())
         for _, data in parsed.events:
             data["score"] = datum.score
         return None if self._settings.for_step else parsed
@@ -361,71 +335,3 @@ def robots_captures(contents: list[Content], now: int) -> Iterator[WarcCapture]:
 def archiving(conf: Configuration) -> Configuration:
     """Returns the configuration for a fetch: what an archive needs to know is kept."""
     return conf.with_values(dict.fromkeys(IMPLIED, "true"))
-
-
-# -- the parse of a page ---------------------------------------------------------------------------
-#
-# One value of the fetch log: made by a parse worker, read when the segment is closed.
-#
-#     parse     :=  u16 number of outcomes   (u8 length, outcome in ASCII)*   document*
-#     document  :=  u8 flags   u32 length of each   URL   text   data   crawl
-#     flags     :=  1: found inside another page   2: texts are stored
-#
-# URL, text, data and crawl are those of `parse.pagerecords.PackedDocument`, whose values are
-# compressed as the segment's files have them. Numbers are big-endian.
-
-_COUNT: Final = struct.Struct(">H")
-_DOCUMENT: Final = struct.Struct(">B4I")
-_EXTRA: Final = 1
-_TEXT: Final = 2
-
-
-def pack_parse(outcomes: Sequence[str], documents: Sequence[PackedDocument]) -> bytes:
-    """Returns the value of a page with these outcomes and documents."""
-    pieces = [_COUNT.pack(len(outcomes))]
-    for outcome in outcomes:
-        name = outcome.encode("ascii")
-        pieces += (bytes([len(name)]), name)
-    for url, text, data, crawl, is_extra in documents:
-        flags = (_EXTRA if is_extra else 0) | (0 if text is None else _TEXT)
-        found = (url, text or b"", data, crawl)
-        pieces += (_DOCUMENT.pack(flags, *map(len, found)), *found)
-    return b"".join(pieces)
-
-
-def is_parse(value: bytes) -> bool:
-    """Tells whether a value can be used: a worker that was taken over answers what it likes, and
-    what is in the log has to be read when the segment is closed.
-    """
-    try:
-        return are_usable(*unpack_parse(value))
-    except FormatError:
-        return False
-
-
-def unpack_parse(value: bytes) -> tuple[list[str], list[PackedDocument]]:
-    """Returns outcomes and documents of a value. Raises FormatError."""
-    try:
-        (count,) = _COUNT.unpack_from(value)
-        at = _COUNT.size
-        outcomes = []
-        for _ in range(count):
-            end = at + 1 + value[at]
-            outcomes.append(value[at + 1 : end].decode("ascii"))
-            at = end
-        documents = []
-        while at < len(value):
-            flags, *sizes = _DOCUMENT.unpack_from(value, at)
-            at += _DOCUMENT.size
-            found = []
-            for size in sizes:
-                found.append(value[at : at + size])
-                at += size
-            url, text, data, crawl = found
-            stored = text if flags & _TEXT else None
-            documents.append(PackedDocument(url, stored, data, crawl, bool(flags & _EXTRA)))
-        if at != len(value):
-            raise ValueError(f"{at - len(value)} bytes are missing")
-    except (struct.error, ValueError, IndexError) as error:
-        raise FormatError(f"broken parse of a page ({error})") from error
-    return outcomes, documents
