@@ -20,7 +20,7 @@ from typing import Protocol, Self, TextIO
 from minutch import processwide
 from minutch.clock import Clock, SystemClock
 from minutch.conf import Configuration
-from minutch.hadoop.stores import hadoop
+from minutch.paths import store_settings
 from minutch.terminal import PLAIN, raw
 
 counters_log = logging.getLogger("minutch.counters")
@@ -153,7 +153,7 @@ def set_up_process(conf: Configuration) -> None:
     Programs call it before they run jobs; the command line, `minutch.open` and `minutch.jobs` do.
     """
     processwide.change(
-        stores=hadoop.settings_of(conf),
+        stores=store_settings(conf),
         suffix_list=conf.resource("effective_tld_names.dat"),
         lock_wait=conf.get_double("minutch.lock.wait"),
     )

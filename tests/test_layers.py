@@ -37,6 +37,7 @@ PLUGIN_MAY = {
     "hadoop",
     "kernels",
     "mediatypes",
+    "paths",
     "plugin",
     "processes",
     "records",

@@ -41,7 +41,7 @@ WRITTEN = {
 """Names that functions write to."""
 OBJECTS = {
     "minutch.cycle.parse.signature._FOLD": f"a table of at most 65,536 characters: {ONCE}",
-    "minutch.hadoop.stores.hadoop._hadoop": f"the Java process, under _lock; {PER_PROCESS}",
+    "minutch.annexes.stores.hadoop._hadoop": f"the Java process, under _lock; {PER_PROCESS}",
 }
 """Objects in modules and classes whose methods change them."""
 KEPT_FOR_EVER = {

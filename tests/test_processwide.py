@@ -12,8 +12,8 @@ import pytest
 
 from minutch import processwide
 from minutch.conf import Configuration
-from minutch.hadoop.stores import hadoop
 from minutch.job import set_up_process
+from minutch.paths import store_settings
 from minutch.processes import may_fork, start_worker
 from minutch.urls.domains import domain_of
 from minutch.work.tables.parallel import workers
@@ -70,6 +70,6 @@ def test_no_other_module_keeps_settings() -> None:
 
 def test_properties_of_file_systems() -> None:
     values = {"spark.hadoop.fs.s3a.a": "1", "dfs.b": "2", "spark.jars": "x.jar,y/*"}
-    found = hadoop.settings_of(Configuration.load([], overrides=values))
+    found = store_settings(Configuration.load([], overrides=values))
     assert {("fs.s3a.a", "1"), ("dfs.b", "2")} <= {*found.properties}
     assert found.jars == ("x.jar", "y/*")

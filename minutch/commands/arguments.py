@@ -27,6 +27,7 @@ from minutch.commands.declaration import (
 )
 from minutch.errors import MinutchError, UsageError
 from minutch.job import JobContext
+from minutch.paths import as_path
 
 Made = TypeVar("Made")
 
@@ -154,8 +155,6 @@ def database(word: str | Path, name: str) -> Path:
     """Returns the path of a database: of the one called `name` in it where `word` is a crawl's
     folder.
     """
-    from minutch.hadoop.stores import as_path
-
     path = as_path(word)
     inner = path / name
     return inner if not (path / "current").exists() and inner.is_dir() else path

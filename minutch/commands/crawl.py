@@ -30,9 +30,9 @@ from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.watch import Watch
 from minutch.errors import ConfigError, MinutchError, UrlError
-from minutch.hadoop.stores import as_path
 from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 from minutch.job import JobContext, set_up_process
+from minutch.paths import as_path
 from minutch.processwide import command_line
 from minutch.terminal import counted
 from minutch.urls.domains import suffix_of

@@ -11,6 +11,7 @@ from pathlib import Path
 from minutch.commands.arguments import Arguments
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
+from minutch.paths import as_path
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +19,6 @@ log = logging.getLogger(__name__)
 def generate(arguments: Arguments, context: JobContext) -> int:
     """Exit code 1 where nothing is due (no segment is made)."""
     from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY
-    from minutch.hadoop.stores import as_path
 
     hostdb = arguments["-hostdb"] or context.conf.get_trimmed(HOSTDB_PROPERTY)
     result = arguments.call(context, hostdb=as_path(hostdb) if hostdb else None)

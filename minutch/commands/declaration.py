@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from minutch.paths import as_path
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -36,8 +38,6 @@ Type = Callable[[str], Any]
 
 def path(word: str) -> Path:
     """The path of a file or folder, also on a file system of Hadoop's."""
-    from minutch.hadoop.stores import as_path
-
     return as_path(word)
 
 

@@ -49,7 +49,7 @@ REMOTE_PREFIXES = (
     "ofs://",
     "o3fs://",
 )
-"""Prefixes of paths on Hadoop's file systems (`minutch.hadoop.stores`)."""
+"""Prefixes of paths on Hadoop's file systems (`minutch.paths`)."""
 
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 """Commands that Nutch has removed, too, and their successors."""

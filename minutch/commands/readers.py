@@ -19,8 +19,8 @@ from minutch.commands.arguments import Arguments, database, fail, parse
 from minutch.commands.declaration import Command
 from minutch.commands.lineserver import answer_lines
 from minutch.errors import FormatError, UrlError
-from minutch.hadoop.stores import as_path
 from minutch.job import JobContext
+from minutch.paths import as_path
 from minutch.terminal import counted
 
 if TYPE_CHECKING:

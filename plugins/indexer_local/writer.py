@@ -25,7 +25,6 @@ from typing import Final, TypeVar
 import polars as pl
 
 from minutch.errors import IndexWriterError, LockedError
-from minutch.hadoop.stores import as_path, is_local
 from minutch.inspect.search.apart import Apart
 from minutch.inspect.search.fields import (
     BINARY,
@@ -48,6 +47,7 @@ from minutch.inspect.search.localindex import (
     is_panic,
     stamp,
 )
+from minutch.paths import as_path, is_local
 from minutch.plugin.documents import Documents, texts_of
 from minutch.plugin.parameters import Parameters
 from minutch.plugin.points import Action, IndexWriter, Refused

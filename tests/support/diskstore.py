@@ -1,4 +1,4 @@
-"""A store without Java: the calls of `minutch.hadoop.stores.hadoop`, answered by a folder of this
+"""A store without Java: the calls of `minutch.annexes.stores.hadoop`, answered by a folder of this
 machine.
 """
 
@@ -13,10 +13,11 @@ from tempfile import mkstemp
 
 import pytest
 
-from minutch.hadoop.stores import StorePath, hadoop
+from minutch.annexes.stores import hadoop
+from minutch.annexes.stores.path import HadoopPath
 
 
-def disk_store(folder: Path, monkeypatch: pytest.MonkeyPatch, scheme: str = "hdfs") -> StorePath:
+def disk_store(folder: Path, monkeypatch: pytest.MonkeyPatch, scheme: str = "hdfs") -> HadoopPath:
     """The root of a new store, whose files are in `folder` until the test ends."""
     store = _DiskStore(folder, f"{scheme}://disk:1/root")
     for name in ("look", "list_folder", "make_folder", "rename", "delete", "create", "upload"):
@@ -24,7 +25,7 @@ def disk_store(folder: Path, monkeypatch: pytest.MonkeyPatch, scheme: str = "hdf
     monkeypatch.setattr(hadoop, "new_file", store.new_file)
     monkeypatch.setattr(hadoop, "scratch", lambda: str(store.scratch))
     monkeypatch.setattr(hadoop, "Ranges", partial(_Ranges, store.local))
-    return StorePath(store.root)
+    return HadoopPath(store.root)
 
 
 class _DiskStore:

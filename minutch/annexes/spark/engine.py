@@ -52,8 +52,8 @@ from minutch.annexes.spark.executor import (
 from minutch.annexes.spark.session import CORES, Packed, context_of, run
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
-from minutch.hadoop.stores import hadoop
 from minutch.job import Counters, Progress
+from minutch.paths import store_settings
 from minutch.work.engine.interface import (
     Partition,
     ReadRows,
@@ -121,7 +121,7 @@ class SparkEngine:
         self._split_size = conf.get_long(SPLIT_PROPERTY, SPLIT_SIZE)
         cores = int(context.getConf().get(CORES, "1"))
         jars = conf.get(JARS, "").split(":")
-        files = replace(hadoop.settings_of(conf), jars=tuple(filter(None, jars)))
+        files = replace(store_settings(conf), jars=tuple(filter(None, jars)))
         self._setup = WorkerSetup(
             logging.getLogger().getEffectiveLevel(),
             cores,

@@ -31,9 +31,9 @@ from threading import Lock, Thread
 from typing import Any, Final, NamedTuple, TypeVar
 
 from minutch import scratch
+from minutch.annexes.stores.hadoop import LOG4J, find_java
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, MinutchError
-from minutch.hadoop.stores.hadoop import find_java
 
 NAME: Final = "minutch-home"
 """The folder that the archive becomes."""
@@ -122,7 +122,6 @@ PYTHON: Final = "spark.pyspark.python"
 _PREFIX: Final = "spark."
 _ARCHIVES: Final = "spark.archives"
 _PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
-_LOG4J: Final = Path(__file__).parent / "log4j2.properties"
 _PACKAGES: Final = Path(__file__).resolve().parents[3]
 """The folder of minutch."""
 
@@ -215,9 +214,7 @@ def _properties(conf: Configuration) -> dict[str, str]:
             _ARCHIVES: "",
         }
     found |= own
-    options = (
-        f"-Dlog4j2.configurationFile={_LOG4J} {found.get('spark.driver.extraJavaOptions', '')}"
-    )
+    options = f"-Dlog4j2.configurationFile={LOG4J} {found.get('spark.driver.extraJavaOptions', '')}"
     return found | {"spark.driver.extraJavaOptions": options.strip()}
 
 

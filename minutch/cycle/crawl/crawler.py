@@ -41,8 +41,8 @@ from minutch.cycle.segment.compaction import FAN, MADE, MERGED, CompactOptions
 from minutch.cycle.segment.store import Segment
 from minutch.errors import FormatError, MinutchError, StoreError
 from minutch.hadoop.formats.javahash import date_time_to_string
-from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
+from minutch.paths import is_local
 from minutch.terminal import counted
 from minutch.work.tables.install import CURRENT
 from minutch.work.tables.lock import lock

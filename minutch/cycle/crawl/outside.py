@@ -18,8 +18,8 @@ from minutch.conf import Configuration
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
-from minutch.hadoop.stores import is_local
 from minutch.job import JobContext
+from minutch.paths import is_local
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.install import CURRENT, WholeFile
 from minutch.work.tables.recordfiles import scan

@@ -34,8 +34,8 @@ from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import FETCHING, Segment
-from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
+from minutch.paths import is_local
 from minutch.terminal import counted
 from minutch.work.engine import runs_here
 from minutch.work.tables.install import remove

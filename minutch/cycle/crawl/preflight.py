@@ -28,8 +28,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.decisions import http_code, reason
 from minutch.errors import ConfigError, MinutchError, ProtocolError, StoreError, UrlError
 from minutch.hadoop.formats.writables import Text
-from minutch.hadoop.stores import is_local
 from minutch.job import JobContext
+from minutch.paths import is_local
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import Parser, Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory, output_of

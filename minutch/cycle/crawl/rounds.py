@@ -29,7 +29,7 @@ from minutch.cycle.crawldb.updatedb import is_merged
 from minutch.cycle.segment.places import finish_others, settle
 from minutch.cycle.segment.store import CRAWL_FETCH, FETCHING, Segment, segments_in
 from minutch.errors import LockedError, StoreError, naming
-from minutch.hadoop.stores import is_local
+from minutch.paths import is_local
 from minutch.records.crawldatum import STATUS_FETCH_MAX, STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.work.tables.database import Database
 from minutch.work.tables.install import NEW, clear, remove, sync_path

@@ -47,8 +47,8 @@ from minutch.cycle.segment.places import (
 )
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS, WARC, Segment, segments_in
 from minutch.errors import StoreError
-from minutch.hadoop.stores import is_local
 from minutch.job import Counters, JobContext
+from minutch.paths import is_local
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.plugin.urlrules import UrlRules
 from minutch.records.crawldatum import CrawlDatum

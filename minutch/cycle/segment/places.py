@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from minutch import strictjson
-from minutch.hadoop.stores import copies
+from minutch.paths import copies
 from minutch.work.tables import journal
 from minutch.work.tables.install import NEW, left_over, own_name, remove, sync_path, sync_tree
 

@@ -55,7 +55,7 @@ from minutch.hadoop.formats.mapfile import (
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import NONE, RECORD, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
-from minutch.hadoop.stores import StorePath, as_path, copies, is_local
+from minutch.paths import StorePath, as_path, copies, is_local
 from minutch.work.tables import journal
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import are_partitions, part_name, part_paths

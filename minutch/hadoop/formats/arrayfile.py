@@ -29,7 +29,7 @@ from minutch.hadoop.formats.mapfile import (
     MapFileWriter,
 )
 from minutch.hadoop.formats.sequencewriter import MAGIC
-from minutch.hadoop.stores import as_path
+from minutch.paths import as_path
 
 _LONG = struct.Struct(">q")
 _OLD_RECORD = struct.Struct(">iiq")

@@ -7,7 +7,7 @@ The CRC is zlib's (IEEE 802.3), numbers are big-endian, a chunk has 512 bytes
 (`io.bytes.per.checksum`) unless the sibling's header says otherwise. An empty file has a sibling
 with no sums. A file without a sibling is read unverified, as Hadoop does; where Hadoop ignores a
 sibling of the wrong length, this is an error here: it tells of a cut-off file. Other file systems
-of Hadoop (`minutch.hadoop.stores`) have sums of their own, and no siblings.
+of Hadoop (`minutch.paths`) have sums of their own, and no siblings.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import IO, Self
 import numpy as np
 
 from minutch.errors import ChecksumError, FormatError, naming
-from minutch.hadoop.stores import as_path, is_local
 from minutch.kernels.clibrary import libdeflate
 from minutch.kernels.sequencefile import make_sums
+from minutch.paths import as_path, is_local
 
 BYTES_PER_CHECKSUM = 512
 MAGIC = b"crc\0"

@@ -35,7 +35,7 @@ from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import BLOCK, NONE, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
-from minutch.hadoop.stores import as_path
+from minutch.paths import as_path
 from minutch.scratch import scratch
 
 _IO = "org.apache.hadoop.io."

@@ -38,7 +38,7 @@ from minutch.hadoop.formats.sequencewriter import (
     SequenceHeader,
 )
 from minutch.hadoop.formats.writables import Writable, lookup
-from minutch.hadoop.stores import StorePath
+from minutch.paths import StorePath
 
 SMALLEST_READ = 16 * 1024
 LARGEST_READ = 1024 * 1024

@@ -28,7 +28,7 @@ from minutch.hadoop.formats.checksum import ChecksumWriter, WholeOrNothing
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, Codec, codec
 from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text, encode_vlong
 from minutch.hadoop.formats.writables import Writable
-from minutch.hadoop.stores import StorePath, as_path
+from minutch.paths import StorePath, as_path
 
 MAGIC = b"SEQ"
 VERSION = 6

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from minutch.hadoop.stores import is_local
 from minutch.job import Counters, Progress
+from minutch.paths import is_local
 from minutch.work.engine.interface import (
     Partition,
     ReadRows,

@@ -27,7 +27,7 @@ from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
 from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, TEXT, MapFileReader
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.stores import as_path, is_local
+from minutch.paths import as_path, is_local
 from minutch.work.tables import install
 from minutch.work.tables.compression import PLAIN, Compression, output_compression
 from minutch.work.tables.lock import lock

@@ -47,7 +47,7 @@ from typing import Final
 from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats.checksum import ChecksumWriter, WholeOrNothing, crc_path
-from minutch.hadoop.stores import StorePath, copies, is_local
+from minutch.paths import StorePath, copies, is_local
 from minutch.work.tables import journal
 from minutch.work.tables.lock import Owner
 

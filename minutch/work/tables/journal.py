@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from minutch import strictjson
 from minutch.errors import StoreError
-from minutch.hadoop.stores import StorePath
+from minutch.paths import StorePath
 from minutch.work.tables.lock import Owner
 from minutch.work.tables.parallel import for_each
 

@@ -15,7 +15,7 @@ A database is locked for the time of a step: who finds it locked by another proc
 waits for that one, up to minutch.lock.wait. What is locked for a whole crawl, as its folder is and
 a segment that is being fetched, is refused at once.
 
-On a file system of Hadoop (`minutch.hadoop.stores`) there is no such system's lock: the file is
+On a file system of Hadoop (`minutch.paths`) there is no such system's lock: the file is
 made only where there is none, which HDFS and S3 decide for all, and a dead owner's is renamed out
 of the way by the first who finds it. Where a rename copies (s3a), two that find a dead owner's at
 the same moment may both get it; so may any two where the store, or a Hadoop before 3.4.2, does not
@@ -40,7 +40,7 @@ from typing import Final, Self, TypeVar
 
 from minutch.errors import LockedError, StoreError
 from minutch.hadoop.formats.javahash import date_time_to_string
-from minutch.hadoop.stores import StorePath
+from minutch.paths import StorePath
 
 log = logging.getLogger(__name__)
 

@@ -31,10 +31,10 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.hadoop.formats.batch import Offsets
-from minutch.hadoop.stores import local_scratch
 from minutch.kernels import hash as hashes
 from minutch.kernels import keycolumns as kernels
 from minutch.kernels.arrow import MAX_BUFFER, Strings, from_series, to_series
+from minutch.paths import local_scratch
 from minutch.work.tables.frame import Rows, aligned, empty, key_order, sort_by_key
 from minutch.work.tables.install import SPILL, make_folder, remove
 from minutch.work.tables.parallel import for_each, ordered, workers

@@ -24,11 +24,11 @@ from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
-from minutch.hadoop.stores import StorePath, is_local
 from minutch.kernels import sequencefile
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.clibrary import libdeflate
 from minutch.kernels.sequencefile import first_bad_sum
+from minutch.paths import StorePath, is_local
 from minutch.work.tables.zlibvalues import MOST, MOST_AT_A_TIME, LargeSpanError, deflated, inflated
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ import polars as pl
 import pytest
 
 import minutch
+from minutch.annexes.spark import session
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.segment.store import CONTENT, PARSE_DATA, Segment, part_writer
 from minutch.hadoop.formats.javahash import partition
 from minutch.job import Counters, JobContext
-from minutch.work.engine import Partition, Task, engine_of, session
+from minutch.work.engine import Partition, Task, engine_of
 from tests.annexes.spark.test_fetch import in_between, lists, twice
 from tests.annexes.spark.test_spark import (
     link_records,

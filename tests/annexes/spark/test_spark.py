@@ -16,6 +16,7 @@ from random import Random
 
 import pytest
 
+from minutch.annexes.spark import session
 from minutch.conf import Configuration
 from minutch.cycle.index import indexing as index
 from minutch.cycle.segment.store import (
@@ -33,7 +34,7 @@ from minutch.job import JobContext
 from minutch.records import crawldatum as status
 from minutch.records.hostdatum import HostDatum
 from minutch.records.protocol import Content
-from minutch.work.engine import selection, session
+from minutch.work.engine import selection
 from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.cycle.index.test_index import Crawl
 from tests.cycle.linkdb.test_jobs import Pages, segment

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 from minutch.annexes.spark import session
+from minutch.annexes.stores import hadoop
+from minutch.annexes.stores.path import HadoopPath
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.results.closing import copy_folder
@@ -34,8 +36,8 @@ from minutch.cycle.segment.store import (
     Segment,
 )
 from minutch.errors import LockedError, StoreError
-from minutch.hadoop.stores import StorePath, as_path, hadoop
 from minutch.job import JobContext, set_up_process
+from minutch.paths import as_path
 from minutch.work.tables.journal import JOURNAL
 from minutch.work.tables.lock import LOCK_NAME, lock
 from tests.annexes.spark.test_fetch import lists, twice
@@ -92,20 +94,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 
 
 @pytest.fixture
-def store(server: dict[str, str], request: pytest.FixtureRequest) -> StorePath:
+def store(server: dict[str, str], request: pytest.FixtureRequest) -> HadoopPath:
     """A folder of its own in the bucket."""
     set_up_process(Configuration.load([], overrides=server))
     root = as_path(f"s3a://{BUCKET}/{request.node.name}")
-    assert isinstance(root, StorePath)
+    assert isinstance(root, HadoopPath)
     return root
 
 
-def test_a_path_answers_as_one_of_this_machine(store: StorePath, tmp_path: Path) -> None:
+def test_a_path_answers_as_one_of_this_machine(store: HadoopPath, tmp_path: Path) -> None:
     store.mkdir()
     assert answers(store) == answers(tmp_path)
 
 
-def test_one_alone_has_the_lock(store: StorePath) -> None:
+def test_one_alone_has_the_lock(store: HadoopPath) -> None:
     """One of several that ask in the same instant gets the lock: S3 takes one object."""
     with lock(store) as path:
         assert path.exists()
@@ -130,14 +132,14 @@ def test_one_alone_has_the_lock(store: StorePath) -> None:
 
 
 def test_an_interrupted_replacement_is_finished_by_the_next(
-    store: StorePath, monkeypatch: pytest.MonkeyPatch
+    store: HadoopPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not store.renames
     replace_and_fail(store, monkeypatch, 5)
 
 
 def test_commands_leave_there_what_they_leave_here(
-    store: StorePath, server: dict[str, str], tmp_path: Path
+    store: HadoopPath, server: dict[str, str], tmp_path: Path
 ) -> None:
     crawldb(Random(1), tmp_path / "crawldb", 2)
     pages = random_pages(Random(2))
@@ -200,7 +202,7 @@ class Crawl:
 
 
 def test_a_round_there_leaves_what_it_leaves_here(
-    store: StorePath, server: dict[str, str], tmp_path: Path
+    store: HadoopPath, server: dict[str, str], tmp_path: Path
 ) -> None:
     """The same pages for all: they are fetched into the first crawl, which is there."""
     crawls = [
@@ -235,7 +237,7 @@ def test_a_round_there_leaves_what_it_leaves_here(
 
 
 def test_a_fetch_by_tasks(
-    store: StorePath, server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: HadoopPath, server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its parts are put in their places by a journal, with which the next fetch goes on if this one
     is stopped.
@@ -274,7 +276,7 @@ def test_a_fetch_by_tasks(
 MORTAL = """
 import os, signal, sys
 from minutch.commands import cli
-from minutch.hadoop.stores import hadoop
+from minutch.annexes.stores import hadoop
 
 verb, name, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 real = getattr(hadoop, verb)
@@ -312,7 +314,7 @@ def kill(properties: dict[str, str], verb: str, name: str, times: int, *words: s
     ids=["as the new one comes", "as Spark's attempts are taken over"],
 )
 def test_a_killed_job(
-    store: StorePath,
+    store: HadoopPath,
     server: dict[str, str],
     tmp_path: Path,
     verb: str,
@@ -345,7 +347,7 @@ def test_a_killed_job(
 
 @pytest.mark.parametrize("name", ["/parse_text/", "/crawl_parse/"])
 def test_a_killed_parse(
-    store: StorePath, server: dict[str, str], tmp_path: Path, name: str
+    store: HadoopPath, server: dict[str, str], tmp_path: Path, name: str
 ) -> None:
     """Nobody reads a segment whose parse was killed as files were put in place until the next parse
     has finished that.
@@ -380,7 +382,7 @@ def test_a_killed_parse(
     ]
 
 
-def test_a_killed_generate(store: StorePath, server: dict[str, str], tmp_path: Path) -> None:
+def test_a_killed_generate(store: HadoopPath, server: dict[str, str], tmp_path: Path) -> None:
     """The next generate brings the half of a fetch list that was lost."""
     properties = server | {
         "mapreduce.framework.name": "yarn",

@@ -1,4 +1,4 @@
-"""StorePath by itself, and jobs on it, with a folder of this machine for a store."""
+"""HadoopPath by itself, and jobs on it, with a folder of this machine for a store."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any, cast
 
 import pytest
 
+from minutch.annexes.stores.path import HadoopPath
 from minutch.cycle.fetch.results.closing import copy_folder
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.checksum import read_file, write_file
-from minutch.hadoop.stores import StorePath, as_path, copies, is_local, local_scratch
+from minutch.paths import as_path, copies, is_local, local_scratch
 from tests.annexes.spark.test_spark import random_pages
 from tests.annexes.stores.test_stores import answers, replace_and_fail, run_commands
 from tests.cycle.linkdb.test_jobs import segment
@@ -27,28 +28,28 @@ from tests.support.diskstore import disk_store
 @pytest.fixture(params=["hdfs", "s3a"])
 def store(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> StorePath:
+) -> HadoopPath:
     return disk_store(tmp_path / "store", monkeypatch, request.param)
 
 
 def test_names_are_split_and_joined_as_those_of_this_machine() -> None:
-    path = StorePath("hdfs://name:8020/crawl") / "crawldb" / "part-r-00000.crc"
+    path = HadoopPath("hdfs://name:8020/crawl") / "crawldb" / "part-r-00000.crc"
     assert str(path) == "hdfs://name:8020/crawl/crawldb/part-r-00000.crc"
     assert (path.name, path.stem, path.suffix) == ("part-r-00000.crc", "part-r-00000", ".crc")
     assert path.parts == ("hdfs:", "name:8020", "crawl", "crawldb", "part-r-00000.crc")
-    assert path.parent == StorePath("hdfs://name:8020/crawl/crawldb/")
+    assert path.parent == HadoopPath("hdfs://name:8020/crawl/crawldb/")
     assert [*map(str, path.parents)] == [
         "hdfs://name:8020/crawl/crawldb",
         "hdfs://name:8020/crawl",
         "hdfs://name:8020",
     ]
-    root = StorePath("hdfs://name:8020")
+    root = HadoopPath("hdfs://name:8020")
     assert root.parent == root
     assert path.with_name("b") == path.parent / "b"
     assert path.parent.with_name("b") < path.parent.with_name("c")
     assert path.relative_to(root / "crawl") == Path("crawldb/part-r-00000.crc")
     with pytest.raises(ValueError, match="not in the subpath"):
-        path.relative_to(StorePath("s3a://name:8020"))
+        path.relative_to(HadoopPath("s3a://name:8020"))
     assert pickle.loads(pickle.dumps(path)) == path
     assert len({path, path.parent / path.name}) == 1
     assert path != Path(str(path))
@@ -58,7 +59,7 @@ def test_what_a_name_stands_for() -> None:
     assert as_path("crawl/db") == Path("crawl/db")
     assert as_path("file:///crawl") == Path("/crawl")
     found = as_path("s3a://bucket/crawl")
-    assert isinstance(found, StorePath)
+    assert isinstance(found, HadoopPath)
     assert as_path(found) is found
     assert (found.scheme, found.renames, copies(found)) == ("s3a", False, True)
     assert not is_local(found)
@@ -66,12 +67,12 @@ def test_what_a_name_stands_for() -> None:
     with pytest.raises(ConfigError, match="names no host or bucket"):
         as_path("hdfs:///crawl")
     with pytest.raises(ValueError, match="expected SCHEME://HOST/PATH"):
-        StorePath("crawl/db")
+        HadoopPath("crawl/db")
 
 
 def test_the_system_is_never_handed_one(tmp_path: Path) -> None:
     """Its calls would look for a file of that name on this machine."""
-    path = cast(Any, StorePath("hdfs://name:8020/crawl"))
+    path = cast(Any, HadoopPath("hdfs://name:8020/crawl"))
     assert not isinstance(path, Path | os.PathLike)
     (tmp_path / "file").write_bytes(b"content")
     for call in (
@@ -97,13 +98,13 @@ def test_the_system_is_never_handed_one(tmp_path: Path) -> None:
             getattr(path, name)
 
 
-def test_a_path_answers_as_one_of_this_machine(store: StorePath, tmp_path: Path) -> None:
+def test_a_path_answers_as_one_of_this_machine(store: HadoopPath, tmp_path: Path) -> None:
     (store / "paths").mkdir()
     (tmp_path / "paths").mkdir()
     assert answers(store / "paths") == answers(tmp_path / "paths")
 
 
-def test_a_file_is_there_when_it_is_closed(store: StorePath) -> None:
+def test_a_file_is_there_when_it_is_closed(store: HadoopPath) -> None:
     path = store / "file"
     with path.open("w", encoding="utf-8") as stream:
         stream.write("ä\n")
@@ -118,20 +119,20 @@ def test_a_file_is_there_when_it_is_closed(store: StorePath) -> None:
         mmap.mmap(stream.fileno(), 0)
 
 
-def test_a_file_has_no_checksum_sibling(store: StorePath) -> None:
+def test_a_file_has_no_checksum_sibling(store: HadoopPath) -> None:
     write_file(store / "file", b"content")
     assert read_file(store / "file") == b"content"
     assert [path.name for path in store.iterdir()] == ["file"]
 
 
 def test_a_replacement_is_finished_by_the_next(
-    store: StorePath, monkeypatch: pytest.MonkeyPatch
+    store: HadoopPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not store.renames:
         replace_and_fail(store, monkeypatch)
 
 
-def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: Path) -> None:
+def test_commands_leave_there_what_they_leave_here(store: HadoopPath, tmp_path: Path) -> None:
     far, near = store / "commands", tmp_path / "commands"
     crawldb(Random(1), near / "crawldb", 2)
     pages = random_pages(Random(2))

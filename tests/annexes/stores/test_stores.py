@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from minutch.annexes.spark import session
+from minutch.annexes.stores import hadoop
+from minutch.annexes.stores.path import HadoopPath
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
@@ -24,8 +26,8 @@ from minutch.cycle.fetch.results.closing import copy_folder
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import COMPLETE, CRAWL_GENERATE, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
-from minutch.hadoop.stores import StorePath, as_path, hadoop
 from minutch.job import JobContext, set_up_process
+from minutch.paths import as_path
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_FETCH_SUCCESS
 from minutch.records.crawldatum_columns import to_frame
 from minutch.work.tables import install
@@ -79,13 +81,13 @@ _ENTRIES = re.compile(r"^\S+\tVersion: 7\n(?:(?!\S+\tVersion: 7\n).*\n)*", re.MU
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorePath]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopPath]:
     """The root of a new HDFS."""
     try:
         with hdfs(tmp_path_factory.mktemp("hdfs")) as address:
             set_up_process(Configuration.load([]))
             root = as_path(f"{address}/test")
-            assert isinstance(root, StorePath)
+            assert isinstance(root, HadoopPath)
             root.mkdir(parents=True)
             yield root
     except NoJars as exc:
@@ -106,7 +108,7 @@ def answers(root: Path) -> list[object]:
             answer = ask()
         except OSError as exc:
             answer = type(exc)
-        is_path = isinstance(answer, Path | StorePath)
+        is_path = isinstance(answer, Path | HadoopPath)
         said.append(str(answer).replace(str(root), "") if is_path else answer)
 
     folder = root / "a folder [ä]"
@@ -145,14 +147,14 @@ def answers(root: Path) -> list[object]:
     return said
 
 
-def test_a_path_answers_as_one_of_this_machine(store: StorePath, tmp_path: Path) -> None:
+def test_a_path_answers_as_one_of_this_machine(store: HadoopPath, tmp_path: Path) -> None:
     (store / "paths").mkdir()
     with pytest.raises(FileNotFoundError):
         (store / "paths" / "none" / "deep").mkdir()
     assert answers(store / "paths") == answers(tmp_path)
 
 
-def test_pieces_of_a_file_are_read_in_ranges(store: StorePath, tmp_path: Path) -> None:
+def test_pieces_of_a_file_are_read_in_ranges(store: HadoopPath, tmp_path: Path) -> None:
     from minutch.records.crawldatum import CrawlDatum
 
     urls = [(f"http://host/{number:06d}", CrawlDatum(1, 60, 0.5, 0)) for number in range(20_000)]
@@ -173,7 +175,7 @@ def test_pieces_of_a_file_are_read_in_ranges(store: StorePath, tmp_path: Path) -
     assert found == [key for table in scan(near) for key in table["key"]]
 
 
-def test_one_alone_has_the_lock(store: StorePath) -> None:
+def test_one_alone_has_the_lock(store: HadoopPath) -> None:
     folder = store / "locked"
     with lock(folder) as path:
         assert path.exists()
@@ -194,13 +196,13 @@ def test_one_alone_has_the_lock(store: StorePath) -> None:
 
 
 def test_a_replacement_without_renames_is_finished_by_the_next(
-    store: StorePath, monkeypatch: pytest.MonkeyPatch
+    store: HadoopPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StorePath, "renames", False)
+    monkeypatch.setattr(HadoopPath, "renames", False)
     replace_and_fail(store, monkeypatch)
 
 
-def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: int = 2) -> None:  # noqa: C901 - one step a case
+def replace_and_fail(store: HadoopPath, monkeypatch: pytest.MonkeyPatch, stride: int = 2) -> None:  # noqa: C901 - one step a case
     """Interrupted at every `stride`-th step: before there is a journal the old database is whole,
     then the new one.
     """
@@ -246,7 +248,7 @@ def replace_and_fail(store: StorePath, monkeypatch: pytest.MonkeyPatch, stride: 
     assert steps > 8
 
 
-def test_commands_leave_there_what_they_leave_here(store: StorePath, tmp_path: Path) -> None:
+def test_commands_leave_there_what_they_leave_here(store: HadoopPath, tmp_path: Path) -> None:
     from random import Random
 
     far, near = store / "commands", tmp_path / "commands"
@@ -290,7 +292,7 @@ def run_commands(root: Path, job: JobContext) -> dict[str, bytes | int]:
     return found
 
 
-def test_documents_there_are_those_here(store: StorePath, tmp_path: Path) -> None:
+def test_documents_there_are_those_here(store: HadoopPath, tmp_path: Path) -> None:
     crawl, there = Crawl(tmp_path), store / "indexed"
     found = [
         (f"http://host{number % 3}/{number}", STATUS_FETCH_SUCCESS, f"t{number}")
@@ -319,7 +321,7 @@ def test_documents_there_are_those_here(store: StorePath, tmp_path: Path) -> Non
     assert len(left[0][1]) == len(found)
 
 
-def test_crawl_works_there(store: StorePath, tmp_path: Path) -> None:
+def test_crawl_works_there(store: HadoopPath, tmp_path: Path) -> None:
     """Rounds, and rounds after these; what it can't do there it says before it begins."""
     own = {**PROPERTIES, "fetcher.server.delay": "0.0"}
     found = []
@@ -348,14 +350,14 @@ def test_crawl_works_there(store: StorePath, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def master(store: StorePath, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def master(store: HadoopPath, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with cluster(tmp_path_factory.mktemp("cluster")) as url:
         yield url
         session.stop()
 
 
 def test_three_rounds_on_a_cluster(
-    store: StorePath, master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: HadoopPath, master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = int(time.time() * 1000)
     own = {**PROPERTIES, "fetcher.server.delay": "0.0", "mapreduce.job.reduces": "2"}
@@ -423,11 +425,11 @@ def test_three_rounds_on_a_cluster(
     _nutch_reads(far, near, tmp_path)
 
 
-def _old(db: StorePath) -> set[str]:
+def _old(db: HadoopPath) -> set[str]:
     return {"old"} if (db / "old").exists() else set()
 
 
-def _nutch_reads(far: StorePath, near: Path, folder: Path) -> None:
+def _nutch_reads(far: HadoopPath, near: Path, folder: Path) -> None:
     """Nutch's own reader dumps the CrawlDb of the store; minutch that of this machine."""
     try:
         jars = nutch_jars(NUTCH_VERSIONS[-1])
@@ -467,7 +469,7 @@ def error(path: str) -> str:
     return str(caught.value)
 
 
-def test_errors_say_what_is_missing(store: StorePath) -> None:
+def test_errors_say_what_is_missing(store: HadoopPath) -> None:
     assert error(str(store / "none")) == f"Input path does not exist: {store / 'none' / 'current'}"
     assert (
         error("nofs://host/db")
@@ -480,7 +482,7 @@ def test_errors_say_what_is_missing(store: StorePath) -> None:
     assert "its file system does not answer" in error("hdfs://127.0.0.1:1/db")
 
 
-def test_without_java(store: StorePath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_java(store: HadoopPath, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hadoop.stop()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert (
@@ -495,5 +497,5 @@ def test_without_java(store: StorePath, monkeypatch: pytest.MonkeyPatch, tmp_pat
         session.context_of(conf)
 
 
-def test_an_empty_db_is_none(store: StorePath) -> None:
+def test_an_empty_db_is_none(store: HadoopPath) -> None:
     assert not CrawlDb(store / "nothing").exists()

@@ -36,9 +36,9 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.workers import FetchProcesses
 from minutch.cycle.segment.store import Segment, segments_in
-from minutch.hadoop.stores import as_path
 from minutch.inspect.fsck.crawlcheck import problems
 from minutch.job import JobContext
+from minutch.paths import as_path
 from tests.cycle.fetch.test_seen import NOW
 from tests.support.examples import few
 from tests.support.golden import PROJECT

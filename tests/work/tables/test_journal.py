@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
+from minutch.annexes.stores.path import HadoopPath
 from minutch.errors import StoreError
-from minutch.hadoop.stores import StorePath
 from minutch.work.tables import journal
 
 
@@ -33,7 +33,7 @@ def test_a_path_that_leads_elsewhere_is_an_error(moves: object, tmp_path: Path) 
     (tmp_path / "other").mkdir()
     (folder / journal.JOURNAL).write_text(json.dumps({"owner": "1 here 1", "moves": moves}))
     with pytest.raises(StoreError, match=r"\.journal"):
-        journal.resume(cast(StorePath, folder))
+        journal.resume(cast(HadoopPath, folder))
     assert (tmp_path / "other").is_dir()
 
 
@@ -42,4 +42,4 @@ def test_who_is_at_it_is_named(tmp_path: Path) -> None:
         json.dumps({"owner": "17 host 5", "moves": [["a/b", "a/c"], ["a/d", ""]]})
     )
     with pytest.raises(StoreError, match=r"process 17 host 5.*wait"):
-        journal.require_none(cast(StorePath, tmp_path), "wait")
+        journal.require_none(cast(HadoopPath, tmp_path), "wait")

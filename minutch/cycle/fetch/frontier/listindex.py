@@ -37,7 +37,7 @@ from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import NONE, RECORD, SequenceFileWriter
-from minutch.hadoop.stores import is_local
+from minutch.paths import is_local
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.hostname import canonical_host
 from minutch.urls.hostnumbers import HostNumbers, Numbers

@@ -50,8 +50,8 @@ from minutch.errors import FormatError, StoreError, in_a_line
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
 from minutch.hadoop.formats.sequencewriter import RECORD
-from minutch.hadoop.stores import is_local
 from minutch.job import Counters
+from minutch.paths import is_local
 from minutch.work.tables.database import part_name
 from minutch.work.tables.install import remove
 from minutch.work.tables.lock import lock

@@ -45,8 +45,8 @@ from minutch.cycle.segment.store import (
     Segment,
 )
 from minutch.errors import LockedError, MinutchError, StoreError
-from minutch.hadoop.stores import as_path
 from minutch.job import Counters
+from minutch.paths import as_path
 from minutch.work.engine import Engine, Task
 from minutch.work.tables.database import part_name
 from minutch.work.tables.install import NEW, remove, sync_path, sync_tree, work_folder

@@ -1,52 +1,41 @@
 """Names files and folders of a store: a file system of Hadoop (hdfs://, s3a://).
 
-    StorePath("hdfs://name:8020/crawl") / "crawldb"     str() gives hdfs://name:8020/crawl/crawldb
+    HadoopPath("hdfs://name:8020/crawl") / "crawldb"     str() gives hdfs://name:8020/crawl/crawldb
 
-A StorePath has those methods of pathlib that databases and segments need, so a job is written once
-for paths of both kinds, and asks `is_local` where they differ. It is no `Path` and no
-`os.PathLike`: `open`, `os`, `shutil`, `mmap` and `Path` raise TypeError for it, and what it lacks
-raises AttributeError. Files are read in ranges (`open("rb")`, `read_range`) and written whole: a
+Files are read in ranges (`open("rb")`, `read_range`) and written whole: a
 file that is being written stays on this machine until it is closed.
 """
 
 # mypy: disable-error-code="override"
-# StorePath has the methods of Path without their rarer options.
+# HadoopPath has the methods of Path without their rarer options.
 
 from __future__ import annotations
 
 import errno
 import io
 import os
-import re
 import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import total_ordering
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Final, TypeGuard, cast
+from typing import IO, Any, Final, cast
 
-from minutch.errors import ConfigError
-from minutch.hadoop.stores import hadoop
+from minutch.annexes.stores import hadoop
+from minutch.paths import SCHEME, StorePath
 
-_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)")
 _READ_AHEAD: Final = 1 << 17
 _NO_RENAME: Final = ("s3a", "s3", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs", "swift")
 
 
-if TYPE_CHECKING:
-    _PathForTypes = Path  # the signatures of jobs say Path for both kinds
-else:
-    _PathForTypes = object
-
-
 @total_ordering
-class StorePath(_PathForTypes):
+class HadoopPath(StorePath):
     """The path of a file or folder in a store."""
 
     __slots__ = ("_pure",)
 
     def __init__(self, uri: str) -> None:
-        if not _SCHEME.match(uri):
+        if not SCHEME.match(uri):
             raise ValueError(f"expected SCHEME://HOST/PATH, found {uri!r}")
         self._pure = PurePosixPath(uri)
 
@@ -56,25 +45,25 @@ class StorePath(_PathForTypes):
         return str(self._pure).replace(":/", "://", 1)
 
     def __repr__(self) -> str:
-        return f"StorePath({str(self)!r})"
+        return f"HadoopPath({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, StorePath) and self._pure == other._pure
+        return isinstance(other, HadoopPath) and self._pure == other._pure
 
-    def __lt__(self, other: StorePath) -> bool:
+    def __lt__(self, other: HadoopPath) -> bool:
         return self._pure < other._pure
 
     def __hash__(self) -> int:
         return hash(self._pure)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StorePath, (str(self),)
+        return HadoopPath, (str(self),)
 
-    def __truediv__(self, name: str | PurePath) -> StorePath:
+    def __truediv__(self, name: str | PurePath) -> HadoopPath:
         return self._with(self._pure / name)
 
-    def _with(self, pure: PurePosixPath) -> StorePath:
-        return StorePath(str(pure).replace(":/", "://", 1))
+    def _with(self, pure: PurePosixPath) -> HadoopPath:
+        return HadoopPath(str(pure).replace(":/", "://", 1))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -97,20 +86,20 @@ class StorePath(_PathForTypes):
         return self._pure.suffix
 
     @property
-    def parent(self) -> StorePath:
+    def parent(self) -> HadoopPath:
         """The folder above; the root's is the root."""
         return self if len(self.parts) <= 2 else self._with(self._pure.parent)
 
     @property
-    def parents(self) -> tuple[StorePath, ...]:
+    def parents(self) -> tuple[HadoopPath, ...]:
         """All folders above, nearest first."""
         return tuple(map(self._with, [*self._pure.parents][: len(self.parts) - 2]))
 
-    def with_name(self, name: str) -> StorePath:
+    def with_name(self, name: str) -> HadoopPath:
         """The path of another name in the same folder."""
         return self._with(self._pure.with_name(name))
 
-    def relative_to(self, folder: StorePath) -> PurePosixPath:
+    def relative_to(self, folder: HadoopPath) -> PurePosixPath:
         """The name of this path in a folder above it. Raises ValueError if that is not above it."""
         return self._pure.relative_to(folder._pure)
 
@@ -118,7 +107,7 @@ class StorePath(_PathForTypes):
         """True: a URI does not depend on the working directory."""
         return True
 
-    def absolute(self) -> StorePath:
+    def absolute(self) -> HadoopPath:
         """The same path."""
         return self
 
@@ -131,6 +120,11 @@ class StorePath(_PathForTypes):
     def renames(self) -> bool:
         """True if the store renames a folder in one step; others copy its files one by one."""
         return self.scheme not in _NO_RENAME
+
+    @property
+    def scratch(self) -> Path:
+        """A folder on this machine for files in transit, that of all stores."""
+        return Path(hadoop.scratch())
 
     @property
     def _uri(self) -> str:
@@ -169,17 +163,17 @@ class StorePath(_PathForTypes):
         seconds = found.modified // 1000
         return os.stat_result((mode, 0, 0, 1, 0, 0, found.size, seconds, seconds, seconds))
 
-    def iterdir(self) -> Iterator[StorePath]:
+    def iterdir(self) -> Iterator[HadoopPath]:
         """Yields what a folder contains."""
         for status in hadoop.list_folder(self._uri):
             yield self / status.name
 
-    def glob(self, pattern: str) -> Iterator[StorePath]:
+    def glob(self, pattern: str) -> Iterator[HadoopPath]:
         """Yields what a folder contains under names that match a pattern without slashes."""
         if self.is_dir():
             yield from (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
-    def rglob(self, pattern: str) -> Iterator[StorePath]:
+    def rglob(self, pattern: str) -> Iterator[HadoopPath]:
         """Like `glob`, in the folders below as well."""
         for status in hadoop.list_folder(self._uri):
             path = self / status.name
@@ -198,13 +192,13 @@ class StorePath(_PathForTypes):
             raise FileNotFoundError(errno.ENOENT, "No such folder", str(self.parent))
         hadoop.make_folder(self._uri)
 
-    def rename(self, target: StorePath) -> StorePath:
+    def rename(self, target: HadoopPath) -> HadoopPath:
         """Renames a file or folder. Raises FileExistsError if the target exists."""
         _require_store(target)
         hadoop.rename(self._uri, str(target))
         return target
 
-    def replace(self, target: StorePath) -> StorePath:
+    def replace(self, target: HadoopPath) -> HadoopPath:
         """Renames a file over another, in two steps: for a moment there is neither."""
         _require_store(target)
         hadoop.delete(str(target))
@@ -293,42 +287,9 @@ class StorePath(_PathForTypes):
         return io.TextIOWrapper(binary, encoding, errors, newline)
 
 
-def as_path(name: str | Path) -> Path:
-    """Returns the path that a name stands for: with a scheme in a store, else on this machine.
-    Raises ConfigError.
-    """
-    if not isinstance(name, str):
-        return name
-    found = _SCHEME.match(name)
-    if found is None:
-        return Path(name)
-    if found[1] == "file":
-        return Path(name[found.end() :] or "/")
-    if not found[2]:
-        raise ConfigError(f"{name} names no host or bucket: expected {found[1]}://HOST/PATH")
-    return StorePath(name)
-
-
-def is_local(path: Path) -> bool:
-    """Returns whether a path is on this machine."""
-    return not isinstance(path, StorePath)
-
-
-def copies(path: Path) -> TypeGuard[StorePath]:
-    """Returns whether renaming a folder there means copying its files one by one."""
-    return isinstance(path, StorePath) and not path.renames
-
-
-def local_scratch(path: Path) -> Path:
-    """Returns a folder on this machine for the scratch files of a job: the path itself, or the
-    scratch folder of all stores.
-    """
-    return Path(hadoop.scratch()) if isinstance(path, StorePath) else path
-
-
 def _require_store(path: object) -> None:
     """Raises TypeError for a path of this machine: no file is renamed into a store."""
-    if not isinstance(path, StorePath):
+    if not isinstance(path, HadoopPath):
         raise TypeError(f"expected the path of a store, found {path!r}")
 
 

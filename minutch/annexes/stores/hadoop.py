@@ -26,22 +26,17 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from minutch import processwide
-from minutch.conf import Configuration
 from minutch.errors import ConfigError, StoreError
 from minutch.processwide import StoreSettings
 from minutch.scratch import make as make_scratch
 from minutch.scratch import remove as remove_scratch
 
-HADOOP: Final = "spark.hadoop."
-PREFIXES: Final = ("fs.", "dfs.", "ipc.", "hadoop.")
-"""Prefixes of Hadoop's properties in the configuration of a job."""
-_JARS: Final = ("spark.jars", "spark.driver.extraClassPath")
-_LOG4J: Final = Path(__file__).parents[2] / "annexes" / "spark" / "log4j2.properties"
+LOG4J: Final = Path(__file__).parent / "log4j2.properties"
 _OPTIONS: Final = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
-    f"-Dlog4j2.configurationFile={_LOG4J}",
+    f"-Dlog4j2.configurationFile={LOG4J}",
 )
 _QUICK: Final = {
     "ipc.client.connect.max.retries": "3",
@@ -64,19 +59,6 @@ class FileStatus(NamedTuple):
     """Epoch milliseconds."""
 
 
-def settings_of(conf: Configuration) -> StoreSettings:
-    """Reads the settings of the Java process from the configuration of a job."""
-    found = dict(_QUICK)
-    found |= {name: conf.get(name, "") for name in conf if name.startswith(PREFIXES)}
-    found |= {
-        name.removeprefix(HADOOP): conf.get(name, "") for name in conf if name.startswith(HADOOP)
-    }
-    jars = [
-        word for name in _JARS for word in conf.get(name, "").replace(":", ",").split(",") if word
-    ]
-    return StoreSettings(tuple(sorted(found.items())), tuple(jars))
-
-
 class _Hadoop:
     """The Java process that belongs to this process, started when it is needed."""
 
@@ -96,7 +78,7 @@ class _Hadoop:
                 atexit.register(self.stop)
             if self._properties != settings.properties:
                 self._conf = self._gateway.jvm.org.apache.hadoop.conf.Configuration()
-                for name, value in settings.properties:
+                for name, value in {**_QUICK, **dict(settings.properties)}.items():
                     self._conf.set(name, value)
                 self._properties = settings.properties
             return self._gateway.jvm
