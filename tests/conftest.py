@@ -13,6 +13,7 @@ import importlib
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -156,6 +157,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """In a worker of xdist, say to the process with the terminal what was left out."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each process with tests has a folder for temporary files of its own, as if on a machine of
+    its own: what a fetch remembers of hosts lies there, and all hosts of tests are 127.0.0.1.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
+        patch.setattr(tempfile, "tempdir", None)  # TMPDIR is read again
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -42,6 +42,7 @@ def installed(project: Path, site: Path) -> Path:
     return site
 
 
+@pytest.mark.slow  # pytest in a process of its own
 def test_what_it_writes_passes_its_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

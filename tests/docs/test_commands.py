@@ -66,7 +66,9 @@ SERVERS = ("serve", "startserver", "readlinkdb crawl/linkdb -listen")
 BETWEEN = {"cd my-crawl": "cp ../conf/nutch-site.xml conf/ && cp ../seeds/* seeds/"}
 """What the reader does after a line, as the text says."""
 
-SLOW = ("crawling", "archives", "operating", "recipes")
+SLOW = ("crawling", "archives", "operating", "recipes", "audit", "report", "indexing", "profile")
+SLOW += ("sql", "python")
+"""Pages whose lines take more than a second of CPU."""
 SHELL_PAGES = [
     page for page in PAGES if any(block.language in ("sh", "sql") for block in blocks(page))
 ]
@@ -182,10 +184,12 @@ def test_each_exception_is_needed() -> None:
     assert len(kept) > 100
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page in SLOW else []) for page in SHELL_PAGES],
-)
+def timed(pages: list[str]) -> list[Any]:
+    """The values of a parameter: pages."""
+    return [pytest.param(page, marks=[pytest.mark.slow] if page in SLOW else []) for page in pages]
+
+
+@pytest.mark.parametrize("page", timed(SHELL_PAGES))
 def test_commands(page: str, world: World, tmp_path: Path) -> None:
     folder = world.copy(tmp_path)
     write_files(page, folder)
@@ -198,7 +202,7 @@ def test_commands(page: str, world: World, tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("page", PYTHON_PAGES)
+@pytest.mark.parametrize("page", timed(PYTHON_PAGES))
 def test_python(page: str, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(world.copy(tmp_path))
     names: dict[str, Any] = {"__name__": "__main__"}

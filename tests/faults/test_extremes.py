@@ -277,7 +277,18 @@ def strict(text: str) -> None:
             json.loads(line, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("name", [name for name, lines in COMMANDS.items() if lines])
+SLOW = ("audit", "explain", "export", "readdb", "report")
+"""Commands whose lines take more than a second of CPU together."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name, lines in COMMANDS.items()
+        if lines
+    ],
+)
 def test_commands_answer(folder: Path, name: str) -> None:
     for words in COMMANDS[name]:
         remove(Path("out"))
@@ -306,6 +317,7 @@ def tables() -> Iterator[str]:
     return iter(open_crawl(Path("crawl")).tables)
 
 
+@pytest.mark.slow  # 75 statements
 def test_tables_answer(folder: Path) -> None:
     answer("updatehostdb", COMMANDS["updatehostdb"][0])
     for table in tables():
@@ -313,6 +325,9 @@ def test_tables_answer(folder: Path) -> None:
             text = answer("sql", ["crawl", f"select * from {table}", *filter(None, [form])])
             if form == "-json":
                 strict(text)
+
+
+def test_scores_that_are_no_numbers_are_null_in_json(folder: Path) -> None:
     rows = answer("sql", ["crawl", "select url, score from crawldb", "-json"]).splitlines()
     scores = {row["url"]: row["score"] for row in map(json.loads, rows)}
     assert len(scores) == len(ENTRIES)
@@ -370,6 +385,7 @@ FEW = (
 """What commands may say of a crawl without any page."""
 
 
+@pytest.mark.slow  # every command again, on two more crawls
 def test_one_entry_and_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for count in (0, 1):
         root = tmp_path / str(count)

@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +31,7 @@ from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_rea
 from plugins.lib_html.walk import ParsedMarkup
 from tests.faults.fuzz import damaged
 from tests.faults.readers import WEB
-from tests.support.examples import examples
+from tests.support.examples import every, examples
 from tests.support.golden import GOLDEN, HAS_ALL, needs_golden
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import configuration, content
@@ -275,8 +276,8 @@ def golden_pages() -> Iterator[bytes]:
 
 @needs_golden
 def test_golden_pages() -> None:
-    texts = {compare(page).text for page in golden_pages()}
-    assert len(texts) > (100 if HAS_ALL else 50)
+    texts = {compare(page).text for page in islice(golden_pages(), 0, None, every(4))}
+    assert len(texts) > (100 if HAS_ALL else 50) // every(4)
 
 
 def test_names_of_elements_need_the_walk_in_python() -> None:

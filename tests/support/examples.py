@@ -18,6 +18,11 @@ def examples(full: int) -> int:
     return max(1, full * settings().max_examples // 100)
 
 
+def every(count: int) -> int:
+    """Returns the step by which a run goes through what repeats a rule: 1 with `--all`."""
+    return 1 if settings().max_examples >= 100 else count
+
+
 def few(values: Iterable[Any], count: int = 1) -> list[Any]:
     """Returns the values of a parameter: the first `count` always run, the others are slow.
 

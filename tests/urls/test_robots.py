@@ -311,7 +311,8 @@ def test_a_path_is_compared_with_so_many_wildcards_and_refused_if_there_are_more
     ("count", "line", "most"),
     [
         (20, "Disallow: /folder-%d/", 1_600),
-        (3_000, "Disallow: /%x", 60_000),
+        (300, "Disallow: /%x", 8_000),
+        pytest.param(3_000, "Disallow: /%x", 60_000, marks=pytest.mark.slow),
         pytest.param(30_000, "Disallow: /%x", 600_000, marks=pytest.mark.slow),
     ],
 )

@@ -282,14 +282,14 @@ def test_a_queue_without_items_still_rests() -> None:
 def test_a_dead_host_is_a_few_numbers() -> None:
     driven = Driven(replace(PLAIN, max_exceptions=1))
     tracemalloc.start()
-    for number in range(20_000):
+    for number in range(5_000):
         driven.add(item(str(number), f"www.example-{number}.org"))
         driven.taken(0)
         driven.finish(str(number), 0, failed=True)
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert driven.queues.given_up == 20_000
-    assert used / 20_000 < 700  # rest, failures and refusal, each with its key
+    assert driven.queues.given_up == 5_000
+    assert used / 5_000 < 700  # rest, failures and refusal, each with its key
 
 
 def test_a_deferred_host_rests_and_is_given_up_after_its_retries() -> None:

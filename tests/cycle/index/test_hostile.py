@@ -197,6 +197,7 @@ class _Raw:
         return self.data
 
 
+@pytest.mark.slow
 def test_a_million_anchors(tmp_path: Path) -> None:
     segment = write(tmp_path, [Made("http://a.example/"), Made("http://b.example/")])
     count = 1_000_001

@@ -42,6 +42,7 @@ from minutch.records.protocol import Content
 from tests.plugins.test_parse_others import RSS
 from tests.support.commands import command, explain
 from tests.support.crawldbs import write_db
+from tests.support.examples import few
 from tests.support.golden import PROJECT
 from tests.support.officefiles import samples
 from tests.support.pages import configuration, content
@@ -465,7 +466,7 @@ def test_many_pages_keep_the_links_that_one_page_keeps(
     assert {len(data.outlinks) for data in data_of(many).values()} == {len(expected)}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_ends_the_command_without_a_traceback(tmp_path: Path, number: int) -> None:
     """Sent to the whole group, as a terminal does, while workers start and while they parse."""
     made = segment(tmp_path, [page(f"p{n}", "<p>" + "x " * 20_000) for n in range(400)])

@@ -124,7 +124,7 @@ def test_an_integer_beyond_64_bits_is_an_error(crawl: Path) -> None:
 
 
 def test_long_statements_take_no_square_of_time() -> None:
-    urls = ", ".join(f"'http://a.org/2020-01-{number}; now()'" for number in range(20_000))
+    urls = ", ".join(f"'http://a.org/2020-01-{number}; now()'" for number in range(5_000))
     statement = f"select 1 from crawldb where url in ({urls})"
     assert list(statements(statement)) == [statement] and not is_complete(statement)
 
@@ -371,7 +371,7 @@ def test_lines_fit_into_the_terminal(rows: list[tuple[str, int, str]], width: in
 
 @pytest.mark.parametrize(
     ("text", "cut"),
-    [("é" * 2_000_000, "é" * 9), ("漢" * 2_000_000, "漢" * 4), ("e\u0301" * 10**6, "e\u0301" * 9)],
+    [("é" * 500_000, "é" * 9), ("漢" * 500_000, "漢" * 4), ("e\u0301" * 250_000, "e\u0301" * 9)],
     ids=["one column", "two columns", "combining"],
 )
 def test_a_text_of_megabytes_is_cut_at_once(text: str, cut: str) -> None:
