@@ -118,14 +118,14 @@ def test_a_crawl_in_a_real_kernel(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_stop_button_ends_a_fetch_that_goes_on_later(tmp_path: Path) -> None:
     with SiteServer() as server, Kernel(tmp_path) as kernel:
-        conf = PROPERTIES | {"fetcher.server.delay": 1.0, "fetcher.min.crawl.delay": 0}
+        conf = PROPERTIES | {"fetcher.server.delay": 3.0, "fetcher.min.crawl.delay": 0}
         kernel.run(f"import minutch\ncrawl = minutch.open('crawl', create=True, conf={conf!r})")
         kernel.run(f"_ = crawl.inject({[server.site.url('one')]})")
         began = time.monotonic()
         messages = kernel.run("counts = crawl.run(rounds=2)", interrupt="round 2 of 2, fetch: ")
         errors = [content["ename"] for kind, content in messages if kind == "error"]
         assert errors in (["KeyboardInterrupt"], ["Interrupted"])
-        assert time.monotonic() - began < 14  # of the 15 and more that the round takes
+        assert time.monotonic() - began < 40  # of the 45 and more that the round takes
         kernel.run("crawl.conf.set('fetcher.server.delay', '0')")
         messages = kernel.run("counts = crawl.run(rounds=1)")
         assert "Round 1 of 1 goes on with segment" in "".join(shown(messages, "stream"))

@@ -80,14 +80,14 @@ async def test_an_answer_ends_where_it_says_so(answer: bytes) -> None:
         await reader.read()
 
     with MisbehavingServer(answer_all=leave_open) as server:
-        transport = CurlTransport(CurlSettings(read_timeout=5_000), lambda address: True)
+        transport = CurlTransport(CurlSettings(read_timeout=60_000), lambda address: True)
         request = request_to(server.port, b"/x", [("Host", "h")])
         with pytest.raises(AskAgain):
             await reply_to(transport, request)
         began = time.monotonic()
         reply = await reply_to(transport, request)
         assert (reply.body, reply.error) == (b"abcde", None)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30
         await transport.aclose()
 
 

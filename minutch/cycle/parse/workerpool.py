@@ -138,6 +138,7 @@ class _Worker(Generic[R]):
         self.batch: _Batch[R] | None = None
         self.answer: Answer | None = None
         self.is_forging = False
+        self.is_late = False
         self.seen = -1
         self.since = 0.0
         args = (task_of, self.at, settings)
@@ -316,14 +317,12 @@ class WorkerPool(Generic[R]):
             batches.append(batch)
         return batches
 
-    def _is_stuck(self, worker: _Worker[R]) -> bool:
-        return self._timeout > 0 and worker.is_stuck(self._timeout)
-
     def _is_over(self, worker: _Worker[R], batch: _Batch[R]) -> bool:
         """Reads what the worker has written; tells whether that is its answer, or there won't be
         one.
         """
-        is_lost = not worker.process.is_alive() or self._is_stuck(worker)
+        worker.is_late = self._timeout > 0 and worker.is_stuck(self._timeout)
+        is_lost = worker.is_late or not worker.process.is_alive()
         try:
             worker.answer = self._answers.arrived(worker.channel, len(batch.missing()))
         except (EOFError, OSError) as error:
@@ -367,7 +366,7 @@ class WorkerPool(Generic[R]):
         """Returns the reason why a worker has not answered."""
         if worker.is_forging:
             return "the parser crashed: what it answered makes no sense"
-        return too_long(self._timeout) if self._is_stuck(worker) else "the parser crashed"
+        return too_long(self._timeout) if worker.is_late else "the parser crashed"
 
 
 def _end(idle: list[_Worker[R]], busy: dict[Any, _Worker[R]], lent: set[_Worker[R]]) -> None:

@@ -269,7 +269,6 @@ def serve(
             for number, item in enumerate(items):
                 at.value = number
                 found.append(_attempt(task, item, settings.timeout))
-            _set_alarm(0)
             at.value = FINISHING
             results = iter(task.finish([result for result, reason in found if not reason]))
             send(
@@ -289,10 +288,13 @@ def _next_batch(channel: WorkerChannel) -> list[bytes] | None:
 
 
 def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, str]:
-    """Runs the task on an item; the alarm stays set, until the next item sets it again."""
+    """Runs the task on an item; no alarm outlives it: between two items it would end the worker."""
     try:
-        _set_alarm(timeout)
-        return task.run(item), ""
+        try:
+            _set_alarm(timeout)
+            return task.run(item), ""
+        finally:
+            _set_alarm(0)
     except ParseTimeout:
         return None, too_long(timeout)
     except MemoryError:

@@ -251,12 +251,14 @@ def test_documents_are_parsed_within_the_sandbox(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # a library that does not come back is ended after a second, and GRACE
 def test_a_pdf_that_holds_the_library_up_fails_alone(tmp_path: Path) -> None:
-    """Forms that show the next one twice: 2 to the power of 40 of them."""
+    """Forms that show the next one twice: 2 to the power of 40 of them. They take 300 MB a second,
+    so that without an end of the memory it is always the time that ends them.
+    """
     first = after(1)
     form = "/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {} 0 R>>>>"
     forms = [stream(b"/X Do /X Do", form.format(first + at + 1)) for at in range(40)]
     bomb = pdf(stream(b"/X Do"), more=forms, page=f"/Resources<</XObject<</X {first} 0 R>>>>")
-    conf = configuration("parse-tika", parser_timeout="1")
+    conf = configuration("parse-tika", parser_timeout="1", parser_worker_memory="0")
     pages = [page(name, data, "application/pdf") for name, data in (("a", pdf("x")), ("b", bomb))]
     made, counts = parsed(tmp_path, *pages, page("c", pdf("y"), "application/pdf"), conf=conf)
     assert (counts["success"], counts["failed"]) == (2, 1)

@@ -135,6 +135,15 @@ def test_what_is_wrong_with_one_item_stays_with_it(
     assert list(pool.map([b"after"])) == ["AFTER"]
 
 
+def test_no_alarm_outlives_its_item() -> None:
+    before = signal.signal(signal.SIGALRM, workerprocess._alarm)
+    try:
+        assert workerprocess._attempt(Upper(), b"a", GENEROUS) == ("a", "")
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 @dataclass
 class EndsBadly(Upper):
     """Ends with some item, or hangs, when it has run through all of a batch."""
