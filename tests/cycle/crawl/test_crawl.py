@@ -35,6 +35,7 @@ from minutch.cycle.parse.parsesegment import ParseOptions
 from minutch.cycle.sitemap.processor import SitemapOptions
 from minutch.errors import ConfigError, LockedError, MinutchError
 from minutch.job import Counters, JobContext
+from tests.support.examples import few
 
 PARTS = {"fetch": ("crawl_fetch", "content"), "parse": ("crawl_parse", "parse_data", "parse_text")}
 
@@ -520,7 +521,7 @@ def test_no_more_pages_are_asked_for_than_wished(jobs: Jobs) -> None:
 
 
 @pytest.mark.parametrize("step", ROUND[1:])
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), MinutchError("killed")])
+@pytest.mark.parametrize("error", few([KeyboardInterrupt(), MinutchError("killed")]))
 def test_the_limit_of_pages_binds_a_crawl_that_was_interrupted(
     jobs: Jobs, step: str, error: BaseException
 ) -> None:
