@@ -20,8 +20,9 @@ ISO-2022-JP (the rows of NEC and IBM), and took the byte behind a missing one wi
 
 from __future__ import annotations
 
-import codecs
 import re
+from codecs import BOM_UTF8
+from codecs import lookup as python_codec
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -171,7 +172,7 @@ class Charset:
         surrogates (see _SURROGATE).
         """
         if self.codec == "utf-8":
-            return _as_java_replaces(data.removeprefix(codecs.BOM_UTF8))
+            return _as_java_replaces(data.removeprefix(BOM_UTF8))
         return self.decode(data).encode("utf-8", "replace")
 
     def encode(self, text: str) -> bytes:
@@ -229,7 +230,7 @@ def _beyond_the_standard(label: str) -> Charset | None:
         pass  # more bytes a character than one
     except (LookupError, ValueError):
         return None
-    name = codecs.lookup(label).name
+    name = python_codec(label).name
     if name in _NOT_CHARSETS:
         return None
     number = _NUMBERED.fullmatch(label)

@@ -71,6 +71,11 @@ class Resolver:
         except UrlError:
             return None
 
+    @classmethod
+    def of_page(cls, url: str, charset: Charset = UTF_8) -> Resolver:
+        """Returns the resolver of a page; UrlError if its URL is none."""
+        return cls(url, charset)
+
     def based(self, href: str) -> Resolver:
         """Returns the resolver of a page with this base element, whose URL is java.net.URL's, as in
         Nutch's HtmlParser.
@@ -176,6 +181,12 @@ class WhatwgResolver:
     def __init__(self, base: str, charset: Charset = UTF_8) -> None:
         self.base = base
         self._charset = UTF_8 if charset.is_wide else charset
+
+    @classmethod
+    def of_page(cls, url: str, charset: Charset = UTF_8) -> WhatwgResolver:
+        """Returns the resolver of a page; UrlError if its URL is none to Java."""
+        hosted(parse(url))
+        return cls(url, charset)
 
     def based(self, href: str) -> WhatwgResolver:
         """Returns the resolver of a page with this base element; UrlError for one that does not

@@ -25,7 +25,7 @@ from minutch.conf import Configuration
 from minutch.errors import ParseError
 from minutch.kernels import occurrences as kernels
 from minutch.kernels.html import NUMBERED_NAMES, SHORT_NAME
-from minutch.records.links import Outlink
+from minutch.records.links import Outlink, as_run
 
 from .elements import (
     BROWSER_LINKS,
@@ -46,8 +46,8 @@ from .elements import (
     is_likely,
     is_nofollow,
     kinds_of,
+    read_refresh,
 )
-from .metatags import read_refresh
 from .tree_reader import attribute_numbers
 from .walk import ParsedMarkup
 
@@ -233,12 +233,13 @@ class BrowserLinks:
 
     def links(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read
-    ) -> list[Outlink]:
+    ) -> Sequence[Outlink]:
         """Returns the links of a page: its bytes in UTF-8, its tree, what was found in it; `read`
         is for pages within it.
         """
         found = dict.fromkeys(self._targets(data, document, page, read, 1))
-        return [Outlink(target) for target in found if target and not target.startswith("#")]
+        targets = [target for target in found if target and not target.startswith("#")]
+        return as_run([*map(Outlink, targets)])
 
     def _targets(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, level: int

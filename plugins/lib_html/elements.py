@@ -1,5 +1,5 @@
 """Reads which elements of a page count: those with links, those that end a line, those that are
-skipped.
+skipped; and the links in values of attributes and headers.
 
 Properties: parser.html.form.use_action, parser.html.outlinks.ignore_tags,
 parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
@@ -8,12 +8,14 @@ parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.outlinks import text_outlinks
+from minutch.records.links import Outlink, as_run
+from minutch.records.metadata import Metadata
 
 from .tree import RENAMED
 
@@ -196,6 +198,17 @@ _IN_LINK_HEADER: Final = re.compile(
     rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
 )
 _LIKELY: Final = re.compile(r"(?:https?://|//?|\.\.?/)[\w~%-][^\s<>\"']*+", re.IGNORECASE)
+_REFRESH: Final = re.compile(
+    r"[ \t\n\f\r]*(?=[0-9.])(?P<seconds>[0-9]*)[0-9.]*"
+    r"(?P<separator>[ \t\n\f\r]*[;,]|[ \t\n\f\r]+|)[ \t\n\f\r]*(?P<rest>.*)",
+    re.DOTALL,
+)
+_REFRESH_URL: Final = re.compile(
+    r"url[ \t\n\f\r]*=[ \t\n\f\r]*(?P<url>.*)", re.IGNORECASE | re.DOTALL
+)
+_MAX_INT: Final = (1 << 31) - 1
+_MOST_DIGITS: Final = 11
+_QUOTES: Final = ("'", '"')
 
 
 def in_srcset(value: str) -> Iterator[str]:
@@ -242,6 +255,24 @@ def in_link_header(value: str) -> Iterator[tuple[str, str]]:
         at = match.end()
 
 
+def read_refresh(value: str) -> tuple[int, str] | None:
+    """Seconds and target (empty for the page itself) of a refresh, in an element or a header; None
+    if it is none.
+
+    Source: HTML standard, "shared declarative refresh steps".
+    """
+    match = _REFRESH.fullmatch(value)
+    if match is None or (match["rest"] and not match["separator"]):
+        return None
+    target = match["rest"]
+    named = _REFRESH_URL.match(target)
+    target = named["url"] if named else target
+    if target[:1] in _QUOTES:
+        target = target[1:].partition(target[0])[0]
+    seconds = match["seconds"].lstrip("0")[:_MOST_DIGITS] or "0"
+    return min(int(seconds), _MAX_INT), target.strip()
+
+
 def is_likely(value: str) -> bool:
     """Returns True if an arbitrary value looks like a URL or a path."""
     return _LIKELY.fullmatch(value) is not None
@@ -260,3 +291,30 @@ def in_text(text: str) -> Iterator[str]:
     for link in text_outlinks(text):
         if link.to_url.lower().startswith(("http://", "https://")):
             yield link.to_url.rstrip(".,;:!?")
+
+
+# Finds links in the headers that came with a page: Link, Refresh and Content-Location.
+#
+# They are relative to the page's URL, whatever its base element says. Sources: RFC 8288 section
+# 3.2, RFC 9110 section 8.7, HTML standard ("shared declarative refresh steps").
+
+_RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+
+
+def header_links(metadata: Metadata) -> Sequence[Outlink]:
+    """Returns the links, not resolved, each target once."""
+    targets = dict.fromkeys(_targets(metadata))
+    return as_run([Outlink(target) for target in targets if target])
+
+
+def _targets(metadata: Metadata) -> Iterator[str]:
+    for value in metadata.field_values("Link"):
+        for target, rest in in_link_header(value):
+            relation = _RELATION.search(rest)
+            is_none = relation is not None and is_hint(relation[1] or relation[2] or "")
+            if not is_none and not is_nofollow(rest):
+                yield target
+    for value in metadata.field_values("Refresh"):
+        if (found := read_refresh(value)) is not None:
+            yield found[1]
+    yield from map(str.strip, metadata.field_values("Content-Location"))

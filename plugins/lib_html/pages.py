@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from html import escape
@@ -19,28 +19,27 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
-from minutch.cycle.parse.robotsdirectives import agents_of
+from minutch.cycle.parse.robotsdirectives import Directives, agents_of, words_for
 from minutch.errors import UrlError
 from minutch.mediatypes import essence
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
 from minutch.records import parsedata
-from minutch.records.links import Outlink, as_run, joined, resolve_all
+from minutch.records.links import Outlink, joined, resolve_all
 from minutch.records.metadata import (
     CACHING_FORBIDDEN_KEY,
     CHAR_ENCODING_FOR_CONVERSION_KEY,
     CONTENT_TYPE_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
+    ROBOTS_KEY,
     Metadata,
 )
 from minutch.records.parsedata import ParseData, ParseStatus
 from minutch.records.protocol import Content
-from minutch.urls.parts import parse as parse_url
-from minutch.urls.resolve import Resolver, WhatwgResolver, hosted, resolver_class
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolver_class
 
 from .browserlinks import BrowserLinks
-from .elements import Elements
-from .metatags import header_links, read_metatags, read_refreshes_below
+from .elements import Elements, header_links, read_refresh
 from .tree import Limits, build_tree, plain_tree
 from .tree_reader import TreeReader, tree_reader
 from .walk import ParsedMarkup, Walk, title_in_body
@@ -159,9 +158,9 @@ _TOKEN: Final = re.compile(
 _PREFIX: Final = re.compile(rb"xmlns:([\w.-]+)\s*=\s*[\"']http://www\.w3\.org/1999/xhtml[\"']")
 
 
-def is_xhtml(header: str | None, media_type: str) -> bool:
+def is_xhtml(content: Content) -> bool:
     """Returns True for a page that is served as XHTML or, where nobody says, looks like it."""
-    return essence(header or media_type) == TYPE
+    return essence(content.metadata.field(CONTENT_TYPE_KEY) or content.content_type) == TYPE
 
 
 def as_html(data: bytes) -> bytes:
@@ -212,27 +211,22 @@ class HtmlPages:
         """Returns the parse of a page; `text_of` its markup in UTF-8 takes the place of all of its
         text.
         """
+        charset = self._charsets.charset_of(content)
         try:
-            base = hosted(parse_url(content.base))
+            own = self._resolver.of_page(content.base, charset)
         except UrlError as error:
             return failed(content.url, error)
-        header = content.metadata.field(CONTENT_TYPE_KEY)
-        tld = base.host.rpartition(".")[2]
-        charset = self._charsets.detect(content.content, header, content.content_type, tld)
         marked = content.content.startswith(BOM_UTF8)
         markup = charset.to_utf8(content.content)
-        if is_xhtml(header, content.content_type):
+        if is_xhtml(content):
             markup = as_html(markup)
         document, page = self._extractor.read(markup, marked=marked)
-        own = self._resolver(content.base, charset)
         resolver = self._based(own, document, page)
-        tags = read_metatags(
-            page.metas, content.base, resolver, self._agents, self._conf.clock.now()
-        )
+        tags = read_metatags(page.metas, own, resolver, self._agents, self._conf.clock.now())
         if isinstance(own, WhatwgResolver) and b"refresh" in markup.lower():
-            nodes = document.css("body meta[http-equiv=refresh i]")
-            contents = (node.attributes.get("content") or "" for node in nodes)
-            read_refreshes_below(contents, tags, content.base, resolver)
+            for node in document.css("body meta[http-equiv=refresh i]"):
+                # where browsers look, too, and Nutch does not
+                _refresh(tags, node.attributes.get("content") or "", own, resolver)
         tags.base_href = None if resolver is own else resolver.base
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
@@ -283,9 +277,86 @@ class HtmlPages:
             return resolve_all(resolver, page.links)
         more = self._more_links.links(markup, document, page, self._extractor.read)
         nutchs = self._more_links.without_hints(markup, document, page.links)
-        links = resolve_all(resolver, joined(nutchs, as_run(more)) if more else nutchs)
+        links = resolve_all(resolver, joined(nutchs, more) if more else nutchs)
         headers = header_links(content.metadata) if "header" in self._more_links.kinds else []
-        return joined(links, resolve_all(own, as_run(headers))) if headers else links
+        return joined(links, resolve_all(own, headers)) if headers else links
+
+
+# Reads the meta elements of a head: robots, refresh, and everything by name.
+#
+# Source: org.apache.nutch.parse.html.HTMLMetaProcessor; but directives are whole words
+# (`robotsdirectives`), and a refresh is read as the HTML standard says (Nutch leaves quotes in its
+# URL).
+
+
+def read_metatags(
+    metas: Iterable[Mapping[str, str]],
+    own: Resolver | WhatwgResolver,
+    resolver: Resolver | WhatwgResolver,
+    agents: frozenset[str],
+    now: int,
+) -> HTMLMetaTags:
+    """Returns the tags of a page from the attributes of its meta elements; `own` knows its URL,
+    `resolver` its base URL. Directives for one of the `agents` hold like those for all robots, at
+    the time `now`.
+    """
+    tags = HTMLMetaTags()
+    for attributes in metas:
+        if "content" not in attributes:
+            continue
+        content = attributes["content"]
+        if "name" in attributes:
+            _named(tags, attributes["name"].lower(), content, agents, now)
+        if "http-equiv" in attributes:
+            _equivalent(tags, attributes["http-equiv"].lower(), content, own, resolver)
+    return tags
+
+
+def _named(tags: HTMLMetaTags, name: str, content: str, agents: frozenset[str], now: int) -> None:
+    tags.general_tags.add(name, content)
+    if name == ROBOTS_KEY or name in agents:
+        forbidden = Directives.of(words_for(content, agents), now)
+        tags.no_index |= forbidden.no_index
+        tags.no_follow |= forbidden.no_follow
+        tags.no_cache |= forbidden.no_cache
+        if name != ROBOTS_KEY and forbidden.noted:
+            tags.general_tags.setdefault(ROBOTS_KEY, [])[:0] = forbidden.noted
+
+
+def _equivalent(
+    tags: HTMLMetaTags,
+    name: str,
+    content: str,
+    own: Resolver | WhatwgResolver,
+    resolver: Resolver | WhatwgResolver,
+) -> None:
+    tags.http_equiv_tags[name] = content
+    if name == "pragma":
+        tags.no_cache |= "no-cache" in content.lower()
+    elif name == "refresh":
+        _refresh(tags, content, own, resolver)
+
+
+def _refresh(
+    tags: HTMLMetaTags,
+    content: str,
+    own: Resolver | WhatwgResolver,
+    resolver: Resolver | WhatwgResolver,
+) -> None:
+    """Takes a refresh. In browsers the first one counts, and none to what is no page's URL; in
+    Nutch the last one does, which is one of the page itself then.
+    """
+    found, is_browsers = read_refresh(content), isinstance(resolver, WhatwgResolver)
+    if found is None or (is_browsers and tags.refresh):
+        return
+    seconds, target = found
+    try:
+        href = resolved_page(resolver, target) if target else own.base
+    except UrlError:
+        if is_browsers:
+            return
+        href = own.base
+    tags.refresh, tags.refresh_time, tags.refresh_href = True, seconds, href
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:

@@ -14,7 +14,6 @@ from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.plugin.points import Parse, Parser, ParseResult
 from minutch.records.metadata import (
     CHAR_ENCODING_FOR_CONVERSION_KEY,
-    CONTENT_TYPE_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
     Metadata,
 )
@@ -31,8 +30,7 @@ class TextParser(Parser):
 
     def get_parse(self, content: Content) -> ParseResult:
         """Returns one document, always a success."""
-        header = content.metadata.field(CONTENT_TYPE_KEY)
-        charset = self._charsets.detect(content.content, header, content.content_type)
+        charset = self._charsets.charset_of(content)
         text = charset.decode(content.content)
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)

@@ -47,8 +47,7 @@ from minutch.records.parsedata import FAILED, SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
 from minutch.urls.resolve import resolved_page, resolver_class
 
-from ..lib_html.elements import in_css, kinds_of
-from ..lib_html.metatags import header_links
+from ..lib_html.elements import header_links, in_css, kinds_of
 from ..lib_html.pages import TYPE as XHTML
 from ..lib_html.pages import Extractor, HtmlPages, as_html
 from ..lib_html.walk import ParsedMarkup
@@ -257,8 +256,7 @@ class TikaParser(Parser):
         )
 
     def _text(self, content: Content, document: Document) -> None:
-        header = content.metadata.field(CONTENT_TYPE_KEY)
-        charset = self._charsets.detect(content.content, header, content.content_type)
+        charset = self._charsets.charset_of(content)
         text = charset.decode(content.content)
         document.texts = [" ".join(text.split())]
         if "css" in self._kinds and clean_type(content.content_type).lower() == "text/css":

@@ -48,7 +48,7 @@ from minutch.urls.uri import parse_uri
 from minutch.warc.reading.archivefiles import IndexFile, entries_of, find_archives
 from minutch.warc.reading.visits import read_answer as read_stored
 from minutch.warc.warcfile import uri_of
-from plugins.lib_html.metatags import header_links, read_refresh
+from plugins.lib_html.elements import header_links, read_refresh
 from plugins.lib_http.credentials import challenges
 from plugins.lib_http.decoding import decode
 from plugins.lib_http.exchange import SpellCheckedMetadata, parse_date

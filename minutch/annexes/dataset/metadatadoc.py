@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from hashlib import md5
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -386,10 +385,7 @@ class MetadataTask:
 
     def _charset(self, content: Content, kind: str) -> tuple[Charset, int]:
         header = content.metadata.field("Content-Type") or content.content_type
-        host = urlsplit(content.url).hostname or "" if "[" not in content.url else ""
-        charset, clue = self._charsets.detect_by(
-            content.content, header, kind, host.rpartition(".")[2]
-        )
+        charset, clue = self._charsets.detect_by(content.content, header, kind, content.url)
         return charset, DETECTORS[clue]
 
     def _html(

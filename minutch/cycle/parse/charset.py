@@ -43,13 +43,16 @@ from enum import Enum
 from functools import lru_cache
 from html.entities import html5
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from minutch.charsets import LABELS, UTF_8, Charset, lookup
 from minutch.mediatypes import parameters
+from minutch.records.metadata import CONTENT_TYPE_KEY
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
+    from minutch.records.protocol import Content
 
 
 PRESCAN_BYTES: Final = 8192
@@ -170,23 +173,28 @@ class CharsetDetector:
             raise conf.wrong("parser.character.encoding.default", "a charset", name)
         self.default: Charset = Charset(name.strip().lower(), default.codec)
 
+    def charset_of(self, content: Content) -> Charset:
+        """Returns the charset of a page."""
+        header = content.metadata.field(CONTENT_TYPE_KEY)
+        return self.detect(content.content, header, content.content_type, content.base)
+
     def detect(
-        self, data: bytes, header: str | None = None, media_type: str = "", tld: str = ""
+        self, data: bytes, header: str | None = None, media_type: str = "", url: str = ""
     ) -> Charset:
-        """Returns the charset of `data`; `header` is the value of Content-Type, `tld` the last
-        label of the host name.
+        """Returns the charset of `data`; `header` is the value of Content-Type, the top-level
+        domain of `url` a hint.
         """
-        return self.detect_by(data, header, media_type, tld)[0]
+        return self.detect_by(data, header, media_type, url)[0]
 
     def detect_by(
-        self, data: bytes, header: str | None = None, media_type: str = "", tld: str = ""
+        self, data: bytes, header: str | None = None, media_type: str = "", url: str = ""
     ) -> tuple[Charset, Clue]:
         """The same, and what has told it."""
         marked = byte_order_mark(data)
         if marked:
             return marked, Clue.MARK
         if self._confidence >= 0 and media_type in _DETECTABLE and len(data) > 4:
-            guess = guess_content(data, tld)
+            guess = guess_content(data, url)
             if guess and guess[1] >= self._confidence:
                 return guess[0], _clue(guess[1])
         if header and (declared := from_header(header)):
@@ -196,7 +204,7 @@ class CharsetDetector:
             return declared, Clue.META
         if declared := declared_charset(data):
             return declared, Clue.META
-        found = guess_content(data, tld) if self._detects else None
+        found = guess_content(data, url) if self._detects else None
         return (found[0], _clue(found[1])) if found else (self.default, Clue.DEFAULT)
 
 
@@ -225,7 +233,7 @@ def _from_header(value: str) -> Charset | None:
 _kept_from_header = lru_cache(maxsize=512)(_from_header)
 
 
-def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
+def guess_content(data: bytes, url: str = "") -> tuple[Charset, int] | None:
     """Guesses the charset by the bytes themselves, with a confidence from 0 to 100; None for plain
     ASCII.
     """
@@ -242,7 +250,7 @@ def guess_content(data: bytes, tld: str = "") -> tuple[Charset, int] | None:
     if _is_utf8(data) and (count := len(_MULTI_BYTE.findall(data, 0, GUESS_LIMIT))):
         return UTF_8, SURE if count > 3 else LIKELY
     head = data[:GUESS_LIMIT]
-    return (UTF_8, LIKELY) if _is_nearly_utf8(head) else _guess(head, tld)
+    return (UTF_8, LIKELY) if _is_nearly_utf8(head) else _guess(head, url)
 
 
 def _of_xml(data: bytes) -> Charset | None:
@@ -271,12 +279,14 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _guess(data: bytes, tld: str) -> tuple[Charset, int] | None:
+def _guess(data: bytes, url: str) -> tuple[Charset, int] | None:
     from chardetng_py import EncodingDetector
 
     detector = EncodingDetector()
     detector.feed(data, last=False)  # it may be cut off
-    hint = tld.lower().encode() if tld.isascii() and tld.isalpha() else None
+    host = urlsplit(url).hostname or "" if "[" not in url else ""
+    tld = host.rpartition(".")[2]
+    hint = tld.encode() if tld.isascii() and tld.isalpha() else None
     guess = lookup(detector.guess(tld=hint, allow_utf8=False))
     return (guess, GUESSED) if guess else None
 

@@ -92,7 +92,7 @@ def test_long_pages_of_which_the_start_is_looked_at(encoding: str, language: str
 
 def test_the_top_level_domain_is_a_hint() -> None:
     data = "<p>" + TEXTS["ukrainian"][0][:60]
-    assert DETECTOR.detect(data.encode("cp1251"), tld="ua").codec == "windows-1251"
+    assert DETECTOR.detect(data.encode("cp1251"), url="http://h.ua/").codec == "windows-1251"
 
 
 @tabled(
