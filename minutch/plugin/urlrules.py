@@ -2,8 +2,8 @@
 that it reads; and explains why one is rejected.
 
 Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton
-for all normalizers and filters tells those in one pass over their bytes (`minutch.urls.rules`), so
-that only the others reach the plugins.
+for all normalizers and filters tells those in one pass over their bytes
+(`minutch.urls.plainautomaton`), so that only the others reach the plugins.
 
 Source: org.apache.nutch.crawl.CrawlDbFilter, Injector.InjectMapper.filterNormalize.
 """
@@ -28,7 +28,7 @@ from minutch.kernels.sieve import ASK, REJECT, sift_column
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.urls.hostcolumns import lack_host
 from minutch.urls.parts import parse
-from minutch.urls.rules import PlainUrlAutomaton
+from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

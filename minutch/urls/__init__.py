@@ -10,5 +10,6 @@ Begin with parts, Nutch's way of splitting a URL.
     `robots`, `robotsfile`                what robots.txt allows
     `rules`                               where the rules of filters and normalizers are found, and
                                           which URLs need not be asked about
+    `plainautomaton`                      what decides those, for all of them
     `javaregex`                           Java's regular expressions
 """

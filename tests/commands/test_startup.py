@@ -71,3 +71,18 @@ def test_readdb_imports_what_it_uses(words: list[str], used: set[str], tmp_path:
     pages = {f"http://h/{n}": CrawlDatum(STATUS_DB_UNFETCHED, 86_400) for n in range(9)}
     write_db(tmp_path / "db", pages.items(), parts=1)
     assert imported("readdb", str(tmp_path / "db"), *words) & HEAVY == used
+
+
+def test_plugins_that_are_asked_url_by_url_need_no_columns() -> None:
+    """As the fetcher asks them: NumPy and Polars are what a column needs."""
+    names = [
+        ".".join(path.relative_to(PROJECT).with_suffix("").parts)
+        for kind in ("urlfilter", "urlnormalizer")
+        for path in (PROJECT / "plugins").glob(f"{kind}_*/*.py")
+    ]
+    assert len(names) > 15
+    code = f"import sys; import {', '.join(names)}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
+    assert not set(done.stdout.split()) & {"numpy", "polars"}

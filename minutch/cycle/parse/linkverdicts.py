@@ -34,7 +34,7 @@ from minutch.records.links import OutlinkRun
 if TYPE_CHECKING:
     import polars as pl
 
-    from minutch.urls.rules import PlainUrlAutomaton
+    from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 _REMEMBERED: Final = 1 << 17
 """URLs whose verdicts are kept; when there are more, all are forgotten."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from minutch.cycle.parse.linkverdicts import LinkVerdicts, SiteVerdicts
-    from minutch.urls.rules import PlainUrlAutomaton
+    from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 
 log = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ class OutlinkRules:
         """Combines the verdicts of all normalizers and filters on plain links; None if one of them
         can't give any.
         """
-        from minutch.urls.rules import PlainUrlAutomaton
+        from minutch.urls.plainautomaton import PlainUrlAutomaton
 
         normalizers = self._normalizers_of(SCOPE_OUTLINK).untouched() if self._normalizes else []
         filters = [] if self._filters is None else self._filters.verdicts()
