@@ -76,9 +76,8 @@ if TYPE_CHECKING:
     from minutch.cycle.crawldb.dump import TopOptions as TopOptions
     from minutch.cycle.crawldb.dump import readdb_dump as readdb_dump
     from minutch.cycle.crawldb.dump import readdb_top as readdb_top
-    from minutch.cycle.crawldb.groupcounts import CrawlcompleteOptions as CrawlcompleteOptions
-    from minutch.cycle.crawldb.groupcounts import DomainstatsOptions as DomainstatsOptions
-    from minutch.cycle.crawldb.groupcounts import ProtocolstatsOptions as ProtocolstatsOptions
+    from minutch.cycle.crawldb.groupcounts import CountOptions as CountOptions
+    from minutch.cycle.crawldb.groupcounts import PageCountOptions as PageCountOptions
     from minutch.cycle.crawldb.groupcounts import crawlcomplete as crawlcomplete
     from minutch.cycle.crawldb.groupcounts import domainstats as domainstats
     from minutch.cycle.crawldb.groupcounts import protocolstats as protocolstats

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from minutch.commands.declaration import (
     Argument,
     Command,
@@ -144,10 +146,15 @@ DUPLICATES = (
            "near-duplicates as well: pages whose SimHash signatures differ in at most so many"
            " bits (3)", least=0, most=MOST_BITS),
 )
-_SEGMENTS = Argument("segments", "the segments", segment, many=True)
-_DIR = Option(
-    "-dir", "segments_dir", segments_in, "all segments in this directory", field="segments",
+DIR = Option(
+    "-dir", "segments", segments_in, "all segments in this directory", field="segment",
     repeats=True, rest="",
+)
+_DIR = replace(DIR, value="segments_dir", field="segments")
+FORCE = switch("-force", "go on even if the database is locked")
+NO_RULES = (
+    switch("-noFilter", "don't filter the URLs", field="filtering", gives=False),
+    switch("-noNormalize", "don't normalize the URLs", field="normalize", gives=False),
 )
 PARTS = Option(
     "-numFetchers", "n", int,
@@ -171,8 +178,7 @@ CYCLE = (
         options=(
             switch("-overwrite", "replace entries of the CrawlDb by the seeds (before -update)"),
             switch("-update", "merge seeds into entries of the CrawlDb, whose metadata stays"),
-            switch("-noFilter", "do not filter the seeds", field="filtering", gives=False),
-            switch("-noNormalize", "do not normalize the seeds", field="normalize", gives=False),
+            *NO_RULES,
             switch("-filterNormalizeAll", "normalize and filter the entries of the CrawlDb, too"),
         ),
         note="Three keys of metadata have a meaning of their own:\n"
@@ -200,7 +206,7 @@ CYCLE = (
             Option("-hostdb", "hostdb", path,
                    "the HostDb whose facts generate.max.count.expr and generate.fetch.delay.expr"
                    " use"),
-            switch("-force", "go past another's lock on the CrawlDb"),
+            FORCE,
             Option("-topN", "N", int,
                    "at most N pages in each segment, those with the highest scores"),
             PARTS,
@@ -276,7 +282,7 @@ CYCLE = (
         ),
         options=(
             _DIR,
-            switch("-force", "go past another's lock on the CrawlDb"),
+            FORCE,
             switch("-normalize",
                    "normalize the URLs of the CrawlDb and the segments (seldom needed)"),
             switch("-filter", "filter the URLs of the CrawlDb and the segments", field="filtering"),
@@ -291,13 +297,14 @@ CYCLE = (
         reads="segments: parse_data; linkdb", writes="linkdb",
         help="collect the links to each page",
         example="minutch invertlinks crawl/linkdb -dir crawl/segments",
-        arguments=(Argument("linkdb", "the LinkDb to make or to add to", path), _SEGMENTS),
+        arguments=(
+            Argument("linkdb", "the LinkDb to make or to add to", path),
+            Argument("segments", "the segments", segment, many=True),
+        ),
         options=(
             _DIR,
-            switch("-force", "go past another's lock on the LinkDb"),
-            switch("-noNormalize", "don't normalize the URLs of links", field="normalize",
-                   gives=False),
-            switch("-noFilter", "don't filter the URLs of links", field="filtering", gives=False),
+            FORCE,
+            *NO_RULES,
         ),
         job="minutch.cycle.linkdb.invertlinks:invertlinks", settings="InvertOptions", remote=True,
         ignore_case=True,

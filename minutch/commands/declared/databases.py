@@ -12,7 +12,7 @@ from minutch.commands.declaration import (
     paths,
     switch,
 )
-from minutch.commands.declared.cycle import DUPLICATES
+from minutch.commands.declared.cycle import DUPLICATES, FORCE, NO_RULES
 
 # fmt: off
 LINES = (
@@ -27,9 +27,14 @@ _MERGE = (
     switch("-normalize", "normalize the URLs, those of links on both ends (seldom needed)"),
     switch("-filter", "filter the URLs, those of links on both ends", field="filtering"),
 )
-_INPUTS = "the crawldbs, with commas between them: crawl1/crawldb,crawl2/crawldb"
-_OUTPUT = "the directory to write to, which may not exist yet"
-_PARTS = "number of files to write, 1 if not given"
+_INPUTS = Argument(
+    "inputDirs", "the crawldbs, with commas between them: crawl1/crawldb,crawl2/crawldb", paths,
+)
+_OUTPUT = Argument("outDir", "the directory to write to, which may not exist yet", path)
+_PARTS = Argument(
+    "numOfReducers", "number of files to write, 1 if not given", int, field="parts",
+    is_optional=True, least=1,
+)
 _DATABASES = "the databases to merge; one will do"
 
 
@@ -196,11 +201,10 @@ DATABASES = (
                    "a directory of text files with URLs of sitemaps, or host names", field="urls"),
             Option("-threads", "threads", int,
                    "how many sitemaps are fetched at a time (default: 8)", least=1),
-            switch("-force", "go on even if the crawldb is locked"),
+            FORCE,
             switch("-noStrict", "take all URLs of a sitemap, not only those below its own folder",
                    field="strict", gives=False),
-            switch("-noFilter", "do not filter the URLs", field="filtering", gives=False),
-            switch("-noNormalize", "do not normalize the URLs", field="normalize", gives=False),
+            *NO_RULES,
         ),
         job="minutch.cycle.sitemap.processor:sitemap", settings="SitemapOptions",
         code="minutch.commands.cycle:sitemap",
@@ -211,16 +215,16 @@ DATABASES = (
         help="count the fetched pages of each host, domain or suffix",
         example="minutch domainstats crawl/crawldb stats host",
         arguments=(
-            Argument("inputDirs", _INPUTS, paths),
-            Argument("outDir", _OUTPUT, path),
+            _INPUTS,
+            _OUTPUT,
             Argument("mode",
                      "what is counted: hosts, registered domains (domain), public suffixes, or"
                      " top-level domains (tld)", field="mode",
                      choices=("host", "domain", "suffix", "tld")),
-            Argument("numOfReducers", _PARTS, int, field="parts", is_optional=True, least=1),
+            _PARTS,
         ),
         options=(_JSON,),
-        job="minutch.cycle.crawldb.groupcounts:domainstats", settings="DomainstatsOptions",
+        job="minutch.cycle.crawldb.groupcounts:domainstats", settings="PageCountOptions",
         usage_exit=0, remote=True,
     ),
     Command(
@@ -228,13 +232,9 @@ DATABASES = (
         reads="crawldbs", writes="text files",
         help="count the status codes of HTTP",
         example="minutch protocolstats crawl/crawldb codes",
-        arguments=(
-            Argument("inputDirs", _INPUTS, paths),
-            Argument("outDir", _OUTPUT, path),
-            Argument("numOfReducers", _PARTS, int, field="parts", is_optional=True, least=1),
-        ),
+        arguments=(_INPUTS, _OUTPUT, _PARTS),
         options=(_JSON,),
-        job="minutch.cycle.crawldb.groupcounts:protocolstats", settings="ProtocolstatsOptions",
+        job="minutch.cycle.crawldb.groupcounts:protocolstats", settings="CountOptions",
         report="ProtocolStatistics",
         usage_exit=0, remote=True,
     ),
@@ -244,13 +244,13 @@ DATABASES = (
         help="count the fetched and unfetched pages of each host or domain",
         example="minutch crawlcomplete -inputDirs db1,db2 -outputDir done -mode host",
         options=(
-            Option("-inputDirs", "inputDirs", paths, _INPUTS, required=True),
-            Option("-outputDir", "outputDir", path, _OUTPUT, required=True),
+            Option("-inputDirs", "inputDirs", paths, _INPUTS.help, required=True),
+            Option("-outputDir", "outputDir", path, _OUTPUT.help, required=True),
             Option("-mode", "host|domain", help="what is counted", choices=("host", "domain")),
-            Option("-numReducers", "numReducers", int, _PARTS, field="parts", least=1),
+            Option("-numReducers", "numReducers", int, _PARTS.help, field="parts", least=1),
             _JSON,
         ),
-        job="minutch.cycle.crawldb.groupcounts:crawlcomplete", settings="CrawlcompleteOptions",
+        job="minutch.cycle.crawldb.groupcounts:crawlcomplete", settings="PageCountOptions",
         usage_exit=0, remote=True,
     ),
     Command(

@@ -12,9 +12,12 @@ from minutch.commands.declaration import (
     segments_in,
     switch,
 )
+from minutch.commands.declared.cycle import DIR
+from minutch.commands.declared.databases import CRAWL
 
 # fmt: off
 _LAST_PORT = 65535
+_NO_COMMIT = switch("-noCommit", "do not call the commit method of indexer plugins")
 
 
 def _graph(help: str) -> Option:
@@ -103,14 +106,13 @@ INDEX = (
         ),
         options=(
             switch("-nocrawldb", "use no CrawlDb", rest=""),
-            Option("-dir", "segments", segments_in, "all segments in this directory", repeats=True,
-                   field="segment", rest=""),
+            DIR,
             Option("-linkdb", "linkdb", path,
                    "use a LinkDb to index anchor texts of incoming links", rest="",
                    group="General options:"),
             Option("-params", "k1=v1&k2=v2...",
                    help="parameters passed to indexer plugins (indexer.additional.params)"),
-            switch("-noCommit", "do not call the commit method of indexer plugins"),
+            _NO_COMMIT,
             switch("-deleteGone", "send deletion requests for 404s, redirects, duplicates"),
             switch("-filter", "skip documents with URL rejected by configured URL filters",
                    field="filtering"),
@@ -131,7 +133,7 @@ INDEX = (
                      "the CrawlDb whose db_gone and db_duplicate entries are deleted from the"
                      " index", path),
         ),
-        options=(switch("-noCommit", "do not call the commit method of indexer plugins"),),
+        options=(_NO_COMMIT,),
         job="minutch.cycle.index.indexing:clean", settings="CleanOptions",
         usage_exit=1,
     ),
@@ -159,7 +161,7 @@ INDEX = (
         reads="crawl folder",
         help="serve a search page for a crawl, with cached pages, links and history",
         example="minutch serve crawl/ -port 8080",
-        arguments=(Argument("crawl", "the folder of a crawl", path),),
+        arguments=(CRAWL,),
         options=(
             Option("-port", "port", int,
                    "the port to listen on; 8080 is the default, 0 takes a free one", least=0,

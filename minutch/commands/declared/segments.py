@@ -10,17 +10,16 @@ from minutch.commands.declaration import (
     Option,
     path,
     segment,
-    segments_in,
     switch,
     words,
 )
+from minutch.commands.declared.cycle import DIR
 from minutch.commands.declared.databases import CRAWL
 
 # fmt: off
 _EXPORTED = Argument(
     "segment", "a segment, a folder of segments, or the folder of a crawl", path, many=True,
 )
-_DIR = Option("-dir", "segments", path, "all segments in a folder", field="segment", repeats=True)
 ARC_TO_SEGMENT = (
     Argument("arcFiles", "an ARC file, or a folder of such files", path),
     Argument("segmentsOutDir", "the folder in which segments are created", path),
@@ -35,7 +34,7 @@ def _prefix(word: str) -> str:
 
 
 _ARCHIVES = (
-    _DIR,
+    DIR,
     Option("-prefix", "name", _prefix, "the beginning of the files' names"),
     Option("-size", "bytes", int, "the size at which the next file begins (1000000000)",
            field="limit", least=1),
@@ -68,7 +67,7 @@ EXPORTS = (
         help="ARC files of version 1, as in the Common Crawl data set of 2012",
         arguments=(_EXPORTED, _out("the new folder of the ARC files")),
         options=(
-            _DIR,
+            DIR,
             Option("-layout", "name",
                    help="parse-output: segment/<millis>/ (default), or crawl-001:"
                         " yyyy/MM/dd/<number>/", choices=("parse-output", "crawl-001")),
@@ -92,7 +91,7 @@ EXPORTS = (
             _out("the folder of the data set; <out>/segment/<millis> must not exist"),
         ),
         options=(
-            _DIR,
+            DIR,
             Option("-urls", "n", int, "the number of URLs in a file (25000)", least=1),
             Option("-arcs", "folder", path,
                    "the ARC files of the segment, <millis>_<n>.arc.gz: metadata then have the"
@@ -128,7 +127,7 @@ EXPORTS = (
         help="segments in the formats of Nutch 0.4 and 0.5",
         arguments=(_EXPORTED, _out("the new folder, in which each segment gets a folder")),
         options=(
-            _DIR,
+            DIR,
             Option("-version", "0.4|0.5", help="the version of Nutch whose format is written (0.5)",
                    choices=("0.4", "0.5")),
         ),
@@ -301,7 +300,7 @@ SEGMENTS = (
             switch("-dump", "write the segment as text into the file `dump` in <output>"),
             switch("-list", "print a line of counts for each segment"),
             switch("-get", "print what the segment holds of the URL <keyValue>"),
-            Option("-dir", "segments", path, "all segments in this folder", repeats=True),
+            DIR,
             switch("-nocontent", "without this folder of the segment", group="General options:"),
             switch("-nofetch", "without crawl_fetch"),
             switch("-nogenerate", "without crawl_generate"),
@@ -329,8 +328,7 @@ SEGMENTS = (
             Argument("segment", "the segments to merge", segment, many=True, is_optional=True),
         ),
         options=(
-            Option("-dir", "segments", segments_in, "all segments in this directory",
-                   field="segment", repeats=True),
+            DIR,
             switch("-filter", "leave out URLs that the filters reject", field="filtering"),
             switch("-normalize", "normalize the URLs"),
             Option("-slice", "NNNN", int, "make several segments, each with NNNN URLs",
@@ -416,8 +414,7 @@ EXPORT = (
             Argument("segment", "the segments", segment, many=True),
         ),
         options=(
-            Option("-dir", "segments", segments_in, "all segments in a folder", field="segment",
-                   repeats=True),
+            DIR,
             switch("-onlySuccessfulResponses", "only pages that were fetched, or had not changed",
                    field="only_successful"),
             switch("-includeParseData", "also write a metadata record for each parsed page",

@@ -42,6 +42,8 @@ from minutch.work.tables.shuffle import split
 from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.textparts import output_folder, text_part
 
+log = logging.getLogger(__name__)
+
 FETCHED: Final = "FETCHED"
 MALFORMED: Final = "entries that are no URLs, not counted"
 
@@ -73,62 +75,68 @@ MODES: Final[dict[str, Callable[[pl.Series], pl.Series]]] = {
 """Mode -> function that makes a column of the names to count from one of hosts."""
 
 
-def write_counts(
-    crawldbs: Sequence[Path],
-    output: Path,
-    count: Count,
-    counters: Counters,
-    *,
-    context: JobContext,
-    packed: bool = True,
-    parts: int = 1,
-    describe: Describe | None = None,
-) -> None:
-    """Counts the entries of `crawldbs` by name into `parts` files of the new folder `output`.
+@dataclass(frozen=True, slots=True)
+class CountOptions:
+    """The options of protocolstats."""
 
-    `count` is called with one table of entries (`packed` or not) after the other, and adds to
-    `counters`. Lines are as Nutch's or, with `describe`, JSON. Raises StoreError, FormatError.
-    """
-    dbs = [CrawlDb(path) for path in crawldbs]
-    for db in dbs:
-        db.require_parts()
-    with context.progress("counting", lambda: sum(db.estimate() for db in dbs)) as progress:
-        counts = _count_groups(
-            dbs,
-            count,
-            counters,
-            engine=engine_of(context.conf),
-            progress=progress,
-            read=scan_packed if packed else scan,
-        )
-    codec = text_codec(context.conf)
-    with output_folder(output) as folder:
-        for number, table in enumerate(split(counts, parts)):
-            with text_part(folder, number, codec) as part:
-                for name, size in table.iter_rows():
-                    part.write(
-                        b"%d\t%s\n" % (size, name)
-                        if describe is None
-                        else _json(name, size, describe)
-                    )
+    parts: int = 1
+    """Number of files to write."""
+    as_json: bool = False
+    """Whether each line is an object of JSON."""
 
 
-def _count_groups(
-    dbs: list[CrawlDb],
-    count: Count,
-    counters: Counters,
-    *,
-    engine: Engine,
-    progress: Progress,
-    read: Callable[[InputSplit], Iterator[pl.DataFrame]],
-) -> Counts:
-    """Counts each name; returns a table of `key` and `count`, sorted by key."""
+@dataclass(frozen=True, slots=True)
+class PageCountOptions(CountOptions):
+    """The options of crawlcomplete and domainstats."""
 
-    def count_in(task: Task, piece: InputSplit) -> Counts:
-        return _summed(_counted(read(piece), count, task))
+    mode: str = "host"
+    """Names to count: a key of MODES; of crawlcomplete `host` or `domain`."""
 
-    pieces = engine.splits(path for db in dbs for path in db.parts())
-    return _summed(engine.map(count_in, pieces, counters, progress)).sort("key")
+
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """What a job counts."""
+
+    name: str
+    counters: Counters
+    count: Count
+    """Called with one table of entries after the other; adds to counters."""
+    describe: Describe
+    read: Callable[[InputSplit], Iterator[pl.DataFrame]] = scan_packed
+
+    def write(
+        self, crawldbs: Sequence[Path], output: Path, options: CountOptions, context: JobContext
+    ) -> Counters:
+        """Counts the entries by name into files of the new folder `output`. Raises StoreError,
+        FormatError.
+        """
+        log.info("%s: starting", self.name)
+        dbs = [CrawlDb(path) for path in crawldbs]
+        for db in dbs:
+            db.require_parts()
+        with context.progress("counting", lambda: sum(db.estimate() for db in dbs)) as progress:
+            counts = self._count(dbs, engine_of(context.conf), progress)
+        codec = text_codec(context.conf)
+        with output_folder(output) as folder:
+            for number, table in enumerate(split(counts, options.parts)):
+                with text_part(folder, number, codec) as part:
+                    for name, size in table.iter_rows():
+                        part.write(
+                            _json(name, size, self.describe)
+                            if options.as_json
+                            else b"%d\t%s\n" % (size, name)
+                        )
+        log.info("%s: finished", self.name)
+        return self.counters
+
+    def _count(self, dbs: list[CrawlDb], engine: Engine, progress: Progress) -> Counts:
+        """Counts each name; returns a table of `key` and `count`, sorted by key."""
+
+        def count_in(task: Task, piece: InputSplit) -> Counts:
+            return _summed(_counted(self.read(piece), self.count, task))
+
+        pieces = engine.splits(path for db in dbs for path in db.parts())
+        return _summed(engine.map(count_in, pieces, self.counters, progress)).sort("key")
 
 
 def _counted(tables: Iterator[pl.DataFrame], count: Count, task: Task) -> Iterator[Counts]:
@@ -163,34 +171,19 @@ def _json(name: bytes, count: int, describe: Describe) -> bytes:
     return json.dumps(values, ensure_ascii=False).encode() + b"\n"
 
 
-log = logging.getLogger(__name__)
 UNFETCHED: Final = "UNFETCHED"
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlcompleteOptions:
-    """The options of crawlcomplete."""
-
-    mode: str = "host"
-    """Names to count: `host` or `domain`."""
-    parts: int = 1
-    """Number of files to write."""
-    as_json: bool = False
-    """Whether each line is an object of JSON."""
 
 
 def crawlcomplete(
     crawldbs: Sequence[Path],
     output: Path,
-    options: CrawlcompleteOptions = CrawlcompleteOptions(),
+    options: PageCountOptions = PageCountOptions(),
     *,
     context: JobContext,
 ) -> Counters:
     """Counts the pages of `crawldbs` by host or domain, and status, into the new folder `output`.
     Raises StoreError, FormatError.
     """
-    log.info("CrawlCompletionStats: starting")
-    mode, counters = options.mode, Counters({FETCHED: 0, UNFETCHED: 0, MALFORMED: 0})
 
     def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         found = []
@@ -200,53 +193,31 @@ def crawlcomplete(
         ):
             hosts = hosts_of(decode_keys(rows["key"]))
             counters.merge({status: len(hosts) - hosts.null_count(), MALFORMED: hosts.null_count()})
-            found.append(counts_of(MODES[mode](hosts) + f" {status}"))
+            found.append(counts_of(MODES[options.mode](hosts) + f" {status}"))
         return found
 
     def describe(name: str) -> dict[str, Any]:
         host, _, status = name.rpartition(" ")
-        return {mode: host, "status": status}
+        return {options.mode: host, "status": status}
 
-    write_counts(
-        crawldbs,
-        output,
-        count,
-        counters,
-        context=context,
-        parts=options.parts,
-        describe=describe if options.as_json else None,
-    )
-    log.info("CrawlCompletionStats: finished")
-    return counters
+    counters = Counters({FETCHED: 0, UNFETCHED: 0, MALFORMED: 0})
+    statistics = _Statistics("CrawlCompletionStats", counters, count, describe)
+    return statistics.write(crawldbs, output, options, context)
 
 
 NOT_FETCHED: Final = "NOT_FETCHED"
 
 
-@dataclass(frozen=True, slots=True)
-class DomainstatsOptions:
-    """The options of domainstats."""
-
-    mode: str = "host"
-    """Names to count: a key of MODES."""
-    parts: int = 1
-    """Number of files to write."""
-    as_json: bool = False
-    """Whether each line is an object of JSON."""
-
-
 def domainstats(
     crawldbs: Sequence[Path],
     output: Path,
-    options: DomainstatsOptions = DomainstatsOptions(),
+    options: PageCountOptions = PageCountOptions(),
     *,
     context: JobContext,
 ) -> Counters:
     """Counts the pages of `crawldbs` into the new folder `output`. Raises StoreError,
     FormatError.
     """
-    log.info("DomainStatistics: starting")
-    mode, counters = options.mode, Counters({FETCHED: 0, NOT_FETCHED: 0, MALFORMED: 0})
 
     def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         fetched = table.filter(IS_FETCHED)
@@ -254,54 +225,33 @@ def domainstats(
         known, others = len(hosts) - hosts.null_count(), len(table) - len(fetched)
         counters.merge({FETCHED: known, NOT_FETCHED: others, MALFORMED: hosts.null_count()})
         return [
-            counts_of(MODES[mode](hosts)),
+            counts_of(MODES[options.mode](hosts)),
             count_of(FETCHED, known),
             count_of(NOT_FETCHED, others),
         ]
 
     def describe(name: str) -> dict[str, Any]:
-        return (
-            {"status": name} if name in {FETCHED, NOT_FETCHED} else {mode: name, "status": FETCHED}
-        )
+        is_sum = name in {FETCHED, NOT_FETCHED}
+        return {"status": name} if is_sum else {options.mode: name, "status": FETCHED}
 
-    write_counts(
-        crawldbs,
-        output,
-        count,
-        counters,
-        context=context,
-        parts=options.parts,
-        describe=describe if options.as_json else None,
-    )
-    log.info("DomainStatistics: finished")
-    return counters
+    counters = Counters({FETCHED: 0, NOT_FETCHED: 0, MALFORMED: 0})
+    statistics = _Statistics("DomainStatistics", counters, count, describe)
+    return statistics.write(crawldbs, output, options, context)
 
 
 WITH_CODE: Final = "entries with a code"
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolstatsOptions:
-    """The options of protocolstats."""
-
-    parts: int = 1
-    """Number of files to write."""
-    as_json: bool = False
-    """Whether each line is an object of JSON."""
-
-
 def protocolstats(
     crawldbs: Sequence[Path],
     output: Path,
-    options: ProtocolstatsOptions = ProtocolstatsOptions(),
+    options: CountOptions = CountOptions(),
     *,
     context: JobContext,
 ) -> Counters:
     """Counts the entries of `crawldbs` by status code into the new folder `output`. Raises
     StoreError, FormatError.
     """
-    log.info("ProtocolStatistics: starting")
-    counters = Counters({WITH_CODE: 0, UNFETCHED: 0})
 
     def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         codes = text_values(table["metadata"], table["key"], RESPONSE_CODE_KEY)
@@ -311,15 +261,6 @@ def protocolstats(
     def describe(name: str) -> dict[str, Any]:
         return {"status": name} if name == UNFETCHED else {"code": name}
 
-    write_counts(
-        crawldbs,
-        output,
-        count,
-        counters,
-        context=context,
-        packed=False,
-        parts=options.parts,
-        describe=describe if options.as_json else None,
-    )
-    log.info("ProtocolStatistics: finished")
-    return counters
+    counters = Counters({WITH_CODE: 0, UNFETCHED: 0})
+    statistics = _Statistics("ProtocolStatistics", counters, count, describe, scan)
+    return statistics.write(crawldbs, output, options, context)

@@ -118,7 +118,7 @@ def test_every_entry_goes_through_one_counter(crawldb: Path, tmp_path: Path) -> 
             groupcounts.crawlcomplete(
                 dbs,
                 tmp_path / "2",
-                groupcounts.CrawlcompleteOptions("domain"),
+                groupcounts.PageCountOptions(mode="domain"),
                 context=context,
             ),
             groupcounts.protocolstats(dbs, tmp_path / "3", context=context),
