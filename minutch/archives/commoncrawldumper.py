@@ -38,7 +38,7 @@ from minutch.archives.pagefiles import (
     url_sha1,
 )
 from minutch.clock import http_time
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, prop
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.errors import StoreError, UrlError
@@ -92,38 +92,24 @@ _ALREADY_NAMED: Final = {"content-encoding", "content-type", "date", "server"}
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlerDescription:
+class CrawlerDescription(Settings):
     """The crawler, as documents describe it."""
 
-    agent_name: str = ""
-    email: str = ""
-    version: str = ""
-    accept: str = ""
-    accept_language: str = ""
-    robots_agents: str = ""
+    agent_name: str = prop("http.agent.name")
+    email: str = prop("http.agent.email")
+    version: str = prop("http.agent.version")
+    accept: str = prop("http.accept")
+    accept_language: str = prop("http.accept.language")
+    robots_agents: str = prop("http.robots.agents")
     host: str = ""
     address: str = ""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, host: str, address: str) -> CrawlerDescription:
-        """Reads the configuration; `host` and `address` are those of this machine."""
-        return cls(
-            agent_name=conf.get_text("http.agent.name"),
-            email=conf.get_text("http.agent.email"),
-            version=conf.get_text("http.agent.version"),
-            accept=conf.get_text("http.accept"),
-            accept_language=conf.get_text("http.accept.language"),
-            robots_agents=conf.get_text("http.robots.agents"),
-            host=host,
-            address=address,
-        )
 
 
 @dataclass(frozen=True, slots=True)
 class CommonCrawlFormat:
     """A maker of documents."""
 
-    crawler: CrawlerDescription = CrawlerDescription()
+    crawler: CrawlerDescription
     key_prefix: str = ""
     epoch_dates: bool = False
     """Write dates as ms since 1970 (-SimpleDateFormat), invalid ones as null."""
@@ -293,7 +279,7 @@ class _Settings:
         machine = local_host()
         return cls(
             now,
-            CrawlerDescription.from_conf(conf, *machine),
+            CrawlerDescription.from_conf(conf, host=machine[0], address=machine[1]),
             crawler_info(CrawlerIdentity.from_conf(conf), *machine),
             level_of(conf),
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.archives.captures import Capture, captures, find_segments
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -23,7 +23,6 @@ from minutch.cycle.segment.store import (
     Segment,
     segments_at,
 )
-from minutch.errors import ConfigError
 from minutch.hadoop.formats.checksum import ChecksumWriter
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
@@ -197,8 +196,6 @@ def _code(datum: CrawlDatum | None) -> int:
 #
 # Source: org.apache.nutch.tools.warc.WARCExporter.
 
-SIZE_PROPERTY: Final = "warc.output.segment.size"
-ONLY_SUCCESSFUL_PROPERTY: Final = "warc.exporter.only.successful.responses"
 NO_DATUM: Final = "pages without a fetch record"
 NO_SUCCESS: Final = "pages without success"
 RECORDS: Final = "WARC records"
@@ -219,23 +216,21 @@ class NutchWarcOptions:
     """
 
 
+def _limit(conf: Configuration, name: str) -> int:
+    limit = conf.get_int(name, DEFAULT_LIMIT) or DEFAULT_LIMIT
+    if limit < 0:
+        raise conf.wrong(name, "a number of bytes", str(limit))
+    return limit
+
+
 @dataclass(frozen=True, slots=True)
-class _Settings:
+class _Settings(Settings):
     """The configuration of WARC files."""
 
-    compress: bool
-    limit: int
-    level: int
-    only_successful: bool
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> _Settings:
-        """Reads the configuration. Raises ConfigError for a negative size."""
-        limit = conf.get_int(SIZE_PROPERTY, DEFAULT_LIMIT) or DEFAULT_LIMIT
-        if limit < 0:
-            raise ConfigError(f"{SIZE_PROPERTY}: expected a number of bytes, found {limit}")
-        only_successful = conf.get_boolean(ONLY_SUCCESSFUL_PROPERTY, False)
-        return cls(is_compressed(conf), limit, level_of(conf), only_successful)
+    compress: bool = made_by(is_compressed)
+    limit: int = prop("warc.output.segment.size", _limit)
+    level: int = made_by(level_of)
+    only_successful: bool = prop("warc.exporter.only.successful.responses", default=False)
 
 
 def export_nutch_warc(

@@ -4,11 +4,21 @@ Read configuration first; the rest says what values may be, and what is probably
 
     `configuration`, `xml`    the properties, and the files they come from
     `sources`                 which files these are; what a crawl's folder has
+    `settings`                classes whose fields name their property
     `properties`              the values that they take, what is secret, what means nothing here
     `check`                   what is probably wrong in them
 """
 
 from minutch.conf.configuration import HOME, Configuration
+from minutch.conf.settings import Settings, made_by, prop
 from minutch.conf.sources import DEFAULTS, NEW_CRAWLS
 
-__all__ = ["DEFAULTS", "HOME", "NEW_CRAWLS", "Configuration"]
+__all__ = [
+    "DEFAULTS",
+    "HOME",
+    "NEW_CRAWLS",
+    "Configuration",
+    "Settings",
+    "made_by",
+    "prop",
+]

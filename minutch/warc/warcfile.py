@@ -40,7 +40,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 from isal import igzip_lib, isal_zlib
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.errors import UrlError
 from minutch.urls.uri import escape_unsafe, parse_uri
 
@@ -384,44 +384,6 @@ _SPECIFICATIONS = {
     V1_0: "http://bibnum.bnf.fr/WARC/WARC_ISO_28500_version1_latestdraft.pdf",
     V1_1: "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
 }
-_PARTS = ("name", "email", "host")
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlerIdentity:
-    """The crawler as it introduces itself (http.agent.*)."""
-
-    name: str = ""
-    agent: str = ""
-    """The User-Agent that it sends."""
-    email: str = ""
-    host: str = ""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> CrawlerIdentity:
-        """Reads the configuration."""
-        name, email, host = (conf.get_text(f"http.agent.{part}") for part in _PARTS)
-        return cls(name, agent_text(conf), email, host)
-
-
-def crawler_info(
-    crawler: CrawlerIdentity, host: str, address: str, version: str = V1_0
-) -> dict[str, str]:
-    """Returns format, crawler, machine and operator; `host` and `address` are this machine's, but a
-    configured host comes first.
-    """
-    fields = {
-        "format": f"WARC File Format {version}",
-        "conformsTo": _SPECIFICATIONS[version],
-        "software": crawler.name,
-        "http-header-user-agent": crawler.agent,
-        "http-header-from": crawler.email,
-        "hostname": crawler.host or host,
-        "ip": address,
-        "robots": "classic",
-        "operator": crawler.email,
-    }
-    return {name: value for name, value in fields.items() if value.strip()}
 
 
 def agent_text(conf: Configuration) -> str:
@@ -461,3 +423,34 @@ def uri_of(url: str) -> str | None:
     except UrlError as error:
         log.warning("Invalid URI %s: %s", url, error)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlerIdentity(Settings):
+    """The crawler as it introduces itself (http.agent.*)."""
+
+    name: str = prop("http.agent.name")
+    agent: str = made_by(agent_text)
+    """The User-Agent that it sends."""
+    email: str = prop("http.agent.email")
+    host: str = prop("http.agent.host")
+
+
+def crawler_info(
+    crawler: CrawlerIdentity, host: str, address: str, version: str = V1_0
+) -> dict[str, str]:
+    """Returns format, crawler, machine and operator; `host` and `address` are this machine's, but a
+    configured host comes first.
+    """
+    fields = {
+        "format": f"WARC File Format {version}",
+        "conformsTo": _SPECIFICATIONS[version],
+        "software": crawler.name,
+        "http-header-user-agent": crawler.agent,
+        "http-header-from": crawler.email,
+        "hostname": crawler.host or host,
+        "ip": address,
+        "robots": "classic",
+        "operator": crawler.email,
+    }
+    return {name: value for name, value in fields.items() if value.strip()}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.records.links import Outlink, as_run
 from minutch.records.metadata import Metadata
@@ -42,27 +42,6 @@ _HINTS: Final = {"dns-prefetch", "preconnect"}
 _NOFOLLOW: Final = re.compile(r"\bnofollow\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """The elements that count, as configured."""
-
-    link_attributes: Mapping[str, str]
-    separators: frozenset[str]
-    interesting: frozenset[str]
-    """All elements that are treated in a special way."""
-    element_key: str
-    """The key under which a link's metadata names its element; empty for none."""
-
-    @classmethod
-    def of(cls, conf: Configuration) -> Elements:
-        """Reads the elements of a configuration."""
-        attributes = link_attributes(conf)
-        separators = frozenset(conf.get_trimmed_strings("parser.html.line.separators"))
-        names = {"base", "body", "meta", "title", *SILENT, *attributes}
-        element_key = conf.get_text("parser.html.outlinks.htmlnode_metadata_name")
-        return cls(attributes, separators, frozenset(names | separators), element_key)
-
-
 def link_attributes(conf: Configuration) -> dict[str, str]:
     """Returns the elements whose links count: parser.html.form.use_action,
     parser.html.outlinks.ignore_tags.
@@ -76,6 +55,25 @@ def link_attributes(conf: Configuration) -> dict[str, str]:
         if not (forced and name == "form"):
             attributes.pop(name, None)
     return attributes | {RENAMED[name]: attributes[name] for name in RENAMED if name in attributes}
+
+
+def _special(conf: Configuration) -> frozenset[str]:
+    separators = conf.get_trimmed_strings("parser.html.line.separators")
+    return frozenset(
+        {"base", "body", "meta", "title", *SILENT, *link_attributes(conf), *separators}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Elements(Settings):
+    """The elements that count, as configured."""
+
+    link_attributes: Mapping[str, str] = made_by(link_attributes)
+    separators: frozenset[str] = prop("parser.html.line.separators")
+    interesting: frozenset[str] = made_by(_special)
+    """All elements that are treated in a special way."""
+    element_key: str = prop("parser.html.outlinks.htmlnode_metadata_name")
+    """The key under which a link's metadata names its element; empty for none."""
 
 
 def is_hint(relation: str) -> bool:

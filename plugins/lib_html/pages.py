@@ -69,7 +69,7 @@ class Extractor:
     """Makes trees and walks them as configured."""
 
     def __init__(self, conf: Configuration) -> None:
-        self.elements = Elements.of(conf)
+        self.elements = Elements.from_conf(conf)
         self._limits = Limits(conf)
         self._inert = not conf.get_boolean("parser.html.templates")
 

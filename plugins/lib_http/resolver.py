@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 
 from .failures import NoNameServer, UnknownHost
 
@@ -58,33 +58,33 @@ class Lifetimes:
         return min(max(seconds, self.shortest), self.longest)
 
 
+def _resolver(conf: Configuration, name: str) -> str:
+    """Without pycares, the system is asked."""
+    resolver = conf.get_word(name).lower()
+    if resolver == "cares" and find_spec("pycares") is None:
+        log.warning("http.dns.resolver: pycares is not installed, the system is asked")
+        return "system"
+    return resolver
+
+
+def _lifetimes(conf: Configuration) -> Lifetimes:
+    longest = conf.get_int("http.dns.cache.seconds")
+    shortest = min(conf.get_int("http.dns.cache.min.seconds"), longest)
+    return Lifetimes(shortest, longest, conf.get_int("http.dns.negative.seconds"))
+
+
+def _part_of_timeout(conf: Configuration, name: str) -> float:
+    return min(max(conf.get_int(name) / 2000, 0.5), 5.0)
+
+
 @dataclass(frozen=True, slots=True)
-class ResolverSettings:
+class ResolverSettings(Settings):
     """http.dns.*; `timeout` in seconds is that of one question."""
 
-    resolver: str = "cares"
-    servers: tuple[str, ...] = ()
-    lifetimes: Lifetimes = Lifetimes()
-    timeout: float = 5
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> ResolverSettings:
-        """Reads the properties. Without pycares, the system's resolver is used."""
-        resolver = conf.get_word("http.dns.resolver").lower()
-        if resolver == "cares" and find_spec("pycares") is None:
-            log.warning("http.dns.resolver: pycares is not installed, the system is asked")
-            resolver = "system"
-        longest = conf.get_int("http.dns.cache.seconds")
-        return cls(
-            resolver,
-            tuple(conf.get_trimmed_strings("http.dns.servers")),
-            Lifetimes(
-                min(conf.get_int("http.dns.cache.min.seconds"), longest),
-                longest,
-                conf.get_int("http.dns.negative.seconds"),
-            ),
-            min(max(conf.get_int("http.timeout") / 2000, 0.5), 5.0),
-        )
+    resolver: str = prop("http.dns.resolver", _resolver)
+    servers: tuple[str, ...] = prop("http.dns.servers")
+    lifetimes: Lifetimes = made_by(_lifetimes)
+    timeout: float = prop("http.timeout", _part_of_timeout)
 
 
 class ResolverCache:

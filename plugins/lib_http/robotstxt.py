@@ -30,7 +30,8 @@ from typing import Final, Protocol
 
 import httpx
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
+from minutch.conf.settings import untrimmed
 from minutch.errors import UrlError
 from minutch.plugin.extension import Turn, at_once
 from minutch.records import protocol as codes
@@ -48,10 +49,10 @@ from minutch.urls.robots import (
     robots_limit,
     robots_parser,
 )
-from minutch.urls.robotsfile import MAX_BYTES, whole_lines
+from minutch.urls.robotsfile import whole_lines
 
 from .failures import PUT_OFF, failed, java_text, put_off
-from .robotscache import BUDGET, FILE_NAME, RobotsDisk, RobotsMemory, StoredRobots
+from .robotscache import FILE_NAME, RobotsDisk, RobotsMemory, StoredRobots
 
 log = logging.getLogger(__name__)
 
@@ -119,39 +120,24 @@ class Unreachable(RobotRules):
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsFileSettings:
+class RobotsFileSettings(Settings):
     """The properties http.robots.*, which say how a robots.txt is fetched and understood."""
 
-    max_redirects: int = 5
-    allow_forbidden: bool = True
+    max_redirects: int = prop("http.robots.redirect.max")
+    allow_forbidden: bool = prop("http.robots.403.allow")
     """A 403 allows everything."""
-    defer: bool = True
+    defer: bool = prop("http.robots.503.defer.visits")
     """A 429 or 5xx defers visits."""
-    allow_unreachable: bool = False
+    allow_unreachable: bool = prop("http.robots.unreachable.allow")
     """A host that fails allows everything."""
-    limit: int = MAX_BYTES
+    limit: int = made_by(robots_limit)
     """Bytes of a file that are read."""
-    allow_list: tuple[str, ...] = ()
+    allow_list: tuple[str, ...] = prop("http.robot.rules.allowlist", untrimmed)
     """Ends of names of hosts that are not asked."""
-    life: float = 86_400
+    life: float = prop("http.robots.cache.seconds", Configuration.get_int)
     """Seconds for which rules are kept."""
-    memory: int = BUDGET
+    memory: int = prop("http.robots.cache.memory", Configuration.get_size)
     """Bytes that rules may take in memory."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> RobotsFileSettings:
-        """Reads the properties."""
-        hosts = conf.get_strings("http.robot.rules.allowlist")
-        return cls(
-            max_redirects=conf.get_int("http.robots.redirect.max"),
-            allow_forbidden=conf.get_boolean("http.robots.403.allow"),
-            defer=conf.get_boolean("http.robots.503.defer.visits"),
-            allow_unreachable=conf.get_boolean("http.robots.unreachable.allow"),
-            limit=robots_limit(conf),
-            allow_list=tuple(host for host in hosts if host),
-            life=conf.get_int("http.robots.cache.seconds"),
-            memory=conf.get_size("http.robots.cache.memory"),
-        )
 
 
 class RobotsStore:
@@ -161,7 +147,7 @@ class RobotsStore:
         self,
         fetch: Fetch,
         parse_rules: RobotsParser,
-        settings: RobotsFileSettings = RobotsFileSettings(),
+        settings: RobotsFileSettings,
         *,
         turn: Turn = at_once,
         disk: RobotsDisk | None = None,

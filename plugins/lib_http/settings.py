@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
+from minutch.conf.settings import trimmed
 from minutch.errors import ConfigError
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url
@@ -63,30 +64,29 @@ def agent_string(
     return f"{text} ({inner}{email or ''})"
 
 
+def _proxy(conf: Configuration) -> str:
+    host, user = conf.get("http.proxy.host"), conf.get("http.proxy.username")
+    if not host:
+        return ""
+    kind, port = conf.get_word("http.proxy.type").upper(), conf.get_int("http.proxy.port", 8080)
+    login = ""
+    if user:
+        from urllib.parse import quote
+
+        login = f"{quote(user, safe='')}:{quote(conf.get('http.proxy.password', ''), safe='')}@"
+    return f"{_PROXY_SCHEMES[kind]}://{login}{host}:{port}"
+
+
+def _hosts(conf: Configuration, name: str) -> tuple[str, ...]:
+    return tuple(host.lower() for host in conf.get_strings(name) if host.strip())
+
+
 @dataclass(frozen=True, slots=True)
-class ProxySettings:
+class ProxySettings(Settings):
     """http.proxy.*: where requests go through, and the hosts that they don't for."""
 
-    url: str = ""
-    exceptions: tuple[str, ...] = ()
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> ProxySettings:
-        host = conf.get("http.proxy.host")
-        if not host:
-            return cls()
-        kind = conf.get_word("http.proxy.type").upper()
-        user = conf.get("http.proxy.username")
-        login = ""
-        if user:
-            from urllib.parse import quote
-
-            login = f"{quote(user, safe='')}:{quote(conf.get('http.proxy.password', ''), safe='')}@"
-        url = f"{_PROXY_SCHEMES[kind]}://{login}{host}:{conf.get_int('http.proxy.port', 8080)}"
-        exceptions = tuple(
-            name.lower() for name in conf.get_strings("http.proxy.exception.list") if name.strip()
-        )
-        return cls(url, exceptions)
+    url: str = made_by(_proxy)
+    exceptions: tuple[str, ...] = prop("http.proxy.exception.list", _hosts)
 
     def proxy_for(self, host: str) -> str:
         """Returns the proxy's URL, `""` if requests to `host` go straight. Exceptions may start or
@@ -105,87 +105,134 @@ def _matches(pattern: str, host: str) -> bool:
     )
 
 
+def _pool(conf: Configuration, name: str) -> tuple[int, int] | None:
+    """Reads http.connection.pool.okhttp (pools, connections in each, seconds); returns the size of
+    one pool as large as all of them, and the seconds.
+    """
+    values = conf.get_trimmed_strings(name)
+    if not values:
+        return None
+    if len(values) != 3 or not all(part.isdecimal() and int(part) for part in values):
+        log.warning(
+            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: ignored",
+            ",".join(values),
+        )
+        return None
+    pools, size, seconds = map(int, values)
+    return pools * size, seconds
+
+
+def _page_codes(conf: Configuration, name: str) -> frozenset[int]:
+    """Raises ConfigError for what is no code of success."""
+    codes = conf.get_trimmed_strings(name) or ["200"]
+    wrong = [code for code in codes if re.fullmatch("2[0-9][0-9]", code) is None]
+    if wrong:
+        raise conf.wrong(name, "codes from 200 to 299", wrong[0])
+    return frozenset(map(int, codes))
+
+
+def _authorities(conf: Configuration, name: str) -> str:
+    """The file that is named, or certifi's, which comes with httpx; `""` leaves it to libcurl."""
+    if named := trimmed(conf, name):
+        return named
+    spec = find_spec("certifi")
+    path = (
+        None if spec is None or spec.origin is None else Path(spec.origin).with_name("cacert.pem")
+    )
+    return str(path) if path is not None and path.is_file() else ""
+
+
+def _user_agents(conf: Configuration) -> list[str]:
+    own = agent_string(
+        *(
+            conf.get(f"http.agent.{part}")
+            for part in ("name", "version", "description", "url", "email")
+        )
+    )
+    if not conf.get_boolean("http.agent.rotate"):
+        return [own]
+    name = conf.get_text("http.agent.rotate.file")
+    try:
+        agents = [line.strip() for line in conf.read_resource(name).splitlines() if line.strip()]
+    except ConfigError as exc:
+        log.warning("http.agent.rotate.file: %s; the agent stays %s", exc, own)
+        return [own]
+    if not agents:
+        log.warning("http.agent.rotate.file: no agent in %s; the agent stays %s", name, own)
+    return agents or [own]
+
+
+def _host_cookies(conf: Configuration, property_: str) -> dict[str, str]:
+    """Lines of `host <tab> cookie`; a `#` anywhere makes a line a comment."""
+    name = conf.get_text(property_)
+    if not conf.get_boolean("http.enable.cookie.header") or conf.resource(name) is None:
+        return {}
+    cookies = {}
+    for number, line in enumerate(conf.read_resource(name).splitlines(), 1):
+        if not line.strip() or "#" in line:
+            continue
+        fields = line.split("\t")
+        if len(fields) == 2:
+            cookies[canonical_host(fields[0])] = fields[1]
+        else:
+            log.warning("%s, line %d: expected <host> <tab> <cookie>: %s", name, number, line)
+    return cookies
+
+
+def _time_limit(conf: Configuration, name: str) -> int:
+    seconds, timeout = conf.get_int(name), conf.get_int("http.timeout")
+    if 0 <= seconds * 1000 < timeout:
+        log.warning(
+            "http.time.limit=%d s ends a page before http.timeout=%d ms ends a read",
+            seconds,
+            timeout,
+        )
+    return (LONGEST_PAGE if seconds < 0 else seconds) * 1000
+
+
+def _http_version(conf: Configuration) -> str:
+    if conf.get_boolean("http.useHttp2"):
+        return "2"
+    return "1.1" if conf.get_boolean("http.useHttp11") else "1.0"
+
+
 @dataclass(slots=True)
-class HttpSettings:
+class HttpSettings(Settings):
     """Everything that shapes a request or what is kept of the answer. Times in ms."""
 
-    user_agents: list[str]
-    accept: str = ""
-    accept_language: str = ""
-    accept_charset: str = ""
-    accept_encoding: str = "x-gzip, gzip, deflate"
-    timeout: int = 10_000
-    content_limit: int = 1_048_576
-    time_limit: int = LONGEST_PAGE * 1000
-    partial_as_truncated: bool = False
-    http_version: str = "1.1"
-    head: bool = False
-    page_codes: frozenset[int] = frozenset({200})
+    user_agents: list[str] = made_by(_user_agents)
+    accept: str = prop("http.accept", trimmed)
+    accept_language: str = prop("http.accept.language", trimmed)
+    accept_charset: str = prop("http.accept.charset", trimmed)
+    accept_encoding: str = prop("http.accept.encoding", trimmed)
+    timeout: int = prop("http.timeout")
+    content_limit: int = prop("http.content.limit")
+    time_limit: int = prop("http.time.limit", _time_limit)
+    partial_as_truncated: bool = prop("http.partial.truncated")
+    http_version: str = made_by(_http_version)
+    head: bool = prop("http.head")
+    page_codes: frozenset[int] = prop("http.page.codes", _page_codes)
     """Status codes of answers that are pages."""
-    check_certificates: bool = True
-    store_response_time: bool = True
-    store_address: bool = False
-    store_request: bool = False
-    store_headers: bool = False
-    store_versions: bool = False
-    store_etag: bool = True
-    if_modified_since: bool = True
-    send_cookies: bool = True
-    cookies: dict[str, str] = field(default_factory=dict)
-    proxy: ProxySettings = ProxySettings()
-    names: ResolverSettings = field(default_factory=ResolverSettings)
-    tls: TlsSettings = field(default_factory=TlsSettings)
-    pool: tuple[int, int] | None = None
+    check_certificates: bool = prop("http.tls.certificates.check")
+    store_response_time: bool = prop("http.store.responsetime")
+    store_address: bool = prop("store.ip.address")
+    store_request: bool = prop("store.http.request")
+    store_headers: bool = prop("store.http.headers")
+    store_versions: bool = prop("store.protocol.versions")
+    store_etag: bool = prop("http.store.etag")
+    if_modified_since: bool = prop("http.enable.if.modified.since.header")
+    send_cookies: bool = prop("http.enable.cookie.header")
+    cookies: dict[str, str] = prop("http.agent.host.cookie.file", _host_cookies)
+    proxy: ProxySettings = made_by(ProxySettings.from_conf)
+    names: ResolverSettings = made_by(ResolverSettings.from_conf)
+    tls: TlsSettings = made_by(TlsSettings.from_conf)
+    pool: tuple[int, int] | None = prop("http.connection.pool.okhttp", _pool)
     """Idle connections that are kept at most, and for how many seconds; None: the transport's own
     choice.
     """
-    ca_file: str = ""
-    suppressed: frozenset[str] = frozenset()
+    ca_file: str = prop("http.tls.ca.file", _authorities)
+    suppressed: frozenset[str] = prop("http.log.exceptions.suppress.stack")
     """Java names of exceptions that are logged without a traceback."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> HttpSettings:
-        """Reads the properties (HttpBase.setConf)."""
-        seconds = conf.get_int("http.time.limit")
-        timeout = conf.get_int("http.timeout")
-        if 0 <= seconds * 1000 < timeout:
-            log.warning(
-                "http.time.limit=%d s ends a page before http.timeout=%d ms ends a read",
-                seconds,
-                timeout,
-            )
-        version = "1.1" if conf.get_boolean("http.useHttp11") else "1.0"
-        send_cookies = conf.get_boolean("http.enable.cookie.header")
-        return cls(
-            user_agents=_user_agents(conf),
-            accept=conf.get_text("http.accept").strip(),
-            accept_language=conf.get_text("http.accept.language").strip(),
-            accept_charset=conf.get_text("http.accept.charset").strip(),
-            accept_encoding=conf.get_text("http.accept.encoding").strip(),
-            timeout=timeout,
-            content_limit=conf.get_int("http.content.limit"),
-            time_limit=(LONGEST_PAGE if seconds < 0 else seconds) * 1000,
-            partial_as_truncated=conf.get_boolean("http.partial.truncated"),
-            http_version="2" if conf.get_boolean("http.useHttp2") else version,
-            head=conf.get_boolean("http.head"),
-            page_codes=_page_codes(conf),
-            check_certificates=conf.get_boolean("http.tls.certificates.check"),
-            store_response_time=conf.get_boolean("http.store.responsetime"),
-            store_address=conf.get_boolean("store.ip.address"),
-            store_request=conf.get_boolean("store.http.request"),
-            store_headers=conf.get_boolean("store.http.headers"),
-            store_versions=conf.get_boolean("store.protocol.versions"),
-            store_etag=conf.get_boolean("http.store.etag"),
-            if_modified_since=conf.get_boolean("http.enable.if.modified.since.header"),
-            send_cookies=send_cookies,
-            cookies=_host_cookies(conf) if send_cookies else {},
-            proxy=ProxySettings.from_conf(conf),
-            names=ResolverSettings.from_conf(conf),
-            tls=TlsSettings.from_conf(conf),
-            pool=_pool(conf),
-            ca_file=conf.get("http.tls.ca.file", "").strip() or _bundled_authorities(),
-            suppressed=frozenset(conf.get_trimmed_strings("http.log.exceptions.suppress.stack")),
-        )
 
     def user_agent(self) -> str:
         """Returns the agent string, one at random where they rotate."""
@@ -217,77 +264,3 @@ class HttpSettings:
             ca_file=self.ca_file,
             **pool,
         )
-
-
-def _pool(conf: Configuration) -> tuple[int, int] | None:
-    """Reads http.connection.pool.okhttp (pools, connections in each, seconds); returns the size of
-    one pool as large as all of them, and the seconds.
-    """
-    values = conf.get_trimmed_strings("http.connection.pool.okhttp")
-    if not values:
-        return None
-    if len(values) != 3 or not all(part.isdecimal() and int(part) for part in values):
-        log.warning(
-            "http.connection.pool.okhttp: expected pools, size and seconds, found %s: ignored",
-            ",".join(values),
-        )
-        return None
-    pools, size, seconds = map(int, values)
-    return pools * size, seconds
-
-
-def _page_codes(conf: Configuration) -> frozenset[int]:
-    """Raises ConfigError for what is no code of success."""
-    names = conf.get_trimmed_strings("http.page.codes") or ["200"]
-    wrong = [name for name in names if re.fullmatch("2[0-9][0-9]", name) is None]
-    if wrong:
-        raise conf.wrong("http.page.codes", "codes from 200 to 299", wrong[0])
-    return frozenset(map(int, names))
-
-
-def _bundled_authorities() -> str:
-    """certifi's file, which comes with httpx; `""` leaves it to libcurl."""
-    spec = find_spec("certifi")
-    path = (
-        None if spec is None or spec.origin is None else Path(spec.origin).with_name("cacert.pem")
-    )
-    return str(path) if path is not None and path.is_file() else ""
-
-
-def _user_agents(conf: Configuration) -> list[str]:
-    own = agent_string(
-        *(
-            conf.get(f"http.agent.{part}")
-            for part in ("name", "version", "description", "url", "email")
-        )
-    )
-    if not conf.get_boolean("http.agent.rotate"):
-        return [own]
-    name = conf.get_text("http.agent.rotate.file")
-    try:
-        agents = [line.strip() for line in conf.read_resource(name).splitlines() if line.strip()]
-    except ConfigError as exc:
-        log.warning("http.agent.rotate.file: %s; the agent stays %s", exc, own)
-        return [own]
-    if not agents:
-        log.warning("http.agent.rotate.file: no agent in %s; the agent stays %s", name, own)
-    return agents or [own]
-
-
-def _host_cookies(conf: Configuration) -> dict[str, str]:
-    """http.agent.host.cookie.file: `host <tab> cookie` lines; a `#` anywhere makes a line a
-    comment.
-    """
-    name = conf.get_text("http.agent.host.cookie.file")
-    if conf.resource(name) is None:
-        return {}
-    cookies = {}
-    for number, line in enumerate(conf.read_resource(name).splitlines(), 1):
-        if not line.strip() or "#" in line:
-            continue
-        fields = line.split("\t")
-        if len(fields) == 2:
-            cookies[canonical_host(fields[0])] = fields[1]
-        else:
-            log.warning("%s, line %d: expected <host> <tab> <cookie>: %s", name, number, line)
-    return cookies

@@ -57,7 +57,8 @@ class BrowserHttp(HttpBase):
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(conf, parameters, transport)
-        self.browsing = BrowserSettings.from_conf(conf, html_unit=self.html_unit)
+        read = BrowserSettings.of_html_unit if self.html_unit else BrowserSettings.from_conf
+        self.browsing = read(conf)
         self.browser = Browser(self.browsing)
         self._warned = False
 

@@ -5,10 +5,12 @@ HtmlUnitWebDriver).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
+from minutch.conf.settings import at_least, trimmed
 from minutch.errors import ConfigError
 
 DRIVERS: Final = ("chrome", "remote")
@@ -17,71 +19,6 @@ _PICTURES: Final = frozenset({"Image"})
 _STYLES: Final = frozenset({"Stylesheet", "Font"})
 _LOADED: Final = "1"
 """Firefox's own word for it in permissions.default.image and .stylesheet; 2 blocks."""
-
-
-@dataclass(frozen=True, slots=True)
-class BrowserSettings:
-    """Times in seconds."""
-
-    driver: str = "chrome"
-    hub: str = ""
-    """URL of the grid's hub."""
-    binary: str = ""
-    headless: bool = True
-    load_delay: float = 3
-    start_time: float = 45
-    script_time: float = 3.5
-    """Time for which a script may keep a page from answering."""
-    page_time: float = 300
-    """Time limit of a page with all its handlers."""
-    scripts: bool = True
-    not_loaded: frozenset[str] = frozenset()
-    """Kinds of resources, as DevTools calls them, that pages go without."""
-    screenshots: bool = False
-    screenshot_folder: Path | None = None
-    handler_delay: float = 3
-    """Time that handlers wait after a click."""
-    requests_max: int = 200
-    bytes_max: int = 1 << 25
-    memory_max: int = 2048 << 20
-    pages: int = 4
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, *, html_unit: bool = False) -> BrowserSettings:
-        """Reads the settings of the Selenium plugins, or of protocol-htmlunit."""
-        driver = "chrome" if html_unit else _one_of(conf, "selenium.driver", "chrome", DRIVERS)
-        not_loaded: frozenset[str] = frozenset()
-        if html_unit or conf.get_text("selenium.firefox.load.image").strip() != _LOADED:
-            not_loaded |= _PICTURES
-        if not conf.get_boolean("htmlunit.enable.css") if html_unit else _without_styles(conf):
-            not_loaded |= _STYLES
-        folder = conf.get("screenshot.location", "").strip()
-        limit = conf.get_int("http.time.limit")
-        return cls(
-            driver=driver,
-            hub=_hub(conf) if driver == "remote" else "",
-            binary=conf.get("selenium.grid.binary", "").strip(),
-            headless=html_unit
-            or conf.get_boolean("selenium.enable.headless")
-            or not _has_screen(conf),
-            load_delay=max(conf.get_long("page.load.delay"), 0),
-            start_time=max(conf.get_int("selenium.firefox.binary.timeout"), 1),
-            script_time=max(conf.get_long("htmlunit.javascript.timeout"), 100) / 1000,
-            page_time=300 if limit < 0 else limit,
-            scripts=not html_unit or conf.get_boolean("htmlunit.enable.javascript"),
-            not_loaded=not_loaded,
-            screenshots=conf.get_boolean("take.screenshot"),
-            screenshot_folder=Path(folder) if folder else None,
-            handler_delay=max(conf.get_long("libselenium.page.load.delay", 3), 0),
-            requests_max=max(conf.get_int("minutch.browser.requests.max"), 0),
-            bytes_max=max(conf.get_size("minutch.browser.bytes.max"), 0),
-            memory_max=conf.get_size("minutch.browser.memory.max"),
-            pages=max(conf.get_int("minutch.browser.pages"), 1),
-        )
-
-
-def _without_styles(conf: Configuration) -> bool:
-    return conf.get_text("selenium.firefox.load.stylesheet").strip() != _LOADED
 
 
 def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ...]) -> str:
@@ -99,8 +36,14 @@ def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ..
     return value
 
 
+def _driver(conf: Configuration, name: str) -> str:
+    return _one_of(conf, name, "chrome", DRIVERS)
+
+
 def _hub(conf: Configuration) -> str:
     """Returns the grid's URL (HttpWebClient.getDriverForPage)."""
+    if _driver(conf, "selenium.driver") != "remote":
+        return ""
     _one_of(conf, "selenium.grid.driver", "chrome", GRID_DRIVERS)
     scheme = conf.get_text("selenium.hub.protocol").strip().lower()
     if scheme not in ("http", "https"):
@@ -116,6 +59,74 @@ def _hub(conf: Configuration) -> str:
     return f"{scheme}://{host}:{port}/{path}".rstrip("/")
 
 
-def _has_screen(conf: Configuration) -> bool:
-    """Returns True if there is a display to open a window on."""
-    return bool(conf.expand("${env.DISPLAY:-}") or conf.expand("${env.WAYLAND_DISPLAY:-}"))
+def _is_headless(conf: Configuration, name: str) -> bool:
+    """It always is without a display to open a window on."""
+    has_screen = conf.expand("${env.DISPLAY:-}") or conf.expand("${env.WAYLAND_DISPLAY:-}")
+    return conf.get_boolean(name) or not has_screen
+
+
+def _not_loaded(conf: Configuration) -> frozenset[str]:
+    kinds = {"image": _PICTURES, "stylesheet": _STYLES}
+    for name in list(kinds):
+        if conf.get_text(f"selenium.firefox.load.{name}").strip() == _LOADED:
+            del kinds[name]
+    return frozenset(chain(*kinds.values()))
+
+
+def _script_time(conf: Configuration, name: str) -> float:
+    return max(conf.get_long(name), 100) / 1000
+
+
+def _page_time(conf: Configuration, name: str) -> float:
+    limit = conf.get_int(name)
+    return 300 if limit < 0 else limit
+
+
+def _folder(conf: Configuration, name: str) -> Path | None:
+    folder = trimmed(conf, name)
+    return Path(folder) if folder else None
+
+
+def _handler_delay(conf: Configuration, name: str) -> float:
+    return max(conf.get_long(name, 3), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSettings(Settings):
+    """Times in seconds."""
+
+    driver: str = prop("selenium.driver", _driver)
+    hub: str = made_by(_hub)
+    """URL of the grid's hub, where that is the driver."""
+    binary: str = prop("selenium.grid.binary", trimmed)
+    headless: bool = prop("selenium.enable.headless", _is_headless)
+    load_delay: float = prop("page.load.delay", at_least(0, Configuration.get_long))
+    start_time: float = prop("selenium.firefox.binary.timeout", at_least(1))
+    script_time: float = prop("htmlunit.javascript.timeout", _script_time)
+    """Time for which a script may keep a page from answering."""
+    page_time: float = prop("http.time.limit", _page_time)
+    """Time limit of a page with all its handlers."""
+    scripts: bool = True
+    not_loaded: frozenset[str] = made_by(_not_loaded)
+    """Kinds of resources, as DevTools calls them, that pages go without."""
+    screenshots: bool = prop("take.screenshot")
+    screenshot_folder: Path | None = prop("screenshot.location", _folder)
+    handler_delay: float = prop("libselenium.page.load.delay", _handler_delay)
+    """Time that handlers wait after a click."""
+    requests_max: int = prop("minutch.browser.requests.max", at_least(0))
+    bytes_max: int = prop("minutch.browser.bytes.max", at_least(0, Configuration.get_size))
+    memory_max: int = prop("minutch.browser.memory.max", Configuration.get_size)
+    pages: int = prop("minutch.browser.pages", at_least(1))
+
+    @classmethod
+    def of_html_unit(cls, conf: Configuration) -> BrowserSettings:
+        """Reads the settings of protocol-htmlunit, which shows nothing."""
+        styles = frozenset() if conf.get_boolean("htmlunit.enable.css") else _STYLES
+        return cls.from_conf(
+            conf,
+            driver="chrome",
+            hub="",
+            headless=True,
+            scripts=conf.get_boolean("htmlunit.enable.javascript"),
+            not_loaded=_PICTURES | styles,
+        )

@@ -8,13 +8,18 @@ import ast
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from minutch.conf import Configuration
 from minutch.conf.check import DIVIDED, FLOATS, RENAMED, UNLISTED, check
+from minutch.conf.properties import KINDS
+from minutch.conf.settings import PROPERTY
 from minutch.errors import ConfigError
+from tests.conf.test_settings import declared
 from tests.support.golden import PROJECT
 
 
@@ -171,8 +176,16 @@ def test_defaults_say_how_properties_are_read() -> None:
     """A property read as a fraction has a default with a point, or stands in FLOATS; a whole number
     has none.
     """
-    defaults = Configuration.load([]).defaults
-    seen = set()
+    conf = Configuration.load([])
+    defaults, seen = conf.defaults, set()
+    for found in declared().values():
+        for item in fields(found):  # type: ignore[arg-type]
+            name = item.metadata.get(PROPERTY)
+            if name not in KINDS and item.type in {"int", "float"} and name is not None:
+                with suppress(ConfigError):
+                    item.metadata["read"](conf.with_values({name: "0.5"}))
+                    seen.add(name)
+    seen = {name for name in seen if defaults.get(name, "").lstrip("-").isdigit()}
     for path in [*(PROJECT / "minutch").rglob("*.py"), *(PROJECT / "plugins").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         if "get_float(" not in text and "get_double(" not in text:

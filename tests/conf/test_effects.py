@@ -8,7 +8,7 @@ import pytest
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.partitions import EntryFilter
-from minutch.cycle.hostdb.update import HostDbSettings
+from minutch.cycle.hostdb.update import HostDbSettings, UpdateHostDbOptions
 from minutch.cycle.index.writers import Encoders
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.plugin.chains import IndexingFilters
@@ -87,7 +87,7 @@ def test_hosts_are_looked_up_where_somebody_says_so() -> None:
     """Nutch's file says true, which counts for nothing; a value of one's own does."""
     for kind in ("new", "known", "failed"):
         conf = Configuration.load([], overrides={f"hostdb.check.{kind}": "true"})
-        chosen = HostDbSettings.from_conf(conf).checks
+        chosen = HostDbSettings.of(conf, UpdateHostDbOptions()).checks
         assert {name for name in ("new", "known", "failed") if getattr(chosen, name)} == {kind}
 
 

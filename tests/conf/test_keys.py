@@ -37,7 +37,7 @@ CHANGED = {
 """Defaults that differ from Nutch's, on purpose (see the head of nutch-default.xml)."""
 
 _READ = re.compile(
-    r"(?<!parameters)\.(?:get|get_[a-z_]+|raw)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\""
+    r"(?:(?<!parameters)\.(?:get|get_[a-z_]+|raw)|\bprop)\(\s*\"([A-Za-z][\w-]*(?:\.[\w-]+)+)\""
 )
 _WORD = re.compile(r"[\w.-]+")
 
@@ -116,6 +116,9 @@ def test_a_default_stands_once() -> None:
                     if getter.startswith("get") and whose.endswith("conf"):
                         key = _evaluated(name, path)
                         given[key].add(_evaluated(default, path))
+                case ast.Call(func=ast.Name("prop"), args=[name, *_], keywords=keywords):
+                    for default in (word.value for word in keywords if word.arg == "default"):
+                        given[_evaluated(name, path)].add(_evaluated(default, path))
     of_no_plugins = {"plugin.includes"}  # a configuration without any file has none
     assert len(given) > 20
     assert {name for name in given if defaults.get(name)} == of_no_plugins

@@ -102,7 +102,7 @@ def test_what_takes_more_than_a_look_is_said_by_its_reader(name: str, tmp_path: 
         "db.signature.class": make_signature,
         "db.fetch.schedule.class": fetch_schedule,
         "parser.character.encoding.default": CharsetDetector,
-        "generate.restrict.status": lambda conf: Conditions.from_conf(conf, 0, None),
+        "generate.restrict.status": lambda conf: Conditions.from_conf(conf, now=0, expression=None),
         "parser.html.outlinks.kinds": kinds_of,
         "scoring.depth.override.pattern": lambda conf: DepthScoring(conf, {}),
     }

@@ -20,6 +20,7 @@ from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.transitions import UpdateSettings
+from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetchlist.select import HOSTS_OVER_LIMIT
 from minutch.cycle.fetchlist.selector import GenerateOptions, Selector
 from minutch.cycle.segment.store import (
@@ -163,7 +164,7 @@ def _check_fetch(made: Crawled, segment: Segment, clock: LaterClock) -> None:
     known.
     """
     files = made.crawl()
-    settings = ExplainSettings.from_conf(made.conf, clock.now())
+    settings = ExplainSettings.from_conf(made.conf, fetch=FetchSettings.of(made.conf, clock.now()))
     access = FetchProspects(settings, files.state, files.hostdb, clock.now())
     listed = sorted(url.decode() for url, _ in segment.raw(CRAWL_GENERATE))
     answers = {url: access.to(url) for url in listed}

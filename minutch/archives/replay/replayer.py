@@ -83,7 +83,7 @@ class NewSegments:
 
     def __init__(self, work: Path, parent: Path, conf: Configuration, now: int) -> None:
         self.work, self._parent, self._conf, self._now = work, parent, conf, now
-        settings = FetchSettings.from_conf(conf, now)
+        settings = FetchSettings.of(conf, now)
         self._settings = replace(settings, parse=False, store_content=True)
         self._components = FetchComponents(conf)
         self._names = _free_names(parent, now)

@@ -30,7 +30,7 @@ from typing import Final, Protocol
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import UsageError
@@ -118,18 +118,13 @@ class _TextWriter(AbstractContextManager["_TextWriter"]):
 
 
 @dataclass(frozen=True, slots=True)
-class DumpSettings:
+class DumpSettings(Settings):
     """The settings by which a dump is written."""
 
-    compression: Compression
+    compression: Compression = made_by(output_compression)
     """Compression of MapFiles."""
-    codec: Codec | None
+    codec: Codec | None = made_by(text_codec)
     """Codec of text files."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> DumpSettings:
-        """Reads Hadoop's properties of compression. Raises ConfigError."""
-        return cls(output_compression(conf), text_codec(conf))
 
 
 def _crawldb_writer(path: Path, settings: DumpSettings) -> CrawlDataWriter:

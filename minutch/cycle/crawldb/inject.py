@@ -95,7 +95,8 @@ def inject(
     log.info("Injector: overwrite: %s", str(options.overwrite).lower())
     log.info("Injector: update: %s", str(options.update).lower())
     files = seed_files(url_dir)
-    db, defaults = CrawlDb(crawldb), Defaults.from_conf(conf, context.clock.now())
+    now = conf.get_long("injector.current.time", context.clock.now())
+    db, defaults = CrawlDb(crawldb), Defaults.from_conf(conf, now=now)
     rules = UrlRules(
         conf,
         normalize=options.normalize,

@@ -32,7 +32,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by, prop
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.compress import codec_for
@@ -171,25 +171,13 @@ def _find(text: SeedText) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Defaults:
+class Defaults(Settings):
     """Values of seeds whose lines do not give them."""
 
     now: int
-    interval: int
-    score: float
-    scoring: ScoringFilters
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, now: int) -> Defaults:
-        """Reads the properties of InjectMapper.setup; `injector.current.time` replaces the clock
-        where it is set.
-        """
-        return cls(
-            conf.get_long("injector.current.time", now),
-            conf.get_int("db.fetch.interval.default"),
-            conf.get_float("db.score.injected"),
-            ScoringFilters(conf),
-        )
+    interval: int = prop("db.fetch.interval.default")
+    score: float = prop("db.score.injected")
+    scoring: ScoringFilters = made_by(ScoringFilters)
 
 
 class SeedMetadata:

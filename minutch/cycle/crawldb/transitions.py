@@ -33,7 +33,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.crawldb import schedule, scoring
 from minutch.cycle.crawldb.matching import Ints, merge_sorted
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
@@ -79,38 +79,26 @@ _SUCCESSES: Final = {
 }
 
 
+def _needs_parse(conf: Configuration, name: str) -> bool:
+    """Unless the fetcher signs a page that is not parsed; else the page keeps the signature of the
+    fetch list.
+    """
+    signs = conf.get_boolean("fetcher.signature") or conf.get_boolean("fetcher.parse")
+    return conf.get_boolean(name) and not signs
+
+
 @dataclass(frozen=True)
-class UpdateSettings:
+class UpdateSettings(Settings):
     """The settings of an update."""
 
-    schedule: AbstractFetchSchedule
-    scoring: ScoringFilters
-    retry_max: int
-    max_interval: int  # s
-    max_inlinks: int
-    additions: bool
-    needs_parse: bool = False
+    schedule: AbstractFetchSchedule = made_by(fetch_schedule)
+    scoring: ScoringFilters = made_by(ScoringFilters)
+    retry_max: int = prop("db.fetch.retry.max")
+    max_interval: int = prop("db.fetch.interval.max")  # s
+    max_inlinks: int = prop("db.update.max.inlinks")
+    additions: bool = prop(ADDITIONS_PROPERTY)
+    needs_parse: bool = prop("db.update.unparsed.keeps.interval", _needs_parse)
     """Whether only a parse can tell that a page has not changed."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> UpdateSettings:
-        """Reads the properties of CrawlDbReducer.setup."""
-        return cls(
-            fetch_schedule(conf),
-            ScoringFilters(conf),
-            conf.get_int("db.fetch.retry.max"),
-            conf.get_int("db.fetch.interval.max"),
-            conf.get_int("db.update.max.inlinks"),
-            conf.get_boolean(ADDITIONS_PROPERTY),
-            conf.get_boolean("db.update.unparsed.keeps.interval") and not _fetcher_signs(conf),
-        )
-
-
-def _fetcher_signs(conf: Configuration) -> bool:
-    """Returns True if the fetcher signs a page that is not parsed; else the page keeps the
-    signature of the fetch list.
-    """
-    return conf.get_boolean("fetcher.signature") or conf.get_boolean("fetcher.parse")
 
 
 def update(

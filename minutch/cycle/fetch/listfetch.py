@@ -61,7 +61,7 @@ def prepared(
         )
     Segment(path).finish()
     Segment(path).check()
-    settings = FetchSettings.from_conf(conf, clock.now(), options.threads)
+    settings = FetchSettings.of(conf, clock.now(), options.threads)
     if options.parse and not settings.parse and runs_here(conf):
         settings = replace(settings, parse=True, for_step=True)
     return conf if settings.warc is None else archiving(conf), settings

@@ -17,7 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
+from minutch.conf.settings import at_least
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.hadoop.formats.javahash import float32
 from minutch.warc.warcfile import DEFAULT_LIMIT, CrawlerIdentity, level_of
@@ -36,18 +37,9 @@ BY_IP: Final = "byIP"
 NEVER: Final = -1
 UNLIMITED: Final = 0x7FFF_FFFF
 
-_LEAST: Final = "least"
+_DIVIDED: Final = "divided"
+"""Marks a field that is divided among the processes of a fetch: the least that each gets."""
 T = TypeVar("T", bound="DataclassInstance")
-
-
-def divided(default: int | None = None, *, least: int = 0) -> Any:
-    """A field that is divided among the processes of a fetch, of which each gets `least` at
-    least.
-    """
-    metadata = {_LEAST: least}
-    return (
-        field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
-    )
 
 
 def millis(seconds: float) -> int:
@@ -57,131 +49,92 @@ def millis(seconds: float) -> int:
     return int(float32(float32(seconds) * 1000))
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSettings:
-    """The settings of the queues; delays in ms, `time_limit` in ms since the epoch."""
+def milliseconds(conf: Configuration, name: str) -> int:
+    """Reads a property in seconds, as `millis`."""
+    return millis(conf.get_float(name))
 
-    mode: str = BY_HOST
-    max_threads: int = 1
-    crawl_delay: int = 5000
-    min_delay: int = 0
+
+def whole_seconds(conf: Configuration, name: str) -> int:
+    """Reads a property in whole seconds; returns milliseconds."""
+    return conf.get_int(name) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings(Settings):
+    """The settings of the queues (FetchItemQueues); delays in ms, `time_limit` in ms since the
+    epoch.
+    """
+
+    mode: str = prop("fetcher.queue.mode")
+    max_threads: int = prop("fetcher.threads.per.queue")
+    crawl_delay: int = prop("fetcher.server.delay", milliseconds)
+    min_delay: int = prop("fetcher.server.min.delay", milliseconds)
     time_limit: int = NEVER
-    max_exceptions: int = NEVER
-    exceptions_delay: int = 0
-    exceptions_jitter: float = 0.1
-    failures_in_row: bool = True
-    clear_after: int = 1_800_000
+    max_exceptions: int = prop("fetcher.max.exceptions.per.queue")
+    exceptions_delay: int = prop("fetcher.exceptions.per.queue.delay", milliseconds)
+    exceptions_jitter: float = prop("fetcher.exceptions.per.queue.jitter", Configuration.get_double)
+    failures_in_row: bool = prop("fetcher.exceptions.per.queue.in.row")
+    clear_after: int = prop("fetcher.exceptions.per.queue.clear.after", milliseconds)
     patience: int = 300_000
     """A host that asks not to be called for longer than this is given up in this fetch."""
-    depth: int = divided(NEVER, least=1)
+    depth: int = field(default=NEVER, metadata={_DIVIDED: 1})
     """No host of the fetch list is begun while so many URLs wait."""
-
-    @classmethod
-    def from_conf(
-        cls, conf: Configuration, now: int, places: int = 10, patience: int = 300_000
-    ) -> QueueSettings:
-        """FetchItemQueues' constructor; `now` (ms) is when the job started, where the time limit
-        counts from.
-        """
-        multiplier = conf.get_int("fetcher.queue.depth.multiplier")
-        minutes = conf.get_long("fetcher.timelimit.mins")
-        return cls(
-            mode=conf.get_word("fetcher.queue.mode"),
-            max_threads=conf.get_int("fetcher.threads.per.queue"),
-            crawl_delay=millis(conf.get_float("fetcher.server.delay")),
-            min_delay=millis(conf.get_float("fetcher.server.min.delay")),
-            time_limit=conf.get_long("fetcher.timelimit", NEVER)
-            if minutes == NEVER
-            else now + minutes * 60_000,
-            max_exceptions=conf.get_int("fetcher.max.exceptions.per.queue"),
-            exceptions_delay=millis(conf.get_float("fetcher.exceptions.per.queue.delay")),
-            exceptions_jitter=conf.get_double("fetcher.exceptions.per.queue.jitter"),
-            clear_after=millis(conf.get_float("fetcher.exceptions.per.queue.clear.after")),
-            failures_in_row=conf.get_boolean("fetcher.exceptions.per.queue.in.row"),
-            patience=patience,
-            depth=NEVER if multiplier <= 0 else places * multiplier,
-        )
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsSettings:
+class RobotsSettings(Settings):
     """The settings for the rules of a robots.txt and for Retry-After; delays in ms."""
 
-    max_crawl_delay: int = 30_000
-    min_crawl_delay: int = 5000
-    defer_delay: int = 300_000
-    defer_retries: int = 3
-    defer_wait: int = 30_000
+    max_crawl_delay: int = prop("fetcher.max.crawl.delay", whole_seconds)
+    min_crawl_delay: int = prop("fetcher.min.crawl.delay", milliseconds)
+    defer_delay: int = prop("http.robots.503.defer.visits.delay", Configuration.get_long)
+    defer_retries: int = prop("http.robots.503.defer.visits.retries")
+    defer_wait: int = prop("http.robots.503.defer.visits.wait", Configuration.get_long)
     """How long a fetch that has nothing else to do waits for deferred hosts; negative: as long as
     it takes.
     """
-    longest_retry_after: int = 86_400_000
+    longest_retry_after: int = prop("http.retry.after.max.seconds", whole_seconds)
 
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> RobotsSettings:
-        """Reads the part of FetcherThread's constructor that concerns robots.txt."""
-        return cls(
-            max_crawl_delay=conf.get_int("fetcher.max.crawl.delay") * 1000,
-            min_crawl_delay=millis(conf.get_float("fetcher.min.crawl.delay")),
-            defer_delay=conf.get_long("http.robots.503.defer.visits.delay"),
-            defer_wait=conf.get_long("http.robots.503.defer.visits.wait"),
-            defer_retries=conf.get_int("http.robots.503.defer.visits.retries"),
-            longest_retry_after=conf.get_int("http.retry.after.max.seconds") * 1000,
-        )
+
+def _longest_url(conf: Configuration, name: str) -> int:
+    length = conf.get_int(name)
+    return UNLIMITED if length < 0 else length
+
+
+def _of_redirects(conf: Configuration, name: str) -> bool:
+    """Whether links are ignored, and redirects as links."""
+    return conf.get_boolean("db.ignore.also.redirects") and conf.get_boolean(name)
+
+
+def _by_domain(conf: Configuration, name: str) -> bool:
+    return conf.get_text(name).lower() == "bydomain"
 
 
 @dataclass(frozen=True, slots=True)
-class RedirectSettings:
+class RedirectSettings(Settings):
     """The settings that decide which redirects are followed, and which are left to a later
     round.
     """
 
-    max_redirects: int = 0
-    exceeded_skip: bool = False
-    max_length: int = UNLIMITED
-    ignore_internal: bool = False
-    ignore_external: bool = False
-    by_domain: bool = False
-    dedup_seconds: int = NEVER
-    dedup_size: int = 1000
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> RedirectSettings:
-        """Reads the part of FetcherThread's constructor that concerns redirects."""
-        also = conf.get_boolean("db.ignore.also.redirects")
-        length = conf.get_int("db.max.outlink.length")
-        return cls(
-            max_redirects=conf.get_int("http.redirect.max"),
-            exceeded_skip=conf.get_boolean("http.redirect.max.exceeded.skip"),
-            max_length=UNLIMITED if length < 0 else length,
-            ignore_internal=also and conf.get_boolean("db.ignore.internal.links"),
-            ignore_external=also and conf.get_boolean("db.ignore.external.links"),
-            by_domain=conf.get_text("db.ignore.external.links.mode").lower() == "bydomain",
-            dedup_seconds=conf.get_int("fetcher.redirect.dedupcache.seconds"),
-            dedup_size=conf.get_int("fetcher.redirect.dedupcache.size"),
-        )
+    max_redirects: int = prop("http.redirect.max")
+    exceeded_skip: bool = prop("http.redirect.max.exceeded.skip")
+    max_length: int = prop("db.max.outlink.length", _longest_url)
+    ignore_internal: bool = prop("db.ignore.internal.links", _of_redirects)
+    ignore_external: bool = prop("db.ignore.external.links", _of_redirects)
+    by_domain: bool = prop("db.ignore.external.links.mode", _by_domain)
+    dedup_seconds: int = prop("fetcher.redirect.dedupcache.seconds")
+    dedup_size: int = prop("fetcher.redirect.dedupcache.size")
 
 
 @dataclass(frozen=True, slots=True)
-class FollowSettings:
+class FollowSettings(Settings):
     """fetcher.follow.outlinks.*: how far links of parsed pages are fetched in the same run."""
 
-    depth: int = NEVER
-    per_page: int = 4
-    divisor: int = 2
-    ignore_external: bool = True
-    interval: int = 2_592_000
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> FollowSettings:
-        """Reads the properties of FetcherThread.output that concern followed outlinks."""
-        return cls(
-            depth=conf.get_int("fetcher.follow.outlinks.depth"),
-            per_page=conf.get_int("fetcher.follow.outlinks.num.links"),
-            divisor=conf.get_int("fetcher.follow.outlinks.depth.divisor"),
-            ignore_external=conf.get_boolean("fetcher.follow.outlinks.ignore.external"),
-            interval=conf.get_int("db.fetch.interval.default"),
-        )
+    depth: int = prop("fetcher.follow.outlinks.depth")
+    per_page: int = prop("fetcher.follow.outlinks.num.links")
+    divisor: int = prop("fetcher.follow.outlinks.depth.divisor")
+    ignore_external: bool = prop("fetcher.follow.outlinks.ignore.external")
+    interval: int = prop("db.fetch.interval.default")
 
     @property
     def most(self) -> int:
@@ -193,66 +146,46 @@ class FollowSettings:
         )
 
 
+def _minutes(conf: Configuration, name: str) -> int:
+    return conf.get_long(name) * 60_000
+
+
+def _kilobits(conf: Configuration, name: str) -> int:
+    kilobits = conf.get_int(name)
+    return kilobits * 1000 if kilobits > 0 else NEVER
+
+
 @dataclass(frozen=True, slots=True)
-class PressureSettings:
+class PressureSettings(Settings):
     """Throughput threshold, tail and bandwidth target: when the fetch ends, and how many requests
     it has in flight.
     """
 
-    min_pages: int = divided(NEVER)
-    retries: int = 5
-    check_after: int = 0
-    tail_share: float = 0.0
+    min_pages: int = prop("fetcher.throughput.threshold.pages", divided=0)
+    retries: int = prop("fetcher.throughput.threshold.retries")
+    check_after: int = prop("fetcher.throughput.threshold.check.after", _minutes)
+    """In ms; of a fetch that runs, since the epoch."""
+    tail_share: float = prop("fetcher.tail.share", Configuration.get_double)
     """The fetch ends when fewer than this share of its hosts have URLs left for long."""
-    bits_per_second: int = divided(NEVER, least=1)
-    max_threads: int = divided(10, least=1)
-    check_every: int = 30
+    bits_per_second: int = prop("fetcher.bandwidth.target", _kilobits, divided=1)
+    max_threads: int = prop("fetcher.maxNum.threads", divided=1)
+    check_every: int = prop("fetcher.bandwidth.target.check.everyNSecs", at_least(1))
 
-    @classmethod
-    def from_conf(cls, conf: Configuration, threads: int, now: int) -> PressureSettings:
-        """Fetcher.FetcherRun.run's properties; `check_after` is in ms since the epoch, as `now`."""
-        most = conf.get_int("fetcher.maxNum.threads")
-        every = conf.get_int("fetcher.bandwidth.target.check.everyNSecs")
-        target = conf.get_int("fetcher.bandwidth.target")
-        if target > 0 and most < threads:
-            log.info(
-                "fetcher.maxNum.threads=%d is below the %d threads asked for: taking %d",
-                most,
-                threads,
-                threads,
-            )
-        if every < 1:
-            log.info("fetcher.bandwidth.target.check.everyNSecs=%d: taking 1", every)
-        return cls(
-            min_pages=conf.get_int("fetcher.throughput.threshold.pages"),
-            retries=conf.get_int("fetcher.throughput.threshold.retries"),
-            tail_share=conf.get_double("fetcher.tail.share"),
-            check_after=now + conf.get_long("fetcher.throughput.threshold.check.after") * 60_000,
-            bits_per_second=target * 1000 if target > 0 else NEVER,
-            max_threads=max(most, threads),
-            check_every=max(every, 1),
-        )
+
+def _warc_limit(conf: Configuration, name: str) -> int:
+    limit = conf.get_int(name, DEFAULT_LIMIT)
+    return limit if limit > 0 else DEFAULT_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
-class WarcSettings:
+class WarcSettings(Settings):
     """The form of the WARC files that a fetch writes (fetcher.warc)."""
 
-    limit: int
+    limit: int = prop("warc.output.segment.size", _warc_limit)
     """Bytes beyond which a file is full."""
-    level: int
+    level: int = made_by(level_of)
     """Level of compression, 0 to 3."""
-    crawler: CrawlerIdentity
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> WarcSettings:
-        """Reads the configuration. Raises ConfigError."""
-        limit = conf.get_int("warc.output.segment.size", DEFAULT_LIMIT)
-        return cls(
-            limit if limit > 0 else DEFAULT_LIMIT,
-            level_of(conf),
-            CrawlerIdentity.from_conf(conf),
-        )
+    crawler: CrawlerIdentity = made_by(CrawlerIdentity.from_conf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,82 +202,99 @@ class FetchOptions:
     """Asked once a second: once it is True, hosts that rest or fail are left to a later fetch."""
 
 
+def _time_limit(conf: Configuration, now: int) -> int:
+    minutes = conf.get_long("fetcher.timelimit.mins")
+    return conf.get_long("fetcher.timelimit", NEVER) if minutes == NEVER else now + minutes * 60_000
+
+
+def _warc(conf: Configuration, name: str) -> WarcSettings | None:
+    return WarcSettings.from_conf(conf) if conf.get_boolean(name) else None
+
+
+def _stores_robots(conf: Configuration) -> bool:
+    stores = conf.get_boolean("fetcher.store.robotstxt")
+    content = conf.get_boolean("fetcher.store.content") or conf.get_boolean("fetcher.warc")
+    if stores and not content:
+        log.warning("fetcher.store.robotstxt has no effect without fetcher.store.content")
+    return stores and content
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FetchSettings:
+class FetchSettings(Settings):
     """All of it, and what belongs to none of the groups. `hung_after` in ms, `start_delay` in ms
     per place.
     """
 
     queues: QueueSettings
-    robots: RobotsSettings
-    redirects: RedirectSettings
-    follow: FollowSettings
+    robots: RobotsSettings = made_by(RobotsSettings.from_conf)
+    redirects: RedirectSettings = made_by(RedirectSettings.from_conf)
+    follow: FollowSettings = made_by(FollowSettings.from_conf)
     pressure: PressureSettings
-    places: int = divided(least=1)
+    places: int = field(metadata={_DIVIDED: 1})
     """Requests in flight at most."""
     start_delay: int
     hung_after: int
-    parse: bool
+    parse: bool = prop("fetcher.parse")
     """Whether pages are parsed as they come (fetcher.parse, or for the parse step)."""
     for_step: bool = False
     """Whether that is the work of the parse step: what comes of it is what that would write, and
     nothing to the fetch.
     """
-    store_content: bool
-    store_robots: bool
-    warc: WarcSettings | None
+    store_content: bool = prop("fetcher.store.content")
+    store_robots: bool = made_by(_stores_robots)
+    warc: WarcSettings | None = prop("fetcher.warc", _warc)
     """None: no WARC files are written."""
-    signature: bool
-    filter_urls: bool
-    normalize_urls: bool
-    publish: bool
-    record_skipped: bool
-    processes: int
+    signature: bool = prop("fetcher.signature")
+    filter_urls: bool = prop("fetcher.filter.urls")
+    normalize_urls: bool = prop("fetcher.normalize.urls")
+    publish: bool = prop("fetcher.publisher")
+    record_skipped: bool = prop("fetcher.record.skipped")
+    processes: int = prop("minutch.fetch.processes", at_least(0))
     """0: as many as are worth it."""
     since: int = 0
     """When the fetch began (ms since the epoch), where times that it may take count from."""
-    form: PartSettings
+    form: PartSettings = made_by(PartSettings.from_conf)
     """The form of the segment's part files."""
 
     @classmethod
-    def from_conf(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
+    def of(cls, conf: Configuration, now: int, threads: int | None = None) -> FetchSettings:
         """Reads all fetcher properties; `threads` overrides fetcher.threads.fetch (`-threads`).
 
         Where neither is set, there are as many places as memory has room for; with a bandwidth
         target, which adds and takes places, there are 10 in the beginning.
         """
         threads = conf.get_int("fetcher.threads.fetch") if threads is None else threads
-        has_target = conf.get_int("fetcher.bandwidth.target") > 0
+        pressure = PressureSettings.from_conf(conf)
+        has_target = pressure.bits_per_second > 0
         free = 10 if has_target else places_in(memory_budget(conf))
         places = threads if threads > 0 else free
-        store_content = conf.get_boolean("fetcher.store.content")
-        store_robots = conf.get_boolean("fetcher.store.robotstxt")
-        warc = conf.get_boolean("fetcher.warc")
-        if store_robots and not (store_content or warc):
-            log.warning("fetcher.store.robotstxt has no effect without fetcher.store.content")
+        if has_target and pressure.max_threads < places:
+            log.info(
+                "fetcher.maxNum.threads=%d is below the %d threads asked for: taking %d",
+                pressure.max_threads,
+                places,
+                places,
+            )
         hung_after = conf.get_int("mapreduce.task.timeout", 600_000) // max(
             1, conf.get_int("fetcher.threads.timeout.divisor")
         )
-        return cls(
-            queues=QueueSettings.from_conf(conf, now, places, hung_after),
-            robots=RobotsSettings.from_conf(conf),
-            redirects=RedirectSettings.from_conf(conf),
-            follow=FollowSettings.from_conf(conf),
-            pressure=PressureSettings.from_conf(conf, places, now),
+        multiplier = conf.get_int("fetcher.queue.depth.multiplier")
+        return cls.from_conf(
+            conf,
+            queues=QueueSettings.from_conf(
+                conf,
+                time_limit=_time_limit(conf, now),
+                patience=hung_after,
+                depth=NEVER if multiplier <= 0 else places * multiplier,
+            ),
+            pressure=replace(
+                pressure,
+                check_after=now + pressure.check_after,
+                max_threads=max(pressure.max_threads, places),
+            ),
             places=places,
             start_delay=conf.get_int("fetcher.threads.start.delay") if threads > 0 else 0,
             hung_after=hung_after,
-            parse=conf.get_boolean("fetcher.parse"),
-            store_content=store_content,
-            store_robots=store_robots and (store_content or warc),
-            warc=WarcSettings.from_conf(conf) if warc else None,
-            signature=conf.get_boolean("fetcher.signature"),
-            filter_urls=conf.get_boolean("fetcher.filter.urls"),
-            normalize_urls=conf.get_boolean("fetcher.normalize.urls"),
-            publish=conf.get_boolean("fetcher.publisher"),
-            record_skipped=conf.get_boolean("fetcher.record.skipped"),
-            processes=max(0, conf.get_int("minutch.fetch.processes")),
-            form=PartSettings.from_conf(conf),
             since=now,
         )
 
@@ -364,9 +314,9 @@ def share_of(settings: T, index: int, count: int) -> T:
         value = getattr(settings, item.name)
         if is_dataclass(value) and not isinstance(value, type):
             changes[item.name] = share_of(value, index, count)
-        elif _LEAST in item.metadata and value > 0:
+        elif _DIVIDED in item.metadata and value > 0:
             changes[item.name] = max(
-                item.metadata[_LEAST], value // count + (index < value % count)
+                item.metadata[_DIVIDED], value // count + (index < value % count)
             )
     return replace(settings, **changes)
 

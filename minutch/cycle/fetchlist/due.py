@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, prop
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
 from minutch.cycle.fetchlist.select import mixed, url_hashes
 from minutch.errors import PluginError
@@ -158,18 +158,26 @@ GENERATE_TIME: Final = text_key(GENERATE_TIME_KEY)
 _FIRST_SORT_VALUE: Final = 1.0
 
 
+def _status(conf: Configuration, name: str) -> int:
+    status = conf.get_trimmed(name) or ""
+    code = status_by_name(status) if status else -1
+    if status and code < 0:
+        raise conf.wrong(name, "the name of a status such as db_unfetched", status)
+    return code
+
+
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Settings):
     """The conditions that an entry has to meet besides the URL filters and the fetch schedule.
     Times in ms.
     """
 
     now: int
-    generate_delay: int
-    min_score: float
-    min_interval: int
-    status: int
     expression: Expression | None
+    generate_delay: int = prop("crawl.gen.delay", Configuration.get_long)
+    min_score: float = prop("generate.min.score")
+    min_interval: int = prop("generate.min.interval")
+    status: int = prop("generate.restrict.status", _status)
     busy_hosts: Mapping[str, int] = field(default_factory=dict)
     """Hosts that asked not to be called, as queues name them, and until when."""
     taken: pl.Series | None = None
@@ -180,35 +188,6 @@ class Conditions:
     """Entries that are worth a list; fewer wait for more (`until`)."""
     late: float = 0.0
     """The share of their interval for which they do."""
-
-    @classmethod
-    def from_conf(
-        cls,
-        conf: Configuration,
-        now: int,
-        expression: Expression | None,
-        busy_hosts: Mapping[str, int] | None = None,
-        taken: pl.Series | None = None,
-    ) -> Conditions:
-        """Reads `crawl.gen.delay` and `generate.*`. Raises ConfigError for a status that does not
-        exist.
-        """
-        status = conf.get_trimmed("generate.restrict.status") or ""
-        code = status_by_name(status) if status else -1
-        if status and code < 0:
-            raise conf.wrong(
-                "generate.restrict.status", "the name of a status such as db_unfetched", status
-            )
-        return cls(
-            now=now,
-            generate_delay=conf.get_long("crawl.gen.delay"),
-            min_score=conf.get_float("generate.min.score"),
-            min_interval=conf.get_int("generate.min.interval"),
-            status=code,
-            expression=expression,
-            busy_hosts=busy_hosts or {},
-            taken=taken,
-        )
 
 
 @dataclass(frozen=True, slots=True)

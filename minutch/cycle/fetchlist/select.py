@@ -28,13 +28,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.fetchlist.hostlimits import HostLimits
-from minutch.cycle.fetchlist.partition import Resolve, UrlPartitioner
+from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.job import Counters
 from minutch.kernels import hash as hash_kernels
 from minutch.kernels.arrow import from_series
-from minutch.plugin.chains import SCOPE_GENERATE_HOST_COUNT, URLNormalizers
+from minutch.plugin.chains import URLNormalizers
 from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys
@@ -132,51 +132,32 @@ def ranks_in(table: pl.DataFrame) -> Ranks:
     return ranks_of(descending(table["sort"]), mixed(url_hashes(table["key"])))
 
 
+def _by_domain(conf: Configuration, name: str) -> bool:
+    return conf.get(name) == "domain"
+
+
 @dataclass(frozen=True, slots=True)
-class SelectionSettings:
+class SelectionSettings(Settings):
     """The limits of a selection."""
 
     top_n: int
     """Pages in each segment, at most."""
     segments: int
     """Segments that are made, at most."""
-    reducers: int
-    """Reducers, each of which deals out its share of the places."""
-    max_count: int
-    """Pages of a host or domain in each segment, at most; 0 or less: no limit."""
-    by_domain: bool
-    """Whether the pages of a domain are counted together."""
     normalizers: URLNormalizers | None
     """Normalizers of the URLs whose hosts are counted."""
     partitioner: UrlPartitioner
     """Decides which reducer an entry belongs to."""
+    reducers: int = made_by(number_of_parts)
+    """Reducers, each of which deals out its share of the places."""
+    max_count: int = prop("generate.max.count")
+    """Pages of a host or domain in each segment, at most; 0 or less: no limit."""
+    by_domain: bool = prop("generate.count.mode", _by_domain)
+    """Whether the pages of a domain are counted together."""
     listed: pl.Series | None = None
     """Keys that are in the list already, to which the selected ones are added: they count to the
     limit of their host or domain.
     """
-
-    @classmethod
-    def from_conf(
-        cls,
-        conf: Configuration,
-        *,
-        top_n: int,
-        segments: int,
-        normalize: bool,
-        resolve: Resolve,
-        listed: pl.Series | None = None,
-    ) -> SelectionSettings:
-        """Reads `generate.max.count`, `generate.count.mode` and `mapreduce.job.reduces`."""
-        return cls(
-            top_n=top_n,
-            segments=segments,
-            reducers=number_of_parts(conf),
-            max_count=conf.get_int("generate.max.count"),
-            by_domain=conf.get("generate.count.mode") == "domain",
-            normalizers=URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT) if normalize else None,
-            partitioner=UrlPartitioner.from_conf(conf, resolve),
-            listed=listed,
-        )
 
 
 class ListSelection:

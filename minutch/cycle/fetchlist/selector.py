@@ -27,10 +27,16 @@ from minutch.cycle.fetchlist import due, select
 from minutch.cycle.fetchlist.due import PatternLimits
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
 from minutch.cycle.fetchlist.lists import address_of, keys_in
+from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, Progress
-from minutch.plugin.chains import ScoringFilters, URLFilters
+from minutch.plugin.chains import (
+    SCOPE_GENERATE_HOST_COUNT,
+    ScoringFilters,
+    URLFilters,
+    URLNormalizers,
+)
 from minutch.records.hostdatum import HOSTDB_SCHEMA
 from minutch.work.engine import Engine, Task
 from minutch.work.engine.selection import Ranks
@@ -140,9 +146,14 @@ class Selector:
         expression = _compiled(options.expression)
         open_list = OpenList() if options.into is None else OpenList.of(Segment(options.into))
         conditions = due.Conditions.from_conf(
-            conf, at, expression, options.busy_hosts, open_list.taken
+            conf,
+            now=at,
+            expression=expression,
+            busy_hosts=options.busy_hosts or {},
+            taken=open_list.taken,
+            least=options.least,
+            late=options.late,
         )
-        conditions = replace(conditions, least=options.least, late=options.late)
         hostdb = None if options.hostdb is None else HostDb(options.hostdb)
         if hostdb is not None:
             hostdb.require_parts()
@@ -159,8 +170,10 @@ class Selector:
                 conf,
                 top_n=options.top_n,
                 segments=options.max_segments,
-                normalize=options.normalize,
-                resolve=address_of,
+                normalizers=URLNormalizers(conf, SCOPE_GENERATE_HOST_COUNT)
+                if options.normalize
+                else None,
+                partitioner=UrlPartitioner.from_conf(conf, address_of),
                 listed=open_list.listed,
             ),
             per_pattern=conf.get_int(due.PROPERTY),

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, prop
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.javahash import (
     float32,
@@ -67,24 +67,21 @@ _NUMBERS: Final[dict[int, type[Writable]]] = {
 }
 
 
+def _names(conf: Configuration, name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(conf.get_trimmed_strings(name)))
+
+
+def _percentiles(conf: Configuration, name: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(map(_percentile, conf.get_trimmed_strings(name))))
+
+
 @dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Settings):
     """hostdb.string.fields, hostdb.numeric.fields, hostdb.percentiles."""
 
-    strings: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
-    percentiles: tuple[int, ...] = ()
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Fields:
-        """Reads the properties, without repeated names. Raises ConfigError for a percentile that is
-        no number from 0 to 100.
-        """
-        return cls(
-            tuple(dict.fromkeys(conf.get_trimmed_strings("hostdb.string.fields"))),
-            tuple(dict.fromkeys(conf.get_trimmed_strings("hostdb.numeric.fields"))),
-            tuple(dict.fromkeys(map(_percentile, conf.get_trimmed_strings("hostdb.percentiles")))),
-        )
+    strings: tuple[str, ...] = prop("hostdb.string.fields", _names)
+    numbers: tuple[str, ...] = prop("hostdb.numeric.fields", _names)
+    percentiles: tuple[int, ...] = prop("hostdb.percentiles", _percentiles)
 
     def values(self, hosts: pl.Series, pages: pl.DataFrame) -> pl.DataFrame:
         """Counts the pages of each host by value: a table of VALUES_SCHEMA, values in the order of

@@ -28,7 +28,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -36,7 +36,7 @@ from typing import Final, Self
 import polars as pl
 
 from minutch.clock import Clock
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.crawldb.seeds import SeedText, seed_texts
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.fields import VALUES_SCHEMA, Fields
@@ -57,7 +57,7 @@ from minutch.cycle.hostdb.statistics import (
     processors,
 )
 from minutch.cycle.hostdb.store import HostDb
-from minutch.errors import ConfigError, FormatError, StoreError, UrlError
+from minutch.errors import FormatError, StoreError, UrlError
 from minutch.hadoop.formats.javahash import float32, parse_float
 from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.protocolfactory import ProtocolFactory
@@ -65,9 +65,9 @@ from minutch.records.hostdatum import HOSTDB_SCHEMA
 from minutch.terminal import visible_line
 from minutch.urls.hostcolumns import host_names, map_distinct
 from minutch.urls.hostname import to_ascii_2008
-from minutch.work.tables.compression import PLAIN, Compression, output_compression
+from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.frame import aligned, decode_keys, encode_keys
-from minutch.work.tables.parallel import for_each, memory_budget, number_of_parts, ordered
+from minutch.work.tables.parallel import for_each, number_of_parts, ordered, sorting_memory
 from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.spannedfile import data_file
@@ -232,23 +232,21 @@ class UpdateHostDbOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class HostDbSettings:
+class HostDbSettings(Settings):
     """The options, completed by the configuration."""
 
-    checks: HostChecks = field(default_factory=HostChecks)
-    filtering: bool = False
-    normalize: bool = False
-    url_limit: int = NO_LIMIT
-    parts: int = 1
-    compression: Compression = PLAIN
-    memory: int = 1 << 28
+    checks: HostChecks
+    filtering: bool = prop("hostdb.url.filter")
+    normalize: bool = prop("hostdb.url.normalize")
+    url_limit: int = prop("hostdb.url.limit", Configuration.get_long, default=NO_LIMIT)
+    parts: int = made_by(number_of_parts)
+    compression: Compression = made_by(output_compression)
+    memory: int = made_by(sorting_memory)
     """Bytes that rows may take before they are sorted on disk."""
-    keep_old: bool = True
+    keep_old: bool = prop("db.preserve.backup")
 
     @classmethod
-    def from_conf(
-        cls, conf: Configuration, options: UpdateHostDbOptions = UpdateHostDbOptions()
-    ) -> HostDbSettings:
+    def of(cls, conf: Configuration, options: UpdateHostDbOptions) -> HostDbSettings:
         """Completes the options by hostdb.*. Raises ConfigError."""
 
         def chosen(kind: str) -> bool:
@@ -257,27 +255,21 @@ class HostDbSettings:
 
         threshold = conf.get_int("hostdb.purge.failed.hosts.threshold")
         if threshold < NEVER:
-            raise ConfigError(
-                f"hostdb.purge.failed.hosts.threshold: expected -1 or more, found {threshold}"
-            )
-        return cls(
-            HostChecks(
-                new=chosen("new"),
-                known=chosen("known"),
-                failed=chosen("failed"),
-                force=options.force or conf.get_boolean("hostdb.force.check"),
-                interval=conf.get_long("hostdb.recheck.interval"),
-                threshold=threshold,
-            ),
-            options.filtering or conf.get_boolean("hostdb.url.filter"),
-            options.normalize or conf.get_boolean("hostdb.url.normalize"),
-            conf.get_long("hostdb.url.limit", NO_LIMIT)
-            if options.url_limit is None
-            else options.url_limit,
-            number_of_parts(conf),
-            output_compression(conf),
-            memory_budget(conf) // 2,
-            conf.get_boolean("db.preserve.backup"),
+            raise conf.wrong("hostdb.purge.failed.hosts.threshold", "-1 or more", str(threshold))
+        checks = HostChecks(
+            new=chosen("new"),
+            known=chosen("known"),
+            failed=chosen("failed"),
+            force=options.force or conf.get_boolean("hostdb.force.check"),
+            interval=conf.get_long("hostdb.recheck.interval"),
+            threshold=threshold,
+        )
+        found = cls.from_conf(conf, checks=checks)
+        return replace(
+            found,
+            filtering=found.filtering or options.filtering,
+            normalize=found.normalize or options.normalize,
+            url_limit=found.url_limit if options.url_limit is None else options.url_limit,
         )
 
 
@@ -291,7 +283,7 @@ def updatehostdb(
     ConfigError.
     """
     conf, counters = context.conf, Counters()
-    settings = HostDbSettings.from_conf(conf, options)
+    settings = HostDbSettings.of(conf, options)
     rules = HostRules.from_conf(conf, normalize=settings.normalize, filtering=settings.filtering)
     statistics = HostStatistics(rules, Fields.from_conf(conf), processors(conf))
     _log_start(hostdb, options, settings)

@@ -26,7 +26,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by, prop
 from minutch.cycle.parse.robotsdirectives import agents_of
 from minutch.records import crawldatum as status
 
@@ -61,30 +61,17 @@ _DB_REDIRECTS: Final = (status.STATUS_DB_REDIR_PERM, status.STATUS_DB_REDIR_TEMP
 
 
 @dataclass(frozen=True)
-class IndexRules:
+class IndexRules(Settings):
     """The properties that decide; `delete` is -deleteGone or indexer.delete."""
 
-    delete: bool = False
-    delete_noindex: bool = False
-    delete_failed_parse: bool = False
-    delete_filtered: bool = False
-    skip_not_modified: bool = False
-    none_is_noindex: bool = False
-    agents: frozenset[str] = frozenset()
+    delete: bool = prop("indexer.delete")
+    delete_noindex: bool = prop("indexer.delete.robots.noindex")
+    delete_failed_parse: bool = prop("parser.delete.failed.parse")
+    delete_filtered: bool = prop("indexer.delete.skipped.by.indexingfilter")
+    skip_not_modified: bool = prop("indexer.skip.notmodified")
+    none_is_noindex: bool = prop("indexer.delete.robots.none")
+    agents: frozenset[str] = made_by(agents_of)
     """The names by which robots directives may call this crawler."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, *, delete: bool = False) -> IndexRules:
-        """Reads the properties."""
-        return cls(
-            delete or conf.get_boolean("indexer.delete"),
-            conf.get_boolean("indexer.delete.robots.noindex"),
-            conf.get_boolean("parser.delete.failed.parse"),
-            conf.get_boolean("indexer.delete.skipped.by.indexingfilter"),
-            conf.get_boolean("indexer.skip.notmodified"),
-            conf.get_boolean("indexer.delete.robots.none"),
-            agents_of(conf),
-        )
 
     @property
     def filtered(self) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, Self
 
@@ -347,7 +347,8 @@ class RangeIndexer:
         plugins = Plugins.from_conf(
             conf, normalize=settings.normalize, filtering=settings.filtering
         )
-        rules = indexrules.IndexRules.from_conf(conf, delete=settings.delete_gone)
+        rules = indexrules.IndexRules.from_conf(conf)
+        rules = replace(rules, delete=rules.delete or settings.delete_gone)
         return cls(inputs, settings, rules, plugins, Encoders.from_conf(conf))
 
     @property

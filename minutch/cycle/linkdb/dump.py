@@ -28,7 +28,7 @@ from minutch.urls.javaregex import JavaRegex
 from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.install import mark_success
-from minutch.work.tables.parallel import memory_budget, number_of_parts
+from minutch.work.tables.parallel import number_of_parts, sorting_memory
 from minutch.work.tables.shuffle import Shuffle
 from minutch.work.tables.textparts import output_folder, require_absent, text_part
 
@@ -59,7 +59,7 @@ def readlinkdb_dump(
     parts, codec = number_of_parts(conf), text_codec(conf)
     with (
         output_folder(output) as folder,
-        Shuffle(parts, INLINKS_SCHEMA, budget=memory_budget(conf) // 2, spill=folder) as shuffle,
+        Shuffle(parts, INLINKS_SCHEMA, budget=sorting_memory(conf), spill=folder) as shuffle,
     ):
         for index in range(len(db.require_parts())):
             for table in db.scan_part(index):

@@ -31,11 +31,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by, prop
 from minutch.cycle.crawldb.mergedb import MergeOptions
 from minutch.cycle.linkdb.outlinks import scan_links
 from minutch.cycle.linkdb.rules import LINKS_SCHEMA, LinkRules, UrlChain
-from minutch.cycle.linkdb.store import AUTO, LAYOUT_PROPERTY, LinkDb, layout_for
+from minutch.cycle.linkdb.store import LAYOUT_PROPERTY, LinkDb, layout_for
 from minutch.cycle.segment.store import PARSE_DATA, segments_at
 from minutch.errors import StoreError
 from minutch.job import Counters, JobContext, Progress
@@ -46,7 +46,7 @@ from minutch.records.links_columns import LinkSets, Rows
 from minutch.work.engine import Engine, Partition, Source, Task, engine_of
 from minutch.work.engine.interface import ReadRows
 from minutch.work.engine.selection import StoredParts
-from minutch.work.tables.compression import DEFLATED, Compression, output_compression
+from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.database import is_partitioned, record_estimate
 from minutch.work.tables.frame import aligned, key_order
 from minutch.work.tables.install import mark_success
@@ -77,23 +77,14 @@ class _Stored(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDbSettings:
+class LinkDbSettings(Settings):
     """The settings by which a LinkDb is written."""
 
-    layout: str = AUTO
+    layout: str = prop(LAYOUT_PROPERTY)
     """Layout of its records; AUTO: that of the LinkDbs that are read."""
-    max_inlinks: int = 10_000
+    max_inlinks: int = prop(MAX_INLINKS_PROPERTY)
     """Links of a page, at most."""
-    compression: Compression = DEFLATED
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> LinkDbSettings:
-        """Reads `linkdb.*` and Hadoop's properties of compression. Raises ConfigError."""
-        return cls(
-            conf.get_word(LAYOUT_PROPERTY),
-            conf.get_int(MAX_INLINKS_PROPERTY),
-            output_compression(conf, always=True),
-        )
+    compression: Compression = made_by(partial(output_compression, always=True))
 
 
 def build(
@@ -244,7 +235,7 @@ def invertlinks(
         segment.check()
     conf, db = context.conf, LinkDb(linkdb)
     chain = UrlChain.from_conf(conf, normalize=options.normalize, filtering=options.filtering)
-    rules = LinkRules.from_conf(conf, chain)
+    rules = LinkRules.from_conf(conf, chain=chain)
     _log_start(linkdb, segments, rules, normalize=options.normalize, filtering=options.filtering)
     if rules.ignore_internal and rules.ignore_external:
         log.warning("LinkDb: internal and external links are ignored, which leaves nothing to do")

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, prop
 from minutch.job import Counters
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.kernels.arrow import from_series
@@ -30,9 +30,6 @@ from minutch.plugin.urlrules import UrlShortcut
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, encode_keys
 
-IGNORE_INTERNAL_PROPERTY: Final = "linkdb.ignore.internal.links"
-IGNORE_EXTERNAL_PROPERTY: Final = "linkdb.ignore.external.links"
-MAX_ANCHOR_PROPERTY: Final = "linkdb.max.anchor.length"
 SCOPE_PROPERTY: Final = "linkdb.url.normalizer.scope"
 
 READ: Final = "links read"
@@ -120,26 +117,16 @@ class UrlChain:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkRules:
+class LinkRules(Settings):
     """Decides which outlinks of pages become inlinks."""
 
     chain: UrlChain
-    ignore_internal: bool = True
+    ignore_internal: bool = prop("linkdb.ignore.internal.links")
     """Whether links within a host don't count."""
-    ignore_external: bool = False
+    ignore_external: bool = prop("linkdb.ignore.external.links")
     """Whether links between hosts don't count."""
-    max_anchor: int = 100
+    max_anchor: int = prop("linkdb.max.anchor.length")
     """UTF-16 units of an anchor, at most."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, chain: UrlChain) -> LinkRules:
-        """Reads `linkdb.ignore.*` and `linkdb.max.anchor.length`."""
-        return cls(
-            chain,
-            conf.get_boolean(IGNORE_INTERNAL_PROPERTY),
-            conf.get_boolean(IGNORE_EXTERNAL_PROPERTY),
-            conf.get_int(MAX_ANCHOR_PROPERTY),
-        )
 
     @property
     def unwanted(self) -> int:

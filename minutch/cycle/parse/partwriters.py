@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by, prop
 from minutch.cycle.parse.pagerecords import PackedDocument
 from minutch.cycle.segment.store import CRAWL_PARSE, LAYOUTS, PARSE_DATA, PARSE_TEXT
 from minutch.cycle.segment.storedrecords import text_key
@@ -47,26 +47,17 @@ _EXTRA: Final = "extra-"
 
 
 @dataclass(frozen=True, slots=True)
-class PartSettings:
+class PartSettings(Settings):
     """The form of a parse's part files."""
 
-    count: int = 1
+    count: int = made_by(number_of_parts)
     """Parts of each folder (mapreduce.job.reduces)."""
-    compression: str = RECORD
+    compression: str = made_by(compression_type)
     """Compression of the folders that have none of their own."""
-    stores_text: bool = True
-    """Whether there is parse_text (parser.store.text)."""
+    stores_text: bool = prop("parser.store.text")
+    """Whether there is parse_text."""
     first: int = 0
     """Number of the first of the parts."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Self:
-        """Reads the configuration. Raises ConfigError."""
-        return cls(
-            number_of_parts(conf),
-            compression_type(conf),
-            conf.get_boolean("parser.store.text"),
-        )
 
     def compression_of(self, folder: str) -> str:
         """Returns the compression of a folder."""

@@ -26,9 +26,10 @@ from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawValue
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
-from minutch.cycle.parse.sandbox import STRICT, Sandbox
+from minutch.conf import Configuration, Settings, made_by, prop
+from minutch.cycle.parse.sandbox import Sandbox
 from minutch.cycle.parse.workerprocess import (
     FINISHING,
     NOT_BEGUN,
@@ -42,15 +43,8 @@ from minutch.cycle.parse.workerprocess import (
 from minutch.processes import may_fork, start_worker
 from minutch.work.tables.parallel import cores
 
-if TYPE_CHECKING:
-    from minutch.conf import Configuration
-
 log = logging.getLogger(__name__)
 
-TIMEOUT: Final = 30
-"""Seconds for an item where the configuration says nothing."""
-MEMORY: Final = 1024
-"""MiB that a worker may take where the configuration says nothing."""
 BATCH_ITEMS: Final = 512
 BATCH_BYTES: Final = 3 << 20
 """Of items as they are handed over. Half as much takes a twentieth more time: judging links as
@@ -70,29 +64,21 @@ _AHEAD: Final = 4
 R = TypeVar("R")
 
 
+def _bytes(conf: Configuration, name: str) -> int:
+    return conf.get_int(name) << 20
+
+
 @dataclass(frozen=True, slots=True)
-class PoolSettings:
+class PoolSettings(Settings):
     """The number of workers and the limits of each."""
 
-    workers: int = 0
+    workers: int = prop("parser.workers")
     """0: one per processor."""
-    timeout: float = TIMEOUT
+    timeout: float = prop("parser.timeout", Configuration.get_int)
     """Seconds for an item; 0 or less: no limit."""
-    memory: int = MEMORY << 20
+    memory: int = prop("parser.worker.memory", _bytes)
     """Bytes that a worker may take on top of what it begins with; 0 or less: no limit."""
-    sandbox: Sandbox = STRICT
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, *, workers: int = 0) -> Self:
-        """Reads parser.workers, .timeout, .worker.memory (MiB) and .sandbox; `workers` is the
-        number where parser.workers is 0.
-        """
-        return cls(
-            workers=conf.get_int("parser.workers") or workers,
-            timeout=conf.get_int("parser.timeout"),
-            memory=conf.get_int("parser.worker.memory") << 20,
-            sandbox=Sandbox.from_conf(conf),
-        )
+    sandbox: Sandbox = made_by(Sandbox.from_conf)
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, prop
 from minutch.cycle.segment.mergerules import LAYERS, is_fetch
 from minutch.cycle.segment.mergesegs import PAGES, Merging, fetch_times, merged_compression
 from minutch.cycle.segment.places import (
@@ -101,20 +101,16 @@ class CompactOptions:
     """Pages that the CrawlDb has as fetched, where that is known."""
 
 
+def _milliseconds(conf: Configuration, name: str) -> int:
+    return max(0, conf.get_long(name)) * 1000
+
+
 @dataclass(frozen=True, slots=True)
-class CompactSettings:
+class CompactSettings(Settings):
     """Properties of a compaction, in milliseconds."""
 
-    retention: int
-    grace: int
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> CompactSettings:
-        """Reads the properties."""
-        return cls(
-            max(0, conf.get_long("crawl.compact.retention")) * 1000,
-            max(0, conf.get_long("crawl.compact.grace")) * 1000,
-        )
+    retention: int = prop("crawl.compact.retention", _milliseconds)
+    grace: int = prop("crawl.compact.grace", _milliseconds)
 
 
 def compact(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -41,7 +41,7 @@ from minutch.work.engine import engine_of
 from minutch.work.tables import spans
 from minutch.work.tables.database import Database, OutputSettings, part_name
 from minutch.work.tables.frame import decode_keys
-from minutch.work.tables.parallel import memory_budget, number_of_parts
+from minutch.work.tables.parallel import number_of_parts, sorting_memory
 from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.shuffle import Shuffle
 
@@ -167,7 +167,7 @@ def sitemap(
         )
     db.require_class(CRAWL_DATUM)
     files = [] if options.urls is None else seed_files(options.urls)
-    entry_settings = EntrySettings.from_conf(conf, context.clock.now())
+    entry_settings = EntrySettings.from_conf(conf, now=context.clock.now())
     collected = _Collected(
         UrlRules(
             conf,
@@ -178,7 +178,8 @@ def sitemap(
         ),
         entry_settings,
     )
-    settings, watch = SitemapSettings.from_conf(conf, strict=options.strict), context.watch
+    settings, watch = SitemapSettings.from_conf(conf), context.watch
+    settings = replace(settings, strict=settings.strict and options.strict)
     held = (lambda: False) if watch is None else (lambda: watch.paused)
     limit = str(settings.most_bytes)
     limited = conf.with_values({"http.content.limit": limit, "file.content.limit": limit})
@@ -188,7 +189,7 @@ def sitemap(
     with (
         db.lock(options.force),
         Shuffle(
-            number_of_parts(conf), SITEMAP_SCHEMA, budget=memory_budget(conf) // 2, spill=crawldb
+            number_of_parts(conf), SITEMAP_SCHEMA, budget=sorting_memory(conf), spill=crawldb
         ) as found,
     ):
         collected.shuffle = found

@@ -15,20 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, prop
 from minutch.cycle.crawldb.matching import last, last_of_key, match, put_rows
 from minutch.cycle.sitemap.sitemapurls import DEFAULT_PRIORITY, SitemapUrl
 from minutch.job import Counters
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.work.tables.frame import encode_keys
-
-OVERWRITE_PROPERTY: Final = "sitemap.url.overwrite.existing"
 
 NEW: Final = "new URLs"
 KNOWN: Final = "URLs that the crawldb has"
@@ -39,23 +37,13 @@ SITEMAP_SCHEMA = pl.Schema({**CRAWLDB_SCHEMA, "place": pl.Int64()})
 
 
 @dataclass(frozen=True)
-class EntrySettings:
+class EntrySettings(Settings):
     """The settings of new entries; intervals in seconds."""
 
     now: int
-    least_interval: float
-    most_interval: float
-    overwrite: bool
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, now: int) -> Self:
-        """Reads the limits of the adaptive schedule."""
-        return cls(
-            now,
-            conf.get_float("db.fetch.schedule.adaptive.min_interval"),
-            conf.get_float("db.fetch.schedule.adaptive.max_interval"),
-            conf.get_boolean(OVERWRITE_PROPERTY),
-        )
+    least_interval: float = prop("db.fetch.schedule.adaptive.min_interval")
+    most_interval: float = prop("db.fetch.schedule.adaptive.max_interval")
+    overwrite: bool = prop("sitemap.url.overwrite.existing")
 
     def interval(self, said: int | None) -> int:
         """Returns the interval of an entry."""

@@ -20,14 +20,14 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import Final
 
 from minutch.clock import Clock
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.fetch.decisions import Verdict, decide, leads_in
 from minutch.cycle.fetch.frontier.queueitems import host_name
-from minutch.cycle.fetch.settings import RobotsSettings, millis
+from minutch.cycle.fetch.settings import RobotsSettings, milliseconds
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
 from minutch.cycle.sitemap.sitemapurls import SCHEMES, ListedUrls, Sitemap, SitemapIndex
@@ -42,11 +42,6 @@ from minutch.urls.robots import RobotRules
 
 log = logging.getLogger(__name__)
 
-STRICT_PROPERTY: Final = "sitemap.strict.parsing"
-DEFAULT_SITEMAP_PROPERTY: Final = "sitemap.url.default.sitemap.xml"
-REDIRECTS_PROPERTY: Final = "sitemap.redir.max"
-PARTIAL_PROPERTY: Final = "sitemap.allow.partial"
-SIZE_PROPERTY: Final = "sitemap.size.max"
 DEFAULT_SIZE: Final = 50 * 1024 * 1024
 
 FROM_SEEDS: Final = "sitemaps from seed URLs"
@@ -74,33 +69,23 @@ HELD_POLL: Final = 0.2
 """Seconds between two looks whether requests may begin again."""
 
 
+def _is_whatwg(conf: Configuration) -> bool:
+    return resolver_class(conf) is WhatwgResolver
+
+
 @dataclass(frozen=True)
-class SitemapSettings:
+class SitemapSettings(Settings):
     """The properties of fetching sitemaps. Delays in ms."""
 
-    strict: bool = True
-    whatwg: bool = False
-    default_sitemap: bool = True
-    most_redirects: int = 3
-    most_bytes: int = DEFAULT_SIZE
-    partial: bool = True
+    strict: bool = prop("sitemap.strict.parsing")
+    whatwg: bool = made_by(_is_whatwg)
+    default_sitemap: bool = prop("sitemap.url.default.sitemap.xml")
+    most_redirects: int = prop("sitemap.redir.max")
+    most_bytes: int = prop("sitemap.size.max")
+    partial: bool = prop("sitemap.allow.partial")
     """Whether what stands before damage counts."""
-    delay: int = 1000
-    robots: RobotsSettings = field(default_factory=RobotsSettings)
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, *, strict: bool) -> Self:
-        """Reads the properties of SitemapMapper.setup; `strict` is the command line's choice."""
-        return cls(
-            strict and conf.get_boolean(STRICT_PROPERTY),
-            resolver_class(conf) is WhatwgResolver,
-            conf.get_boolean(DEFAULT_SITEMAP_PROPERTY),
-            conf.get_int(REDIRECTS_PROPERTY),
-            conf.get_int(SIZE_PROPERTY),
-            conf.get_boolean(PARTIAL_PROPERTY),
-            millis(conf.get_float("fetcher.server.delay")),
-            RobotsSettings.from_conf(conf),
-        )
+    delay: int = prop("fetcher.server.delay", milliseconds)
+    robots: RobotsSettings = made_by(RobotsSettings.from_conf)
 
 
 Found = Callable[[int, int, Sitemap], None]

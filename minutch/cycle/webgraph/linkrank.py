@@ -35,19 +35,19 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, prop
 from minutch.cycle.crawldb.matching import last_of_key, match
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, rewrite
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.webgraph.rules import LinkLimits
 from minutch.cycle.webgraph.store import GraphSettings, WebGraph
-from minutch.errors import ConfigError, StoreError
+from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import float_to_string
 from minutch.job import Counters, JobContext, Progress
 from minutch.processwide import command_line
@@ -169,24 +169,27 @@ _LINKS_AT_A_TIME: Final = 1 << 20
 Scores = npt.NDArray[np.float32]
 
 
+def _rounds(conf: Configuration, name: str) -> int:
+    rounds = conf.get_int(name)
+    if rounds < 0:
+        raise conf.wrong(name, "a number from 0 on", str(rounds))
+    return rounds
+
+
+def _share(conf: Configuration, name: str) -> float:
+    share = conf.get_float(name)
+    if not 0 <= share <= 1:
+        raise conf.wrong(name, "a number from 0 to 1", str(share))
+    return share
+
+
 @dataclass(frozen=True)
-class Formula:
+class Formula(Settings):
     """The constants of the formula."""
 
-    rounds: int = 10
-    damping: float = 0.85
-    initial: float = 1.0
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Self:
-        """Reads link.analyze.*. Raises ConfigError for a value out of range."""
-        rounds = conf.get_int(ITERATIONS_PROPERTY)
-        damping = conf.get_float(DAMPING_PROPERTY)
-        if rounds < 0:
-            raise ConfigError(f"{ITERATIONS_PROPERTY}: expected a number from 0 on, found {rounds}")
-        if not 0 <= damping <= 1:
-            raise ConfigError(f"{DAMPING_PROPERTY}: expected a number from 0 to 1, found {damping}")
-        return cls(rounds, damping, conf.get_float(INITIAL_PROPERTY))
+    rounds: int = prop("link.analyze.num.iterations", _rounds)
+    damping: float = prop("link.analyze.damping.factor", _share)
+    initial: float = prop("link.analyze.initial.score")
 
 
 def linkrank(webgraphdb: Path, *, context: JobContext) -> Counters:

@@ -16,19 +16,14 @@ LinkRank.Analyzer.AnalyzerReducer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by, prop
 from minutch.job import Counters
 from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.tables.frame import decode_keys
-
-IGNORE_HOST_PROPERTY: Final = "link.ignore.internal.host"
-IGNORE_DOMAIN_PROPERTY: Final = "link.ignore.internal.domain"
-LIMIT_PAGE_PROPERTY: Final = "link.ignore.limit.page"
-LIMIT_DOMAIN_PROPERTY: Final = "link.ignore.limit.domain"
 
 GONE: Final = "links of pages that are gone"
 OLDER: Final = "links of older versions of pages"
@@ -50,19 +45,11 @@ CANDIDATES: Final = pl.Schema(
 
 
 @dataclass(frozen=True, slots=True)
-class LinkLimits:
+class LinkLimits(Settings):
     """The limits on links to the same page or domain: only the first counts."""
 
-    page: bool = True
-    domain: bool = True
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Self:
-        """Reads link.ignore.limit.*."""
-        return cls(
-            conf.get_boolean(LIMIT_PAGE_PROPERTY),
-            conf.get_boolean(LIMIT_DOMAIN_PROPERTY),
-        )
+    page: bool = prop("link.ignore.limit.page")
+    domain: bool = prop("link.ignore.limit.domain")
 
     @property
     def any(self) -> bool:
@@ -79,21 +66,12 @@ class LinkLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphLinkRules:
+class GraphLinkRules(Settings):
     """The rules by which candidates become outlinks."""
 
-    ignore_host: bool = True
-    ignore_domain: bool = True
-    limits: LinkLimits = LinkLimits()
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Self:
-        """Reads link.ignore.*."""
-        return cls(
-            conf.get_boolean(IGNORE_HOST_PROPERTY),
-            conf.get_boolean(IGNORE_DOMAIN_PROPERTY),
-            LinkLimits.from_conf(conf),
-        )
+    ignore_host: bool = prop("link.ignore.internal.host")
+    ignore_domain: bool = prop("link.ignore.internal.domain")
+    limits: LinkLimits = made_by(LinkLimits.from_conf)
 
     def apply(self, links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         """Returns the rows of a table of CANDIDATES that become outlinks, in the same order.

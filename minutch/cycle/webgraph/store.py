@@ -23,37 +23,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import polars as pl
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.processwide import command_line
 from minutch.records.webgraph import LinkNodes, LoopSet, Node
 from minutch.work.tables import install
-from minutch.work.tables.compression import PLAIN, Compression, output_compression
+from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.database import Database, part_name
 from minutch.work.tables.frame import merged
-from minutch.work.tables.parallel import memory_budget, number_of_parts
+from minutch.work.tables.parallel import number_of_parts, sorting_memory
 from minutch.work.tables.recordfiles import LinkDataWriter, NodeWriter, scan_link_data, scan_nodes
 
 
 @dataclass(frozen=True, slots=True)
-class GraphSettings:
+class GraphSettings(Settings):
     """Settings for reading and writing the databases of a WebGraph."""
 
-    parts: int = 1
+    parts: int = made_by(number_of_parts)
     """Number of partitions that are written."""
-    compression: Compression = PLAIN
-    memory: int = 1 << 28
+    compression: Compression = made_by(output_compression)
+    memory: int = made_by(sorting_memory)
     """Bytes that the tables of a job may take before they are sorted on disk."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Self:
-        """Reads the settings; half of the job's memory is for sorting. Raises ConfigError."""
-        return cls(number_of_parts(conf), output_compression(conf), memory_budget(conf) // 2)
 
 
 OUTLINKS = "outlinks"

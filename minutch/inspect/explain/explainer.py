@@ -12,7 +12,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
 from minutch.cycle.fetch.decisions import RedirectRules
-from minutch.cycle.fetch.settings import QueueSettings
+from minutch.cycle.fetch.settings import FetchSettings, QueueSettings
 from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions, Selector
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.inspect.explain.access import FetchProspects
@@ -170,7 +170,7 @@ def explain(
     for a damaged file.
     """
     now = context.clock.now()
-    settings = ExplainSettings.from_conf(context.conf, now)
+    settings = ExplainSettings.from_conf(context.conf, fetch=FetchSettings.of(context.conf, now))
     selector = _selector(options.generate, context.conf, now)
     return Explainer(CrawlStores(crawl), settings, selector, options, now).explain(url)
 
@@ -180,7 +180,7 @@ def overview(crawl: Path, options: ExplainOptions = _DEFAULTS, *, context: JobCo
     now = context.clock.now()
     settings = OverviewSettings(
         generate_arguments(options.generate),
-        QueueSettings.from_conf(context.conf, now).crawl_delay,
+        QueueSettings.from_conf(context.conf).crawl_delay,
         proxy_of(context.conf),
         context.conf,
     )

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import Final, Self
+from typing import Final
 
-from minutch.conf import Configuration
+from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.conf.properties import shown
 from minutch.conf.sources import NUTCH, PROFILE
 from minutch.cycle.crawldb.store import CrawlDb
@@ -104,37 +104,6 @@ class ExplainOptions:
     """Looks up addresses of hosts, for the address guard; None: nothing is looked up."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainSettings:
-    """Settings and plugins of the jobs that a URL passes through."""
-
-    normalizers: Mapping[str, URLNormalizers]
-    """Normalizers by scope."""
-    filters: URLFilters
-    update: UpdateSettings
-    fetch: FetchSettings
-    protocols: ProtocolFactory
-    agents: tuple[str, ...]
-    """Names by which robots.txt may address the crawler."""
-    max_count: int
-    """generate.max.count."""
-    proxy: str
-
-    @classmethod
-    def from_conf(cls, conf: Configuration, now: int) -> Self:
-        """Reads the settings; `now` (ms) is the time of the explanation."""
-        return cls(
-            {scope: URLNormalizers(conf, scope) for scope in SCOPES},
-            URLFilters(conf),
-            UpdateSettings.from_conf(conf),
-            FetchSettings.from_conf(conf, now),
-            ProtocolFactory(conf),
-            _agents(conf),
-            conf.get_int("generate.max.count"),
-            proxy_of(conf),
-        )
-
-
 def _agents(conf: Configuration) -> tuple[str, ...]:
     try:
         return tuple(agent_names(conf))
@@ -145,6 +114,26 @@ def _agents(conf: Configuration) -> tuple[str, ...]:
 def proxy_of(conf: Configuration) -> str:
     """Returns the host of the proxy, or an empty text."""
     return conf.get_trimmed("http.proxy.host") or ""
+
+
+def _normalizers(conf: Configuration) -> Mapping[str, URLNormalizers]:
+    return {scope: URLNormalizers(conf, scope) for scope in SCOPES}
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainSettings(Settings):
+    """Settings and plugins of the jobs that a URL passes through."""
+
+    fetch: FetchSettings
+    normalizers: Mapping[str, URLNormalizers] = made_by(_normalizers)
+    """Normalizers by scope."""
+    filters: URLFilters = made_by(URLFilters)
+    update: UpdateSettings = made_by(UpdateSettings.from_conf)
+    protocols: ProtocolFactory = made_by(ProtocolFactory)
+    agents: tuple[str, ...] = made_by(_agents)
+    """Names by which robots.txt may address the crawler."""
+    max_count: int = prop("generate.max.count")
+    proxy: str = made_by(proxy_of)
 
 
 def settings_of(conf: Configuration) -> Iterator[Setting]:

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Self
+from functools import partial
+from typing import Final
 
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by
 from minutch.cycle.fetch.watch import Watch
 from minutch.web.access import LOCAL, TOKEN_PROPERTY, Access, is_made, listen, token_from
 
@@ -21,18 +22,13 @@ _PATIENCE: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSettings:
+class LiveSettings(Settings):
     """Settings of the live page."""
 
-    token: str | None
+    token: str | None = made_by(partial(token_from, host=HOST))
     """The token that requests need; None: they need none."""
-    shows_token: bool
+    shows_token: bool = made_by(is_made)
     """True if the token was made for this run, so that it has to be shown."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> Self:
-        """Reads the settings. Raises ConfigError."""
-        return cls(token_from(conf, HOST), is_made(conf))
 
 
 class LiveServer:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from minutch import processwide
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by, prop
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
@@ -29,7 +29,7 @@ from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, TEXT, Ma
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.paths import as_path, is_local
 from minutch.work.tables import install
-from minutch.work.tables.compression import PLAIN, Compression, output_compression
+from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.lock import lock
 
 log = logging.getLogger(__name__)
@@ -121,17 +121,12 @@ def _records(part: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputSettings:
+class OutputSettings(Settings):
     """The settings by which a job writes a database."""
 
-    compression: Compression = PLAIN
-    keep_old: bool = True
+    compression: Compression = made_by(output_compression)
+    keep_old: bool = prop("db.preserve.backup")
     """Whether the database that is replaced stays as `old`."""
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> OutputSettings:
-        """Reads Hadoop's properties of compression and `db.preserve.backup`. Raises ConfigError."""
-        return cls(output_compression(conf), conf.get_boolean("db.preserve.backup"))
 
 
 class Database:

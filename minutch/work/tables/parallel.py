@@ -37,6 +37,11 @@ def memory_budget(conf: Configuration) -> int:
     return conf.get_size(MEMORY_PROPERTY, 0) or available_memory() // 8
 
 
+def sorting_memory(conf: Configuration) -> int:
+    """Returns the bytes that rows may take before they are sorted on disk: half of the job's."""
+    return memory_budget(conf) // 2
+
+
 def available_memory(root: Path = Path("/")) -> int:
     """Returns the bytes of memory that this process may have: the machine's, or fewer where a
     container or a systemd unit has a limit (--memory; MemoryMax, MemoryHigh).

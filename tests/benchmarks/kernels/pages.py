@@ -41,14 +41,14 @@ _MOST, _LONGEST = 100, 512
 
 
 def _reader(made: Made) -> TreeReader:
-    reader = tree_reader(Elements.of(made.conf))
+    reader = tree_reader(Elements.from_conf(made.conf))
     assert reader is not None, "selectolax lays its trees out as the kernel expects"
     return reader
 
 
 @row("html.walk", by="Python: a walk over Lexbor's tree")
 def read_trees_of_pages(made: Made) -> Ways:
-    reader, elements = _reader(made), Elements.of(made.conf)
+    reader, elements = _reader(made), Elements.from_conf(made.conf)
     documents = [build_tree(page) for page in made.html]
 
     def by_kernel() -> list[ParsedMarkup | None]:

@@ -270,7 +270,7 @@ def batches_of(parser: FetchParser) -> list[int]:
 def gathering(trap: dict[str, str], **more: str) -> FetchParser:
     """A parser for the parse step: the fetch does not wait for what it finds."""
     conf = conf_for(**more).with_values(trap)
-    settings = FetchSettings.from_conf(conf, 0)
+    settings = FetchSettings.of(conf, 0)
     return fetch_parser(conf, replace(settings, for_step=True))
 
 
@@ -350,7 +350,7 @@ def fetch_parser(conf: Configuration, settings: FetchSettings | None = None) -> 
     return FetchParser(
         components.parser_factory(PartSettings()),
         components.pool,
-        settings or FetchSettings.from_conf(conf, 0),
+        settings or FetchSettings.of(conf, 0),
     )
 
 
@@ -382,7 +382,7 @@ def test_what_the_fetcher_wants_to_know(trap: dict[str, str]) -> None:
 
 def test_without_a_time_limit_of_its_own_a_parse_has_the_fetchers(trap: dict[str, str]) -> None:
     conf = conf_for(parser__timeout="-1").with_values(trap | {"parser.timeout": "-1"})
-    settings = replace(FetchSettings.from_conf(conf, 0), hung_after=7000)
+    settings = replace(FetchSettings.of(conf, 0), hung_after=7000)
     parser = fetch_parser(conf, settings)
     parser.close()
     assert parser._pool._timeout == 7

@@ -284,7 +284,7 @@ def test_queues_named_by_addresses_are_one_process_s(
 ) -> None:
     """A name with several addresses is another one to each that asks."""
     conf = conf_for(minutch__fetch__processes="3", fetcher__queue__mode="byIP")
-    settings = FetchSettings.from_conf(conf, 0)
+    settings = FetchSettings.of(conf, 0)
     assert number_of(settings, [], 8) == 1
     assert "one process, not 3" in caplog.text
     by_host = replace(settings, queues=replace(settings.queues, mode="byHost"))
@@ -312,7 +312,7 @@ def test_a_ledger_that_does_not_add_up_names_urls_and_bars_no_way(
     assert set(fetched(segment)) == set(urls)
     job = ListFetch(
         segment, [segment.path / "crawl_generate" / "part-r-00000"], work,
-        FetchSettings.from_conf(conf_for(), 0), FetchComponents(conf_for()),
+        FetchSettings.of(conf_for(), 0), FetchComponents(conf_for()),
         SteadyClock(SystemClock()), tmp_path,
     )  # fmt: skip
     ledger = Ledger()

@@ -47,8 +47,8 @@ from minutch.records.protocol import Content, ProtocolStatus
 from tests.support.fetchlists import Alone, index_of
 
 QUICK = replace(
-    FetchSettings.from_conf(Configuration(), 0, threads=8),
-    queues=QueueSettings(crawl_delay=0),
+    FetchSettings.of(Configuration(), 0, threads=8),
+    queues=QueueSettings(crawl_delay=0, exceptions_delay=0),
     redirects=RedirectSettings(),
     start_delay=0,
 )

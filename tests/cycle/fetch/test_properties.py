@@ -127,7 +127,7 @@ class Fetch:
         """`urls` without `http://`, separated by blanks."""
         web = web or Timed()
         conf = Configuration.load([]).with_values(PLAIN | (values or {}))
-        settings = FetchSettings.from_conf(conf, web.clock.now(), **options)
+        settings = FetchSettings.of(conf, web.clock.now(), **options)
         listener = Listener()
         given = urls.split() if isinstance(urls, str) else urls
         (self.folder / "log-0").unlink(missing_ok=True)
@@ -469,7 +469,7 @@ def test_fetcher_follow_outlinks_depth_divisor(caplog: pytest.LogCaptureFixture)
         conf = Configuration().with_values(
             values | {"fetcher.follow.outlinks.depth.divisor": divisor}
         )
-        assert FetchSettings.from_conf(conf, 0).follow.most == most
+        assert FetchSettings.of(conf, 0).follow.most == most
 
 
 def test_fetcher_follow_outlinks_ignore_external(fetch: Fetch) -> None:

@@ -13,12 +13,14 @@ from minutch.cycle.fetch.decisions import RedirectMemory
 from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY, FetchItem
 from minutch.cycle.fetch.frontier.queues import ON_ITS_WAY, FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.settings import NEVER, QueueSettings, RedirectSettings
+from minutch.cycle.fetch.settings import NEVER, FetchSettings, QueueSettings, RedirectSettings
 from minutch.errors import ConfigError
 from minutch.hadoop.formats.writables import LongWritable
 from minutch.records.crawldatum import CrawlDatum
 
-PLAIN = QueueSettings(crawl_delay=5000, exceptions_jitter=0.0)
+PLAIN = QueueSettings(
+    crawl_delay=5000, max_exceptions=NEVER, exceptions_delay=0, exceptions_jitter=0.0
+)
 
 
 def item(url: str, host: str = "a", **metadata: int) -> FetchItem:
@@ -56,7 +58,7 @@ class Driven:
 
 def from_conf(now: int = 0, **properties: str) -> QueueSettings:
     values = {name.replace("_", "."): value for name, value in properties.items()}
-    return QueueSettings.from_conf(Configuration().with_values(values), now)
+    return FetchSettings.of(Configuration().with_values(values), now).queues
 
 
 def test_server_delay_lies_between_two_items_of_a_queue() -> None:

@@ -25,7 +25,7 @@ from minutch.records.parsedata import SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocol import Content, ProtocolStatus
 from tests.support.examples import tabled
 
-SETTINGS = FetchSettings.from_conf(Configuration(), now=0)
+SETTINGS = FetchSettings.of(Configuration(), now=0)
 NOW = 1_800_000_000_000
 
 

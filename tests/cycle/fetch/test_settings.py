@@ -11,7 +11,6 @@ from minutch.cycle.fetch.settings import (
     NEVER,
     FetchSettings,
     FollowSettings,
-    PressureSettings,
     QueueSettings,
     RedirectSettings,
     RobotsSettings,
@@ -31,7 +30,7 @@ def conf(**values: str) -> Configuration:
 
 
 def test_shipped_defaults_are_nutchs() -> None:
-    settings = FetchSettings.from_conf(DEFAULTS, now=0)
+    settings = FetchSettings.of(DEFAULTS, now=0)
     assert settings.queues == QueueSettings(
         crawl_delay=5000,
         max_exceptions=5,
@@ -48,22 +47,20 @@ def test_shipped_defaults_are_nutchs() -> None:
 
 
 def test_threads_of_the_command_line_win() -> None:
-    settings = FetchSettings.from_conf(conf(fetcher_threads_fetch="20"), 0, threads=3)
+    settings = FetchSettings.of(conf(fetcher_threads_fetch="20"), 0, threads=3)
     assert settings.places == 3 and settings.start_delay == 10
-    assert FetchSettings.from_conf(conf(fetcher_threads_fetch="20"), 0).places == 20
+    assert FetchSettings.of(conf(fetcher_threads_fetch="20"), 0).places == 20
 
 
 def test_places_where_nobody_sets_threads() -> None:
     few = conf(minutch_memory="256m")
-    assert FetchSettings.from_conf(few, 0).places == 2048
-    assert (
-        FetchSettings.from_conf(few.with_values({"fetcher.bandwidth.target": "9"}), 0).places == 10
-    )
+    assert FetchSettings.of(few, 0).places == 2048
+    assert FetchSettings.of(few.with_values({"fetcher.bandwidth.target": "9"}), 0).places == 10
 
 
 def test_queue_depth_multiplier() -> None:
     values = {"fetcher_queue_depth_multiplier": "7", "fetcher_threads_fetch": "10"}
-    assert FetchSettings.from_conf(conf(**values), 0).queues.depth == 70
+    assert FetchSettings.of(conf(**values), 0).queues.depth == 70
 
 
 def test_min_crawl_delay_follows_the_server_delay() -> None:
@@ -113,7 +110,7 @@ def test_pressure_bounds(caplog: pytest.LogCaptureFixture) -> None:
         "fetcher.bandwidth.target": "1000",
         "fetcher.bandwidth.target.check.everyNSecs": "0",
     }
-    settings = PressureSettings.from_conf(DEFAULTS.with_values(values), threads=10, now=1000)
+    settings = FetchSettings.of(DEFAULTS.with_values(values), 1000, 10).pressure
     assert settings.max_threads == 10 and settings.check_every == 1
     assert settings.check_after == 1000 + 5 * 60_000
     assert "fetcher.maxNum.threads" in caplog.text
@@ -121,12 +118,12 @@ def test_pressure_bounds(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_hung_after_is_the_task_timeout_divided() -> None:
     values = {"mapreduce.task.timeout": "90000", "fetcher.threads.timeout.divisor": "3"}
-    assert FetchSettings.from_conf(DEFAULTS.with_values(values), 0).hung_after == 30_000
+    assert FetchSettings.of(DEFAULTS.with_values(values), 0).hung_after == 30_000
 
 
 def test_robotstxt_is_not_stored_without_content(caplog: pytest.LogCaptureFixture) -> None:
     values = {"fetcher.store.robotstxt": "true", "fetcher.store.content": "false"}
-    assert not FetchSettings.from_conf(DEFAULTS.with_values(values), 0).store_robots
+    assert not FetchSettings.of(DEFAULTS.with_values(values), 0).store_robots
     assert "fetcher.store.robotstxt" in caplog.text
 
 
@@ -172,7 +169,7 @@ def flat(settings: FetchSettings) -> dict[tuple[str, str], int]:
 
 
 def test_every_setting_is_divided_among_processes_or_holds_in_each() -> None:
-    whole = FetchSettings.from_conf(
+    whole = FetchSettings.of(
         conf(
             fetcher_throughput_threshold_pages="10",
             fetcher_bandwidth_target="100",
@@ -192,7 +189,7 @@ def test_every_setting_is_divided_among_processes_or_holds_in_each() -> None:
 
 
 def test_no_process_is_without_a_thread_and_what_is_off_stays_off() -> None:
-    settings = FetchSettings.from_conf(
+    settings = FetchSettings.of(
         conf(fetcher_queue_depth_multiplier="1", fetcher_maxNum_threads="2"), 0, 2
     )
     for part in (share_of(settings, index, 4) for index in range(4)):

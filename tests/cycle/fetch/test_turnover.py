@@ -50,7 +50,7 @@ from tests.support.fetchlists import Alone, write_list
 from tests.support.virtualtime import VirtualClock, run
 
 DELAY = 1000
-PLAIN = FetchSettings.from_conf(Configuration(), 0, threads=50)
+PLAIN = FetchSettings.of(Configuration(), 0, threads=50)
 SETTINGS = replace(
     PLAIN,
     form=replace(PLAIN.form, compression=NONE),

@@ -42,7 +42,7 @@ def find(
 ) -> Due:
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     compiled = None if expression is None else compile_expression(expression)
-    conditions = Conditions.from_conf(conf, NOW, compiled, busy)
+    conditions = Conditions.from_conf(conf, now=NOW, expression=compiled, busy_hosts=busy or {})
     return due(
         frame,
         conditions,
@@ -159,7 +159,7 @@ def test_a_scoring_filter_that_fails_leaves_the_first_value() -> None:
                 raise PluginError("not this one")
             return 7.0
 
-    conditions = Conditions.from_conf(CONF, NOW, None)
+    conditions = Conditions.from_conf(CONF, now=NOW, expression=None)
     found = due(entries(page(), page()), conditions, DefaultFetchSchedule(CONF), Moody(), None)  # type: ignore[arg-type]
     assert found.entries["sort"].to_list() == [1.0, 7.0]
 
@@ -175,7 +175,7 @@ def old(since: float, interval: int = 3600, **fields: object) -> CrawlDatum:
 
 def worth_it(*pages: CrawlDatum, least: int = 3) -> float | None:
     """Seconds until a list pays, in two stretches of a CrawlDb."""
-    conf = replace(Conditions.from_conf(CONF, NOW, None), least=least, late=0.1)
+    conf = replace(Conditions.from_conf(CONF, now=NOW, expression=None), least=least, late=0.1)
     parts = [
         due(entries(*part), conf, DefaultFetchSchedule(CONF), ScoringFilters(CONF), None)
         for part in (pages[::2], pages[1::2])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.cycle.fetchlist import select
+from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.fetchlist.select import (
     ListSelection,
     Quota,
@@ -150,7 +151,11 @@ def choose(
         for rows in tables
     ]
     settings = SelectionSettings.from_conf(
-        conf, top_n=top_n, segments=2, normalize=False, resolve=lambda host: None
+        conf,
+        top_n=top_n,
+        segments=2,
+        normalizers=None,
+        partitioner=UrlPartitioner.from_conf(conf, lambda host: None),
     )
     selection = ListSelection(settings)
     counters = Counters()

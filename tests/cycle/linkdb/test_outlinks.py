@@ -71,7 +71,9 @@ def rules_for(**properties: str) -> LinkRules:
         [], overrides={"plugin.includes": "urlfilter-regex|urlnormalizer-basic"}
     )
     conf = conf.with_values({name.replace("_", "."): value for name, value in properties.items()})
-    return LinkRules.from_conf(conf, UrlChain.from_conf(conf, normalize=False, filtering=False))
+    return LinkRules.from_conf(
+        conf, chain=UrlChain.from_conf(conf, normalize=False, filtering=False)
+    )
 
 
 def both_ways(path: Path, rules: LinkRules) -> list[tuple[pl.DataFrame, Counters]]:

@@ -32,7 +32,7 @@ def apply(
     conf = CONF.with_values({name.replace("_", "."): value for name, value in properties.items()})
     counters = Counters()
     links = LinkRules.from_conf(
-        conf, UrlChain.from_conf(conf, normalize=chain, filtering=chain)
+        conf, chain=UrlChain.from_conf(conf, normalize=chain, filtering=chain)
     ).apply(table, counters)
     rows = links.select("key", "from_url", "anchor").iter_rows()
     return [tuple(value.decode() for value in row) for row in rows], counters

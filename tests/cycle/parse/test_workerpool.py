@@ -407,4 +407,3 @@ def test_settings() -> None:
     conf = configuration(parser_workers="3", parser_timeout="-1", parser_worker_memory="2")
     assert PoolSettings.from_conf(conf) == PoolSettings(3, -1, 2 << 20, Sandbox())
     assert PoolSettings.from_conf(configuration()).workers == 0
-    assert PoolSettings.from_conf(configuration(), workers=5).workers == 5
