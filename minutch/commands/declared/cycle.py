@@ -152,6 +152,10 @@ DIR = Option(
 )
 _DIR = replace(DIR, value="segments_dir", field="segments")
 FORCE = switch("-force", "go on even if the database is locked")
+RULES = (
+    switch("-filter", "drop URLs that the filters reject", field="filtering"),
+    switch("-normalize", "normalize the URLs"),
+)
 NO_RULES = (
     switch("-noFilter", "don't filter the URLs", field="filtering", gives=False),
     switch("-noNormalize", "don't normalize the URLs", field="normalize", gives=False),
@@ -234,8 +238,7 @@ CYCLE = (
             Argument("segmentsDir", "the directory in which the segment is made", path),
         ),
         options=(
-            switch("-filter", "apply the URL filters", field="filtering"),
-            switch("-normalize", "normalize the URLs"),
+            *RULES,
             PARTS,
         ),
         job="minutch.cycle.fetchlist.generate:freegen", settings="FreegenOptions",

@@ -12,7 +12,7 @@ from minutch.commands.declaration import (
     segments_in,
     switch,
 )
-from minutch.commands.declared.cycle import DIR
+from minutch.commands.declared.cycle import DIR, RULES
 from minutch.commands.declared.databases import CRAWL
 
 # fmt: off
@@ -114,9 +114,7 @@ INDEX = (
                    help="parameters passed to indexer plugins (indexer.additional.params)"),
             _NO_COMMIT,
             switch("-deleteGone", "send deletion requests for 404s, redirects, duplicates"),
-            switch("-filter", "skip documents with URL rejected by configured URL filters",
-                   field="filtering"),
-            switch("-normalize", "normalize URLs before indexing"),
+            *RULES,
             switch("-addBinaryContent", "index raw/binary content in field `binaryContent`"),
             switch("-base64", "use Base64 encoding for binary content"),
         ),

@@ -13,7 +13,7 @@ from minutch.commands.declaration import (
     switch,
     words,
 )
-from minutch.commands.declared.cycle import DIR
+from minutch.commands.declared.cycle import DIR, RULES
 from minutch.commands.declared.databases import CRAWL
 
 # fmt: off
@@ -329,8 +329,7 @@ SEGMENTS = (
         ),
         options=(
             DIR,
-            switch("-filter", "leave out URLs that the filters reject", field="filtering"),
-            switch("-normalize", "normalize the URLs"),
+            *RULES,
             Option("-slice", "NNNN", int, "make several segments, each with NNNN URLs",
                    field="slice_size"),
             Option("--tiers", "segments", path,
