@@ -12,5 +12,5 @@ declaration, then read cli and a declaration, such as that of inject.
     `readers`, `archives`               databases, segments and files; formats of others
     `explain`, `audit`, `sql`, `questions`
     `search`, `serve`                   the index
-    `checkers`, `lineserver`, `installation`, `classes`
+    `checkers`, `urlcheckers`, `lineserver`, `installation`, `classes`
 """

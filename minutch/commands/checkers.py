@@ -1,8 +1,7 @@
-"""Checks pages, URLs and robots.txt, for people who try a configuration. Nothing is stored.
+"""Checks pages and robots.txt, for people who try a configuration. Nothing is stored.
 
-Source: AbstractChecker, ParserChecker, IndexingFiltersChecker, URLFilterChecker,
-URLNormalizerChecker and RobotRulesParser of org.apache.nutch: data goes to stdout, what went wrong
-to stderr.
+Source: AbstractChecker, ParserChecker, IndexingFiltersChecker and RobotRulesParser of
+org.apache.nutch: data goes to stdout, what went wrong to stderr.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ from minutch.errors import MinutchError, ProtocolError
 from minutch.hadoop.formats.javahash import hash_map_order, text_hash
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.job import JobContext
-from minutch.plugin import checkers as urlcheckers
-from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.plugin.points import Parse, ParseResult
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
@@ -58,27 +55,6 @@ def indexchecker(arguments: Arguments, context: JobContext) -> int:
     options = arguments.made(IndexCheckOptions)
     with IndexChecker(context.conf, options, context.clock) as checker:
         return show_pages(checker, arguments, context)
-
-
-def filterchecker(arguments: Arguments, context: JobContext) -> int:
-    """Shows which URLs pass the filters."""
-    if not arguments.words:
-        arguments.fail("")
-    checker = urlcheckers.filterchecker(context.conf, arguments["-filterName"])
-    names = "".join(f"{name} " for name in checker.plugins)
-    context.print(f"Checking combination of these URLFilters: {names}")
-    return answer_lines(arguments, checker.check, context)
-
-
-def normalizerchecker(arguments: Arguments, context: JobContext) -> int:
-    """Shows URLs as normalized."""
-    if not arguments.words:
-        arguments.fail("")
-    scope = arguments.get("-scope", SCOPE_DEFAULT)
-    checker = urlcheckers.normalizerchecker(context.conf, arguments["-normalizer"], scope)
-    names = "".join(f"{name} " for name in checker.plugins)
-    context.print(f"Checking combination of these URLNormalizers: {names}")
-    return answer_lines(arguments, checker.check, context)
 
 
 def robotsparser(arguments: Arguments, context: JobContext) -> int:

@@ -101,7 +101,7 @@ CHECKS = (
                    help="only this filter, by the id of its plugin (a pattern) or by its class"),
             *LINES,
         ),
-        code="minutch.commands.checkers:filterchecker",
+        code="minutch.commands.urlcheckers:filterchecker",
     ),
     Command(
         "normalizerchecker", java="net.URLNormalizerChecker",
@@ -118,7 +118,7 @@ CHECKS = (
             *LINES,
         ),
         note="An empty line is printed for a URL that is malformed or dropped.",
-        code="minutch.commands.checkers:normalizerchecker",
+        code="minutch.commands.urlcheckers:normalizerchecker",
     ),
     Command(
         "robotsparser", java="protocol.RobotRulesParser",
