@@ -155,6 +155,13 @@ def _kilobits(conf: Configuration, name: str) -> int:
     return kilobits * 1000 if kilobits > 0 else NEVER
 
 
+def _every(conf: Configuration, name: str) -> int:
+    seconds = conf.get_int(name)
+    if seconds < 1:
+        log.info("%s=%d: taking 1", name, seconds)
+    return max(seconds, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class PressureSettings(Settings):
     """Throughput threshold, tail and bandwidth target: when the fetch ends, and how many requests
@@ -169,7 +176,7 @@ class PressureSettings(Settings):
     """The fetch ends when fewer than this share of its hosts have URLs left for long."""
     bits_per_second: int = prop("fetcher.bandwidth.target", _kilobits, divided=1)
     max_threads: int = prop("fetcher.maxNum.threads", divided=1)
-    check_every: int = prop("fetcher.bandwidth.target.check.everyNSecs", at_least(1))
+    check_every: int = prop("fetcher.bandwidth.target.check.everyNSecs", _every)
 
 
 def _warc_limit(conf: Configuration, name: str) -> int:

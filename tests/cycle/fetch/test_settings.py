@@ -113,7 +113,7 @@ def test_pressure_bounds(caplog: pytest.LogCaptureFixture) -> None:
     settings = FetchSettings.of(DEFAULTS.with_values(values), 1000, 10).pressure
     assert settings.max_threads == 10 and settings.check_every == 1
     assert settings.check_after == 1000 + 5 * 60_000
-    assert "fetcher.maxNum.threads" in caplog.text
+    assert "fetcher.maxNum.threads=5" in caplog.text and "everyNSecs=0: taking 1" in caplog.text
 
 
 def test_hung_after_is_the_task_timeout_divided() -> None:
