@@ -72,14 +72,14 @@ def _picture(path: Path) -> WholeFile:
 def _candidates(conf: Configuration, names: str | None) -> list[Candidate]:
     """Returns the settings of the files first, then those that the command line names."""
     current = conf.of_files()
-    found = [Candidate.from_conf(f"now: {_short(current)}", current)]
+    found = [Candidate.from_conf(current, name=f"now: {_short(current)}")]
     for name in (
         [] if names is None else [name.strip() for name in names.split(",") if name.strip()]
     ):
         chosen = conf.with_values({PROPERTY: SCHEDULES.get(name.lower(), name)})
-        found.append(Candidate.from_conf(_short(chosen), chosen))
+        found.append(Candidate.from_conf(chosen, name=_short(chosen)))
     if names is None and any(conf.source(name) == "command line" for name in conf):
-        found.append(Candidate.from_conf(_short(conf), conf))
+        found.append(Candidate.from_conf(conf, name=_short(conf)))
     return found
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from minutch.annexes.simulate.forecast import DAY, ForecastOptions, ForecastPages, forecast
 from minutch.annexes.simulate.simulated import ScheduleResult, Simulated
-from minutch.conf import Configuration
+from minutch.conf import Settings, made_by, prop
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetchlist.select import descending, ranks_of, url_hashes
@@ -169,18 +169,12 @@ _RATE_TURN: Final = 0
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Settings):
     """A schedule to simulate."""
 
     name: str
-    schedule: AbstractFetchSchedule
-    max_interval: int
-    """db.fetch.interval.max, s."""
-
-    @classmethod
-    def from_conf(cls, name: str, conf: Configuration) -> Candidate:
-        """Reads the schedule of a configuration."""
-        return cls(name, fetch_schedule(conf), conf.get_int("db.fetch.interval.max"))
+    schedule: AbstractFetchSchedule = made_by(fetch_schedule)
+    max_interval: int = prop("db.fetch.interval.max")  # s
 
 
 def simulate(
