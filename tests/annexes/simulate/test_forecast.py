@@ -38,6 +38,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import records, to_frame
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.recordfiles import pack
+from tests.support.examples import few
 from tests.support.tables import patched_frame
 
 NOW = 1_800_000_000_000
@@ -245,7 +246,7 @@ def test_single_records_lead_to_the_same(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("budget", [None, 30.0])
+@pytest.mark.parametrize("budget", few([None, 30.0]))
 def test_no_schedule_is_above_the_bound(case: str, budget: float | None) -> None:
     of, plan, max_interval = CASES[case]
     some = pages(500, np.geomspace(0.003, 2.0, 500), spread=97)

@@ -26,6 +26,7 @@ from minutch.hadoop.formats.mapfile import TEXT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from tests.inspect.fsck.test_fsck import flip
+from tests.support.examples import examples
 from tests.support.segments import LOOPBACK
 
 PAGES = 6
@@ -221,7 +222,7 @@ FAILS, GONE = ("fails",) * PAGES, ("gone",) * PAGES
 SAME = ("same",) * PAGES
 
 
-@settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=examples(3), deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(steps=st.lists(st.one_of(ROUNDS, ROUNDS, OTHERS), min_size=2, max_size=7))
 @example([("round", SAME, False, (), False), ("round", FAILS, False, (), False)])
 @example([("round", SAME, False, (), False), ("round", GONE, False, (), True)])
@@ -298,7 +299,7 @@ def _rewritten(data: Path, change: Callable[[list[tuple[bytes, bytes]]], None]) 
 FILES = st.integers(0, 10**6)
 
 
-@settings(max_examples=12, deadline=None, phases=(Phase.generate,))
+@settings(max_examples=examples(12), deadline=None, phases=(Phase.generate,))
 @given(number=FILES, at=st.integers(0, 10**6), how=st.sampled_from(["flip", "cut", "remove"]))
 def test_something_after_damage_to_a_file(whole: Jobs, number: int, at: int, how: str) -> None:
     """A byte that is flipped, a file that is cut or missing: HDFS, too, keeps sums of all bytes."""

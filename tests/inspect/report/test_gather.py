@@ -8,6 +8,7 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 
@@ -15,7 +16,7 @@ import pytest
 
 from minutch.inspect.query.pages import OUTCOMES
 from minutch.inspect.report import reportfile
-from minutch.inspect.report.facts import from_json, to_json
+from minutch.inspect.report.facts import Facts, from_json, to_json
 from minutch.inspect.report.linkfacts import MOST_DEPTHS
 from minutch.records.crawldatum import CrawlDatum
 from tests.inspect.report.conftest import Written, gathered
@@ -292,11 +293,17 @@ def test_depth_is_not_guessed_where_segments_are_missing(harbours: Written, tmp_
 CRAWLS = ("crawl-small/run-default-r1", "crawl-small/run-default-r2", "crawl-small/run-rich-r2")
 
 
+@cache
+def gathered_of(run: str) -> Facts:
+    """The facts of a golden crawl."""
+    return gathered(GOLDEN / run / "crawl", START)
+
+
 @needs_golden("{run}")
 @pytest.mark.parametrize("run", CRAWLS)
 def test_numbers_of_readdb_stats(run: str) -> None:
     said = (GOLDEN / run / "console/dumps/readdb-stats.txt").read_text(encoding="utf-8")
-    facts = gathered(GOLDEN / run / "crawl", START)
+    facts = gathered_of(run)
     total = re.search(r"TOTAL urls:\t(\d+)", said)
     assert total and facts.total("urls") == int(total[1])
     statuses = {
@@ -312,9 +319,7 @@ def test_numbers_of_readdb_stats(run: str) -> None:
 def test_numbers_of_readseg_list(run: str) -> None:
     said = (GOLDEN / run / "console/dumps/readseg-list-dir.txt").read_text(encoding="utf-8")
     lines = re.findall(r"^(\d{14})\s+\d+\s+\S+\s+\S+\s+(\d+)\s+(\d+)\s*$", said, re.MULTILINE)
-    rounds = {
-        row["segment"]: row for row in gathered(GOLDEN / run / "crawl", START)["rounds"].to_dicts()
-    }
+    rounds = {row["segment"]: row for row in gathered_of(run)["rounds"].to_dicts()}
     assert rounds.keys() == {name for name, _, _ in lines}
     for name, entries, parsed in lines:
         requests = sum(rounds[name][outcome] for outcome in OUTCOMES)
@@ -331,7 +336,7 @@ def test_numbers_of_domainstats(name: str) -> None:
         .splitlines()
     )
     counts = {host: int(count) for count, host in (line.split("\t") for line in lines)}
-    facts = gathered(ALL / f"crawl-small/run-{name}-r2/crawl", START)
+    facts = gathered_of(f"crawl-small/run-{name}-r2")
     assert facts.total("fetched") == counts.pop("FETCHED")
     assert (facts.total("urls") or 0) - (facts.total("fetched") or 0) == counts.pop("NOT_FETCHED")
     hosts = {row["host"]: row["fetched"] for row in facts["hosts"].to_dicts() if row["fetched"]}
