@@ -4,7 +4,7 @@ had.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,16 +23,18 @@ def _harness(tmp: pytest.TempPathFactory, jars: Callable[[], list[Path]], *extra
 
 
 @pytest.fixture(scope="session")
-def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Harness:
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     """The harness with Hadoop's classes."""
-    return _harness(tmp_path_factory, hadoop_jars)
+    with _harness(tmp_path_factory, hadoop_jars) as harness:
+        yield harness
 
 
 @pytest.fixture(scope="session", params=NUTCH_VERSIONS)
 def nutch(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Harness]:
+) -> Iterator[tuple[str, Harness]]:
     """A version of Nutch, and the harness with its classes and Hadoop's."""
     version = str(request.param)
     conf = write_configuration(tmp_path_factory.mktemp("nutch"))
-    return version, _harness(tmp_path_factory, lambda: nutch_jars(version), conf)
+    with _harness(tmp_path_factory, lambda: nutch_jars(version), conf) as harness:
+        yield version, harness

@@ -437,13 +437,13 @@ def _nutch_reads(far: HadoopPath, near: Path, folder: Path) -> None:
         return
     for name in ("harness", "nutch"):
         (folder / name).mkdir()
-    harness = Harness(folder / "harness", jars, [write_configuration(folder / "nutch")])
-    properties = harness.properties({"plugin.includes": "nutch-extensionpoints"})
     theirs = f"file://{folder}/theirs"
     words = (str(far / "crawldb"), "-dump", theirs)
-    answer = harness.run(
-        [("tool", folder / "log", "org.apache.nutch.crawl.CrawlDbReader", properties, *words)]
-    )
+    with Harness(folder / "harness", jars, [write_configuration(folder / "nutch")]) as harness:
+        properties = harness.properties({"plugin.includes": "nutch-extensionpoints"})
+        answer = harness.run(
+            [("tool", folder / "log", "org.apache.nutch.crawl.CrawlDbReader", properties, *words)]
+        )
     assert answer == ["exit 0"]
     job = context()
     assert readdb.run([str(near / "crawldb"), "-dump", str(folder / "ours")], job) == 0
