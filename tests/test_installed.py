@@ -25,6 +25,8 @@ pytestmark = pytest.mark.installed
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 CHOSEN = f"3.{sys.version_info.minor}"
+PLUGINS = "browser,cloudsearch,geoip,kafka,keystores,rabbitmq,tables"
+"""The extras that plugins need."""
 SHARE = (
     ["-m", "smoke", "tests", "--ignore=tests/benchmarks", "--ignore=tests/faults"],
     ["--all", "tests/docs/test_commands.py", "tests/cycle/test_crawl_command.py"],
@@ -123,9 +125,12 @@ def test_as_it_is_installed(version: str, wheel: Path, tmp_path: Path) -> None:
     found = interpreter(version)
     if found is None:
         pytest.skip(f"no python{version} with its venv module here")
-    run([found, "-m", "venv", str(tmp_path / "venv")], tmp_path)
+    run([found, "-m", "venv", "--without-pip", str(tmp_path / "venv")], tmp_path)
     python = str(tmp_path / "venv" / "bin" / "python")
-    run([python, "-m", "pip", "install", "-q", f"{wheel}[test]"], tmp_path)
+    install = ["-m", "pip", "--python", python, "install", "-q", "--no-compile"]
+    run(
+        [sys.executable, *install, f"{wheel}[{'test' if version == CHOSEN else PLUGINS}]"], tmp_path
+    )
     loaded = run([python, "-I", "-c", LOAD], tmp_path).split()
     assert len(loaded) == len(list((PROJECT / "plugins").glob("*/plugin.xml")))
     crawl_and_index(tmp_path / "venv" / "bin" / "minutch", tmp_path / "empty")
