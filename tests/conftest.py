@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -107,6 +108,10 @@ are left out.
 """
 
 
+CASES_ON_SPARK = 4
+"""So many of a test's run with `--on-spark`: the others differ in what is the same with each
+engine.
+"""
 LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests this process, or a worker of it, left out."""
 
@@ -212,10 +217,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow.
     """
     asked, wants_all, chosen, seen = _asked(config), _wants_all(config), [], set()
+    most = CASES_ON_SPARK if config.getoption("--on-spark") else len(items)
+    cases = Counter[str]()
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         apart = marks & APART.keys()
         if apart - asked or (asked and not apart):
+            continue
+        cases[test := item.nodeid.partition("[")[0]] += 1
+        if cases[test] > most and not config.getoption("--all"):
             continue
         if "slow" in marks:
             if not wants_all:
