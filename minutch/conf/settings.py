@@ -46,10 +46,10 @@ def untrimmed(conf: Configuration, name: str) -> tuple[str, ...]:
 
 
 def at_least(
-    least: Number, read: Callable[[Configuration, str], Number] = Configuration.get_int
-) -> Callable[[Configuration, str], Number]:
+    least: Number, read: Callable[..., Number] = Configuration.get_int
+) -> Callable[..., Number]:
     """Reads a number, and takes `least` for one below it."""
-    return lambda conf, name: max(least, read(conf, name))
+    return lambda *given: max(least, read(*given))
 
 
 _READERS: Final[Mapping[str, Callable[..., object]]] = {

@@ -15,47 +15,29 @@ from minutch.errors import ConfigError
 
 DRIVERS: Final = ("chrome", "remote")
 GRID_DRIVERS: Final = ("chrome", "random")
+_NO_FIREFOX: Final = "Firefox has given up the protocol by which pages' loads are guarded"
 _PICTURES: Final = frozenset({"Image"})
 _STYLES: Final = frozenset({"Stylesheet", "Font"})
 _LOADED: Final = "1"
 """Firefox's own word for it in permissions.default.image and .stylesheet; 2 blocks."""
 
 
-def _one_of(conf: Configuration, name: str, default: str, allowed: tuple[str, ...]) -> str:
-    value = conf.get(name, default).strip().lower() or default
+def _one_of(conf: Configuration, name: str, allowed: tuple[str, ...] = DRIVERS) -> str:
+    value = trimmed(conf, name).lower() or allowed[0]
     if value not in allowed:
-        hint = (
-            "Firefox has given up the protocol by which pages' loads are guarded"
-            if value == "firefox"
-            else ""
-        )
-        words = " or ".join(allowed)
-        raise ConfigError(
-            f"{name} ({conf.source(name)}): expected {words}, found {value!r}", hint=hint
-        )
+        error = str(conf.wrong(name, " or ".join(allowed), value))
+        raise ConfigError(error, hint=_NO_FIREFOX if value == "firefox" else "")
     return value
-
-
-def _driver(conf: Configuration, name: str) -> str:
-    return _one_of(conf, name, "chrome", DRIVERS)
 
 
 def _hub(conf: Configuration) -> str:
     """Returns the grid's URL (HttpWebClient.getDriverForPage)."""
-    if _driver(conf, "selenium.driver") != "remote":
+    if _one_of(conf, "selenium.driver") != "remote":
         return ""
-    _one_of(conf, "selenium.grid.driver", "chrome", GRID_DRIVERS)
-    scheme = conf.get_text("selenium.hub.protocol").strip().lower()
-    if scheme not in ("http", "https"):
-        raise ConfigError(
-            f"selenium.hub.protocol ({conf.source('selenium.hub.protocol')}): expected http or"
-            f" https, found {scheme!r}"
-        )
-    host, port = (
-        conf.get_text("selenium.hub.host").strip(),
-        conf.get_int("selenium.hub.port"),
-    )
-    path = conf.get_text("selenium.hub.path").strip().strip("/")
+    _one_of(conf, "selenium.grid.driver", GRID_DRIVERS)
+    scheme = conf.get_word("selenium.hub.protocol").lower()
+    host, port = trimmed(conf, "selenium.hub.host"), conf.get_int("selenium.hub.port")
+    path = trimmed(conf, "selenium.hub.path").strip("/")
     return f"{scheme}://{host}:{port}/{path}".rstrip("/")
 
 
@@ -87,15 +69,11 @@ def _folder(conf: Configuration, name: str) -> Path | None:
     return Path(folder) if folder else None
 
 
-def _handler_delay(conf: Configuration, name: str) -> float:
-    return max(conf.get_long(name, 3), 0)
-
-
 @dataclass(frozen=True, slots=True)
 class BrowserSettings(Settings):
     """Times in seconds."""
 
-    driver: str = prop("selenium.driver", _driver)
+    driver: str = prop("selenium.driver", _one_of)
     hub: str = made_by(_hub)
     """URL of the grid's hub, where that is the driver."""
     binary: str = prop("selenium.grid.binary", trimmed)
@@ -111,7 +89,9 @@ class BrowserSettings(Settings):
     """Kinds of resources, as DevTools calls them, that pages go without."""
     screenshots: bool = prop("take.screenshot")
     screenshot_folder: Path | None = prop("screenshot.location", _folder)
-    handler_delay: float = prop("libselenium.page.load.delay", _handler_delay)
+    handler_delay: float = prop(
+        "libselenium.page.load.delay", at_least(0, Configuration.get_long), default=3
+    )
     """Time that handlers wait after a click."""
     requests_max: int = prop("minutch.browser.requests.max", at_least(0))
     bytes_max: int = prop("minutch.browser.bytes.max", at_least(0, Configuration.get_size))
