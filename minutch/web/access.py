@@ -1,5 +1,5 @@
 """Decides which requests a server of minutch admits (`Access`, the one home of that decision; no
-I/O), and opens its socket with a token.
+I/O), opens its socket with a token, and checks what comes in (`RequestChecks`).
 
 Host             must be one of the server's own names: else a web page whose name was made to
                  point here could ask through its reader's browser (DNS rebinding)
@@ -17,13 +17,16 @@ import hmac
 import logging
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, MinutchError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -180,3 +183,69 @@ def token_from(conf: Configuration, host: str) -> str | None:
 def is_made(conf: Configuration) -> bool:
     """Returns whether the token was made at the start, so that it has to be shown."""
     return not conf.get(TOKEN_PROPERTY, "").strip()
+
+
+# -- the check of each request ---------------------------------------------------------------------
+
+PRIVATE: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-DNS-Prefetch-Control": "off",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "private, no-cache",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+"""Headers of pages that are for one person on this machine."""
+
+Judge = Callable[[str, Mapping[str, str]], Denied | None]
+"""Judges a request by its path and headers (names in lower case); None lets it in."""
+
+
+class RequestChecks:
+    """ASGI middleware: refuses what `judge` denies, and adds `headers` that an answer lacks."""
+
+    def __init__(
+        self, app: ASGIApp, judge: Judge, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._app = app
+        self._judge = judge
+        self._headers = [
+            (name.lower().encode(), value.encode()) for name, value in (headers or {}).items()
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                there = {name.lower() for name, _ in message["headers"]}
+                more = [(name, value) for name, value in self._headers if name not in there]
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
+        headers = headers_of(scope)
+        denied = (
+            Denied(400, "expected one Host header")
+            if headers is None
+            else self._judge(scope["path"], headers)
+        )
+        if denied is None:
+            await self._app(scope, receive, dressed)
+            return
+        from starlette.responses import PlainTextResponse
+
+        more = {"WWW-Authenticate": 'Basic realm="minutch"'} if denied.status == 401 else None
+        await PlainTextResponse(denied.text + "\n", denied.status, headers=more)(
+            scope, receive, dressed
+        )
+
+
+def headers_of(scope: Scope) -> dict[str, str] | None:
+    """Returns the headers of a request, names in lower case; None with more than one Host."""
+    pairs = [
+        (name.decode("latin-1").lower(), value.decode("latin-1"))
+        for name, value in scope["headers"]
+    ]
+    return None if sum(name == "host" for name, _ in pairs) > 1 else dict(pairs)

@@ -1,5 +1,4 @@
-"""Serves an ASGI app by uvicorn: a fair share of connections for each client, and checks before the
-app is called.
+"""Serves an ASGI app by uvicorn: a fair share of connections for each client.
 
 A client that sends nothing, sends slowly, or does not take its answer costs a place, and there are
 MOST of them. uvicorn's own limit counts open connections: 100 that said nothing ended a server for
@@ -12,16 +11,12 @@ without the token are refused at once and so wait, too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from typing import Final, cast
 
 import uvicorn
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from minutch.web.access import Denied
 
 MOST: Final = 100
 """Connections that are open."""
@@ -143,65 +138,3 @@ def server(app: ASGIApp, *, patience: int = 2, longest_head: int = 1 << 16) -> u
             h11_max_incomplete_event_size=longest_head,
         )
     )
-
-
-PRIVATE: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-DNS-Prefetch-Control": "off",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "private, no-cache",
-    "X-Robots-Tag": "noindex, nofollow",
-}
-"""Headers of pages that are for one person on this machine."""
-
-Judge = Callable[[str, Mapping[str, str]], Denied | None]
-"""Judges a request by its path and headers (names in lower case); None lets it in."""
-
-
-class RequestChecks:
-    """ASGI middleware: refuses what `judge` denies, and adds `headers` that an answer lacks."""
-
-    def __init__(
-        self, app: ASGIApp, judge: Judge, headers: Mapping[str, str] | None = None
-    ) -> None:
-        self._app = app
-        self._judge = judge
-        self._headers = [
-            (name.lower().encode(), value.encode()) for name, value in (headers or {}).items()
-        ]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-
-        async def dressed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                there = {name.lower() for name, _ in message["headers"]}
-                more = [(name, value) for name, value in self._headers if name not in there]
-                message["headers"] = [*message["headers"], *more]
-            await send(message)
-
-        headers = headers_of(scope)
-        denied = (
-            Denied(400, "expected one Host header")
-            if headers is None
-            else self._judge(scope["path"], headers)
-        )
-        if denied is None:
-            await self._app(scope, receive, dressed)
-            return
-        more = {"WWW-Authenticate": 'Basic realm="minutch"'} if denied.status == 401 else None
-        await PlainTextResponse(denied.text + "\n", denied.status, headers=more)(
-            scope, receive, dressed
-        )
-
-
-def headers_of(scope: Scope) -> dict[str, str] | None:
-    """Returns the headers of a request, names in lower case; None with more than one Host."""
-    pairs = [
-        (name.decode("latin-1").lower(), value.decode("latin-1"))
-        for name, value in scope["headers"]
-    ]
-    return None if sum(name == "host" for name, _ in pairs) > 1 else dict(pairs)

@@ -24,6 +24,7 @@ HEAVY = {
     "argparse",
     "asyncio",
     "multiprocessing",
+    "uvicorn",
 }
 
 
@@ -59,7 +60,28 @@ def imported(*words: str) -> set[str]:
     ],
 )
 def test_nothing_heavy_is_imported(words: list[str]) -> None:
-    assert imported(*words) & {*HEAVY, "subprocess"} == set()
+    found = imported(*words)
+    assert found & {*HEAVY, "subprocess"} == set()
+    assert annexes(found) == []
+
+
+def annexes(modules: set[str]) -> list[str]:
+    """Those of the modules that no crawl needs."""
+    return [name for name in modules if name.startswith("minutch.annexes.")]
+
+
+def test_a_job_imports_no_annex(tmp_path: Path) -> None:
+    (tmp_path / "seeds").write_text("http://h/\n", encoding="utf-8")
+    found = imported("inject", str(tmp_path / "db"), str(tmp_path / "seeds"))
+    assert (tmp_path / "db" / "current").is_dir()
+    assert annexes(found) == []
+
+
+def test_only_who_serves_imports_a_server() -> None:
+    code = "import sys, minutch.annexes.service.{}; print('uvicorn' in sys.modules)"
+    for module in ("app", "startserver"):
+        words = [sys.executable, "-c", code.format(module)]
+        assert subprocess.check_output(words, text=True, cwd=PROJECT) == "False\n"
 
 
 @pytest.mark.parametrize(

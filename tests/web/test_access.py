@@ -8,8 +8,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from minutch.web.access import LOCAL, Access, host_of, is_local
-from minutch.web.serving import PRIVATE, RequestChecks, headers_of
+from minutch.web.access import LOCAL, PRIVATE, Access, RequestChecks, headers_of, host_of, is_local
 from tests.support.examples import tabled
 
 TOKEN = "0123456789abcdef"

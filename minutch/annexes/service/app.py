@@ -41,8 +41,7 @@ from minutch.annexes.service.requestchecks import JSON, Asked, Bounds, NewJob, a
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError
-from minutch.web.access import Access
-from minutch.web.serving import RequestChecks
+from minutch.web.access import Access, RequestChecks
 
 log = logging.getLogger(__name__)
 

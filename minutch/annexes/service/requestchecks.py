@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minutch.annexes.service.confinedpaths import RequestRefused
 from minutch.mediatypes import essence
-from minutch.web.serving import headers_of
+from minutch.web.access import headers_of
 
 JSON: Final = "application/json"
 LARGEST: Final = 8 << 20

@@ -26,8 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from minutch.cycle.fetch.stats import Snapshot
 from minutch.cycle.fetch.watch import Totals, Watch
 from minutch.inspect.live.livepage import POLICY, USUAL, WINDOWS, page
-from minutch.web.access import Access
-from minutch.web.serving import PRIVATE, RequestChecks
+from minutch.web.access import PRIVATE, Access, RequestChecks
 
 # Writes the figures of a job in Prometheus' text format, version 0.0.4. Pure: a `Watch` in, text
 # out.

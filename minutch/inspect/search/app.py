@@ -34,8 +34,7 @@ from minutch.inspect.search import pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
 from minutch.inspect.search.results import SearchOptions
 from minutch.inspect.search.searcher import Searcher, suggestions
-from minutch.web.access import Access
-from minutch.web.serving import PRIVATE, RequestChecks
+from minutch.web.access import PRIVATE, Access, RequestChecks
 
 log = logging.getLogger(__name__)
 
