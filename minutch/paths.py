@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -63,6 +64,31 @@ class StorePath(_PathForTypes):
     @abstractmethod
     def remove_tree(self) -> None:
         """Removes a file, or a folder with its contents, if it exists."""
+
+    # -- folders put into their places where nothing `renames`; what a process that was killed has
+    # left of it, the next one does
+
+    @abstractmethod
+    def begin_moves(self, moves: Iterable[Move]) -> None:
+        """Makes these moves, for this folder or in it. Raises FileExistsError if there are others
+        to be finished.
+        """
+
+    @abstractmethod
+    def resume_moves(self, *, if_abandoned: bool = False) -> None:
+        """Makes those that are left; `if_abandoned`, only if the process that began is gone."""
+
+    @abstractmethod
+    def has_moves(self) -> bool:
+        """Returns whether some are left."""
+
+    @abstractmethod
+    def require_no_moves(self, hint: str) -> None:
+        """Raises StoreError where some are left, and the folder is not whole."""
+
+
+Move = tuple[StorePath, StorePath | None]
+"""A folder and where it shall be, or None where it shall go."""
 
 
 def as_path(name: str | Path) -> Path:

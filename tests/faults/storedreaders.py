@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from minutch.annexes.stores.journal import _read as read_moves
 from minutch.clock import FakeClock
 from minutch.commands import flow
 from minutch.conf import Configuration
@@ -39,7 +40,6 @@ from minutch.records import crawldatum_columns
 from minutch.records import links_columns as link_columns
 from minutch.records.links import Inlinks
 from minutch.records.links_columns import layout_of
-from minutch.work.tables.journal import _read as read_moves
 from minutch.work.tables.lock import Owner, holder
 from plugins.lib_http.robotscache import RobotsDisk, StoredRobots
 from tests.faults.readers import ENCODINGS, Reader, from_file, memory, text

@@ -3,5 +3,6 @@
 Jobs name them by `minutch.paths`, whose interface this is.
 
     `path`      HadoopPath: the methods of pathlib that databases and segments need
+    `journal`   folders moved where a rename copies file by file
     `hadoop`    the file systems, called in a Java process beside this one
 """

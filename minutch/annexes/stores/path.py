@@ -21,7 +21,7 @@ from functools import total_ordering
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, Final, cast
 
-from minutch.annexes.stores import hadoop
+from minutch.annexes.stores import hadoop, journal
 from minutch.paths import SCHEME, StorePath
 
 _READ_AHEAD: Final = 1 << 17
@@ -218,6 +218,11 @@ class HadoopPath(StorePath):
     def remove_tree(self) -> None:
         """Removes a file, or a folder with its contents, if it exists."""
         hadoop.delete(self._uri, tree=True)
+
+    begin_moves = journal.begin
+    resume_moves = journal.resume
+    has_moves = journal.is_there
+    require_no_moves = journal.require_none
 
     # -- files
 

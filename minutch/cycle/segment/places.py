@@ -48,7 +48,6 @@ from typing import Any, Final
 
 from minutch import strictjson
 from minutch.paths import copies
-from minutch.work.tables import journal
 from minutch.work.tables.install import NEW, left_over, own_name, remove, sync_path, sync_tree
 
 log = logging.getLogger(__name__)
@@ -94,7 +93,7 @@ def _place(directory: Path, parent: Path, time: datetime) -> Path:
             try:
                 if not (copies(directory) and copies(path)):
                     return directory.rename(path)
-                journal.begin(path, [(directory, path)])
+                path.begin_moves([(directory, path)])
                 return path
             except OSError as exc:
                 if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:  # another's, made meanwhile

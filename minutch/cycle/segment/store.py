@@ -55,8 +55,7 @@ from minutch.hadoop.formats.mapfile import (
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import NONE, RECORD, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
-from minutch.paths import StorePath, as_path, copies, is_local
-from minutch.work.tables import journal
+from minutch.paths import Move, StorePath, as_path, copies, is_local
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import are_partitions, part_name, part_paths
 from minutch.work.tables.install import (
@@ -156,7 +155,7 @@ class Segment:
         has done the rest.
         """
         if copies(self.path):
-            journal.require_none(self.path, "if it is gone, run the job again, on the same machine")
+            self.path.require_no_moves("if it is gone, run the job again, on the same machine")
         if self.path.is_dir() and not any(map(self.has, LAYOUTS)):
             inside = [
                 segment.name for segment in segments_in(self.path) if any(map(segment.has, LAYOUTS))
@@ -264,7 +263,7 @@ class Segment:
     def finish(self) -> None:
         """Finishes the moves of a killed job, where files are copied one by one."""
         if copies(self.path):
-            journal.resume_if_abandoned(self.path)
+            self.path.resume_moves(if_abandoned=True)
 
     def clear_left_overs(self) -> None:
         """Finishes, or removes, the work folders of jobs that were killed."""
@@ -317,12 +316,10 @@ class Segment:
     def _copy_in(self, path: StorePath, fresh: StorePath, folders: Sequence[str]) -> None:
         """The same for those that are in `fresh`, file by file, with a journal; the old ones go."""
         made = [folder for folder in folders if (fresh / folder).is_dir()]
-        moves: list[journal.Move] = [
-            (path / folder, None) for folder in reversed(made) if self.has(folder)
-        ]
+        moves: list[Move] = [(path / folder, None) for folder in reversed(made) if self.has(folder)]
         moves += [(fresh / folder, path / folder) for folder in made]
         if moves:
-            journal.begin(path, moves)
+            path.begin_moves(moves)
 
     def place(self, directory: Path, folders: Sequence[str]) -> None:
         """Moves those of `folders` that are in `directory` into the segment, in this order,

@@ -8,5 +8,5 @@ Begin with spans, which reads a part file, and frame, which has the join that ev
     `zlibvalues`                                values as zlib streams, in bulk
     `frame`, `matching`, `keyranges`            shapes and joins of tables, filters, ranges of keys
     `shuffle`, `parallel`                       partitions, memory
-    `database`, `install`, `journal`, `lock`    a database, replaced safely; files that appear whole
+    `database`, `install`, `lock`               a database, replaced safely; files that appear whole
 """

@@ -16,7 +16,7 @@ what belongs to such a name has it appended (`.next-NAME`), and there is no back
 
 Where the system can swap two names at once (Linux's renameat2), `current` never misses. Elsewhere
 it does for the instant between two renames; `recover` then finds `.next` complete and puts it in
-place. HDFS renames a folder in one step, too; for file systems that copy instead see `journal`.
+place. HDFS renames a folder in one step, too; for file systems that copy instead see `StorePath`.
 
 A process that is killed leaves the folders that it worked in. Whoever makes one with the same
 prefix in the same place removes those whose process is gone; those of other hosts stay.
@@ -48,7 +48,6 @@ from minutch.conf import Configuration
 from minutch.errors import StoreError
 from minutch.hadoop.formats.checksum import ChecksumWriter, WholeOrNothing, crc_path
 from minutch.paths import StorePath, copies, is_local
-from minutch.work.tables import journal
 from minutch.work.tables.lock import Owner
 
 log = logging.getLogger(__name__)
@@ -160,7 +159,7 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
         if name == CURRENT and (not keep_old or (database / name).exists()):
             remove(database / OLD)
         old = database / OLD if keep_old and name == CURRENT else None
-        journal.begin(database, [(database / name, old), (new, database / name)])
+        database.begin_moves([(database / name, old), (new, database / name)])
         return
     sync_tree(new)
     current = database / name
@@ -184,7 +183,7 @@ def discard(database: Path, new: Path) -> None:
     """Removes a new directory that did not get into its place in `database`, unless it is on its
     way.
     """
-    if not copies(database) or not (database / journal.JOURNAL).exists():
+    if not copies(database) or not database.has_moves():
         remove(new)
 
 
@@ -201,7 +200,7 @@ def recover(database: Path, names: Iterable[str] = (CURRENT,)) -> None:
 def _put_in_order(database: Path, name: str) -> None:
     """Finishes or undoes an `install` that was interrupted."""
     if copies(database):
-        journal.resume(database)
+        database.resume_moves()
         return
     current = database / name
     next_, previous = beside(database, name)

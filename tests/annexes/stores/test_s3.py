@@ -20,6 +20,7 @@ import pytest
 
 from minutch.annexes.spark import session
 from minutch.annexes.stores import hadoop
+from minutch.annexes.stores.journal import JOURNAL
 from minutch.annexes.stores.path import HadoopPath
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
@@ -38,7 +39,6 @@ from minutch.cycle.segment.store import (
 from minutch.errors import LockedError, StoreError
 from minutch.job import JobContext, set_up_process
 from minutch.paths import as_path
-from minutch.work.tables.journal import JOURNAL
 from minutch.work.tables.lock import LOCK_NAME, lock
 from tests.annexes.spark.test_fetch import lists, twice
 from tests.annexes.spark.test_spark import (

@@ -1,4 +1,4 @@
-"""A journal must not lead elsewhere; `tests/annexes/stores/test_s3.py` has those of jobs."""
+"""A journal must not lead elsewhere; `test_s3` has those of jobs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
+from minutch.annexes.stores import journal
 from minutch.annexes.stores.path import HadoopPath
 from minutch.errors import StoreError
-from minutch.work.tables import journal
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,13 @@ from typing import Final, NamedTuple
 
 from minutch import strictjson
 from minutch.errors import StoreError
-from minutch.paths import StorePath
+from minutch.paths import Move, StorePath
 from minutch.work.tables.lock import Owner
 from minutch.work.tables.parallel import for_each
 
 JOURNAL: Final = ".journal"
 _AT_A_TIME: Final = 16
 """Files that are moved side by side: the store copies them, and each takes it a while."""
-
-Move = tuple[StorePath, StorePath | None]
-"""A folder and where it shall be, or None where it shall go."""
 
 
 def begin(folder: StorePath, moves: Iterable[Move]) -> None:
@@ -41,20 +38,18 @@ def begin(folder: StorePath, moves: Iterable[Move]) -> None:
     _do(folder, pending)
 
 
-def resume(folder: StorePath) -> None:
+def resume(folder: StorePath, *, if_abandoned: bool = False) -> None:
     """Makes the moves that a journal has left; does nothing without one. Nobody else may be working
-    on it.
+    on it: `if_abandoned`, nothing is done unless the process that began is gone.
     """
     pending = _read(folder / JOURNAL)
-    if pending is not None:
+    if pending is not None and (pending.is_abandoned or not if_abandoned):
         _do(folder, pending)
 
 
-def resume_if_abandoned(folder: StorePath) -> None:
-    """Does what `resume` does if the process that began is gone."""
-    pending = _read(folder / JOURNAL)
-    if pending is not None and pending.is_abandoned:
-        _do(folder, pending)
+def is_there(folder: StorePath) -> bool:
+    """Returns whether a folder has a journal."""
+    return (folder / JOURNAL).exists()
 
 
 def require_none(folder: StorePath, hint: str) -> None:
