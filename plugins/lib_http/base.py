@@ -1,7 +1,7 @@
 """Fetches pages by HTTP: sends requests in Nutch's form, keeps answers as Nutch's records do.
 
 Every request (pages, robots.txt, sitemaps, login forms, loads of a browser) takes one way: an
-httpx.Request goes to the transport, an httpx.AsyncBaseTransport, which returns an httpx.Response.
+`Order` goes to the transport, which returns a `Reply`.
 
 Source: HttpBase of lib-http (status codes, metadata), HttpResponse of protocol-http (request line,
 headers, bodies that break off) and OkHttpResponse (marking of truncated content).
@@ -51,10 +51,12 @@ from minutch.urls.robots import KnownRobots, RobotRules
 
 from .addressrules import AddressRules
 from .credentials import Credentials, Sessions, authorized
-from .curltransport import CurlRequest, CurlTransport
+from .curltransport import CurlTransport
 from .decoding import decode, decode_between, offered
 from .exchange import (
     Answer,
+    Headers,
+    Order,
     Reply,
     SpellCheckedMetadata,
     field_values,
@@ -66,7 +68,7 @@ from .exchange import (
     unfold,
 )
 from .failures import PUT_OFF, NoNameServer, UnknownHost, failed, java_text, put_off
-from .messages import Headers, origin, reply_of, whole_url
+from .messages import HttpxTransport, origin
 from .resolver import make_resolver
 from .settings import HttpSettings
 from .tls import java_name
@@ -83,8 +85,6 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\]")
 """RFC 3986, 3.2.2; nothing else goes into a request, or to a proxy."""
 _LONGEST_HOST: Final = 255
 """Characters; DNS has no longer names (RFC 1035, 2.3.4)."""
-_PHASES: Final = ("connect", "read", "write", "pool")
-"""What httpx's transports have a timeout for."""
 _AGENT: Final = 2
 """The place of User-Agent among the headers of a request."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -111,14 +111,11 @@ class HttpBase(Protocol):
         self._resolver = resolver_class(conf)
         self.names = make_resolver(self.settings.names) if transport is None else None
         self.addresses = AddressRules.from_conf(conf)
-        self.transport = transport or CurlTransport(
-            self.settings.curl(),
-            self.addresses.accepts,
-            self.settings.content_limit,
-            self.names,
+        self.transport = (
+            CurlTransport(self.settings.curl(), self.addresses.accepts, self.names)
+            if transport is None
+            else HttpxTransport(transport, self.settings.timeout / 1000)
         )
-        self._sends_targets = isinstance(self.transport, CurlTransport)
-        self._timeouts = dict.fromkeys(_PHASES, self.settings.timeout / 1000)
         self._offered = offered(self.settings.accept_encoding)
         self._fixed, self.credentials = self._fixed_headers(), Credentials.from_conf(conf)
         self.sessions = Sessions(self.credentials.forms, self._send_form)
@@ -228,7 +225,7 @@ class HttpBase(Protocol):
             (name.encode(), value.encode()) for name, value in named[_AGENT:] if value
         ]
 
-    def request_headers(self, url: Url, datum: CrawlDatum) -> Headers:
+    def request_headers(self, url: Url, datum: CrawlDatum) -> list[tuple[bytes, bytes]]:
         """Returns all headers of a request in Nutch's order."""
         settings = self.settings
         headers = [_host_header(url.host, url.port), *self._fixed]
@@ -296,66 +293,59 @@ class HttpBase(Protocol):
         headers = self.request_headers(url, datum)
         metadata = SpellCheckedMetadata()
         metadata.add(CONTENT_FETCH_TIME_KEY, str(self.clock.now()))
-        reply = await self._exchange(self._request(url, target, headers, limit, method), url)
-        if (coding := _coding_of(reply)) is not None:
-            reply.decode(await decode_between(reply.body, coding, _and_one(limit), self._offered))
+        order = self._order(url, target, headers, limit, method)
+        reply = await self._decoded(await self._send(order, url), limit)
         if self.settings.store_request:
             metadata.add(REQUEST_KEY, self._request_text(method, target, headers, reply.version))
         return self.read_reply(reply, metadata, limit)
 
-    async def _exchange(self, request: httpx.Request, url: Url) -> Reply:
-        """Returns the reply to a request, with credentials if the server asks for known ones."""
-        return await reply_of(await self._send(request, url), request.extensions["content_limit"])
+    async def _decoded(self, reply: Reply, limit: int) -> Reply:
+        """Decodes the content of a reply, between other work if it is large."""
+        if (coding := _coding_of(reply)) is not None:
+            reply.decode(await decode_between(reply.body, coding, _and_one(limit), self._offered))
+        return reply
 
-    def _request(
-        self, url: Url, target: str, headers: Headers, limit: int, method: str = "GET"
-    ) -> CurlRequest:
-        settings = self.settings
-        return CurlRequest(
-            origin(url) if self._sends_targets else whole_url(url, target),
-            headers,
-            {
-                "target": target.encode("ascii"),
-                "content_limit": limit,
-                "proxy": settings.proxy.proxy_for(url.host),
-                "timeout": self._timeouts,
-            },
-            method,
-        )
+    def _order(
+        self,
+        url: Url,
+        target: str,
+        headers: Headers,
+        limit: int,
+        method: str = "GET",
+        content: bytes = b"",
+    ) -> Order:
+        proxy = self.settings.proxy.proxy_for(url.host)
+        return Order(*origin(url), target.encode("ascii"), headers, limit, proxy, method, content)
 
-    async def _send(self, request: httpx.Request, url: Url) -> httpx.Response:
+    async def _send(self, order: Order, url: Url) -> Reply:
         """One request, with credentials if the server asks for some that we have."""
         auth = self.credentials.known(url)
         if auth is not None:
-            return await self._authorized(authorized(auth, request, None), url)
-        response = await self.transport.handle_async_request(request)
-        if response.status_code != _UNAUTHORIZED or not self.credentials.scopes:
-            return response
-        found = self.credentials.answer(url, response.headers.get_list("www-authenticate"))
+            return await self._authorized(authorized(auth, order, None), url)
+        reply = await self.transport.ask(order)
+        if reply.code != _UNAUTHORIZED or not self.credentials.scopes:
+            return reply
+        found = self.credentials.answer(url, field_values(reply.head, "www-authenticate"))
         if found is None:
-            return response
-        await response.aclose()
-        return await self._authorized(authorized(found[0], request, found[1]), url)
+            return reply
+        return await self._authorized(authorized(found[0], order, found[1]), url)
 
-    async def _authorized(
-        self, flow: Generator[httpx.Request, httpx.Response, None], url: Url
-    ) -> httpx.Response:
+    async def _authorized(self, flow: Generator[Order, Reply, None], url: Url) -> Reply:
         """Returns the last answer of a dialogue about credentials."""
-        response = await self.transport.handle_async_request(next(flow))
+        reply = await self.transport.ask(next(flow))
         while True:
             try:
-                following = flow.send(response)
+                following = flow.send(reply)
             except StopIteration:
                 break
-            await response.aclose()
-            response = await self.transport.handle_async_request(following)
-        if response.status_code == _UNAUTHORIZED:
+            reply = await self.transport.ask(following)
+        if reply.code == _UNAUTHORIZED:
             self.credentials.forget(url)
-        return response
+        return reply
 
     async def _send_form(
         self, method: str, url: Url, more: Mapping[str, str], content: bytes
-    ) -> httpx.Response:
+    ) -> Reply:
         """Sends a request of a login: the usual headers, some replaced by those of the form."""
         own = {name.lower(): (name, value) for name, value in more.items()}
         headers = [
@@ -365,16 +355,9 @@ class HttpBase(Protocol):
         ]
         headers += [(name.encode(), value.encode()) for name, value in own.values()]
         target = request_target(url.file)
-        page = self._request(url, target, headers, self.settings.content_limit)
-        return await self.transport.handle_async_request(
-            httpx.Request(
-                method,
-                page.url,
-                headers=headers,
-                content=content or None,
-                extensions=page.extensions,
-            )
-        )
+        limit = self.settings.content_limit
+        order = self._order(url, target, headers, limit, method, content)
+        return await self._decoded(await self.transport.ask(order), limit)
 
     def _request_text(self, method: str, target: str, headers: Headers, answered: bytes) -> str:
         version = "1.0" if self.settings.http_version == "1.0" else "1.1"

@@ -25,7 +25,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
 from itertools import zip_longest
 from pathlib import Path
@@ -40,6 +40,9 @@ from minutch.errors import ConfigError, UrlError
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
 
+from .exchange import Order, Reply, field_values, unfold
+from .messages import request_of
+
 # Logs in by a web form, as httpclient-auth.xml describes it, and keeps the session's cookies.
 #
 #     <credentials authMethod="formAuth" loginUrl= loginFormId= loginRedirect="true|false">
@@ -51,7 +54,7 @@ from minutch.urls.parts import Url, parse
 
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = (301, 302, 303)
-Send = Callable[[str, Url, Mapping[str, str], bytes], Awaitable[httpx.Response]]
+Send = Callable[[str, Url, Mapping[str, str], bytes], Awaitable[Reply]]
 """Method, URL, more headers, content."""
 
 
@@ -139,36 +142,36 @@ class Sessions:
             log.warning("can't log in at %s: %s", form.url, exc)
 
     async def _login(self, form: LoginForm) -> None:
-        response = await self._ask("GET", form.url, {}, b"")
-        action, fields = form_fields(await response.aread(), form)
+        reply = await self._ask("GET", form.url, {}, b"")
+        action, fields = form_fields(reply.body, form)
         url = parse(action, form.url) if action else form.url
         headers = {"Content-Type": "application/x-www-form-urlencoded", **form.headers}
-        response = await self._ask("POST", url, headers, urlencode(fields).encode())
+        reply = await self._ask("POST", url, headers, urlencode(fields).encode())
         for _ in range(MAX_REDIRECTS):
-            location = response.headers.get("location")
-            if not form.redirects or response.status_code not in _REDIRECTS or not location:
+            locations = field_values(reply.head, "location")
+            if not form.redirects or reply.code not in _REDIRECTS or not locations:
                 break
-            url = parse(location, url)
-            response = await self._ask("GET", url, {}, b"")
+            url = parse(locations[0], url)
+            reply = await self._ask("GET", url, {}, b"")
         log.info(
             "logged in at %s: status %d, cookies: %d",
             form.url,
-            response.status_code,
+            reply.code,
             len(self._cookies),
         )
 
     async def _ask(
         self, method: str, url: Url, headers: Mapping[str, str], content: bytes
-    ) -> httpx.Response:
-        response = await self._send(method, url, headers, content)
+    ) -> Reply:
+        reply = await self._send(method, url, headers, content)
         jar = self._cookies.setdefault(canonical_host(url.host), {})
-        for line in response.headers.get_list("set-cookie"):
+        for line in field_values(reply.head, "set-cookie"):
             try:
                 parsed = SimpleCookie(line)
             except CookieError:
                 continue
             jar.update({name: morsel.value for name, morsel in parsed.items()})
-        return response
+        return reply
 
 
 log = logging.getLogger(__name__)
@@ -341,12 +344,13 @@ class _SentUrl(httpx.URL):
 
 
 def authorized(
-    auth: httpx.Auth, request: httpx.Request, challenge: Challenge | None
-) -> Generator[httpx.Request, httpx.Response, None]:
-    """Yields the requests to send, one after the other, with the answers sent in; `challenge` came
+    auth: httpx.Auth, order: Order, challenge: Challenge | None
+) -> Generator[Order, Reply, None]:
+    """Yields the orders to send, one after the other, with the replies sent in; `challenge` came
     with an earlier 401.
     """
-    request.url = _SentUrl(request.url, request.extensions["target"])
+    request = request_of(order)
+    request.url = _SentUrl(request.url, order.target)
     flow = auth.auth_flow(request)
     following = next(flow)
     if challenge is not None and "Authorization" not in following.headers:
@@ -356,9 +360,12 @@ def authorized(
             )
         )
     while True:
-        response = yield following
+        reply = yield replace(order, headers=following.headers.raw)
+        fields = [line.partition(":") for line in unfold(reply.head[1:])]
+        headers = [(name.strip(), value.strip()) for name, colon, value in fields if colon]
+        answered = httpx.Response(reply.code, headers=headers, request=following)
         try:
-            following = flow.send(response)
+            following = flow.send(answered)
         except StopIteration:
             return
         except (httpx.ProtocolError, KeyError, ValueError, NotImplementedError):

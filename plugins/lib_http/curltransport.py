@@ -1,12 +1,8 @@
-"""Sends httpx requests by libcurl and returns httpx responses, within limits of size and time.
+"""Sends requests (`Order`) by libcurl and returns their replies, within limits of size and time.
 
-A request may carry in its `extensions`
-    target          bytes sent as the request target as they are (else the URL's path and query)
-    content_limit   most bytes of content to take
-    proxy           `scheme://host:port` to go through
-A response is complete when it is returned; what came is its `reply` (exchange.py). What prevents an
-answer is raised as an httpx.TransportError (failures.py): AskAgain, where a second request is
-needed, which is left to who knows when the host may be asked.
+A reply is complete when it is returned. What prevents an answer is raised as an
+httpx.TransportError (failures.py): AskAgain, where a second request is needed, which is left to who
+knows when the host may be asked.
 """
 
 from __future__ import annotations
@@ -15,9 +11,9 @@ import asyncio
 import errno
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pycurl
@@ -26,7 +22,7 @@ from minutch.records.metadata import TOO_SLOW
 
 from . import lenient
 from .curlslot import CurlLoop, CurlSettings, CurlSlot
-from .exchange import Order, Reply
+from .exchange import Headers, Order, Reply
 from .failures import (
     AskAgain,
     ForbiddenAddress,
@@ -51,7 +47,6 @@ _PARTIAL: Final = 18
 _EMPTY: Final = 52
 _NO_ANSWER: Final = "Connection closed without an answer"
 _LINE_END: Final = b"\r\n"
-_NOTHING: Final = httpx.ByteStream(b"")
 MOST_IDLE: Final = 256
 """Slots that wait for the next transfer to the server that they served last; most of their options
 still hold, so that order and handle take 21 µs instead of 36.
@@ -60,88 +55,7 @@ MOST_TLS: Final = 10_000
 """Servers whose protocol and cipher are remembered, for connections that are used again."""
 
 
-class BodyStream(httpx.AsyncByteStream):
-    """Content that is there already."""
-
-    def __init__(self, body: bytes, error: Exception | None = None) -> None:
-        self.body = body
-        self._error = error
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self.body
-        if self._error is not None:
-            raise self._error
-
-
-class CurlRequest(httpx.Request):
-    """A request for a page. Its headers become httpx's when they are first asked for, which would
-    cost more than the rest of it.
-    """
-
-    def __init__(
-        self,
-        url: httpx.URL,
-        raw: Sequence[tuple[bytes, bytes]],
-        extensions: dict[str, Any],
-        method: str = "GET",
-    ) -> None:
-        self._raw = raw
-        self._parsed: httpx.Headers | None = None
-        self.method, self.url, self.extensions, self.stream = method, url, extensions, _NOTHING
-
-    @property
-    def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The headers as they are sent."""
-        return tuple(self._raw if self._parsed is None else self._parsed.raw)
-
-    @property
-    def headers(self) -> httpx.Headers:
-        """The headers, which may be changed."""
-        if self._parsed is None:
-            self._parsed = httpx.Headers(self._raw)
-        return self._parsed
-
-    @headers.setter
-    def headers(self, value: httpx.Headers) -> None:
-        """Ignores what httpx's constructor sets."""
-
-
-class CurlResponse(httpx.Response):
-    """A response that knows its reply. The rest of what httpx has of a response is made when it is
-    first asked for, which it is not for pages.
-    """
-
-    def __init__(self, reply: Reply, request: httpx.Request) -> None:
-        self.reply = reply
-        self.status_code = reply.code
-        self._sent = request
-        self._parsed: httpx.Headers | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        if "extensions" in self.__dict__:  # it has been made
-            raise AttributeError(name)
-        reply = self.reply
-        super().__init__(
-            reply.code,
-            stream=BodyStream(reply.body, reply.error),
-            extensions={"http_version": reply.version},
-            request=self._sent,
-        )
-        return getattr(self, name)
-
-    @property
-    def headers(self) -> httpx.Headers:
-        """The headers of the last answer."""
-        if self._parsed is None:
-            self._parsed = httpx.Headers(_raw_headers(self.reply.head))
-        return self._parsed
-
-    @headers.setter
-    def headers(self, value: httpx.Headers) -> None:
-        """Ignores what httpx's constructor sets."""
-
-
-class CurlTransport(httpx.AsyncBaseTransport):
+class CurlTransport:
     """Transfers on the running event loop; made lazily, so that it may be constructed outside of
     one.
     """
@@ -150,7 +64,6 @@ class CurlTransport(httpx.AsyncBaseTransport):
         self,
         settings: CurlSettings,
         accepts: Callable[[str], bool],
-        content_limit: int = -1,
         names: ResolverCache | None = None,
     ) -> None:
         """`accepts` says which addresses may be connected to; without `names` libcurl looks hosts
@@ -158,7 +71,6 @@ class CurlTransport(httpx.AsyncBaseTransport):
         """
         self._settings = settings
         self._accepts = accepts
-        self._limit = content_limit
         self._names = names
         self._curl: CurlLoop | None = None
         self._idle: dict[str, list[CurlSlot]] = {}
@@ -170,9 +82,8 @@ class CurlTransport(httpx.AsyncBaseTransport):
         self._pinned: Counter[str] = Counter()
         """Slots by the `host:port` whose addresses they have told libcurl."""
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def ask(self, order: Order) -> Reply:
         """Fetches one answer; redirects are left to the caller."""
-        order = _order(request, self._limit)
         addresses = await self._addresses(order)
         authority = _authority(order.host, order.port)
         way = self._ways.of(authority) if self._ways else Way.USUAL
@@ -182,7 +93,7 @@ class CurlTransport(httpx.AsyncBaseTransport):
             reply = await self._transfer(order, authority, addresses, way)
         if (refusal := refusal_of_proxy(reply.code, reply.head, bool(order.proxy))) is not None:
             raise refusal
-        return CurlResponse(reply, request)
+        return reply
 
     async def _transfer(
         self, order: Order, authority: str, addresses: list[str], way: Way
@@ -366,24 +277,6 @@ class CurlTransport(httpx.AsyncBaseTransport):
         return protocol, cipher, self._settings.verify
 
 
-def _order(request: httpx.Request, limit: int) -> Order:
-    """Converts an httpx request to an order."""
-    extensions, url = request.extensions, request.url
-    return Order(
-        url.scheme,
-        url.raw_host.decode("ascii"),
-        url.port,
-        extensions.get("target") or url.raw_path,
-        _header_lines(
-            request.raw_headers if isinstance(request, CurlRequest) else tuple(request.headers.raw)
-        ),
-        extensions.get("content_limit", limit),
-        extensions.get("proxy", ""),
-        request.method,
-        b"" if request.method in ("GET", "HEAD") else request.content,
-    )
-
-
 @lru_cache(maxsize=4096)
 def _authority(host: str, port: int | None) -> str:
     """Host and port as they stand in a URL."""
@@ -399,12 +292,12 @@ def _prepare(slot: CurlSlot, order: Order, authority: str, way: Way) -> None:
     if order.proxy.startswith("http") and order.scheme == "http":
         target = f"http://{authority}".encode() + target
     slot.handle.setopt(pycurl.REQUEST_TARGET, target)
-    slot.set(pycurl.HTTPHEADER, order.headers)
+    slot.set(pycurl.HTTPHEADER, _header_lines(order.headers))
     _set_connection(slot, way)
     _set_method(slot, order)
 
 
-def _header_lines(raw: tuple[tuple[bytes, bytes], ...]) -> list[bytes]:
+def _header_lines(raw: Headers) -> list[bytes]:
     """Returns a request's header lines; headers that only libcurl would add are switched off.
 
     Not cached: validators are a page's own, and 4,096 of them took 8 MB.
@@ -435,15 +328,6 @@ def _set_method(slot: CurlSlot, order: Order) -> None:
     slot.handle.setopt(pycurl.NOBODY, 0)  # which outlasts the method
     slot.handle.setopt(pycurl.POSTFIELDS, order.content)
     slot.handle.setopt(pycurl.CUSTOMREQUEST, order.method)
-
-
-def _raw_headers(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
-    headers = []
-    for line in lines[1:]:
-        name, colon, value = line.rstrip(_LINE_END).partition(b":")
-        if colon and name.strip():
-            headers.append((name.strip(), value.strip()))
-    return headers
 
 
 _COULDNT_RESOLVE: Final = (5, 6)

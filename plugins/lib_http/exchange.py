@@ -129,15 +129,19 @@ _ERRORS: Final[Mapping[int, tuple[int, str]]] = {
 }
 
 
+Headers = Sequence[tuple[bytes, bytes]]
+"""Names and values in the order in which they are sent."""
+
+
 @dataclass(slots=True)
 class Order:
-    """A request: `host` is ASCII, IPv6 without brackets; `headers` are whole lines in order."""
+    """A request: `host` is ASCII, IPv6 without brackets; `headers` are sent in their order."""
 
     scheme: str
     host: str
     port: int | None
     target: bytes
-    headers: list[bytes]
+    headers: Headers
     limit: int = -1
     """Most bytes of content to take; negative for all."""
     proxy: str = ""

@@ -58,9 +58,7 @@ async def ask(
     reader, writer, address = await _connect(order, addresses, settings, accepts)
     incoming = Incoming(order.limit)
     try:
-        headers = [
-            line for line in order.headers if not line.endswith(b":")
-        ]  # libcurl's sign to leave one out
+        headers = [name + b": " + value for name, value in order.headers]
         writer.write(
             b"\r\n".join(
                 [b"GET %s HTTP/1.1" % order.target, *headers, b"Connection: close", b"", b""]

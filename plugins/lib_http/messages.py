@@ -1,4 +1,4 @@
-"""Builds the URLs of httpx requests, and reads httpx responses."""
+"""The edge to httpx: its reading of hosts and ports, and requests by a transport of its kind."""
 
 from __future__ import annotations
 
@@ -8,50 +8,85 @@ import httpx
 
 from minutch.urls.parts import Url
 
-from .curltransport import CurlResponse
-from .exchange import Reply
+from .exchange import Order, Reply
 from .failures import UnknownHost
 
-Headers = list[tuple[bytes, bytes]]
-"""Names and values in the order in which they are sent."""
+_PHASES = ("connect", "read", "write", "pool")
+"""What httpx's transports have a timeout for."""
 
 
-def whole_url(url: Url, target: str) -> httpx.URL:
-    """Returns httpx's form of a URL, or of its origin if httpx can't represent the rest."""
-    try:
-        return httpx.URL(_origin_text(url.protocol, url.host, url.port) + target)
-    except httpx.InvalidURL:
-        return origin(url)
-
-
-def origin(url: Url) -> httpx.URL:
-    """Returns scheme, host and port. Raises httpx.InvalidURL, or UnknownHost for `256.1.1.1`."""
-    return _origin_url(url.protocol, url.host, url.port)
+def origin(url: Url) -> tuple[str, str, int | None]:
+    """Returns scheme, host (in ASCII, IPv6 without brackets) and port. Raises httpx.InvalidURL, or
+    UnknownHost for `256.1.1.1`.
+    """
+    return _origin(url.protocol, url.host, url.port)
 
 
 @lru_cache(maxsize=4096)
-def _origin_url(scheme: str, host: str, port: int) -> httpx.URL:
+def _origin(scheme: str, host: str, port: int) -> tuple[str, str, int | None]:
     """Cached, because parsing a URL costs httpx as much as the rest of a request."""
     try:
-        return httpx.URL(_origin_text(scheme, host, port) + "/")
+        url = httpx.URL(_origin_text(scheme, host, None if port == -1 else port))
     except httpx.InvalidURL:
         if host.replace(".", "").isdecimal():
             raise UnknownHost(host) from None
         raise
+    return url.scheme, url.raw_host.decode("ascii"), url.port
 
 
-def _origin_text(scheme: str, host: str, port: int) -> str:
+def _origin_text(scheme: str, host: str, port: int | None) -> str:
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
-    return f"{scheme}://{host}" + ("" if port == -1 else f":{port}")
+    return f"{scheme}://{host}" + ("" if port is None else f":{port}")
 
 
-async def reply_of(response: httpx.Response, limit: int) -> Reply:
+def request_of(order: Order, timeout: float | None = None) -> httpx.Request:
+    """Returns httpx's form of an order: of its origin alone if httpx can't represent the rest.
+
+    The target as it is, the limit of the content and the proxy are in its `extensions`.
+    """
+    base = _origin_text(order.scheme, order.host, order.port)
+    try:
+        url = httpx.URL(base + order.target.decode("ascii"))
+    except httpx.InvalidURL:
+        url = httpx.URL(base + "/")
+    extensions = {
+        "target": order.target,
+        "content_limit": order.limit,
+        "proxy": order.proxy,
+        "timeout": dict.fromkeys(_PHASES, timeout),
+    }
+    return httpx.Request(
+        order.method,
+        url,
+        headers=list(order.headers),
+        content=order.content or None,
+        extensions=extensions,
+    )
+
+
+class HttpxTransport:
+    """Sends orders by a transport of httpx: in tests, and where nothing may be requested."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, timeout: float) -> None:
+        """`timeout` in seconds is for each phase of a request."""
+        self._transport = transport
+        self._timeout = timeout
+
+    async def ask(self, order: Order) -> Reply:
+        """Returns one answer; redirects are left to the caller. Raises httpx.TransportError."""
+        request = request_of(order, self._timeout)
+        return await _reply_of(await self._transport.handle_async_request(request), order.limit)
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        await self._transport.aclose()
+
+
+async def _reply_of(response: httpx.Response, limit: int) -> Reply:
     """Returns what a response holds, with at most `limit` bytes of content (negative: all), and
     closes it.
     """
-    if isinstance(response, CurlResponse):  # complete, nothing is open
-        return response.reply
     try:
         body, error, truncated = await _drain(response, limit)
     finally:

@@ -14,7 +14,7 @@ from plugins.lib_http.curlslot import CurlSettings
 from plugins.lib_http.curltransport import CurlTransport
 from plugins.lib_http.failures import AskAgain, ForbiddenAddress
 from plugins.lib_http.lenient import Incoming, Way, Ways, read_answer
-from tests.support.curlrequests import reply_to, request_to
+from tests.support.curlrequests import request_to
 from tests.support.misbehaving import PAGE, MisbehavingServer
 
 MALFORMED = b"HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 9\r\n\r\n123456789 and more"
@@ -33,9 +33,9 @@ async def test_a_malformed_answer_is_read_again_from_allowed_addresses_alone() -
 
         transport = CurlTransport(CurlSettings(), accepts)
         with pytest.raises(AskAgain):
-            await reply_to(transport, request)
+            await transport.ask(request)
         with pytest.raises(ForbiddenAddress):
-            await reply_to(transport, request)
+            await transport.ask(request)
         await transport.aclose()
         assert asked == ["127.0.0.1"] * 2 and server.requests["/x"] == 1
 
@@ -45,15 +45,15 @@ async def test_one_request_at_a_time_and_no_more_once_the_server_is_known() -> N
         server.pages["/x"] = MALFORMED
         transport = CurlTransport(CurlSettings(), lambda address: True)
         with pytest.raises(AskAgain):
-            await reply_to(transport, request_to(server.port, b"/x", [("Host", "h")]))
+            await transport.ask(request_to(server.port, b"/x", [("Host", "h")]))
         assert server.requests["/x"] == 1
         for limit, body in ((4, b"1234"), (-1, b"123456789")):
-            reply = await reply_to(
-                transport, request_to(server.port, b"/x", [("Host", "h")], limit=limit)
+            reply = await transport.ask(
+                request_to(server.port, b"/x", [("Host", "h")], limit=limit)
             )
             assert (reply.code, reply.body, reply.error) == (200, body, None)
             assert reply.truncated == (None if limit < 0 else "length")
-        reply = await reply_to(transport, request_to(server.port, b"/ok", [("Host", "h")]))
+        reply = await transport.ask(request_to(server.port, b"/ok", [("Host", "h")]))
         assert reply.body == PAGE
         assert server.requests == {"/x": 3, "/ok": 1}
         await transport.aclose()
@@ -83,9 +83,9 @@ async def test_an_answer_ends_where_it_says_so(answer: bytes) -> None:
         transport = CurlTransport(CurlSettings(read_timeout=60_000), lambda address: True)
         request = request_to(server.port, b"/x", [("Host", "h")])
         with pytest.raises(AskAgain):
-            await reply_to(transport, request)
+            await transport.ask(request)
         began = time.monotonic()
-        reply = await reply_to(transport, request)
+        reply = await transport.ask(request)
         assert (reply.body, reply.error) == (b"abcde", None)
         assert time.monotonic() - began < 30
         await transport.aclose()
