@@ -46,9 +46,6 @@ from minutch.work.tables.install import mark_success
 
 log = logging.getLogger(__name__)
 
-LEFT: Final = (
-    "interrupted: {} of {} URLs are left, which the next fetch of this segment goes on with"
-)
 FINISHING: Final = "interrupted: finishing what is in flight (once more to stop at once)"
 INTERRUPTED: Final = "interrupted"
 """Counted once if a signal came when all was fetched; bin/crawl stops then."""
@@ -439,7 +436,7 @@ class Fetch:
     def _leave(self) -> None:
         one, ledger = self._open[-1], self._running.ledger
         listed = one.listed or ledger.generated
-        raise Interrupted(LEFT.format(listed - one.settled - ledger.settled, listed))
+        raise Interrupted.leaving(listed - one.settled - ledger.settled, listed)
 
     def _on_first_signal(self) -> None:
         self.interrupted = True

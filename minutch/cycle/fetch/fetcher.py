@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from minutch.clock import SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
-from minutch.cycle.fetch.fetch import INTERRUPTED, LEFT, PARSED, Fetch
+from minutch.cycle.fetch.fetch import INTERRUPTED, PARSED, Fetch
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import ListFetch, opened, prepared, working
@@ -90,7 +90,7 @@ def fetch(
             ledger, stats = run.run(context.err, context.label, watcher, server)
         if run.interrupted and ledger.settled < ledger.generated:
             _report(ledger, stats)
-            raise Interrupted(LEFT.format(ledger.generated - ledger.settled, ledger.generated))
+            raise Interrupted.leaving(ledger.generated - ledger.settled, ledger.generated)
         parsed = job.close(job.checked(ledger))
         mark_success(conf, job.segment.path)
     _report(ledger, stats)

@@ -25,7 +25,7 @@ from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import Part
 from minutch.cycle.fetch.results.fetchresults import Resumed, logs_after, logs_in, resume
-from minutch.cycle.fetch.results.pagearchive import finish, recover
+from minutch.cycle.fetch.results.pagearchive import finish, reconcile
 from minutch.cycle.fetch.results.recorder import archiving
 from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import FetchOptions, FetchSettings, places_here, share_of
@@ -158,7 +158,7 @@ class ListFetch:
 
     def take_up(self) -> None:
         """Reads what an earlier run has left. Raises StoreError, FormatError."""
-        recover(self.segment, self.work, self.logs)
+        reconcile(self.segment, self.work, self.logs)
         self.resumed = resume(self.logs, logs_after(self.segment.path))
         if self.resumed.ledger.settled:
             log.info(

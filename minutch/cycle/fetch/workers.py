@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, Self
 
 from minutch.cycle.fetch.frontier.queueitems import Share
 from minutch.cycle.fetch.ledger import Ledger
@@ -65,6 +65,14 @@ class Interrupted(MinutchError):
     """A signal ended the fetch early: the log is kept, and the next run resumes from it."""
 
     exit_code = 130
+
+    @classmethod
+    def leaving(cls, left: int, listed: int) -> Self:
+        """Makes the one that says how many of the listed URLs are left."""
+        return cls(
+            f"interrupted: {left} of {listed} URLs are left, which the next fetch of this segment"
+            " goes on with"
+        )
 
 
 def processes_for(files: Iterable[Path], places: int, cores: int) -> int:

@@ -14,7 +14,7 @@ import pytest
 from minutch.clock import SystemClock
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, WarcCapture, frames
-from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, finish, recover
+from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, finish, reconcile
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import CONTENT, WARC, Segment
 from minutch.records.crawldatum import CrawlDatum
@@ -169,7 +169,7 @@ class Fetch:
         archive.close()
 
     def recover(self) -> list[str]:
-        recover(self.segment, self.work, [self.log])
+        reconcile(self.segment, self.work, [self.log])
         return [url for frame in frames(self.log) for url in frame.listed]
 
     def go_on(self) -> None:

@@ -237,7 +237,7 @@ def number_of(log: Path) -> int:
     return int(log.name.rpartition("-")[2])
 
 
-def recover(segment: Segment, work: Path, logs: list[Path]) -> None:
+def reconcile(segment: Segment, work: Path, logs: list[Path]) -> None:
     """Makes logs and WARC files of a broken fetch agree: cuts off what is only in one of them, or
     not whole.
     """
