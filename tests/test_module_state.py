@@ -74,7 +74,6 @@ KEPT_OBJECTS = {
     " that has one thread",
     "minutch.annexes.spark.executor._made": "as _loaded",
     "plugins.language_identifier.language._identifier": "a model, which is only read",
-    "plugins.lib_http.messages._origin_url": "httpx.URL, which never changes",
     "plugins.lib_http.tls._java_names": "names, which are only read",
     "plugins.parse_tika.sheets._section": "the parts of a number's format, only read",
 }

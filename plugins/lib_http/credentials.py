@@ -361,8 +361,8 @@ def authorized(
         )
     while True:
         reply = yield replace(order, headers=following.headers.raw)
-        fields = [line.partition(":") for line in unfold(reply.head[1:])]
-        headers = [(name.strip(), value.strip()) for name, colon, value in fields if colon]
+        fields = [line.encode("latin-1").partition(b":") for line in unfold(reply.head[1:])]
+        headers = [(name.strip(), value.strip()) for name, _, value in fields if name.strip()]
         answered = httpx.Response(reply.code, headers=headers, request=following)
         try:
             following = flow.send(answered)

@@ -1,4 +1,4 @@
-"""Writes the part files of a parse, of packed documents (`packing`).
+"""Writes the part files of a parse, of packed documents (`pagerecords`).
 
 The parts of parse_data, parse_text and crawl_parse go by the page's URL. Pages come in the order of
 their URLs and go straight into the files. Pages found inside others come out of order: they are

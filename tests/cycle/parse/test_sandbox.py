@@ -447,7 +447,7 @@ class Forger:
     def finish(self, results: list[bytes]) -> list[ParsedPage]:
         if b"forge" in results:
             state = pickle.dumps((None, {"data": b"forged"}), 2)[2:-1]
-            named = b"cminutch.cycle.parse.packing\nPackedDocument\n"
+            named = b"cminutch.cycle.parse.pagerecords\nPackedDocument\n"
             workerprocess.send = lambda channel, _: channel.send(
                 [b"\x80\x02" + named + state + b"b0]."]
             )
