@@ -245,7 +245,7 @@ def test_lint_runs_all_its_tools_and_fails_if_one_does(checkout: Checkout) -> No
 def test_a_prepared_checkout_works_for_every_user() -> None:
     """Who may not write to it is told what to do where it has changed since."""
     nobody = [SETPRIV, "--reuid=65534", "--regid=65534", "--clear-groups"]
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir="/tmp") as folder:  # where others may look, too
         Path(folder).chmod(0o755)
         checkout = Checkout(Path(folder))
         refused = checkout.run("nutch", by=nobody)

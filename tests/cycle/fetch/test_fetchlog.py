@@ -23,7 +23,7 @@ from minutch.cycle.fetch.results.fetchresults import resume
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 
-MAGIC = b"mnfetch\x05"
+MAGIC = b"mnfetch\x06"
 
 
 def settled(path: Path) -> Iterator[tuple[Outcome, list[str]]]:
