@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 from minutch.commands import flow
 from tests.support.golden import PROJECT
@@ -130,6 +133,14 @@ def files(folder: str) -> dict[str, Path]:
 def source(path: Path) -> ast.Module:
     """The syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten() -> Iterator[None]:
+    """Trees of a million objects cost every test after them a second of garbage collection."""
+    yield
+    imports.cache_clear()
+    source.cache_clear()
 
 
 def sources(folder: str) -> dict[str, ast.Module]:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
 
+import pytest
+
 from tests.support.examples import tabled
 from tests.test_layers import files, source
 
@@ -234,6 +236,14 @@ def read() -> dict[str, Names]:
     """Module → what it writes to."""
     every = files("minutch") | files("plugins")
     return {name: Names(name, source(path)) for name, path in every.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten() -> Iterator[None]:
+    """As in test_layers.py."""
+    yield
+    read.cache_clear()
+    source.cache_clear()
 
 
 def test_what_functions_write_to_is_listed() -> None:
