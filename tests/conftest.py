@@ -15,8 +15,10 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from minutch import processwide
+from minutch.conf import sources
+from minutch.plugin import repository
 from tests.support.golden import GOLDEN, HAS_ALL, PROJECT
 
 if TYPE_CHECKING:
@@ -173,6 +177,24 @@ def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
         patch.setattr(tempfile, "tempdir", None)  # TMPDIR is read again
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shipped() -> Iterator[None]:
+    """What is shipped, and no test changes, is read once: a configuration and its plugins took 20
+    ms, in thousands of tests.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((sources, "read_properties"), (repository, "read_manifest")):
+            patch.setattr(module, name, _once(getattr(module, name)))
+        found = cache(lambda path, group: entry_points(group=group))
+        patch.setattr(repository, "entry_points", lambda group: found(tuple(sys.path), group))
+        yield
+
+
+def _once(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    kept = cache(read)
+    return lambda path: kept(path) if path.is_relative_to(PROJECT) else read(path)
 
 
 @pytest.fixture(autouse=True)
