@@ -4,12 +4,14 @@ pages.
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minutch.conf import Configuration
 from minutch.records.metadata import CACHING_FORBIDDEN_KEY, CHAR_ENCODING_FOR_CONVERSION_KEY
 from minutch.records.parsedata import FAILED, SUCCESS, SUCCESS_REDIRECT
 from tests.support.examples import examples, tabled
@@ -278,7 +280,12 @@ def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | Non
     assert found.data.parse_meta["robots"] == [robots]
 
 
-@pytest.mark.parametrize(
+@cache
+def for_us(plugins: str, counts: str) -> Configuration:
+    return configuration(plugins, http_agent_name="Ours", parser_x_robots_tag=counts)
+
+
+@tabled(
     ("header", "has_text"),
     [
         (["noindex"], False),
@@ -295,8 +302,8 @@ def test_robots(robots: str, has_text: bool, has_links: bool, caching: str | Non
         (["max-image-preview: none"], True),
     ],
 )
-@pytest.mark.parametrize("name", ["X-Robots-Tag", "x-robots-tag"])
-@pytest.mark.parametrize(("plugins", "kind"), [("parse-html", "html"), ("parse-text", "plain")])
+@tabled("name", ["X-Robots-Tag", "x-robots-tag"])
+@tabled(("plugins", "kind"), [("parse-html", "html"), ("parse-text", "plain")])
 def test_x_robots_tag(
     header: list[str], has_text: bool, name: str, plugins: str, kind: str
 ) -> None:
@@ -305,11 +312,10 @@ def test_x_robots_tag(
     """
     page = content("<body>text</body>", f"text/{kind}")
     page.metadata[name] = header
-    conf = configuration(plugins, http_agent_name="Ours")
-    parsed = parse_all(page, conf)[URL]
+    parsed = parse_all(page, for_us(plugins, "true"))[URL]
     assert bool(parsed.text) == has_text
     assert (parsed.data.parse_meta.get("robots") is None) == has_text
-    assert parse_all(page, configuration(plugins, parser_x_robots_tag="false"))[URL].text
+    assert parse_all(page, for_us(plugins, "false"))[URL].text
 
 
 def test_a_robots_element_may_name_this_crawler() -> None:

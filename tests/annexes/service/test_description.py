@@ -30,13 +30,13 @@ from tests.support.segments import conf_for
 
 @dataclass
 class Running:
-    url: str
+    client: httpx.Client
     jobs: JobTable
 
     def is_well(self) -> None:
         """Fails unless the service lists its jobs, each of which ends."""
-        assert httpx.get(f"{self.url}/job", trust_env=False).status_code == 200
-        assert httpx.get(f"{self.url}/admin", trust_env=False).status_code == 200
+        assert self.client.get("/job").status_code == 200
+        assert self.client.get("/admin").status_code == 200
         deadline = time.monotonic() + 30
         while any(job.state not in OVER for job in list(self.jobs)):
             assert time.monotonic() < deadline, [job.info() for job in self.jobs]
@@ -73,7 +73,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         thread = threading.Thread(target=lambda: asyncio.run(serve()))
         thread.start()
         assert started.wait(30)
-        yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", found[0])
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with httpx.Client(base_url=url, trust_env=False, verify=False) as client:
+            yield Running(client, found[0])
         found[1].should_exit = True
         thread.join(30)
 
@@ -88,7 +90,7 @@ def ask(running: Running, mode: str, examples: int) -> int:
     def check(case: schemathesis.Case) -> None:
         nonlocal asked
         asked += 1
-        response = case.call(base_url=running.url)
+        response = case.call(base_url=str(running.client.base_url))
         assert response.text != "Internal Server Error", "an exception that nobody expected"
         case.validate_response(response, checks=checks)
 
@@ -141,11 +143,10 @@ REFUSED = [
 @pytest.mark.parametrize("body", REFUSED, ids=lambda body: body[:60])
 def test_what_does_not_fit_starts_nothing(running: Running, body: str) -> None:
     before = [job.id for job in running.jobs]
-    answer = httpx.post(
-        f"{running.url}/job/create",
+    answer = running.client.post(
+        "/job/create",
         content=body.encode(),
         headers={"Content-Type": "application/json"},
-        trust_env=False,
     )
     assert answer.status_code == 400
     assert [job.id for job in running.jobs] == before
@@ -157,7 +158,7 @@ def test_what_is_not_declared_is_ignored_and_shown(running: Running) -> None:
     deep = json.loads(nested(300))
     args = {"url_dir": "s", "note": ["a", 1], "noFilter": "yes", "topN": "x"}
     body = {"type": "inject", "crawlId": "c", "note": deep, "args": args}
-    answer = httpx.post(f"{running.url}/job/create", json=body, trust_env=False).json()
+    answer = running.client.post("/job/create", json=body).json()
     assert (answer["type"], answer["args"]) == ("INJECT", args)
     running.is_well()
 
@@ -165,9 +166,9 @@ def test_what_is_not_declared_is_ignored_and_shown(running: Running) -> None:
 def test_long_names_name_no_file(running: Running) -> None:
     name = "\U0001d54f" * 200
     config = {"configId": name, "params": {}}
-    assert httpx.post(f"{running.url}/config/create", json=config, trust_env=False).is_success
+    assert running.client.post("/config/create", json=config).is_success
     body = {"type": "DEDUP", "crawlId": "c", "confId": name, "args": {}}
-    made = httpx.post(f"{running.url}/job/create", json=body, trust_env=False).json()
+    made = running.client.post("/job/create", json=body).json()
     running.is_well()
     (job,) = (job for job in running.jobs if job.id == made["id"])
     assert (job.state, job.message) == ("FINISHED", "OK")
