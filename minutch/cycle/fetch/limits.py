@@ -11,12 +11,13 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from minutch.clock import Clock
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
+from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import NEVER, FetchSettings, PressureSettings
 from minutch.plugin.extension import NoTurn, OtherHost
 from minutch.records.crawldatum import CrawlDatum
@@ -34,6 +35,8 @@ on a full core, 34,296 of 100,000 pages failed: they timed out while the loop wa
 """
 LATE: Final = 0.2
 """Seconds by which the event loop of a machine that has enough to do may be late."""
+SHORTEST_WAIT: Final = 0.001
+"""Seconds; a timer is never set shorter."""
 
 
 class ThroughputGuard:
@@ -138,48 +141,125 @@ class LoadGuard:
             self.bearable += self.bearable // 2
 
 
-class FetchPlaces:
-    """The requests that may be in flight: a place is what Nutch has a thread for."""
+class FetchLimits:
+    """What bounds a fetch: its places, its pauses, and the guards that end a list.
 
-    def __init__(self, settings: FetchSettings) -> None:
-        self.open = settings.places
-        self.started = 0.0
-        """When the fetch began, as the monotonic clock has it; pauses put it off."""
+    A place is what Nutch has a thread for: a request in flight. Times in ms, but for `monotonic`.
+    """
+
+    def __init__(self, settings: FetchSettings, queues: FetchQueues, pause: Pause) -> None:
+        self.settings = settings
+        """The settings of the list that is being fetched."""
+        self.pause = pause
+        self.places = settings.places
+        """Requests that may be in flight."""
         self.load = LoadGuard()
-        self._start_delay = settings.start_delay
+        self.leaves_resting = False
+        """Whether hosts that rest or fail are not waited for."""
+        self._queues = queues
+        self._started = 0.0
+        """When the fetch began, by the monotonic clock; pauses put it off."""
+        self._last_start = 0
+        """When the last request began."""
         self._bandwidth = BandwidthGovernor(settings.pressure)
+        self._guards: tuple[ThroughputGuard, TailGuard] | None = None
+        """None between two lists: a tail that goes on is too slow by nature."""
+
+    # -- a fetch, its lists and its pauses ---------------------------------------------------------
+
+    def begin(self, now: int, monotonic: float) -> None:
+        """The fetch begins, with its first list."""
+        self._started = monotonic
+        self._guard(now)
+
+    def begin_list(self, now: int) -> None:
+        """A list has all its URLs: times that it may take count from now on."""
+        self.settings = self.settings.beginning(now)
+        self._queues.settings = self.settings.queues
+        self._guard(now)
+
+    def end_list(self) -> None:
+        """The list is turned over."""
+        self._guards = None
+
+    def _guard(self, now: int) -> None:
+        pressure = self.settings.pressure
+        self._guards = ThroughputGuard(pressure), TailGuard(pressure)
+        self._last_start = now
+
+    def started(self, now: int) -> None:
+        """A request begins."""
+        self._last_start = now
+
+    def resume(self, now: int) -> int:
+        """Ends a pause, by which time limits are extended; returns how long it took, 0 if there was
+        none.
+        """
+        lasted = self.pause.end(now)
+        if lasted:
+            limit = self._queues.settings.time_limit
+            if limit != NEVER:
+                self._queues.settings = replace(self._queues.settings, time_limit=limit + lasted)
+            self._started += lasted / 1000
+            self._last_start = now
+        return lasted
+
+    def seconds(self, now: int, monotonic: float) -> float:
+        """Returns how long the fetch has lasted, without its pauses."""
+        return monotonic - self._started - self.pause.lasting(now) / 1000
+
+    # -- places ------------------------------------------------------------------------------------
 
     def free_at(self, now: int, monotonic: float, active: int) -> int | None:
         """Returns the time from which one more request may begin: `now`, later while places are
-        being opened, None if all are taken.
+        being opened, None if all are taken, or in a pause.
         """
-        if active >= min(self.open, self.load.bearable):
+        if self.pause.is_on or active >= min(self.places, self.load.bearable):
             return None
-        delay, elapsed = self._start_delay, (monotonic - self.started) * 1000
+        delay, elapsed = self.settings.start_delay, (monotonic - self._started) * 1000
         # one place more is open after each fetcher.threads.start.delay ms
-        is_open = delay <= 0 or active < min(self.open, 1 + int(elapsed / delay))
+        is_open = delay <= 0 or active < min(self.places, 1 + int(elapsed / delay))
         return now if is_open else now + delay
 
-    def adjust(self, total_bytes: int, active: int, most: int) -> None:
-        """Opens or closes places for fetcher.bandwidth.target; called once a second. `most` could
-        be taken by the queues.
-        """
-        change = self._bandwidth.adjust(total_bytes, active, self.open, most)
+    def adjust(self, total_bytes: int, active: int) -> None:
+        """Opens or closes places for fetcher.bandwidth.target; called once a second."""
+        most = len(self._queues.queues) * self._queues.settings.max_threads
+        change = self._bandwidth.adjust(total_bytes, active, self.places, most)
         if change:
-            self.open = max(1, self.open + change)
-            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self.open)
+            self.places = max(1, self.places + change)
+            log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self.places)
 
+    # -- the end of a list -------------------------------------------------------------------------
 
-class Guards(NamedTuple):
-    """What may end a list once it has begun; checked once a second."""
+    def ending(
+        self, pages_last_second: int, seconds_left: float, now: int, *, is_idle: bool
+    ) -> Outcome | None:
+        """Returns how what is left of the list ends, where a guard says so, or nothing moves any
+        more; called once a second. `seconds_left` are what the longest queue takes.
 
-    throughput: ThroughputGuard
-    tail: TailGuard
-
-    @classmethod
-    def of(cls, settings: PressureSettings) -> Guards:
-        """Returns the guards of a list that begins."""
-        return cls(ThroughputGuard(settings), TailGuard(settings))
+        Hosts whose robots.txt defers visits are left to a later fetch, where this one has nothing
+        else to do (`is_idle`: nothing is in flight).
+        """
+        if self._guards is None:
+            return None
+        throughput, tail = self._guards
+        queues, limit = self._queues, self.settings.hung_after
+        if throughput.too_slow(pages_last_second, now):
+            return Outcome.SKIPPED_THROUGHPUT
+        if not queues.listed.left and tail.is_over(len(queues.queues), seconds_left):
+            return Outcome.SKIPPED_TAIL
+        if self.leaves_resting and (left := queues.leave_resting(now)):
+            log.info("%d URLs of hosts that rest or fail are left to a later fetch", left)
+        if not (is_idle and queues.waiting):
+            return None
+        if now - self._last_start > limit and not queues.rests_on_request():
+            log.warning("no new request for %d ms", now - self._last_start)
+            return Outcome.SKIPPED_TIMEOUT
+        wait = self.settings.robots.defer_wait
+        if wait >= 0 and queues.defers_all(wait, now):
+            log.info("%d URLs of deferred hosts are left to a later fetch", queues.waiting)
+            queues.leave_deferred(now)
+        return None
 
 
 class Pause:
@@ -225,22 +305,45 @@ class Pause:
 
 class Wakeup:
     """Wakes the fetch loop: its parts say that there may be something to do, and it looks once for
-    all that was said in one turn of the event loop. Nobody hears it at first.
+    all that was said in one turn of the event loop; or at a time. Nobody hears it at first.
     """
 
     def __init__(self) -> None:
         self._heard: Callable[[], None] | None = None
         self._called = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0
 
-    def hear(self, call: Callable[[], None] | None) -> None:
-        """Sets what is called from now on; None for nothing."""
+    def hear(self, call: Callable[[], None]) -> None:
+        """Sets what is called from now on."""
         self._heard = call
+
+    def close(self) -> None:
+        """Nobody hears it any more."""
+        self._heard = None
+        if self._timer is not None:
+            self._timer.cancel()
 
     def __call__(self) -> None:
         """There may be something to do."""
         if self._heard is not None and not self._called:
             self._called = True
             asyncio.get_running_loop().call_soon(self._answer)
+
+    def at(self, due: int, now: int) -> None:
+        """There may be something to do at a time (ms); of several times the first one counts."""
+        if self._timer is not None:
+            if now < self._due <= due:
+                return
+            self._timer.cancel()
+        self._due = due
+        wait = max((due - now) / 1000, SHORTEST_WAIT)
+        self._timer = asyncio.get_running_loop().call_later(wait, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        if self._heard is not None:
+            self._heard()
 
     def _answer(self) -> None:
         self._called = False
@@ -353,7 +456,7 @@ class Visits:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def waits(self, task: asyncio.Task[None]) -> bool:
+    def waits(self, task: asyncio.Future[None]) -> bool:
         """Returns whether a chain's task waits for its turn."""
         return task in self._waiting
 

@@ -23,8 +23,8 @@ from minutch.cycle.fetch.frontier.frontier import Frontier, LinkFollower, open_f
 from minutch.cycle.fetch.frontier.listindex import listed_urls
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, Neighbours
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.limits import Pause, Visits, Wakeup
-from minutch.cycle.fetch.loop import FetchLoop
+from minutch.cycle.fetch.limits import FetchLimits, Pause, Visits, Wakeup
+from minutch.cycle.fetch.loop import FetchLoop, Reporter
 from minutch.cycle.fetch.redirectchain import ChainRunner
 from minutch.cycle.fetch.results.closing import stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog
@@ -33,7 +33,7 @@ from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, number_
 from minutch.cycle.fetch.results.recorder import LivePageParser, Recorder
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchListener, FetchStats
-from minutch.cycle.fetch.turnover import FetchState, Turnover, left
+from minutch.cycle.fetch.turnover import FetchState, InFlight, Turnover, left
 from minutch.cycle.segment.store import Segment
 
 
@@ -70,7 +70,7 @@ class FetchSession:
     @property
     def results(self) -> FetchResults:
         """Those of the list that is being fetched."""
-        return self.loop.results
+        return self.loop.state.results
 
     async def run(self) -> None:
         """Fetches; closes connections and files whatever happens."""
@@ -84,13 +84,13 @@ class FetchSession:
             await self.protocols.close()
             for results in self.loop.state.open_results:
                 await asyncio.to_thread(results.close)
-            await self.loop.listener.close()
+            await self.loop.reporter.listener.close()
 
     async def _take_up(self) -> None:
         """Takes up what an earlier run was to follow."""
         names = self.frontier.names
         await names.learn(self.resumed.follow)
-        for item in self.resumed.followed(names, self.loop.neighbours.share):
+        for item in self.resumed.followed(names, self.loop.state.neighbours.share):
             self.loop.add(item)
         self.resumed.let_go()
 
@@ -98,7 +98,7 @@ class FetchSession:
         """Takes an item that another process hands over, maybe from a list before; a link only if
         it was not followed yet.
         """
-        if self.loop.claims.is_listed(item):
+        if self.loop.state.claims.is_listed(item):
             self.results.skip(left(item), self.clock.now())
         elif item.redirects or self.follower is None or self.follower.is_new(item.url):
             self.results.follow(item)
@@ -112,7 +112,7 @@ class FetchSession:
         self.clock.ahead = files.ahead
 
         def begin(turnover: Turnover) -> None:
-            number = self.loop.claims.turn(files.lists, turnover.followed)
+            number = self.loop.state.claims.turn(files.lists, turnover.followed)
             self.frontier.leave()
             if files.lists:
                 own = self.frontier.read(
@@ -124,7 +124,7 @@ class FetchSession:
                 self.follower.forget(chain(listed_urls(files.lists), followed))
 
         turnover = Turnover(
-            self.loop.results,
+            self.loop.state.results,
             self.results_of(files),
             files.lists[0] if files.lists else None,
             begin,
@@ -138,15 +138,15 @@ class FetchSession:
         their URLs, those of other processes included. Raises FormatError, StoreError.
         """
         self.clock.ahead = files.ahead
-        number = self.loop.claims.take(files.lists)
+        number = self.loop.state.claims.take(files.lists)
         read = partial(self.frontier.read, files.lists, files.scratch, Counter(), number=number)
         index = await asyncio.to_thread(read)
         self.frontier.take(index)
         if self.follower is not None:
             for url in listed_urls(files.lists):
                 self.follower.is_new(url)
-        self.loop.results.ledger.generated += index.records
-        self.loop.begin()
+        self.loop.state.results.ledger.generated += index.records
+        self.loop.begin_list()
         return index.records
 
 
@@ -220,28 +220,13 @@ def open_session(
         wakeup,
         follower,
     )
-    loop = FetchLoop(
-        settings,
-        clock,
-        queues,
-        runner,
-        visits,
-        FetchState(results, index.records - resumed.ledger.settled),
-        listener,
-        neighbours,
-        pause,
-        wakeup,
+    state = FetchState(
+        results, neighbours, InFlight(visits), index.records - resumed.ledger.settled
     )
-    return FetchSession(
-        loop,
-        clock,
-        frontier,
-        protocols,
-        resumed,
-        follower,
-        parser,
-        results_of,
-    )
+    limits = FetchLimits(settings, queues, pause)
+    reporter = Reporter(clock, queues, state, limits, listener)
+    loop = FetchLoop(clock, queues, runner, state, limits, reporter, wakeup)
+    return FetchSession(loop, clock, frontier, protocols, resumed, follower, parser, results_of)
 
 
 def make_parser(settings: FetchSettings, components: FetchComponents) -> LivePageParser | None:

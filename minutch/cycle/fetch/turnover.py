@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
@@ -34,9 +34,11 @@ from minutch.cycle.fetch.frontier.queueitems import (
     VARIABLE_DELAY_KEY,
     Dropped,
     FetchItem,
+    Neighbours,
 )
+from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
-from minutch.cycle.fetch.limits import Guards, Visitor
+from minutch.cycle.fetch.limits import Visitor, Visits
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.errors import StoreError
@@ -47,6 +49,8 @@ from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.install import sync_path
 
+SYNC_EVERY: Final = 0.25
+"""Seconds between two syncs of the logs to the medium."""
 _LEFT: Final = Outcome.SKIPPED_TAIL
 
 
@@ -146,95 +150,6 @@ class Turnover:
         self.count += 1
 
 
-# -- the lists of a running fetch ------------------------------------------------------------------
-
-
-class Stage(Enum):
-    """How far a fetch is. It may be held in each of them (`Pause`), and be turning over."""
-
-    OPENING = auto()
-    """What an earlier run was to follow is taken up; no page is asked for yet."""
-    RUNNING = auto()
-    LEAVING = auto()
-    """What is in flight is finished, the rest is left to the next run."""
-    OVER = auto()
-
-
-@dataclass(slots=True)
-class InFlight:
-    """A chain in flight and when its current request began (ms)."""
-
-    chain: RedirectChain
-    since: int
-    hung: bool = False
-
-
-@dataclass(slots=True)
-class FetchState:
-    """How far a fetch is, with the lists that are open and the chains that are in flight."""
-
-    results: FetchResults
-    """Those of the current list."""
-    total: int | None = None
-    """Its URLs altogether, if known; for the time left."""
-    ended: Callable[[FetchResults], Coroutine[Any, Any, None]] | None = None
-    """Awaited when all URLs of a list before the current one have ended."""
-    stage: Stage = Stage.OPENING
-    guards: Guards | None = None
-    """Those of the list, from its beginning to its end; nothing ends a list that has not begun."""
-    turnover: Turnover | None = None
-    """That to the next list, until nothing of this one waits."""
-    expected: int = 0
-    """How often URLs are on their way here: it has not come to its end before."""
-    before: list[FetchResults] = field(default_factory=list)
-    """Results of lists in which chains are still to end."""
-    closing: set[asyncio.Future[None]] = field(default_factory=set)
-    """Ends of lists that are awaited."""
-    running: dict[asyncio.Task[None], InFlight] = field(default_factory=dict)
-
-    @property
-    def is_open(self) -> bool:
-        """True while chains may begin or end."""
-        return self.stage in (Stage.RUNNING, Stage.LEAVING)
-
-    @property
-    def is_at_end(self) -> bool:
-        """True if no list has anything in flight, and no other one is to come."""
-        pending = self.turnover or self.before or self.closing or self.expected
-        return not (self.running or pending)
-
-    @property
-    def open_results(self) -> list[FetchResults]:
-        """The results of the current list, and of lists whose chains have not all ended."""
-        return [*self.before, self.results]
-
-    def opened(self) -> None:
-        """Pages may be asked for, unless the fetch has been stopped meanwhile."""
-        if self.stage is Stage.OPENING:
-            self.stage = Stage.RUNNING
-
-    def turn(self, turnover: Turnover, now: int) -> None:
-        """Takes what is in flight along, and opens the next list. Raises StoreError."""
-        self.turnover = self.guards = self.total = None
-        for task, running in self.running.items():
-            chain, ended = running.chain, task.done()  # which the loop has not heard of yet
-            if chain.results is turnover.old and not (ended or chain.answered or chain.put_back):
-                turnover.leave_chain(chain, now)
-        self.before.append(self.results)
-        self.results = turnover.new
-
-    def end_those_before(self) -> list[asyncio.Future[None]]:
-        """Tells of lists in which nothing is in flight any more; returns what is to be awaited."""
-        in_flight = {id(running.chain.results) for running in self.running.values()}
-        over = [one for one in self.before if id(one) not in in_flight]
-        self.before = [one for one in self.before if id(one) in in_flight]
-        if self.ended is None:
-            return []
-        tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(self.ended(one)) for one in over]
-        self.closing.update(tasks)
-        return tasks
-
-
 # -- what is fetched already -----------------------------------------------------------------------
 
 
@@ -298,3 +213,169 @@ class Claims:
                 for url in listed_urls(path for path in files if path.exists())
             }
         return self._listed.get(hash(item.url), 0) > item.parts
+
+
+# -- the lists of a running fetch ------------------------------------------------------------------
+
+
+class Stage(Enum):
+    """How far a fetch is. It may be held in each of them (`Pause`), and be turning over."""
+
+    OPENING = auto()
+    """What an earlier run was to follow is taken up; no page is asked for yet."""
+    RUNNING = auto()
+    LEAVING = auto()
+    """What is in flight is finished, the rest is left to the next run."""
+    OVER = auto()
+
+
+@dataclass(slots=True)
+class _Chain:
+    """A chain in flight and when its current request began (ms)."""
+
+    chain: RedirectChain
+    since: int
+    hung: bool = False
+
+
+@dataclass(slots=True)
+class InFlight:
+    """The chains in flight, by their tasks; some wait for the turn of another host than their
+    own.
+    """
+
+    visits: Visits
+    _chains: dict[asyncio.Future[Any], _Chain] = field(default_factory=dict)
+
+    def add(self, task: asyncio.Task[None], chain: RedirectChain, now: int) -> None:
+        """Takes a chain whose first request begins."""
+        self._chains[task] = _Chain(chain, now)
+
+    def remove(self, task: asyncio.Future[Any]) -> None:
+        """Lets a chain go that has ended; what is no chain's task was not there."""
+        self._chains.pop(task, None)
+
+    def __len__(self) -> int:
+        return len(self._chains)
+
+    def __iter__(self) -> Iterator[tuple[asyncio.Future[Any], RedirectChain]]:
+        return ((task, one.chain) for task, one in self._chains.items())
+
+    @property
+    def asking(self) -> int:
+        """Chains that do not wait for another host."""
+        return len(self._chains) - len(self.visits)
+
+    def oldest(self, now: int) -> int:
+        """Returns when the oldest request began; now, if there is none."""
+        return min((one.since for one in self._chains.values()), default=now)
+
+    def put_off(self, lasted: int) -> None:
+        """As long as a pause took, no request was waited for."""
+        for one in self._chains.values():
+            one.since += lasted
+
+    def give_up(self, now: int, limit: int) -> Iterator[tuple[RedirectChain, int]]:
+        """Cancels what has hung for more than `limit` ms, and yields it and for how long. Neither
+        who waits for another host hangs, nor a page that is parsed, which has a limit of its own.
+        """
+        for task, one in list(self._chains.items()):
+            if self.visits.waits(task):
+                one.since = now
+            lasted = now - one.since
+            if lasted > limit and not (one.hung or one.chain.parsing):
+                one.hung = True
+                task.cancel()
+                yield one.chain, lasted
+
+    def is_given_up(self, task: asyncio.Future[Any]) -> bool:
+        """Returns whether a chain was cancelled since it hangs."""
+        return task in self._chains and self._chains[task].hung
+
+
+@dataclass(slots=True)
+class FetchState:
+    """The lists of a fetch that are open, what is in flight of them, and how far it is with them.
+
+    One list is fetched; of those before, which were turned over, chains are in flight.
+    """
+
+    results: FetchResults
+    """Those of the current list."""
+    neighbours: Neighbours
+    in_flight: InFlight
+    total: int | None = None
+    """The URLs of the list altogether, if known; for the time left."""
+    ended: Callable[[FetchResults], Coroutine[Any, Any, None]] | None = None
+    """Awaited when all URLs of a list have ended that is not the current one."""
+    stage: Stage = Stage.OPENING
+    turnover: Turnover | None = None
+    """Given while the queues are emptied into the next list."""
+    claims: Claims = field(default_factory=Claims)
+    pending: set[asyncio.Future[Any]] = field(default_factory=set)
+    """What has to be done before the fetch may end: lists are on their way here, or are closed."""
+    _before: list[FetchResults] = field(default_factory=list)
+    """Results of lists in which chains are still to end."""
+
+    @property
+    def is_open(self) -> bool:
+        """True while chains may begin or end."""
+        return self.stage in (Stage.RUNNING, Stage.LEAVING)
+
+    @property
+    def is_leaving(self) -> bool:
+        """True if what is not in flight is left to the next run."""
+        return self.stage is Stage.LEAVING
+
+    def is_done(self, *, has_more: bool) -> bool:
+        """Returns whether the fetch has come to its end: nothing is in flight, and nothing left.
+        `has_more` says whether something waits in the queues. Who has nothing left says so to the
+        others (`Neighbours`), once for all that came.
+        """
+        if self.in_flight or self.is_leaving:
+            return not self.in_flight
+        is_over = not (has_more or self.turnover or self.pending)
+        return is_over and self.neighbours.nothing_to_come()
+
+    @property
+    def active(self) -> int:
+        """Chains that take a place: pages that are being parsed take none."""
+        return self.in_flight.asking - self.results.recorder.parsing
+
+    @property
+    def open_results(self) -> list[FetchResults]:
+        """The results of the current list, and of lists whose chains have not all ended."""
+        return [*self._before, self.results]
+
+    def turn(self, turnover: Turnover, queues: FetchQueues, now: int) -> None:
+        """Nothing waits any more: takes what is in flight along, and opens the next list. Raises
+        StoreError.
+        """
+        self.turnover = self.total = None
+        for task, chain in self.in_flight:
+            ended = task.done()  # which the loop has not heard of yet
+            if chain.results is turnover.old and not (ended or chain.answered or chain.put_back):
+                turnover.leave_chain(chain, now)
+        self._before.append(self.results)
+        self.results = turnover.new
+        queues.go_on(now)
+        for item in turnover.unlisted:
+            queues.add(item, now)
+        turnover.finish()
+        self.results.recorder.hurry()  # a list before ends when its pages are parsed
+
+    def closing(self) -> list[Coroutine[Any, Any, None]]:
+        """Returns what closes the lists before in which nothing is in flight any more: once."""
+        if not self._before:
+            return []
+        in_flight = {id(chain.results) for _, chain in self.in_flight}
+        over = [one for one in self._before if id(one) not in in_flight]
+        self._before = [one for one in self._before if id(one) in in_flight]
+        return [] if self.ended is None else [self.ended(one) for one in over]
+
+    async def keep_synced(self) -> None:
+        """Brings what is logged onto the medium, again and again."""
+        while True:
+            await asyncio.sleep(SYNC_EVERY)
+            for results in self.open_results:
+                await asyncio.to_thread(results.sync)

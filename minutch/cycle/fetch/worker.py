@@ -155,7 +155,6 @@ class Child:
     """The list that is being fetched."""
     lists: dict[int, FetchResults] = field(default_factory=dict)
     """The results of lists that have not ended, by number."""
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def begin(self, make: MakeSession) -> None:
         """Makes its share of the fetch."""
@@ -187,11 +186,8 @@ class Child:
                 session.receive(item)
             case Turn() | Take():
                 self.received += 1
-                session.loop.state.expected += 1
-                does = self._turn(message) if isinstance(message, Turn) else self._take(message)
-                task = asyncio.get_running_loop().create_task(does)
-                self._tasks.add(task)
-                task.add_done_callback(self._ended)
+                work = self._turn(message) if isinstance(message, Turn) else self._take(message)
+                session.loop.beside(work)
             case HoldFetch():
                 session.loop.hold(message.wanted)
             case WorkerOrder.STOP:
@@ -199,7 +195,7 @@ class Child:
             case WorkerOrder.MEET:
                 self.send(Replied(WorkerOrder.MEET, self.number))
             case WorkerOrder.LEAVE_RESTING:
-                session.loop.leaves_resting = True
+                session.loop.limits.leaves_resting = True
             case WorkerOrder.FINISH:
                 self.finishing = True
         session.loop.wakeup()
@@ -207,13 +203,6 @@ class Child:
     def done(self) -> Done:
         """Returns its last words."""
         return Done(self.session.results.ledger, self.session.results.stats)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self.session.loop.state.expected -= 1
-        self.session.loop.wakeup()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.session.loop.abort(error)
 
     async def _turn(self, message: Turn) -> None:
         count = await self.session.turn(message.files)

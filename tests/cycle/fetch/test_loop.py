@@ -20,8 +20,8 @@ from minutch.cycle.fetch.frontier.hostmemory import Rest
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Ledger, Outcome
-from minutch.cycle.fetch.limits import Pause, Visits, Wakeup
-from minutch.cycle.fetch.loop import FetchLoop
+from minutch.cycle.fetch.limits import FetchLimits, Pause, Visits, Wakeup
+from minutch.cycle.fetch.loop import FetchLoop, Reporter
 from minutch.cycle.fetch.redirectchain import ChainRunner, LinkFollower
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
@@ -35,7 +35,7 @@ from minutch.cycle.fetch.settings import (
     RobotsSettings,
 )
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
-from minutch.cycle.fetch.turnover import FetchState
+from minutch.cycle.fetch.turnover import FetchState, InFlight
 from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import ProtocolError, StoreError
 from minutch.plugin.points import Protocol, ProtocolOutput
@@ -210,21 +210,13 @@ class Bench:
             None if follow is None else follow(names, stats),
         )
         visits = Visits(queues, clock, names, wakeup)
-        return FetchLoop(
-            settings,
-            clock,
-            queues,
-            runner,
-            visits,
-            FetchState(results),
-            listener,
-            Alone(),
-            pause,
-            wakeup,
-        )
+        state = FetchState(results, Alone(), InFlight(visits))
+        limits = FetchLimits(settings, queues, pause)
+        reporter = Reporter(clock, queues, state, limits, listener)
+        return FetchLoop(clock, queues, runner, state, limits, reporter, wakeup)
 
     def result(self, loop: FetchLoop, web: Web) -> Result:
-        loop.results.log.close()
+        loop.state.results.log.close()
         records: dict[str, list[CrawlDatum]] = {}
         for frame in frames(self.path):
             for entry in frame.entries:
@@ -232,7 +224,7 @@ class Bench:
                     records.setdefault(entry.key.decode(), []).append(
                         CrawlDatum.from_bytes(entry.value)
                     )
-        return Result(loop, web, records, loop.results.ledger)
+        return Result(loop, web, records, loop.state.results.ledger)
 
     async def fetch(
         self, web: Web, urls: Iterable[str], settings: FetchSettings = QUICK, **more: object
@@ -259,7 +251,7 @@ async def test_every_page_is_fetched_once(bench: Bench) -> None:
     found = await bench.fetch(web, wanted)
     assert sorted(web.asked) == sorted(wanted) == sorted(found.records)
     assert found.outcomes == {Outcome.FETCHED: 90}
-    assert found.loop.results.stats.pages == 90
+    assert found.loop.state.results.stats.pages == 90
 
 
 async def test_each_status_has_its_outcome(bench: Bench) -> None:
@@ -283,7 +275,7 @@ async def test_each_status_has_its_outcome(bench: Bench) -> None:
     }
     reason = "no protocol plugin for its scheme (plugin.includes)"
     assert found.status("ftp://a/") == [("linked", f"notfetching(20), lastModified=0: {reason}")]
-    assert found.loop.results.stats.errors == 1
+    assert found.loop.state.results.stats.errors == 1
 
 
 async def test_what_this_crawler_refuses_is_left_as_it_was(bench: Bench) -> None:
@@ -332,7 +324,7 @@ async def test_redirects_are_followed_up_to_the_limit(bench: Bench) -> None:
         "linked",
     ]
     assert found.outcomes == {Outcome.REDIRECTED: 1}
-    assert found.loop.results.stats.events["redirect_count_exceeded_total"] == 1
+    assert found.loop.state.results.stats.events["redirect_count_exceeded_total"] == 1
 
 
 async def test_exceeding_redirects_can_be_dropped(bench: Bench) -> None:
@@ -354,7 +346,7 @@ async def test_redirect_targets_met_lately_are_not_fetched_twice(bench: Bench) -
     pages = {f"http://{host}/": (codes.MOVED, "http://z/") for host in "abc"}
     found = await bench.fetch(Web(dict(pages)), pages, settings)
     assert found.web.asked.count("http://z/") == 1
-    assert found.loop.results.stats.events["redirect_deduplicated_total"] == 2
+    assert found.loop.state.results.stats.events["redirect_deduplicated_total"] == 2
 
 
 async def test_robots_txt_denies(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -365,7 +357,7 @@ async def test_robots_txt_denies(bench: Bench, caplog: pytest.LogCaptureFixture)
     assert found.status(urls(1)[0]) == found.status(urls(2)[1]) == [("fetch_gone", denied)]
     assert "http://a/1: Crawl-Delay of 40 s, above fetcher.max.crawl.delay" in caplog.messages
     assert found.outcomes == {Outcome.DENIED: 2, Outcome.FETCHED: 1}
-    assert found.loop.results.stats.events["robots_denied_maxcrawldelay_total"] == 1
+    assert found.loop.state.results.stats.events["robots_denied_maxcrawldelay_total"] == 1
 
 
 async def test_robots_txt_out_of_reach(bench: Bench) -> None:
@@ -381,7 +373,7 @@ async def test_robots_txt_out_of_reach(bench: Bench) -> None:
 async def test_robots_txt_is_stored_if_asked_for(bench: Bench) -> None:
     loop = bench.loop(Web(), urls(1), replace(QUICK, store_robots=True))
     await loop.run()
-    loop.results.log.close()
+    loop.state.results.log.close()
     keys = [
         entry.key
         for frame in frames(bench.path)
@@ -443,7 +435,7 @@ async def test_time_limit_ends_the_fetch(bench: Bench) -> None:
 
     async def passes() -> ProtocolOutput:
         clock.advance(61)
-        loop.tick(loop.snapshot())
+        loop.tick(loop.reporter.snapshot())
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = passes
@@ -465,7 +457,7 @@ async def test_too_slow_a_fetch_is_ended(bench: Bench) -> None:
 
     async def slow() -> ProtocolOutput:
         for _ in range(2):
-            loop.tick(loop.snapshot(pages=1))
+            loop.tick(loop.reporter.snapshot(pages=1))
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = slow
@@ -480,16 +472,15 @@ async def test_bandwidth_target_changes_the_threads(bench: Bench) -> None:
 
     async def wide() -> ProtocolOutput:
         loop.queues.settings = replace(loop.queues.settings, max_threads=100)
-        loop.settings = replace(loop.settings, queues=loop.queues.settings)
-        loop.results.stats.bytes = 10
+        loop.state.results.stats.bytes = 10
         for _ in range(2):
-            loop.tick(loop.snapshot())
+            loop.tick(loop.reporter.snapshot())
         return ProtocolOutput(None, ProtocolStatus(codes.GONE))
 
     web.pages["http://a/0"] = wide
     await loop.run()
-    assert loop.snapshot().threads == 8 + 11
-    loop.results.log.close()
+    assert loop.reporter.snapshot().threads == 8 + 11
+    loop.state.results.log.close()
 
 
 async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
@@ -499,19 +490,19 @@ async def test_a_request_that_hangs_is_given_up(bench: Bench) -> None:
 
     async def hangs() -> ProtocolOutput:
         clock.advance(2)
-        assert loop.snapshot().oldest_wait == 2.0
+        assert loop.reporter.snapshot().oldest_wait == 2.0
         running = asyncio.get_running_loop()
-        running.call_soon(lambda: loop.tick(loop.snapshot()))
+        running.call_soon(lambda: loop.tick(loop.reporter.snapshot()))
         await asyncio.Event().wait()
         raise AssertionError
 
     web.pages["http://a/0"] = hangs
     await loop.run()
     found = bench.result(loop, web)
-    assert loop.snapshot().oldest_wait == 0.0
+    assert loop.reporter.snapshot().oldest_wait == 0.0
     assert found.outcomes == {Outcome.RETRY: 1, Outcome.FETCHED: 1}
     assert "java.net.SocketTimeoutException" in str(found.status("http://a/0"))
-    assert found.loop.results.stats.events["hung_threads_total"] == 1
+    assert found.loop.state.results.stats.events["hung_threads_total"] == 1
 
 
 async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
@@ -520,10 +511,10 @@ async def test_a_queue_that_rests_too_long_is_given_up(bench: Bench) -> None:
     web = Web()
     loop = bench.loop(web, urls(3), settings, clock=clock)
     task = asyncio.create_task(loop.run())
-    while loop.results.ledger.settled < 1:
+    while loop.state.results.ledger.settled < 1:
         await asyncio.sleep(0)
     clock.advance(2)
-    loop.tick(loop.snapshot())
+    loop.tick(loop.reporter.snapshot())
     await task
     assert bench.result(loop, web).outcomes == {Outcome.FETCHED: 1, Outcome.SKIPPED_TIMEOUT: 2}
 
@@ -590,7 +581,7 @@ async def test_what_an_earlier_run_settled_is_left_out(bench: Bench) -> None:
     web = Web()
     loop = bench.loop(web, urls(5), settled=Counter({"http://a/1": 1, "http://a/3": 1}))
     await loop.run()
-    loop.results.log.close()
+    loop.state.results.log.close()
     assert sorted(web.asked) == ["http://a/0", "http://a/2", "http://a/4"]
 
 
@@ -602,7 +593,7 @@ async def test_a_log_that_can_not_be_written_ends_the_fetch(
     def full(frame: object) -> None:
         raise StoreError("disk full")
 
-    monkeypatch.setattr(loop.results.log, "append", full)
+    monkeypatch.setattr(loop.state.results.log, "append", full)
     with pytest.raises(StoreError, match="disk full"):
         await loop.run()
 
@@ -783,7 +774,7 @@ async def test_threads_start_one_after_the_other(bench: Bench) -> None:
     loop = bench.loop(web, urls(6), settings, clock=clock)
 
     async def counts() -> ProtocolOutput:
-        seen.append(loop.snapshot().active)
+        seen.append(loop.reporter.snapshot().active)
         clock.advance(0.1)
         loop.wakeup()
         for _ in range(3):
@@ -793,7 +784,7 @@ async def test_threads_start_one_after_the_other(bench: Bench) -> None:
     for url in urls(6):
         web.pages[url] = counts
     await loop.run()
-    loop.results.log.close()
+    loop.state.results.log.close()
     assert seen[:3] == [1, 2, 3]
 
 
@@ -836,7 +827,7 @@ async def test_a_state_has_all_counts_of_one_moment(
 
     def written(results: FetchResults, frame: Frame) -> None:
         write(results, frame)
-        states.append(loop.snapshot())
+        states.append(loop.reporter.snapshot())
 
     monkeypatch.setattr(FetchResults, "write", written)
     await asyncio.wait_for(loop.run(), 60)
@@ -859,6 +850,6 @@ async def test_depth_of_the_queues_is_bounded(bench: Bench) -> None:
     loop = bench.loop(Web(), [url for n in range(20) for url in urls(10, f"h{n}")], settings)
     loop.queues.__class__ = Watching
     await loop.run()
-    loop.results.log.close()
+    loop.state.results.log.close()
     assert 10 < most < 20
-    assert loop.results.ledger.settled == 200
+    assert loop.state.results.ledger.settled == 200

@@ -31,7 +31,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def tick(loop: FetchLoop) -> None:
-    loop.tick(loop.snapshot())
+    loop.tick(loop.reporter.snapshot())
 
 
 async def turns(count: int = 50) -> None:
@@ -69,7 +69,7 @@ async def test_nothing_is_asked_for_while_held_and_everything_after(bench: Bench
     await turns()
     asked = list(web.asked)
     assert "http://a/0" in asked and len(asked) < len(wanted)
-    assert loop.snapshot().paused and not task.done()
+    assert loop.reporter.snapshot().paused and not task.done()
     await turns()
     tick(loop)
     await turns()
@@ -111,7 +111,7 @@ async def test_a_page_waits_behind_its_robots_txt(bench: Bench) -> None:
     loop = bench.loop(web, ["http://a/0"])
     task = asyncio.create_task(loop.run())
     await turns()
-    assert web.asked == [] and loop.snapshot().active == 1
+    assert web.asked == [] and loop.reporter.snapshot().active == 1
     loop.hold(False)
     await asyncio.wait_for(task, 20)
     assert web.asked == ["http://a/0"]
@@ -138,12 +138,12 @@ async def test_limits_of_time_do_not_count_it(bench: Bench) -> None:
     clock.advance(HOUR / 1000)
     tick(loop)
     await turns()
-    assert loop.snapshot().seconds == 0.0
+    assert loop.reporter.snapshot().seconds == 0.0
     Gate.get_robot_rules = Web.get_robot_rules  # type: ignore[assignment]
     loop.hold(False)
     assert loop.queues.settings.time_limit == 1_060_000 + HOUR
     tick(loop)
-    assert loop.snapshot().seconds == 0.0
+    assert loop.reporter.snapshot().seconds == 0.0
     await asyncio.wait_for(task, 20)
     found = bench.result(loop, web)
     found.ledger.check("test")
@@ -159,7 +159,7 @@ async def test_who_leaves_does_not_wait_for_the_end_of_a_pause(bench: Bench) -> 
     loop.leave()
     loop.hold(True)
     await asyncio.wait_for(task, 20)
-    assert loop.results.ledger.settled == len(web.asked) < 20
+    assert loop.state.results.ledger.settled == len(web.asked) < 20
 
 
 # -- details ---------------------------------------------------------------------------------------
@@ -171,9 +171,9 @@ async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
         web, [*urls(4), *urls(3, "b")], replace(QUICK, queues=QueueSettings(crawl_delay=HOUR))
     )
     task = asyncio.create_task(loop.run())
-    while loop.results.ledger.settled < 2:
+    while loop.state.results.ledger.settled < 2:
         await asyncio.sleep(0)
-    details = loop.snapshot(details=True).details
+    details = loop.reporter.snapshot(details=True).details
     assert details is not None
     assert {name for name, _ in details.slowest} == {"a", "b"}
     assert [(queue.id, queue.waiting) for queue in details.longest] == [("a", 3), ("b", 2)]
@@ -181,7 +181,7 @@ async def test_details_name_hosts_queues_and_failures(bench: Bench) -> None:
     assert [(failure.url, failure.text) for failure in details.failures] == [
         ("http://a/0", "it broke")
     ]
-    assert loop.snapshot().details is None
+    assert loop.reporter.snapshot().details is None
     loop.leave()
     await task
 

@@ -106,7 +106,7 @@ class Fetched:
 
     @property
     def outcomes(self) -> dict[Outcome, int]:
-        return dict(self.loop.results.ledger.outcomes)
+        return dict(self.loop.state.results.ledger.outcomes)
 
 
 @dataclass
@@ -146,11 +146,11 @@ class Fetch:
                 clock=web.clock,  # type: ignore[arg-type]
             )
             await loop.run()
-            loop.results.log.close()
+            loop.state.results.log.close()
             return loop
 
         loop = run(web.clock, go())
-        loop.results.ledger.check("test")
+        loop.state.results.ledger.check("test")
         return Fetched(web, loop, listener.ticks)
 
 

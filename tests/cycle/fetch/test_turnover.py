@@ -218,7 +218,8 @@ class Crawl:
         urls, waits = self.generate(), list(turns)
         segment = self.segment()
         session = self.open(segment, [self.part(segment, 0, urls)])
-        session.loop.state.expected += 1  # more lists
+        more_lists = asyncio.Event()
+        session.loop.beside(more_lists.wait())
         running = asyncio.create_task(session.run())
         while True:
             await self.settled(session, waits[0] if len(waits) == 1 else waits.pop(0))
@@ -235,8 +236,7 @@ class Crawl:
             await session.take(self.files(segment, [self.part(segment, 1, urls)]))
             if is_settled and not urls and not len(OpenList.of(segment).taken):
                 break
-        session.loop.state.expected -= 1
-        session.loop.wakeup()
+        more_lists.set()
         await running
 
     async def settled(self, session: FetchSession, most: float) -> None:
@@ -244,7 +244,7 @@ class Crawl:
         end = self.web.clock.seconds + most
         loop = session.loop
         while self.web.clock.seconds < end and not (
-            loop.queues.is_empty and not loop.state.running
+            loop.queues.is_empty and not loop.state.in_flight
         ):
             await asyncio.sleep(0.05)
 
@@ -363,7 +363,8 @@ class Endless(Crawl):
     async def turned(self, turns: int) -> None:
         segment = self.segment()
         session = self.open(segment, [self.part(segment, 0, self.urls(0))])
-        session.loop.state.expected += 1  # more lists
+        more_lists = asyncio.Event()
+        session.loop.beside(more_lists.wait())
         running = asyncio.create_task(session.run())
         for number in range(1, turns):
             await self.settled(session, 1.2)
@@ -378,10 +379,9 @@ class Endless(Crawl):
             added = self.part(segment, 1, self.urls(number))
             await session.take(self.files(segment, [added]))
             if number % 50 == 0:
-                apart = self, self.web, COMPONENTS, session.loop.listener
+                apart = self, self.web, COMPONENTS, session.loop.reporter.listener
                 self.counts.append(reached(session, but=apart))
-        session.loop.state.expected -= 1
-        session.loop.wakeup()
+        more_lists.set()
         await running
 
 
@@ -422,15 +422,15 @@ def test_a_url_that_has_just_ended_does_not_go_on(tmp_path: Path, steps: int) ->
     async def turned() -> None:
         old = crawl.segment()
         session = crawl.open(old, [crawl.part(old, 0, ["http://h/"])])
-        session.loop.state.expected += 1  # more lists
+        more_lists = asyncio.Event()
+        session.loop.beside(more_lists.wait())
         running = asyncio.create_task(session.run())
         for _ in range(steps):
             await asyncio.sleep(0)
         new = crawl.segment()
         part = new.path / "crawl_generate" / "part-r-00000"
         await session.turn(crawl.files(new, [part]))
-        session.loop.state.expected -= 1
-        session.loop.wakeup()
+        more_lists.set()
         await running
 
     run(web.clock, turned())
