@@ -154,8 +154,6 @@ class FetchLimits:
         self.places = settings.places
         """Requests that may be in flight."""
         self.load = LoadGuard()
-        self.leaves_resting = False
-        """Whether hosts that rest or fail are not waited for."""
         self._queues = queues
         self._started = 0.0
         """When the fetch began, by the monotonic clock; pauses put it off."""
@@ -229,6 +227,12 @@ class FetchLimits:
             self.places = max(1, self.places + change)
             log.info("fetcher.bandwidth.target: %+d threads, now %d", change, self.places)
 
+    def leave_resting(self, now: int) -> None:
+        """Leaves hosts that rest or fail at this moment to a later fetch."""
+        may_end = self._guards is not None and not self.pause.is_on
+        if may_end and (left := self._queues.leave_resting(now)):
+            log.info("%d URLs of hosts that rest or fail are left to a later fetch", left)
+
     # -- the end of a list -------------------------------------------------------------------------
 
     def ending(
@@ -248,8 +252,6 @@ class FetchLimits:
             return Outcome.SKIPPED_THROUGHPUT
         if not queues.listed.left and tail.is_over(len(queues.queues), seconds_left):
             return Outcome.SKIPPED_TAIL
-        if self.leaves_resting and (left := queues.leave_resting(now)):
-            log.info("%d URLs of hosts that rest or fail are left to a later fetch", left)
         if not (is_idle and queues.waiting):
             return None
         if now - self._last_start > limit and not queues.rests_on_request():

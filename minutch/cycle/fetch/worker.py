@@ -80,7 +80,7 @@ class WorkerOrder(Enum):
     STOP = auto()
     """Finish what is in flight and leave the rest."""
     LEAVE_RESTING = auto()
-    """Wait no longer for hosts that rest or fail."""
+    """Do not wait for hosts that rest or fail; said every second."""
     FINISH = auto()
     """End: nothing can come any more."""
 
@@ -195,7 +195,7 @@ class Child:
             case WorkerOrder.MEET:
                 self.send(Replied(WorkerOrder.MEET, self.number))
             case WorkerOrder.LEAVE_RESTING:
-                session.loop.limits.leaves_resting = True
+                session.loop.limits.leave_resting(session.clock.now())
             case WorkerOrder.FINISH:
                 self.finishing = True
         session.loop.wakeup()

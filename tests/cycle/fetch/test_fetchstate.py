@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from minutch.clock import FakeClock
-from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames, Share
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import FetchLimits, Pause, Visits, Wakeup
@@ -28,7 +28,9 @@ from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.fetch.results.fetchresults import logs_after, logs_in, resume
 from minutch.cycle.fetch.session import FetchSession
 from minutch.cycle.fetch.settings import BY_HOST, QueueSettings, RobotsSettings
+from minutch.cycle.fetch.stats import Snapshot
 from minutch.cycle.fetch.turnover import InFlight
+from minutch.cycle.fetch.worker import Child, Idle, WorkerOrder
 from minutch.cycle.segment.store import Segment
 from minutch.records.crawldatum import CrawlDatum
 from tests.cycle.fetch.test_loop import QUICK, Bench, Web, urls
@@ -195,6 +197,41 @@ async def test_a_fetch_is_done_when_nothing_can_come(tmp_path: Path) -> None:
     assert not state.is_done(has_more=True) and asked == 0
     assert state.is_done(has_more=False) and asked == 1
     state.results.close()
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_hosts_that_rest_are_left_as_soon_as_it_is_said(tmp_path: Path, paused: bool) -> None:
+    """A crawl that is to stop says so every second, with each state that is shown: the fetch ends
+    in that second, unless it is held.
+    """
+    web = SlowWeb(VirtualClock(1_000_000), closed={"a": 60.0}, links={"http://b/": []})
+    robots = RobotsSettings(defer_delay=20_000, defer_wait=-1)
+    crawl, segment = Crawl(tmp_path, web, [], robots=robots), Segment(tmp_path / "1")
+    (segment.path / "_fetch").mkdir(parents=True)
+    part = crawl.part(segment, 0, ["http://a/", "http://b/"])
+    ended: list[float] = []
+
+    async def go() -> None:
+        def tell(message: object) -> None:
+            if isinstance(message, Snapshot):  # as `Line` does, in a fetch of one process
+                asyncio.get_running_loop().call_soon(child.obey, WorkerOrder.LEAVE_RESTING)
+            if isinstance(message, Idle):
+                ended.append(web.clock.seconds)
+                child.obey(WorkerOrder.FINISH)
+
+        child = Child(tell, Share())
+        session = crawl.open(segment, [part])
+        session.loop.state.neighbours = child
+        session.loop.reporter.listener.tick = tell  # type: ignore[method-assign]
+        child.begin(lambda *_: session)
+        if paused:
+            asyncio.get_running_loop().call_later(0.5, session.loop.hold, True)
+            asyncio.get_running_loop().call_later(3.5, session.loop.hold, False)
+        await session.run()
+        assert session.results.ledger.outcomes == {Outcome.DEFERRED: 1, Outcome.FETCHED: 1}
+
+    run(web.clock, go())
+    assert ended == [4.0 if paused else 1.0]
 
 
 # -- all together ----------------------------------------------------------------------------------
