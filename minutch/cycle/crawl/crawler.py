@@ -2,7 +2,7 @@
 
 One process at a time works on a crawl folder (`<crawl_dir>/.locked`). A round that was interrupted
 is finished before a new one is generated; it counts as a round. How rounds follow each other is the
-business of a `Policy`: `OneByOne`, as in Nutch, or `Overlapping`. `screen` shows what the
+business of a policy: `OneByOne`, as in Nutch, or `Overlapping`. `screen` shows what the
 steps do, `<crawl_dir>/crawl.log` has all that was logged, unless NUTCH_LOG_DIR names another file.
 
 An endless crawl (`CrawlOptions.forever`) rests while no list pays, reads sitemaps again at an
@@ -26,7 +26,7 @@ from minutch import log
 from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.outside import Outside, fetch_state_folder
-from minutch.cycle.crawl.policy import OneByOne, Overlapping, Policy, Rounds, why_not_overlapping
+from minutch.cycle.crawl.policy import OneByOne, Overlapping, Rounds, why_not_overlapping
 from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import CrawlTotals, Screen, next_commands, outcomes_of
@@ -98,8 +98,8 @@ class Crawler:
     context: JobContext
     serving: Callable[[Screen], AbstractContextManager[object]] = nullcontext
     """Entered while the crawl runs: serves the live page."""
-    policy_of: Callable[[Rounds], Policy] | None = None
-    """Makes the policy; without one, rounds follow each other."""
+    policy_of: Callable[[Rounds], OneByOne] = OneByOne
+    """Makes the policy."""
     perform: Callable[[str, partial[Any], JobContext], Any] = perform
     sleep: Callable[[float], None] = time.sleep
     totals: CrawlTotals = field(default_factory=CrawlTotals)
@@ -108,7 +108,7 @@ class Crawler:
     log_file: Path | None = None
     screen: Screen = field(init=False)
     calls: Steps = field(init=False)
-    policy: Policy = field(init=False)
+    policy: OneByOne = field(init=False)
     _waiting: list[tuple[Round, list[str]]] = field(init=False, default_factory=list)
     """Rounds that were interrupted, and the steps that are left of them."""
     _is_last: bool = field(init=False, default=False)
@@ -159,7 +159,7 @@ class Crawler:
             clock = OnwardClock(self.context.clock, folder / CLOCK_FILE if folder else None)
             self.context = replace(self.context, clock=clock)
             self._outside = Outside(self.directory, self.options, self.context)
-            self.policy = OneByOne(self.calls) if self.policy_of is None else self.policy_of(self)
+            self.policy = self.policy_of(self)
             if self.options.index:
                 reach_writers(self.context.conf, self.directory)
             if self.options.seeds is not None:
@@ -491,7 +491,7 @@ def crawl(
     LockedError if another process works in the folder, KeyboardInterrupt after a signal; the next
     crawl of the folder goes on from there.
     """
-    policy = None
+    policy: Callable[[Rounds], OneByOne] = OneByOne
     if context.conf.get_boolean(OVERLAP):
         if obstacle := why_not_overlapping(crawl_dir, context.conf):
             Screen(context).note(f"Rounds follow each other: {obstacle} ({OVERLAP})")

@@ -102,66 +102,41 @@ class Rounds(Protocol):
         ...
 
 
-class Policy(Protocol):
-    """How rounds follow each other: it fetches."""
+class OneByOne:
+    """A policy, which fetches: a round ends before the next one begins, as in Nutch."""
 
-    carried: Carried | None
+    carried: Carried | None = None
+    """The segment that the next round goes on with."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds = rounds
 
     @property
     def open(self) -> list[Path]:
         """The segments that are being fetched beside the steps of a round."""
-        ...
+        return []
 
     @property
     def running(self) -> AbstractContextManager[object]:
         """Is entered while there are rounds."""
-        ...
+        return nullcontext()
 
     def take_up(self, segment: Path, context: JobContext) -> bool:
         """Goes on with an interrupted fetch, and carries its segment (True): generate may add to
         its list.
         """
-        ...
-
-    def listed(self, found: Generated) -> list[Path]:
-        """Returns the segments whose pages are to be fetched now, after generate."""
-        ...
-
-    def fetch(self, segment: Path) -> partial[Counters]:
-        """Returns the call that fetches a segment."""
-        ...
-
-    def held(self) -> AbstractContextManager[None]:
-        """While this lasts, no page is asked for."""
-        ...
-
-
-class OneByOne:
-    """A round ends before the next one begins, as in Nutch."""
-
-    carried: Carried | None = None
-
-    def __init__(self, calls: Steps) -> None:
-        self._calls = calls
-
-    @property
-    def open(self) -> list[Path]:
-        return []
-
-    @property
-    def running(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
-    def take_up(self, segment: Path, context: JobContext) -> bool:
         return False
 
     def listed(self, found: Generated) -> list[Path]:
+        """Returns the segments whose pages are to be fetched now, after generate."""
         return sorted(found.segments)
 
     def fetch(self, segment: Path) -> partial[Counters]:
-        return self._calls.fetch(segment)
+        """Returns the call that fetches a segment."""
+        return self._rounds.calls.fetch(segment)
 
     def held(self) -> AbstractContextManager[None]:
+        """While this lasts, no page is asked for."""
         return nullcontext()
 
 
@@ -210,12 +185,11 @@ class FewHosts:
         return state.queues <= self.hosts and state.done >= self.settled * fresh
 
 
-class Overlapping:
-    """Rounds that overlap: a `Policy`."""
+class Overlapping(OneByOne):
+    """Rounds that overlap."""
 
     def __init__(self, rounds: Rounds) -> None:
-        self._rounds = rounds
-        self.carried: Carried | None = None
+        super().__init__(rounds)
         context = rounds.context
         watch = context.watch if isinstance(context.watch, Watch) else None
         self.fetching = Fetch(SteadyClock(context.clock), rounds.calls.fetch_options, watch)

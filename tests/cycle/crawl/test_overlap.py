@@ -26,7 +26,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawl import policy
 from minutch.cycle.crawl.crawler import Crawled, Crawler, crawl
 from minutch.cycle.crawl.outside import STOP
-from minutch.cycle.crawl.policy import FewHosts, Overlapping
+from minutch.cycle.crawl.policy import FewHosts, OneByOne, Overlapping
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
@@ -205,7 +205,7 @@ def test_where_rounds_cannot_overlap_it_says_so(
     monkeypatch.setattr(Crawler, "run", lambda self: ran.append(self.policy_of))
     context = context_of(**more)
     crawl(as_path(folder), context=context)
-    assert ran == [None]
+    assert ran == [OneByOne]
     assert isinstance(context.out, io.StringIO)
     assert context.out.getvalue().startswith("Rounds follow each other: ")
     crawl(Path("crawl"), context=context_of())

@@ -25,7 +25,7 @@ from minutch.cycle.fetch.loop import FetchLoop, Reporter
 from minutch.cycle.fetch.redirectchain import ChainRunner, LinkFollower
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
-from minutch.cycle.fetch.results.recorder import LivePageParser, NoScoring, Recorder
+from minutch.cycle.fetch.results.recorder import LivePageParser, Recorder
 from minutch.cycle.fetch.settings import (
     FetchSettings,
     FollowSettings,
@@ -38,7 +38,7 @@ from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
 from minutch.cycle.fetch.turnover import FetchState, InFlight
 from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import ProtocolError, StoreError
-from minutch.plugin.points import Protocol, ProtocolOutput
+from minutch.plugin.points import Protocol, ProtocolOutput, ScoringFilter
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
@@ -52,6 +52,13 @@ QUICK = replace(
     redirects=RedirectSettings(),
     start_delay=0,
 )
+
+
+class NoScoring(ScoringFilter):
+    """Leaves everything as it is."""
+
+    def __init__(self) -> None:
+        pass
 
 
 @dataclass

@@ -12,7 +12,7 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.decisions import REPR_KEY, RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import Frame, Part
-from minutch.cycle.fetch.results.recorder import FetchOutcome, LivePageParser, NoScoring, Recorder
+from minutch.cycle.fetch.results.recorder import FetchOutcome, LivePageParser, Recorder
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
 from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import UrlError
@@ -23,6 +23,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.protocol import Content, ProtocolStatus
+from tests.cycle.fetch.test_loop import NoScoring
 from tests.support.examples import tabled
 
 SETTINGS = FetchSettings.of(Configuration(), now=0)

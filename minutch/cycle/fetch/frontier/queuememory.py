@@ -20,10 +20,10 @@ class QueueMemory:
 
     def __init__(self) -> None:
         self.given_up: dict[int, tuple[Outcome, str]] = {}
-        self._rests = Rests()
-        """Of queues, between two requests."""
-        self._asked_for = Rests()
-        """Of hosts that asked for it."""
+        self.queues = Rests()
+        """The rests of queues, between two requests."""
+        self.hosts = Rests()
+        """Those that hosts asked for."""
         self._news: dict[str, int] = {}
         self._special: dict[int, _Special] = {}
         self._sweep_at = _SWEEP
@@ -44,27 +44,15 @@ class QueueMemory:
         self.given_up = {
             key: refusal
             for key, refusal in self.given_up.items()
-            if refusal[0] is Outcome.DEFERRED and self._asked_for.until(key) > unless_after
+            if refusal[0] is Outcome.DEFERRED and self.hosts.until(key) > unless_after
         }
 
     def forget_old(self, now: int) -> None:
         """Forgets rests and failures that are over."""
-        self._rests.forget_old(now)
-        self._asked_for.forget_old(now)
+        self.queues.forget_old(now)
+        self.hosts.forget_old(now)
         self._special = {key: known for key, known in self._special.items() if known.until > now}
         self._sweep_at = max(_SWEEP, 2 * len(self._special))
-
-    def rest_host(self, host: str, until: int, now: int) -> None:
-        """Remembers that a host asked for a rest until then (ms)."""
-        self._asked_for.add(host, until, now)
-
-    def rest_of(self, host: str) -> int:
-        """Returns until when a host asked to rest (ms); 0 if nothing is known."""
-        return self._asked_for.of(host)
-
-    def rest_queue(self, queue_id: str, until: int, now: int) -> None:
-        """Remembers that a queue rests until then (ms)."""
-        self._rests.add(queue_id, until, now)
 
     def asked(self, queue_id: str, until: int) -> None:
         """Notes for `news` that a queue was asked and rests until then (ms)."""
@@ -79,7 +67,7 @@ class QueueMemory:
 
     def keep(self, queue: FetchQueue, now: int, lasting: int) -> None:
         """Remembers a queue that has no items any more; its failures and delays for so many ms."""
-        self.rest_queue(queue.id, queue.next_fetch, now)
+        self.queues.add(queue.id, queue.next_fetch, now)
         if queue.failures or queue.doublings or queue.delays:
             until = max(now, queue.next_fetch) + lasting
             known = _Special(until, queue.failures, queue.doublings, queue.delays)
@@ -89,7 +77,7 @@ class QueueMemory:
 
     def recall(self, queue: FetchQueue, now: int) -> None:
         """Gives a queue that has items again what is known of it."""
-        queue.next_fetch = max(now, self._rests.of(queue.id))
+        queue.next_fetch = max(now, self.queues.of(queue.id))
         known = self._special.pop(queue_hash(queue.id), None) if self._special else None
         if known is not None:
             if known.until > now:

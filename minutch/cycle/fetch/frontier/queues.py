@@ -204,7 +204,7 @@ class FetchQueues:
         """
         if until <= now:
             return
-        self._memory.rest_host(host, until, now)
+        self._memory.hosts.add(host, until, now)
         items = self._hosts.get(host)
         if until - now > self.settings.patience:
             refusal = Outcome.DEFERRED, Outcome.DEFERRED.reason
@@ -217,7 +217,7 @@ class FetchQueues:
 
     def remember(self, queue_id: str, until: int, now: int) -> None:
         """Lets a queue rest until then (ms), since an earlier fetch asked it."""
-        self._memory.rest_queue(queue_id, until, now)
+        self._memory.queues.add(queue_id, until, now)
         queue = self.queues.get(queue_id)
         if queue is not None:
             queue.next_fetch = max(queue.next_fetch, until)
@@ -232,7 +232,7 @@ class FetchQueues:
         if until <= items.rest:
             return
         items.rest = until
-        self._memory.rest_host(items.host, until, now)
+        self._memory.hosts.add(items.host, until, now)
         queue = items.queue
         queue.remove(items)
         heapq.heappush(queue.asleep, (until, next(self._entries), items))
@@ -489,7 +489,7 @@ class FetchQueues:
         items = self._hosts.get(host)
         if items is None:
             queue = self._queue(queue_id, now)
-            items = self._hosts[host] = HostItems(host, queue, self._memory.rest_of(host))
+            items = self._hosts[host] = HostItems(host, queue, self._memory.hosts.of(host))
             if items.rest > now:
                 heapq.heappush(queue.asleep, (items.rest, next(self._entries), items))
             else:

@@ -26,6 +26,7 @@ from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.writables import Text
+from minutch.plugin.chains import ScoringFilters
 from minutch.plugin.points import ScoringFilter
 from minutch.records import crawldatum as status
 from minutch.records import protocol
@@ -82,21 +83,6 @@ class LivePageParser(Protocol):
         """Gives up what is being parsed."""
 
 
-class Scoring(Protocol):
-    """The part of the scoring filters that a fetch needs."""
-
-    def initial_score(self, url: str, datum: CrawlDatum) -> None: ...
-
-    def pass_score_before_parsing(self, url: str, datum: CrawlDatum, content: Content) -> None: ...
-
-
-class NoScoring(ScoringFilter):
-    """Scoring that leaves everything as it is; for tests and plain tools."""
-
-    def __init__(self) -> None:
-        pass
-
-
 class Recorder:
     """Turns fetched pages into records in a frame of the fetch log."""
 
@@ -104,7 +90,7 @@ class Recorder:
         self,
         segment_name: str,
         settings: FetchSettings,
-        scoring: Scoring,
+        scoring: ScoringFilter | ScoringFilters,
         *,
         content_type: Callable[[str, str, bytes], str | None],
         signature: Callable[[Content], bytes],
