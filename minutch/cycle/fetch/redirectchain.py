@@ -77,8 +77,6 @@ class RedirectChain:
     """Those of the list that the URL stands in."""
     frame: Frame
     representative: str
-    in_progress: bool = True
-    """`item` counts as in progress in its queue."""
     put_back: bool = False
     """`item` waits in its queue again (robots.txt deferral)."""
     answered: bool = False
@@ -210,7 +208,6 @@ class ChainRunner:
         self, chain: RedirectChain, decision: Decision, failure: ProtocolStatus | None
     ) -> None:
         item, now = chain.item, self.clock.now()
-        chain.in_progress = False
         if failure is not None:
             if item.host == item.queue_id:
                 self.queues.finish(item, now, failed=True)
@@ -240,7 +237,6 @@ class ChainRunner:
         """
         item, now = chain.item, self.clock.now()
         log.info("%s is not asked for: %s", item.url, reason(why))
-        chain.in_progress = False
         self.queues.finish(item, now, asked=False)
         if item.listed is not None:
             chain.results.recorder.skipped(chain.frame, item.listed, item.datum, reason(why), now)
@@ -260,7 +256,6 @@ class ChainRunner:
         reason = reason or Outcome.DEFERRED.reason
         log.info("%s is deferred: %s", item.url, reason)
         chain.put_back = True
-        chain.in_progress = False
         retries = self.settings.robots.defer_retries
         self.queues.put_back(item, until - now, retries, now, reason=reason)
         self.listener.busy_until(item.host, until)
@@ -272,7 +267,6 @@ class ChainRunner:
         """
         log.debug("%s is asked for once more: %s", chain.item.url, why.message)
         chain.put_back = True
-        chain.in_progress = False
         self.queues.ask_again(chain.item, self.clock.now())
         self.wakeup()
 
@@ -342,7 +336,6 @@ class ChainRunner:
             longest = self.settings.robots.longest_retry_after
             busy_until = retry_after(values[0] if values else None, now, longest)
         self.queues.finish(item, now, failed=failed, busy_until=busy_until)
-        chain.in_progress = False
         if busy_until is not None:
             self.listener.busy_until(item.host, busy_until)
 
@@ -365,9 +358,8 @@ class ChainRunner:
         answer in time (`hung`).
         """
         item, now = chain.item, self.clock.now()
-        if chain.in_progress:
+        if item.in_progress:
             self.queues.finish(item, now, failed=True if hung else None)
-            chain.in_progress = False
         self._error(chain, protocol_status, str(protocol_status.message), Outcome.RETRY)
 
     def _error(

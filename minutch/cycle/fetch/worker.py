@@ -1,7 +1,7 @@
 """One worker of a fetch: it has the queues that hash to it, and its own log; and what it and the
 parent say to each other.
 
-    parent ── Item, Turn, Take, HoldFetch, WorkerOrder ─────────────────────> worker
+    parent ── FetchItem, Turn, Take, HoldFetch, WorkerOrder ────────────────> worker
            <─ Hand, Idle, Replied, Settled, Snapshot, Done, Failed ────────── worker
 
 A worker is a process at the other end of a pipe, or this process (`Line`), and hears and says the
@@ -20,13 +20,7 @@ from enum import Enum, auto
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 
-from minutch.cycle.fetch.frontier.queueitems import (
-    FetchItem,
-    Neighbours,
-    Share,
-    pack_follow,
-    unpack_follow,
-)
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, Neighbours, Share
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.session import FetchSession, SessionFiles
@@ -39,16 +33,6 @@ MakeSession = Callable[[Callable[[Snapshot], None], Neighbours], FetchSession]
 
 
 # -- messages to a worker --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A redirect's target or a link that is another worker's to fetch: a FOLLOW entry."""
-
-    url: str
-    value: bytes
-    queue_id: str
-    parts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +74,10 @@ class WorkerOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """An item is worker `owner`'s."""
+    """A redirect's target or a link is worker `owner`'s to fetch."""
 
     owner: int
-    item: Item
+    item: FetchItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +150,7 @@ class Child:
         owner = self.share.owner(item.queue_id)
         if owner == self.share.index:
             return False
-        self.send(Hand(owner, Item(item.url, pack_follow(item), item.queue_id, item.parts)))
+        self.send(Hand(owner, item))
         return True
 
     def nothing_to_come(self) -> bool:
@@ -179,11 +163,9 @@ class Child:
         """Takes a message from the parent."""
         session = self.session
         match message:
-            case Item():
+            case FetchItem():
                 self.received += 1
-                item = unpack_follow(message.url, message.value, message.queue_id)
-                item.parts = message.parts
-                session.receive(item)
+                session.receive(message)
             case Turn() | Take():
                 self.received += 1
                 work = self._turn(message) if isinstance(message, Turn) else self._take(message)

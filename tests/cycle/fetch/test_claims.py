@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -253,7 +254,7 @@ def test_after_a_kill_the_later_one_of_two_lists_follows_a_url(tmp_path: Path) -
     crawl = Crawl(tmp_path, web, [])
     item, other = (FetchItem(f"http://h/{n}", CrawlDatum(1), "h") for n in range(2))
     for segment, found in ((crawl.segment(), [item, other]), (crawl.segment(), [item])):
-        with FetchLog(segment.path / "_fetch" / "log-0", "") as log:
+        with closing(FetchLog(segment.path / "_fetch" / "log-0", "")) as log:
             for one in found:
                 frame = Frame(Outcome.FETCHED)
                 frame.add(Part.FOLLOW, one.url, pack_follow(one))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def segment_with_logs(
     paths = []
     for number, frames in enumerate(logs):
         paths.append(work / f"log-{number}")
-        with FetchLog(paths[-1], stored_codec(compression_type(conf))) as log:
+        with contextlib.closing(FetchLog(paths[-1], stored_codec(compression_type(conf)))) as log:
             for frame in frames:
                 log.append(frame)
     return Segment(work.parent), paths

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,10 @@ def frame(url: str, outcome: Outcome = Outcome.FETCHED, *, size: int = 20) -> Fr
 def written(path: Path, *urls: str, name: str = DEFAULT_CODEC) -> list[int]:
     """A log with a frame for each URL; where each frame ends."""
     ends = []
-    with FetchLog(path, name) as log:
+    with closing(FetchLog(path, name)) as log:
         for url in urls:
             log.append(frame(url))
-            ends.append(log.position)
+            ends.append(log.size)
     return ends
 
 
@@ -89,7 +90,7 @@ def test_cut_off_anywhere_it_goes_on_after_the_last_whole_frame(tmp_path: Path) 
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with FetchLog(path, DEFAULT_CODEC) as log:
+        with closing(FetchLog(path, DEFAULT_CODEC)) as log:
             log.append(frame("http://c/"))
         kept = [
             url for url, end in zip(("http://a/", "http://b/"), ends, strict=True) if length >= end
@@ -118,8 +119,8 @@ def test_zeros_at_the_end_are_cut_off(tmp_path: Path, zeros: int) -> None:
     ends = written(path, *URLS[:5])
     path.write_bytes(path.read_bytes() + bytes(zeros))
     assert found_in(path) == URLS[:5]
-    with FetchLog(path, DEFAULT_CODEC) as log:
-        assert log.position == ends[-1] == path.stat().st_size
+    with closing(FetchLog(path, DEFAULT_CODEC)) as log:
+        assert log.size == ends[-1] == path.stat().st_size
         log.append(frame("http://after/"))
     assert found_in(path) == [*URLS[:5], "http://after/"]
 
@@ -141,7 +142,7 @@ def test_a_changed_byte_costs_one_frame(
     rest = [*URLS[:10], *URLS[11:]]
     assert found_in(path) == rest
     assert f"damaged: no frame at offset {ends[9]}; {ends[10] - ends[9]} bytes" in caplog.text
-    with FetchLog(path, DEFAULT_CODEC) as log:
+    with closing(FetchLog(path, DEFAULT_CODEC)) as log:
         log.append(frame(URLS[10]))
     assert path.read_bytes()[: len(data)] == data
     assert found_in(path) == [*rest, URLS[10]]
@@ -156,8 +157,8 @@ def test_damage_over_several_frames_and_in_the_last_one(tmp_path: Path) -> None:
     data[-1] ^= 1
     path.write_bytes(data)
     assert found_in(path) == [*URLS[:10], *URLS[16:99]]
-    with FetchLog(path, DEFAULT_CODEC) as log:
-        assert log.position == len(data)
+    with closing(FetchLog(path, DEFAULT_CODEC)) as log:
+        assert log.size == len(data)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -220,7 +221,7 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path: Path, room: in
     with pytest.raises(StoreError, match=r"log.*No space left on device.*same command again"):
         log.append(frame("http://b/", size=5000))
     log.close()
-    with FetchLog(path, DEFAULT_CODEC) as again:
+    with closing(FetchLog(path, DEFAULT_CODEC)) as again:
         again.append(frame("http://b/"))
     assert [urls for _, urls in settled(path)] == [["http://a/"], ["http://b/"]]
 
@@ -235,7 +236,7 @@ def test_an_empty_or_headless_log_is_begun_anew(tmp_path: Path) -> None:
 
 def test_resume_counts_what_is_done_and_what_is_still_to_follow(tmp_path: Path) -> None:
     path = tmp_path / "log-0"
-    with FetchLog(path, DEFAULT_CODEC) as log:
+    with closing(FetchLog(path, DEFAULT_CODEC)) as log:
         first = frame("http://a/")
         first.add(Part.FOLLOW, "http://a/1", b"one")
         first.add(Part.FOLLOW, "http://a/2", b"two")

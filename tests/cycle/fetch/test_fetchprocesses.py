@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -21,13 +22,13 @@ import pytest
 from minutch.clock import SteadyClock, SystemClock
 from minutch.cycle.fetch import listfetch, workers
 from minutch.cycle.fetch.components import FetchComponents
-from minutch.cycle.fetch.frontier.queueitems import Share
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, Share
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.worker import Done, Hand, Idle, Item, WorkerOrder
+from minutch.cycle.fetch.worker import Done, Hand, Idle, WorkerOrder
 from minutch.cycle.fetch.workers import (
     LIST_BYTES,
     FetchProcesses,
@@ -145,8 +146,8 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
 
     def child(number: int, pipe: Connection) -> None:
         for _ in range(count):
-            pipe.send(Hand(1 - number, Item("http://h/", b"x" * 500, "h", 0)))
-        received.append(sum(isinstance(pipe.recv(), Item) for _ in range(count)))
+            pipe.send(Hand(1 - number, FetchItem("http://h/" + "x" * 500, CrawlDatum(), "h")))
+        received.append(sum(isinstance(pipe.recv(), FetchItem) for _ in range(count)))
         pipe.send(Idle(count, 0, ledger))
         assert pipe.recv() is WorkerOrder.FINISH
         pipe.send(Done(ledger, FetchStats()))
@@ -305,7 +306,7 @@ def test_a_ledger_that_does_not_add_up_names_urls_and_bars_no_way(
     for name in ("log-0", "log-1"):
         frame = Frame(Outcome.GONE, [urls[0]])
         frame.add(Part.FETCH, urls[0], datum.to_bytes())
-        with FetchLog(work / name, DEFAULT_CODEC) as log:
+        with closing(FetchLog(work / name, DEFAULT_CODEC)) as log:
             log.append(frame)
     fetch_segment(segment, conf_for())
     assert f"more than one has {urls[0]}" in caplog.text

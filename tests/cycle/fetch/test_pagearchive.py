@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 
@@ -161,7 +162,7 @@ class Fetch:
 
     def write(self, urls: list[str]) -> None:
         archive = PageArchive(self.segment, self.work / FOLDER, 0, self.settings, SystemClock())
-        with FetchLog(self.log, "") as log:
+        with closing(FetchLog(self.log, "")) as log:
             for url in urls:
                 frame = Frame(Outcome.FETCHED, [url], captures=[page_of(url)])
                 archive.keep(frame)

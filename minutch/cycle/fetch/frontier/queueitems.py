@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import Frame
@@ -52,12 +52,18 @@ class FetchItem:
     """The records of its robots.txt, where its page has to be asked for once more."""
     asked_whole: bool = False
     """It is asked for once more since "not modified" did not speak of the copy that is held."""
+    in_progress: bool = False
+    """It is being asked for, and counts in its queue."""
     own_delay: int | None = None
     """The delay (ms) of its host that stood in the fetch list."""
     parts: int = 0
     """The number of its part of the list; where it is of no list, the parts that there were when
     the page was asked that led to it (`claims`).
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process an item goes as it does to the log."""
+        return unpack_follow, (self.url, pack_follow(self), self.queue_id, self.parts)
 
 
 def pack_follow(item: FetchItem) -> bytes:
@@ -67,11 +73,11 @@ def pack_follow(item: FetchItem) -> bytes:
     return _FOLLOW.pack(item.depth, item.redirects) + item.datum.to_bytes()
 
 
-def unpack_follow(url: str, value: bytes, queue_id: str) -> FetchItem:
+def unpack_follow(url: str, value: bytes, queue_id: str, parts: int = 0) -> FetchItem:
     """Returns the item of a FOLLOW entry."""
     depth, redirects = _FOLLOW.unpack_from(value)
     datum = CrawlDatum.from_bytes(value[_FOLLOW.size :])
-    return FetchItem(url, datum, queue_id, None, depth, redirects)
+    return FetchItem(url, datum, queue_id, None, depth, redirects, parts=parts)
 
 
 class Items(Protocol):

@@ -435,6 +435,7 @@ class FetchQueues:
             queue.awake.pop(0)
             del self._hosts[items.host]
         queue.waiting -= 1
+        item.in_progress = True
         queue.in_progress += 1
         self._waiting -= 1
         self.in_progress += 1
@@ -446,6 +447,7 @@ class FetchQueues:
     def _leave(self, item: FetchItem) -> FetchQueue:
         """Takes an item out of those in progress; returns its queue."""
         queue = self.queues[item.queue_id]
+        item.in_progress = False
         queue.in_progress -= 1
         self.in_progress -= 1
         return queue

@@ -33,8 +33,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import deflate
 from isal import isal_zlib
@@ -144,30 +143,70 @@ class EntryPosition(NamedTuple):
     length: int
 
 
-class FetchLog:
-    """Appends frames; opened on an existing log it goes on after the last whole frame."""
+class AppendFile:
+    """A file that takes data whole, or not at all; another thread may bring it onto the medium."""
 
-    def __init__(self, path: Path, codec_name: str) -> None:
-        """`codec_name` is what values are compressed by: the default codec, or none ("")."""
-        self.path = path
-        self._magic = _MAGICS[codec_name]
-        self._compresses = bool(codec_name)
-        existing = path.exists()
-        self._file: BinaryIO = path.open("r+b" if existing else "xb", buffering=0)
-        self.position = self._end() if existing else 0
+    def __init__(self, path: Path, size: int = 0) -> None:
+        """What is behind `size` is cut off."""
+        self.path, self.size = path, size
+        self._file: BinaryIO = path.open("r+b" if path.exists() else "xb", buffering=0)
         self._synced = 0
         self._lock = Lock()
         """Held while the file is synced, by a thread, or closed."""
         self._cut_back()
-        if not self.position:
-            self._write(self._magic)
+
+    def write(self, data: bytes) -> None:
+        """Appends data. Raises StoreError, with the file as it was, if the disk is full."""
+        try:
+            with naming(self.path):
+                done = self._file.write(data)
+                while done < len(data):
+                    done += self._file.write(data[done:])
+        except OSError as exc:
+            self._cut_back()
+            raise StoreError(
+                f"can't write {len(data):,} bytes of the fetch's results, all pages finished so"
+                f" far are kept: {in_a_line(exc)}; make room and run fetch on the same segment"
+                " again"
+            ) from exc
+        self.size += len(data)
+
+    def _cut_back(self) -> None:
+        self._file.truncate(self.size)
+        self._file.seek(self.size)
+
+    def sync(self) -> None:
+        """Brings what was written onto the medium; nothing if all is there, or it is closed."""
+        with self._lock:
+            written = self.size
+            if written > self._synced and not self._file.closed:
+                os.fdatasync(self._file.fileno())
+                self._synced = written
+
+    def close(self) -> None:
+        """Syncs and closes."""
+        self.sync()
+        with self._lock:
+            self._file.close()
+
+
+class FetchLog(AppendFile):
+    """Appends frames; opened on an existing log it goes on after the last whole frame."""
+
+    def __init__(self, path: Path, codec_name: str) -> None:
+        """`codec_name` is what values are compressed by: the default codec, or none ("")."""
+        self._magic = _MAGICS[codec_name]
+        self._compresses = bool(codec_name)
+        super().__init__(path, self._end(path) if path.exists() else 0)
+        if not self.size:
+            self.write(self._magic)
             self.sync()
             sync_path(path.parent)
             sync_path(path.parent.parent)
 
-    def _end(self) -> int:
+    def _end(self, path: Path) -> int:
         """Returns the offset at which the log goes on; 0 if not even the magic is whole."""
-        scan = _Scan(self.path)
+        scan = _Scan(path)
         for _ in scan.payloads():
             pass
         if scan.magic not in (b"", self._magic):
@@ -176,7 +215,7 @@ class FetchLog:
             raise FormatError(
                 "the fetch log's values are compressed in another way: run fetch with the"
                 " mapreduce.output.fileoutputformat.compress and .type that it was begun with",
-                path=self.path,
+                path=path,
                 offset=0,
                 expected=self._magic,
                 found=scan.magic,
@@ -187,7 +226,7 @@ class FetchLog:
         """Writes one frame. Raises StoreError, with the log cut back to the frame before, if the
         disk is full.
         """
-        self._write(_frame(self.encode(frame)))
+        self.write(_frame(self.encode(frame)))
 
     def encode(self, frame: Frame) -> bytes:
         """Returns the payload of `frame`, its records compressed."""
@@ -201,51 +240,6 @@ class FetchLog:
                 value = isal_zlib.compress(value, _LEVEL)
             pieces += (_ENTRY.pack(entry.part, len(entry.key), len(value)), entry.key, value)
         return b"".join(pieces)
-
-    def _write(self, data: bytes) -> None:
-        try:
-            with naming(self.path):
-                done = self._file.write(data)
-                while done < len(data):
-                    done += self._file.write(data[done:])
-        except OSError as exc:
-            self._cut_back()
-            raise StoreError(
-                f"can't write {len(data):,} bytes of the fetch log, all pages finished so far are"
-                f" kept: {in_a_line(exc)}"
-            ) from exc
-        self.position += len(data)
-
-    def _cut_back(self) -> None:
-        self._file.truncate(self.position)
-        self._file.seek(self.position)
-
-    def sync(self) -> None:
-        """Brings what was written onto the medium (safe from another thread); nothing if all is
-        there.
-        """
-        with self._lock:
-            written = self.position
-            if written > self._synced and not self._file.closed:
-                os.fdatasync(self._file.fileno())
-                self._synced = written
-
-    def close(self) -> None:
-        """Syncs and closes."""
-        self.sync()
-        with self._lock:
-            self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _frame(payload: bytes) -> bytes:

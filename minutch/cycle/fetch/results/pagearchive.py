@@ -17,16 +17,21 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from isal import isal_zlib
 
 from minutch.clock import Clock
-from minutch.cycle.fetch.results.fetchlog import Frame, Part, WarcCapture, cut, positions
+from minutch.cycle.fetch.results.fetchlog import (
+    AppendFile,
+    Frame,
+    Part,
+    WarcCapture,
+    cut,
+    positions,
+)
 from minutch.cycle.fetch.settings import WarcSettings
 from minutch.cycle.segment.store import WARC, Segment
-from minutch.errors import StoreError
 from minutch.hadoop.formats.writables import Text
 from minutch.records.metadata import RESPONSE_CODE_KEY, RESPONSE_HEADERS_KEY
 from minutch.warc.pagewriter import (
@@ -56,50 +61,24 @@ _NOT_GZIP: Final[Any] = isal_zlib.error
 # -- files -----------------------------------------------------------------------------------------
 
 
-class _File:
+class _File(AppendFile):
     """A file that takes the records of a page in one write: all of them, or none."""
 
     def __init__(self, path: Path, size: int = 0) -> None:
-        self.path, self.size = path, size
-        self._file = path.open("r+b" if size else "wb", buffering=0)
-        self._file.seek(size)
+        super().__init__(path, size)
         self._waiting: list[bytes] = []
-        self._synced = 0
-        self._lock = Lock()
-        """Held while the file is synced, by a thread, or closed."""
 
     def write(self, data: bytes, /) -> None:
         self._waiting.append(data)
 
     def flush(self) -> None:
-        """Writes what waits. Raises StoreError, with the file as it was, if the disk is full."""
+        """Writes what waits."""
         data, self._waiting = b"".join(self._waiting), []
-        try:
-            done = 0
-            while done < len(data):
-                done += self._file.write(data[done:])
-        except OSError as exc:
-            self._file.truncate(self.size)
-            self._file.seek(self.size)
-            raise StoreError(
-                f"{self.path}: can't write: {exc.strerror}; all pages finished so far are kept, "
-                "make room and run fetch on the same segment again"
-            ) from exc
-        self.size += len(data)
-
-    def sync(self) -> None:
-        """Brings what was written onto the medium; nothing for a file that is closed."""
-        with self._lock:
-            written = self.size
-            if written > self._synced and not self._file.closed:
-                os.fdatasync(self._file.fileno())
-                self._synced = written
+        super().write(data)
 
     def close(self) -> None:
         self.flush()
-        self.sync()
-        with self._lock:
-            self._file.close()
+        super().close()
 
 
 @dataclass
