@@ -474,23 +474,18 @@ class FetchQueues:
         self._waiting += supply.left
         self._schedule(items.queue, now)
 
-    def _queue(self, queue_id: str, now: int) -> FetchQueue:
-        queue = self.queues.get(queue_id)
-        if queue is None:
-            settings = self.settings
-            queue = self.queues[queue_id] = FetchQueue(
-                queue_id, settings.max_threads, settings.crawl_delay, settings.min_delay, now
-            )
-            self._memory.recall(queue, now)
-        return queue
-
     def _items(self, queue_id: str, host: str, now: int) -> HostItems:
         """Returns the items of a host; while it has some, they are in the queue that it had
         first.
         """
         items = self._hosts.get(host)
         if items is None:
-            queue = self._queue(queue_id, now)
+            queue = self.queues.get(queue_id)
+            if queue is None:
+                limits = self.settings.max_threads, self.settings.crawl_delay
+                queue = FetchQueue(queue_id, *limits, self.settings.min_delay, now)
+                self.queues[queue_id] = queue
+                self._memory.recall(queue, now)
             items = self._hosts[host] = HostItems(host, queue, self._memory.hosts.of(host))
             if items.rest > now:
                 heapq.heappush(queue.asleep, (items.rest, next(self._entries), items))
