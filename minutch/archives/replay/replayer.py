@@ -26,7 +26,6 @@ from minutch.cycle.fetch.decisions import RedirectRules, ending, redirect_datum
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.results.recorder import FetchOutcome, Recorder
-from minutch.cycle.fetch.session import make_recorder
 from minutch.cycle.fetch.settings import FetchSettings, RedirectSettings
 from minutch.cycle.segment.places import place_together, segment_name
 from minutch.cycle.segment.store import Segment
@@ -103,7 +102,7 @@ class NewSegments:
     def _make(self, name: str) -> NewSegment:
         segment = Segment(self.work / name)
         (segment.path / _LOG).mkdir(parents=True)
-        recorder = make_recorder(name, self._settings, self._components)
+        recorder = self._components.recorder(name, self._settings)
         codec = stored_codec(self._settings.form.compression)
         return NewSegment(segment, recorder, FetchLog(segment.path / _LOG / "log-0", codec))
 

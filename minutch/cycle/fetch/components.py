@@ -12,6 +12,8 @@ from typing import Final
 
 from minutch.clock import Clock
 from minutch.conf import Configuration
+from minutch.cycle.fetch.results.recorder import LivePageParser, Recorder
+from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import Publishers
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.pageparser import PageParser
@@ -74,15 +76,42 @@ class FetchComponents:
         """The protocols."""
         return ProtocolFactory(self._conf)
 
+    def recorder(
+        self,
+        segment_name: str,
+        settings: FetchSettings,
+        parser: LivePageParser | None = None,
+        date: Callable[[int], int] = int,
+    ) -> Recorder:
+        """Makes the recorder of a segment; `date` as there."""
+        mime, signature = self._mime, self._signature
+        return Recorder(
+            segment_name,
+            settings,
+            self.scoring,
+            content_type=lambda declared, url, data: mime.resolve(declared or None, url, data),
+            signature=lambda content: signature.calculate(content, None),
+            parser=parser,
+            date=date,
+        )
+
     @cached_property
-    def mime(self) -> MimeUtil:
-        """The detection of media types."""
+    def _mime(self) -> MimeUtil:
         return MimeUtil(self._conf)
 
     @cached_property
-    def signature(self) -> Signature:
-        """The signature of pages that are not parsed."""
+    def _signature(self) -> Signature:
+        """That of pages that are not parsed."""
         return make_signature(self._conf)
+
+    def parser(self, settings: FetchSettings) -> LivePageParser | None:
+        """Makes what parses pages as they come; None where they are not parsed."""
+        if not settings.parse:
+            return None
+        from minutch.cycle.fetch.fetchparser import FetchParser
+
+        factory = self.parser_factory(settings.form, for_step=settings.for_step)
+        return FetchParser(factory, self.pool, settings)
 
     def publishers(self) -> Publishers:
         """Makes the publishers."""

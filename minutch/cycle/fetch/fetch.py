@@ -32,11 +32,10 @@ from minutch.clock import SteadyClock
 from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.listfetch import ListFetch, opened, prepared
-from minutch.cycle.fetch.session import SessionFiles
 from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.watch import Display, host_table, result_table
-from minutch.cycle.fetch.worker import HoldFetch, Take, Turn, WorkerOrder
+from minutch.cycle.fetch.worker import HoldFetch, Take, Turn, WorkerFiles, WorkerOrder
 from minutch.cycle.fetch.workers import STOPPED, FetchProcesses, Interrupted
 from minutch.cycle.segment.store import CRAWL_GENERATE
 from minutch.errors import MinutchError
@@ -93,11 +92,11 @@ class _OpenList:
         """URLs that an earlier run has dealt with."""
         return self.job.resumed.ledger.settled
 
-    def files(self, index: int, lists: list[Path]) -> SessionFiles:
+    def files(self, index: int, lists: list[Path]) -> WorkerFiles:
         """Returns the files of a process."""
         log_number = self.job.number + index
         log = self.job.work / f"log-{log_number}"
-        return SessionFiles(self.job.segment, lists, log, self.job.clock.ahead)
+        return WorkerFiles(self.job.segment, lists, log, self.job.clock.ahead)
 
 
 @dataclass
@@ -331,7 +330,7 @@ class Fetch:
         self._stack.close()  # of those before
         is_here = not goes_on and job.settings.processes == 1
         processes = FetchProcesses(
-            job.settings.processes, job.session, self._tick, is_here=is_here, goes_on=goes_on
+            job.settings.processes, job.worker, self._tick, is_here=is_here, goes_on=goes_on
         )
         self._processes = processes  # a signal has to find them, also while they start
         self._is_waiting = True  # and who starts them must not be thrown out of that
@@ -374,7 +373,7 @@ class Fetch:
     def _turn(self, one: _OpenList, *, settled: bool) -> int:
         processes, begun = self._running, len(one.job.files)
 
-        def files(index: int) -> SessionFiles:
+        def files(index: int) -> WorkerFiles:
             part = one.job.segment.path / CRAWL_GENERATE / part_name(begun + index)
             return one.files(index, [] if settled else [part])
 

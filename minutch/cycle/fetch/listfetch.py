@@ -20,16 +20,16 @@ from minutch.conf import Configuration
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.frontier.hostmemory import HostMemory, state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
-from minutch.cycle.fetch.frontier.queueitems import Neighbours
+from minutch.cycle.fetch.frontier.queueitems import Share
 from minutch.cycle.fetch.ledger import Ledger, Outcome
 from minutch.cycle.fetch.results.closing import close_segment, stored_codec
 from minutch.cycle.fetch.results.fetchlog import Part
 from minutch.cycle.fetch.results.fetchresults import Resumed, logs_after, logs_in, resume
 from minutch.cycle.fetch.results.pagearchive import finish, reconcile
 from minutch.cycle.fetch.results.recorder import archiving
-from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import FetchOptions, FetchSettings, places_here, share_of
-from minutch.cycle.fetch.stats import FetchListener, Snapshot
+from minutch.cycle.fetch.stats import FetchListener
+from minutch.cycle.fetch.worker import FetchWorker, WorkerFiles, open_worker
 from minutch.cycle.fetch.workers import number_of
 from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, StoreError
@@ -210,23 +210,23 @@ class ListFetch:
             parts.append(Part.PARSE)
         return parts
 
-    def session(self, tick: Callable[[Snapshot], None], neighbours: Neighbours) -> FetchSession:
-        """Returns one process's share of the fetch."""
-        share = neighbours.share
+    def worker(self, send: Callable[[object], None], share: Share) -> FetchWorker:
+        """Returns a worker, which has a share of the fetch."""
         settings = share_of(self.settings, share.index, share.count)
         memory = HostMemory(self.state_folder, share.index, self.clock)
         publishers = self.components.publishers() if settings.publish else None
-        session = open_session(
-            SessionFiles(self.segment, self.files, self.work / f"log-{self.number + share.index}"),
+        worker = open_worker(
+            WorkerFiles(self.segment, self.files, self.work / f"log-{self.number + share.index}"),
             self.components,
             replace(settings, places=places_here(settings.places)),
             self.clock,
-            FetchListener(tick, memory, publishers, self.watched),
-            neighbours,
+            FetchListener(send, memory, publishers, self.watched),
             self.resumed,
+            send,
+            share,
         )
-        memory.let_rest(session.frontier.queues, share.owns)
-        return session
+        memory.let_rest(worker.frontier.queues, share.owns)
+        return worker
 
 
 def _some(urls: Counter[str]) -> str:

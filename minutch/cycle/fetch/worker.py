@@ -5,31 +5,65 @@ parent say to each other.
            <─ Hand, Idle, Replied, Settled, Snapshot, Done, Failed ────────── worker
 
 A worker is a process at the other end of a pipe, or this process (`Line`), and hears and says the
-same. It leaves signals to the parent, and ends when that dies.
+same. It leaves signals to the parent, and ends when that dies. `open_worker` puts its parts
+together: settings and plugins in, a `FetchLoop` out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
+from itertools import chain
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from minutch.cycle.fetch.frontier.queueitems import FetchItem, Neighbours, Share
+from minutch.clock import SteadyClock
+from minutch.cycle.fetch.components import FetchComponents, ProtocolLookup
+from minutch.cycle.fetch.decisions import RedirectRules
+from minutch.cycle.fetch.frontier.frontier import Frontier, LinkFollower, open_frontier
+from minutch.cycle.fetch.frontier.listindex import listed_urls
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, Share
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.results.fetchresults import FetchResults
-from minutch.cycle.fetch.session import FetchSession, SessionFiles
-from minutch.cycle.fetch.stats import FetchStats, Snapshot
+from minutch.cycle.fetch.limits import FetchLimits, Pause, Visits, Wakeup
+from minutch.cycle.fetch.loop import FetchLoop, Reporter
+from minutch.cycle.fetch.redirectchain import ChainRunner
+from minutch.cycle.fetch.results.closing import stored_codec
+from minutch.cycle.fetch.results.fetchlog import FetchLog
+from minutch.cycle.fetch.results.fetchresults import FetchResults, Resumed
+from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, number_of
+from minutch.cycle.fetch.results.recorder import LivePageParser
+from minutch.cycle.fetch.settings import FetchSettings
+from minutch.cycle.fetch.stats import FetchListener, FetchStats
+from minutch.cycle.fetch.turnover import FetchState, InFlight, Turnover, left
+from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError, in_a_line
 
 log = logging.getLogger(__name__)
 
-MakeSession = Callable[[Callable[[Snapshot], None], Neighbours], FetchSession]
+
+@dataclass(frozen=True, slots=True)
+class WorkerFiles:
+    """The files of a worker: its fetch lists, and the log that it writes."""
+
+    segment: Segment
+    lists: Sequence[Path]
+    log: Path
+    ahead: int = 0
+    """ms that the dates of what is fetched from then on are ahead of the clock."""
+
+    @property
+    def scratch(self) -> Path:
+        """What the names of copies of lists begin with."""
+        return self.log.with_name(f"list-{self.log.name}")
 
 
 # -- messages to a worker --------------------------------------------------------------------------
@@ -39,14 +73,14 @@ MakeSession = Callable[[Callable[[Snapshot], None], Neighbours], FetchSession]
 class Turn:
     """Go on with another list."""
 
-    files: SessionFiles
+    files: WorkerFiles
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
     """Take more parts of the list."""
 
-    files: SessionFiles
+    files: WorkerFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +158,22 @@ class Failed:
 # -- a worker --------------------------------------------------------------------------------------
 
 
-@dataclass
-class Child:
-    """A worker: to its loop, it is its `Neighbours`."""
+@dataclass(slots=True)
+class FetchWorker:
+    """A worker, and everything that it needs. To its loop, it is its `Neighbours`."""
 
     send: Callable[[object], None]
     """Tells the parent."""
     share: Share
-    session: FetchSession = field(init=False)
+    clock: SteadyClock
+    frontier: Frontier
+    protocols: ProtocolLookup
+    resumed: Resumed
+    follower: LinkFollower | None
+    parser: LivePageParser | None
+    results_of: Callable[[WorkerFiles], FetchResults]
+    """Makes the results of another segment."""
+    loop: FetchLoop = field(init=False)
     received: int = 0
     finishing: bool = False
     said: int = -1
@@ -140,11 +182,34 @@ class Child:
     lists: dict[int, FetchResults] = field(default_factory=dict)
     """The results of lists that have not ended, by number."""
 
-    def begin(self, make: MakeSession) -> None:
-        """Makes its share of the fetch."""
-        self.session = make(self.send, self)
-        self.lists[0] = self.session.results
-        self.session.loop.state.ended = self._settled
+    @property
+    def results(self) -> FetchResults:
+        """Those of the list that is being fetched."""
+        return self.loop.state.results
+
+    async def run(self) -> None:
+        """Fetches; closes connections and files whatever happens."""
+        try:
+            with _cycles_seldom_sought():
+                await self.loop.run(self._take_up)
+        finally:
+            self.frontier.close()
+            if self.parser is not None:
+                self.parser.close()
+            await self.protocols.close()
+            for results in self.loop.state.open_results:
+                await asyncio.to_thread(results.close)
+            await self.loop.reporter.listener.close()
+
+    async def _take_up(self) -> None:
+        """Takes up what an earlier run was to follow."""
+        names = self.frontier.names
+        await names.learn(self.resumed.follow)
+        for item in self.resumed.followed(names, self.share):
+            self.loop.add(item)
+        self.resumed.let_go()
+
+    # -- what its loop asks ------------------------------------------------------------------------
 
     def hand_over(self, item: FetchItem) -> bool:
         owner = self.share.owner(item.queue_id)
@@ -156,51 +221,187 @@ class Child:
     def nothing_to_come(self) -> bool:
         if not self.finishing and self.said != self.received:
             self.said = self.received
-            self.send(Idle(self.received, self.number, self.session.results.ledger))
+            self.send(Idle(self.received, self.number, self.results.ledger))
         return self.finishing
 
-    def obey(self, message: object) -> None:
-        """Takes a message from the parent."""
-        session = self.session
-        match message:
-            case FetchItem():
-                self.received += 1
-                session.receive(message)
-            case Turn() | Take():
-                self.received += 1
-                work = self._turn(message) if isinstance(message, Turn) else self._take(message)
-                session.loop.beside(work)
-            case HoldFetch():
-                session.loop.hold(message.wanted)
-            case WorkerOrder.STOP:
-                session.loop.leave()
-            case WorkerOrder.MEET:
-                self.send(Replied(WorkerOrder.MEET, self.number))
-            case WorkerOrder.LEAVE_RESTING:
-                session.loop.limits.leave_resting(session.clock.now())
-            case WorkerOrder.FINISH:
-                self.finishing = True
-        session.loop.wakeup()
-
-    def done(self) -> Done:
-        """Returns its last words."""
-        return Done(self.session.results.ledger, self.session.results.stats)
-
-    async def _turn(self, message: Turn) -> None:
-        count = await self.session.turn(message.files)
-        self.number += 1
-        self.lists[self.number] = self.session.results
-        self.send(Replied(Turn, self.number, count))
-
-    async def _take(self, message: Take) -> None:
-        self.send(Replied(Take, self.number, await self.session.take(message.files)))
-
-    async def _settled(self, results: FetchResults) -> None:
+    async def settled(self, results: FetchResults) -> None:
         """All URLs of a list have ended that is not the current one."""
         await asyncio.to_thread(results.close)
         number = next(number for number, one in self.lists.items() if one is results)
         del self.lists[number]
         self.send(Settled(number, results.ledger))
+
+    # -- what the parent says ----------------------------------------------------------------------
+
+    def obey(self, message: object) -> None:
+        """Takes a message from the parent."""
+        match message:
+            case FetchItem():
+                self.received += 1
+                self._receive(message)
+            case Turn():
+                self.received += 1
+                self.loop.beside(self.turn(message.files))
+            case Take():
+                self.received += 1
+                self.loop.beside(self.take(message.files))
+            case HoldFetch():
+                self.loop.hold(message.wanted)
+            case WorkerOrder.STOP:
+                self.loop.leave()
+            case WorkerOrder.MEET:
+                self.send(Replied(WorkerOrder.MEET, self.number))
+            case WorkerOrder.LEAVE_RESTING:
+                self.loop.limits.leave_resting(self.clock.now())
+            case WorkerOrder.FINISH:
+                self.finishing = True
+        self.loop.wakeup()
+
+    def _receive(self, item: FetchItem) -> None:
+        """Takes an item that another worker hands over, maybe from a list before; a link only if it
+        was not followed yet.
+        """
+        if self.loop.state.claims.is_listed(item):
+            self.results.skip(left(item), self.clock.now())
+        elif item.redirects or self.follower is None or self.follower.is_new(item.url):
+            self.results.follow(item)
+            self.loop.add(item)
+
+    async def turn(self, files: WorkerFiles) -> None:
+        """Goes on with a next segment. All that is not settled goes there: what is of the list into
+        a new part of that one's, `files.lists[0]`; without a part all is settled. Replies with the
+        number of URLs in it. Raises StoreError.
+        """
+        self.clock.ahead = files.ahead
+
+        def begin(turnover: Turnover) -> None:
+            number = self.loop.state.claims.turn(files.lists, turnover.followed)
+            self.frontier.leave()
+            if files.lists:
+                own = self.frontier.read(
+                    files.lists, files.scratch, turnover.in_flight, number=number, mine=True
+                )
+                self.frontier.take(own)
+            if self.follower is not None:
+                followed = (item.url for item in turnover.followed)
+                self.follower.forget(chain(listed_urls(files.lists), followed))
+
+        turnover = Turnover(
+            self.results,
+            self.results_of(files),
+            files.lists[0] if files.lists else None,
+            begin,
+            asyncio.get_running_loop().create_future(),
+        )
+        self.loop.turn(turnover)
+        count = await turnover.done
+        self.number += 1
+        self.lists[self.number] = self.results
+        self.send(Replied(Turn, self.number, count))
+
+    async def take(self, files: WorkerFiles) -> None:
+        """Takes more parts of the segment's list, which begins with them; replies with the number
+        of their URLs, those of other workers included. Raises FormatError, StoreError.
+        """
+        self.clock.ahead = files.ahead
+        number = self.loop.state.claims.take(files.lists)
+        read = partial(self.frontier.read, files.lists, files.scratch, Counter(), number=number)
+        index = await asyncio.to_thread(read)
+        self.frontier.take(index)
+        if self.follower is not None:
+            for url in listed_urls(files.lists):
+                self.follower.is_new(url)
+        self.results.ledger.generated += index.records
+        self.loop.begin_list()
+        self.send(Replied(Take, self.number, index.records))
+
+    def done(self) -> Done:
+        """Returns its last words."""
+        return Done(self.results.ledger, self.results.stats)
+
+
+MakeWorker = Callable[[Callable[[object], None], Share], FetchWorker]
+
+
+def open_worker(
+    files: WorkerFiles,
+    components: FetchComponents,
+    settings: FetchSettings,
+    clock: SteadyClock,
+    listener: FetchListener,
+    resumed: Resumed,
+    send: Callable[[object], None],
+    share: Share,
+) -> FetchWorker:
+    """Puts the parts together, each made of those before it. Raises FormatError, StoreError."""
+    wakeup, pause, stats = Wakeup(), Pause(), FetchStats()
+    frontier = open_frontier(share, settings, components, wakeup, clock.now())
+    index = frontier.read(files.lists, files.scratch, resumed.settled)
+    frontier.take(index)
+    queues, names = frontier.queues, frontier.names
+    visits = Visits(queues, clock, names, wakeup)
+    protocols = ProtocolLookup(components.protocol_factory, visits.of)
+    parser = components.parser(settings)
+
+    def results_of(files: WorkerFiles) -> FetchResults:
+        archive, folder = None, files.log.parent / FOLDER
+        if settings.warc is not None:
+            number = number_of(files.log)
+            archive = PageArchive(files.segment, folder, number, settings.warc, components.clock)
+        return FetchResults(
+            components.recorder(files.segment.name, settings, parser, clock.date),
+            FetchLog(files.log, stored_codec(settings.form.compression)),
+            Ledger(),
+            stats,
+            archive,
+        )
+
+    results = results_of(files)
+    results.ledger.generated = index.records
+    follower = None
+    if settings.parse and not settings.for_step and settings.follow.depth > 0:
+        follower = LinkFollower(settings.follow, names, stats, listed_urls(files.lists))
+    normalize, keep = components.normalizers.normalize, components.filters.filter
+    runner = ChainRunner(
+        settings,
+        clock,
+        queues,
+        names,
+        protocols.protocol_of,
+        RedirectRules(settings.redirects, normalize, keep),
+        stats,
+        listener,
+        pause,
+        wakeup,
+        follower,
+    )
+    worker = FetchWorker(
+        send, share, clock, frontier, protocols, resumed, follower, parser, results_of
+    )
+    left_of_list = index.records - resumed.ledger.settled
+    state = FetchState(results, worker, InFlight(visits), left_of_list, worker.settled)
+    limits = FetchLimits(settings, queues, pause)
+    reporter = Reporter(clock, queues, state, limits, listener)
+    worker.loop = FetchLoop(clock, queues, runner, state, limits, reporter, wakeup)
+    worker.lists[0] = results
+    return worker
+
+
+@contextmanager
+def _cycles_seldom_sought() -> Iterator[None]:
+    """Python looks for cycles every 20,000 objects, not every 700, and no more at what is there
+    already.
+
+    A fetch makes hardly any: by default the looking takes a tenth of its time.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, before[2])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 class Line:
@@ -229,26 +430,25 @@ class Line:
                 self._obey(self._messages.get_nowait())
 
 
-def child_main(pipe: Connection, share: Share, make: MakeSession) -> None:
+def worker_main(pipe: Connection, share: Share, make: MakeWorker) -> None:
     """Life of a worker that is a process of its own."""
-    child = Child(pipe.send, share)
 
-    def read() -> None:
-        try:
-            message = pipe.recv()
-        except (EOFError, OSError):
-            os._exit(1)  # without a parent there is nothing to live for
-        child.obey(message)
+    async def run(worker: FetchWorker) -> None:
+        def read() -> None:
+            try:
+                message = pipe.recv()
+            except (EOFError, OSError):
+                os._exit(1)  # without a parent there is nothing to live for
+            worker.obey(message)
 
-    async def run() -> None:
         asyncio.get_running_loop().add_reader(pipe.fileno(), read)
-        await child.session.run()
+        await worker.run()
 
     last: Done | Failed
     try:
-        child.begin(make)
-        asyncio.run(run())
-        last = child.done()
+        worker = make(pipe.send, share)
+        asyncio.run(run(worker))
+        last = worker.done()
     except MinutchError as exc:
         last = Failed(str(exc))
     except OSError as exc:

@@ -26,24 +26,24 @@ from typing import Final, Self
 
 from minutch.cycle.fetch.frontier.queueitems import Share
 from minutch.cycle.fetch.ledger import Ledger
-from minutch.cycle.fetch.session import SessionFiles
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
 from minutch.cycle.fetch.worker import (
-    Child,
     Done,
     Failed,
+    FetchWorker,
     Hand,
     HoldFetch,
     Idle,
     Line,
-    MakeSession,
+    MakeWorker,
     Replied,
     Settled,
     Take,
     Turn,
+    WorkerFiles,
     WorkerOrder,
-    child_main,
+    worker_main,
 )
 from minutch.errors import MinutchError, StoreError
 from minutch.processes import start_worker
@@ -123,7 +123,7 @@ class FetchProcesses:
     """Runs the workers of one fetch to their end."""
 
     count: int
-    make: MakeSession
+    make: MakeWorker
     tick: Callable[[Snapshot], None]
     is_here: bool = False
     """Whether the only worker is this process: `run` is its event loop."""
@@ -142,7 +142,7 @@ class FetchProcesses:
     is_over: bool = False
     """All workers have ended."""
     _workers: list[_Worker] = field(default_factory=list)
-    _child: Child | None = None
+    _child: FetchWorker | None = None
     """The worker that is this process."""
     _main: asyncio.Task[None] | None = None
     """What it is at."""
@@ -154,13 +154,12 @@ class FetchProcesses:
         """Starts the workers: all, or, whatever comes between, none."""
         try:
             if self.is_here:
-                child = self._child = Child(self._heard_here, Share())
-                child.begin(self.make)
+                child = self._child = self.make(self._heard_here, Share())
                 self._workers.append(_Worker(outbox=Line(child.obey)))
             else:
                 for index in range(self.count):
                     args = (Share(index, self.count), self.make)
-                    started = start_worker(child_main, args, name="fetch", daemon=False)
+                    started = start_worker(worker_main, args, name="fetch", daemon=False)
                     self._workers.append(_Worker(*started))
         except BaseException:
             self.kill()
@@ -195,14 +194,14 @@ class FetchProcesses:
                 worker.outbox.put(None)
             self.kill(postmen)
 
-    def _run_here(self, child: Child) -> None:
+    def _run_here(self, child: FetchWorker) -> None:
         line = self._workers[0].outbox
 
         async def run() -> None:
             assert isinstance(line, Line)
             self._main = asyncio.current_task()
             line.open()
-            await child.session.run()
+            await child.run()
 
         try:
             asyncio.run(run())
@@ -212,11 +211,11 @@ class FetchProcesses:
             self._main = None
         self.heard(self._workers[0], child.done())
 
-    def turn(self, files: Callable[[int], SessionFiles]) -> None:
+    def turn(self, files: Callable[[int], WorkerFiles]) -> None:
         """Lets the workers go on with another list: number n with those files."""
         self._post_all(lambda index: Turn(files(index)))
 
-    def take(self, number: int, files: Callable[[int], SessionFiles]) -> None:
+    def take(self, number: int, files: Callable[[int], WorkerFiles]) -> None:
         """Lets the workers take more parts of list `number`, which is their current one."""
         self._post_all(lambda index: Take(files(index)), number)
 

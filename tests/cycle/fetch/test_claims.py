@@ -22,9 +22,15 @@ from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.results.fetchresults import followed, logs_after, logs_in, resume
-from minutch.cycle.fetch.session import SessionFiles, open_session
 from minutch.cycle.fetch.turnover import Claims
-from minutch.cycle.fetch.worker import Child, Take, Turn, WorkerOrder
+from minutch.cycle.fetch.worker import (
+    FetchWorker,
+    Take,
+    Turn,
+    WorkerFiles,
+    WorkerOrder,
+    open_worker,
+)
 from minutch.cycle.fetch.workers import FetchProcesses, _Worker
 from minutch.cycle.fetchlist.selector import OpenList
 from minutch.cycle.segment.store import Segment
@@ -81,21 +87,18 @@ class SharedCrawl(Crawl):
             worker = _Worker(None, ours)  # type: ignore[arg-type]
             worker.outbox = ours  # type: ignore[assignment]
             ours.receive = partial(self.hear, worker)
-            child = Child(theirs.send, Share(index, 2))
-            theirs.receive = partial(self.obey, child, theirs)
             files = self.share(segment, index, [path])
-            make = partial(
-                open_session, files, COMPONENTS, self.settings, SteadyClock(self.web.clock),
-                Listener(), resumed=resume([]),
+            child = open_worker(
+                files, COMPONENTS, self.settings, SteadyClock(self.web.clock), Listener(),
+                resume([]), theirs.send, Share(index, 2),
             )  # fmt: skip
-            child.begin(lambda _, neighbours, make=make: make(neighbours=neighbours))
-            session = child.session
+            theirs.receive = partial(self.obey, child, theirs)
             self.processes._workers.append(worker)
-            tasks.append(asyncio.create_task(session.run()))
+            tasks.append(asyncio.create_task(child.run()))
         return tasks
 
     @staticmethod
-    def obey(child: Child, end: Wire) -> None:
+    def obey(child: FetchWorker, end: Wire) -> None:
         child.obey(end.recv())
 
     def hear(self, worker: _Worker) -> None:
@@ -103,8 +106,8 @@ class SharedCrawl(Crawl):
         self.processes._finish_if_idle()
 
     @staticmethod
-    def share(segment: Segment, index: int, lists: list[Path]) -> SessionFiles:
-        return SessionFiles(segment, lists, segment.path / "_fetch" / f"log-{index}")
+    def share(segment: Segment, index: int, lists: list[Path]) -> WorkerFiles:
+        return WorkerFiles(segment, lists, segment.path / "_fetch" / f"log-{index}")
 
     def list(self, segment: Segment, number: int, urls: Iterable[str]) -> Path:
         for url in urls:

@@ -19,18 +19,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from minutch.clock import FakeClock
-from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames, Share
+from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import FetchLimits, Pause, Visits, Wakeup
 from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.fetch.results.fetchresults import logs_after, logs_in, resume
-from minutch.cycle.fetch.session import FetchSession
 from minutch.cycle.fetch.settings import BY_HOST, QueueSettings, RobotsSettings
 from minutch.cycle.fetch.stats import Snapshot
 from minutch.cycle.fetch.turnover import InFlight
-from minutch.cycle.fetch.worker import Child, Idle, WorkerOrder
+from minutch.cycle.fetch.worker import FetchWorker, Idle, WorkerOrder
 from minutch.cycle.segment.store import Segment
 from minutch.records.crawldatum import CrawlDatum
 from tests.cycle.fetch.test_loop import QUICK, Bench, Web, urls
@@ -214,16 +213,14 @@ def test_hosts_that_rest_are_left_as_soon_as_it_is_said(tmp_path: Path, paused: 
     async def go() -> None:
         def tell(message: object) -> None:
             if isinstance(message, Snapshot):  # as `Line` does, in a fetch of one process
-                asyncio.get_running_loop().call_soon(child.obey, WorkerOrder.LEAVE_RESTING)
+                asyncio.get_running_loop().call_soon(session.obey, WorkerOrder.LEAVE_RESTING)
             if isinstance(message, Idle):
                 ended.append(web.clock.seconds)
-                child.obey(WorkerOrder.FINISH)
+                session.obey(WorkerOrder.FINISH)
 
-        child = Child(tell, Share())
         session = crawl.open(segment, [part])
-        session.loop.state.neighbours = child
+        session.send, session.finishing = tell, False
         session.loop.reporter.listener.tick = tell  # type: ignore[method-assign]
-        child.begin(lambda *_: session)
         if paused:
             asyncio.get_running_loop().call_later(0.5, session.loop.hold, True)
             asyncio.get_running_loop().call_later(3.5, session.loop.hold, False)
@@ -282,7 +279,7 @@ class Fetches(RuleBasedStateMachine):
         self.runner.run(self.start(segment, [part]))
 
     async def start(self, segment: Segment, lists: list[Path]) -> None:
-        self.session: FetchSession = self.crawl.open(segment, lists)
+        self.session: FetchWorker = self.crawl.open(segment, lists)
         self.more = asyncio.Event()
         self.session.loop.beside(self.more.wait())
         self.running = asyncio.create_task(self.session.run())

@@ -21,10 +21,10 @@ from minutch.clock import SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch import stats
 from minutch.cycle.fetch.components import FetchComponents
+from minutch.cycle.fetch.frontier.queueitems import Share
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.results.fetchlog import Part, frames
 from minutch.cycle.fetch.results.fetchresults import FetchResults, resume
-from minutch.cycle.fetch.session import FetchSession, SessionFiles, open_session
 from minutch.cycle.fetch.settings import (
     FetchSettings,
     PressureSettings,
@@ -32,6 +32,7 @@ from minutch.cycle.fetch.settings import (
     RedirectSettings,
     RobotsSettings,
 )
+from minutch.cycle.fetch.worker import FetchWorker, WorkerFiles, open_worker
 from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.fetchlist.select import ListSelection, SelectionSettings
 from minutch.cycle.fetchlist.selector import OpenList
@@ -46,7 +47,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocol import Content, ProtocolStatus
 from tests.cycle.fetch.test_loop import Listener, Rules
-from tests.support.fetchlists import Alone, write_list
+from tests.support.fetchlists import write_list
 from tests.support.virtualtime import VirtualClock, run
 
 DELAY = 1000
@@ -182,23 +183,25 @@ class Crawl:
 
     # -- the fetch --
 
-    def open(self, segment: Segment, lists: list[Path]) -> FetchSession:
+    def open(self, segment: Segment, lists: list[Path]) -> FetchWorker:
         COMPONENTS.__dict__["protocol_factory"] = self.web
-        session = open_session(
+        session = open_worker(
             self.files(segment, lists), COMPONENTS, self.settings, SteadyClock(self.web.clock),
-            Listener(),
-            Alone(), resume((segment.path / "_fetch").glob("log-*")),
+            Listener(), resume((segment.path / "_fetch").glob("log-*")), lambda message: None,
+            Share(),
         )  # fmt: skip
-        session.loop.state.ended = self._ended
+        session.finishing = True  # what is to come is kept open by others
+
+        async def ended(results: FetchResults) -> None:
+            await session.settled(results)
+            self.ended.append(results)
+
+        session.loop.state.ended = ended
         return session
 
-    async def _ended(self, results: FetchResults) -> None:
-        results.close()
-        self.ended.append(results)
-
     @staticmethod
-    def files(segment: Segment, lists: list[Path]) -> SessionFiles:
-        return SessionFiles(segment, lists, segment.path / "_fetch" / "log-0")
+    def files(segment: Segment, lists: list[Path]) -> WorkerFiles:
+        return WorkerFiles(segment, lists, segment.path / "_fetch" / "log-0")
 
     async def in_order(self, rounds: int = 30) -> None:
         for _ in range(rounds):
@@ -239,7 +242,7 @@ class Crawl:
         more_lists.set()
         await running
 
-    async def settled(self, session: FetchSession, most: float) -> None:
+    async def settled(self, session: FetchWorker, most: float) -> None:
         """Waits until all has ended, `most` seconds at most."""
         end = self.web.clock.seconds + most
         loop = session.loop
