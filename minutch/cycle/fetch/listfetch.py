@@ -28,7 +28,6 @@ from minutch.cycle.fetch.results.fetchresults import Resumed, logs_after, logs_i
 from minutch.cycle.fetch.results.pagearchive import finish, reconcile
 from minutch.cycle.fetch.results.recorder import archiving
 from minutch.cycle.fetch.settings import FetchOptions, FetchSettings, places_here, share_of
-from minutch.cycle.fetch.stats import FetchListener
 from minutch.cycle.fetch.worker import FetchWorker, WorkerFiles, open_worker
 from minutch.cycle.fetch.workers import number_of
 from minutch.cycle.segment.store import BEGUN, CRAWL_FETCH, FETCHING, Segment
@@ -214,17 +213,17 @@ class ListFetch:
         """Returns a worker, which has a share of the fetch."""
         settings = share_of(self.settings, share.index, share.count)
         memory = HostMemory(self.state_folder, share.index, self.clock)
-        publishers = self.components.publishers() if settings.publish else None
         worker = open_worker(
             WorkerFiles(self.segment, self.files, self.work / f"log-{self.number + share.index}"),
             self.components,
             replace(settings, places=places_here(settings.places)),
             self.clock,
-            FetchListener(send, memory, publishers, self.watched),
+            memory,
             self.resumed,
             send,
             share,
         )
+        worker.loop.reporter.wants_details = self.watched
         memory.let_rest(worker.frontier.queues, share.owns)
         return worker
 

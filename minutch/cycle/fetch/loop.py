@@ -30,7 +30,7 @@ from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.limits import FetchLimits, Visitor, Wakeup
 from minutch.cycle.fetch.redirectchain import FAILED, ChainRunner, RedirectChain, timed_out
-from minutch.cycle.fetch.stats import FetchListener, LongestWaits, Snapshot, details_of
+from minutch.cycle.fetch.stats import LongestWaits, Snapshot, details_of
 from minutch.cycle.fetch.turnover import FetchState, Stage, Turnover, go_on, left
 from minutch.errors import ConfigError, StoreError
 
@@ -58,11 +58,13 @@ class Reporter:
     queues: FetchQueues
     state: FetchState
     limits: FetchLimits
-    listener: FetchListener
+    show: Callable[[Snapshot], None]
+    wants_details: bool = False
+    """Whether it is to tell of single hosts."""
     _longest: LongestWaits = field(init=False, default_factory=LongestWaits)
 
     async def run(self, tick: Callable[[Snapshot], None]) -> None:
-        """Tells the listener and `tick`; measures how late the event loop is."""
+        """Shows it and tells `tick`; measures how late the event loop is."""
         pages, size = 0, 0
         for number in count():
             due = time.monotonic() + TICK
@@ -70,10 +72,10 @@ class Reporter:
             self.limits.load.adjust(time.monotonic() - due, self.state.active)
             stats = self.state.results.stats
             is_small = len(self.queues.queues) + len(stats.hosts) <= FEW
-            details = self.listener.wants_details and (is_small or number % DETAILS_EVERY == 0)
+            details = self.wants_details and (is_small or number % DETAILS_EVERY == 0)
             snapshot = self.snapshot(stats.pages - pages, stats.bytes - size, details=details)
             pages, size = stats.pages, stats.bytes
-            self.listener.tick(snapshot)
+            self.show(snapshot)
             tick(snapshot)
 
     def snapshot(self, pages: int = 0, size: int = 0, *, details: bool = False) -> Snapshot:

@@ -35,6 +35,7 @@ from minutch.cycle.fetch.decisions import (
     retry_after,
 )
 from minutch.cycle.fetch.frontier.frontier import LinkFollower
+from minutch.cycle.fetch.frontier.hostmemory import HostMemory
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames, pack_follow
 from minutch.cycle.fetch.frontier.queues import ROBOTS_DEFER, FetchQueues
 from minutch.cycle.fetch.ledger import Outcome
@@ -43,7 +44,7 @@ from minutch.cycle.fetch.results.fetchlog import Frame, Part
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.cycle.fetch.results.recorder import FetchOutcome
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.stats import FetchListener, FetchStats
+from minutch.cycle.fetch.stats import FetchStats, Publishers
 from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import ConfigError, PluginError, ProtocolError
 from minutch.plugin import points
@@ -125,7 +126,9 @@ class ChainRunner:
     protocol_of: Callable[[str], points.Protocol]
     rules: RedirectRules
     stats: FetchStats
-    listener: FetchListener
+    memory: HostMemory
+    publishers: Publishers | None
+    """None where nothing is published."""
     pause: Pause
     wakeup: Wakeup
     follower: LinkFollower | None = None
@@ -146,8 +149,8 @@ class ChainRunner:
         except PluginError as exc:  # it can't be made, for any page
             raise ConfigError(str(exc)) from exc
         await self._go_ahead()
-        if self.settings.publish:
-            self.listener.publish("START", chain.item.url, {})
+        if self.publishers is not None:
+            self.publishers.publish("START", chain.item.url, {})
         if await self._may_fetch(chain, protocol):
             await self._fetch(chain, protocol)
 
@@ -157,7 +160,7 @@ class ChainRunner:
         """
         rests = self.queues.news(now)
         if rests:
-            self.listener.rested(rests)
+            self.memory.rested(rests)
 
     async def _go_ahead(self) -> None:
         """Before a request: not while the fetch is paused."""
@@ -258,7 +261,7 @@ class ChainRunner:
         chain.put_back = True
         retries = self.settings.robots.defer_retries
         self.queues.put_back(item, until - now, retries, now, reason=reason)
-        self.listener.busy_until(item.host, until)
+        self.memory.busy_until(item.host, until)
         self.wakeup()
 
     def _ask_again(self, chain: RedirectChain, why: ProtocolStatus) -> None:
@@ -299,8 +302,8 @@ class ChainRunner:
         self.stats.request(item.queue_id, milliseconds, size, success=success, failed=end.failed)
         self.stats.events[output.status.name or "unknown"] += 1
         chain.conclude(end.outcome)
-        if self.settings.publish:
-            self.listener.publish("END", item.url, {"status": output.status.name})
+        if self.publishers is not None:
+            self.publishers.publish("END", item.url, {"status": output.status.name})
         chain.answered = chain.parsing = True
         recorder = chain.results.recorder
         if recorder.parses:
@@ -337,13 +340,13 @@ class ChainRunner:
             busy_until = retry_after(values[0] if values else None, now, longest)
         self.queues.finish(item, now, failed=failed, busy_until=busy_until)
         if busy_until is not None:
-            self.listener.busy_until(item.host, busy_until)
+            self.memory.busy_until(item.host, busy_until)
 
     async def _parsed(self, chain: RedirectChain, page: ParsedPage) -> None:
         """Publishes a parsed page, and takes its links that are to be followed now."""
-        if self.settings.publish:
+        if self.publishers is not None:
             for url, data in page.events:
-                self.listener.publish("REPORT", url, dict[str, object](data))
+                self.publishers.publish("REPORT", url, dict[str, object](data))
         if self.follower is None:
             return
         await self.names.learn(link for _, links in page.outlinks for link in links)

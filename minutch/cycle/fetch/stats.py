@@ -4,16 +4,14 @@ metrics, message queues.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from minutch.conf import Configuration
-from minutch.cycle.fetch.frontier.hostmemory import HostMemory, Rest
 from minutch.cycle.fetch.frontier.queues import FetchQueues
 from minutch.errors import MinutchError
 from minutch.plugin.points import NutchPublisher
@@ -269,43 +267,6 @@ def _details_together(parts: Sequence[Details]) -> Details | None:
 
 
 # -- who is told -----------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class FetchListener:
-    """Hears what happens in a process of a fetch, on its event loop, and passes it on: to a
-    display, to the publishers and to the memory of hosts.
-    """
-
-    show: Callable[[Snapshot], None]
-    memory: HostMemory
-    publishers: Publishers | None
-    """None where nothing is published."""
-    wants_details: bool
-    """Whether snapshots are to tell of single hosts."""
-
-    def tick(self, snapshot: Snapshot) -> None:
-        """The state of the fetch, once a second."""
-        self.show(snapshot)
-
-    def publish(self, kind: str, url: str, data: dict[str, object]) -> None:
-        """An event of a page (fetcher.publisher): START, END or REPORT."""
-        if self.publishers is not None:
-            self.publishers.publish(kind, url, data)
-
-    def busy_until(self, host: str, time: int) -> None:
-        """A host asked not to be called before then (ms)."""
-        self.memory.busy_until(host, time)
-
-    def rested(self, rests: list[Rest]) -> None:
-        """Queues rest until then: before they are asked, and when they have answered."""
-        self.memory.rested(rests)
-
-    async def close(self) -> None:
-        """The fetch has ended."""
-        self.memory.close()
-        if self.publishers is not None:
-            await asyncio.to_thread(self.publishers.close)
 
 
 class Publishers:

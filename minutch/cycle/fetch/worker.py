@@ -30,6 +30,7 @@ from minutch.clock import SteadyClock
 from minutch.cycle.fetch.components import FetchComponents, ProtocolLookup
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.frontier.frontier import Frontier, LinkFollower, open_frontier
+from minutch.cycle.fetch.frontier.hostmemory import HostMemory
 from minutch.cycle.fetch.frontier.listindex import listed_urls
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, Share
 from minutch.cycle.fetch.ledger import Ledger
@@ -42,7 +43,7 @@ from minutch.cycle.fetch.results.fetchresults import FetchResults, Resumed
 from minutch.cycle.fetch.results.pagearchive import FOLDER, PageArchive, number_of
 from minutch.cycle.fetch.results.recorder import LivePageParser
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.fetch.stats import FetchListener, FetchStats
+from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.turnover import FetchState, InFlight, Turnover, left
 from minutch.cycle.segment.store import Segment
 from minutch.errors import MinutchError, in_a_line
@@ -199,7 +200,9 @@ class FetchWorker:
             await self.protocols.close()
             for results in self.loop.state.open_results:
                 await asyncio.to_thread(results.close)
-            await self.loop.reporter.listener.close()
+            self.loop.runner.memory.close()
+            if (publishers := self.loop.runner.publishers) is not None:
+                await asyncio.to_thread(publishers.close)
 
     async def _take_up(self) -> None:
         """Takes up what an earlier run was to follow."""
@@ -328,7 +331,7 @@ def open_worker(
     components: FetchComponents,
     settings: FetchSettings,
     clock: SteadyClock,
-    listener: FetchListener,
+    memory: HostMemory,
     resumed: Resumed,
     send: Callable[[object], None],
     share: Share,
@@ -370,7 +373,8 @@ def open_worker(
         protocols.protocol_of,
         RedirectRules(settings.redirects, normalize, keep),
         stats,
-        listener,
+        memory,
+        components.publishers() if settings.publish else None,
         pause,
         wakeup,
         follower,
@@ -381,7 +385,7 @@ def open_worker(
     left_of_list = index.records - resumed.ledger.settled
     state = FetchState(results, worker, InFlight(visits), left_of_list, worker.settled)
     limits = FetchLimits(settings, queues, pause)
-    reporter = Reporter(clock, queues, state, limits, listener)
+    reporter = Reporter(clock, queues, state, limits, send)
     worker.loop = FetchLoop(clock, queues, runner, state, limits, reporter, wakeup)
     worker.lists[0] = results
     return worker

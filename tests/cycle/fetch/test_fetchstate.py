@@ -220,7 +220,7 @@ def test_hosts_that_rest_are_left_as_soon_as_it_is_said(tmp_path: Path, paused: 
 
         session = crawl.open(segment, [part])
         session.send, session.finishing = tell, False
-        session.loop.reporter.listener.tick = tell  # type: ignore[method-assign]
+        session.loop.reporter.show = tell
         if paused:
             asyncio.get_running_loop().call_later(0.5, session.loop.hold, True)
             asyncio.get_running_loop().call_later(3.5, session.loop.hold, False)

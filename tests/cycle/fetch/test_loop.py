@@ -120,7 +120,7 @@ class Result:
 
 
 class Listener:
-    """Notes what it hears."""
+    """Notes what it hears: a memory of hosts, and publishers."""
 
     wants_details = False
 
@@ -141,7 +141,7 @@ class Listener:
     def rested(self, rests: list[Rest]) -> None:
         pass
 
-    async def close(self) -> None:
+    def close(self) -> None:
         pass
 
 
@@ -212,6 +212,7 @@ class Bench:
             RedirectRules(settings.redirects, lambda url: url, lambda url: url),
             stats,
             listener,
+            listener if settings.publish else None,
             pause,
             wakeup,
             None if follow is None else follow(names, stats),
@@ -219,7 +220,7 @@ class Bench:
         visits = Visits(queues, clock, names, wakeup)
         state = FetchState(results, Alone(), InFlight(visits))
         limits = FetchLimits(settings, queues, pause)
-        reporter = Reporter(clock, queues, state, limits, listener)
+        reporter = Reporter(clock, queues, state, limits, listener.tick, listener.wants_details)
         return FetchLoop(clock, queues, runner, state, limits, reporter, wakeup)
 
     def result(self, loop: FetchLoop, web: Web) -> Result:

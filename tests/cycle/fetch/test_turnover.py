@@ -382,7 +382,7 @@ class Endless(Crawl):
             added = self.part(segment, 1, self.urls(number))
             await session.take(self.files(segment, [added]))
             if number % 50 == 0:
-                apart = self, self.web, COMPONENTS, session.loop.reporter.listener
+                apart = self, self.web, COMPONENTS, session.loop.runner.memory
                 self.counts.append(reached(session, but=apart))
         more_lists.set()
         await running
