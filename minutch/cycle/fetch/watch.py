@@ -71,9 +71,17 @@ class Totals:
     urls: int = 0
     events: Counter[str] = field(default_factory=Counter)
 
-    def plus(self, other: Totals) -> Totals:
-        """The sum."""
-        return Totals(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def plus(self, other: FetchStats | Snapshot, urls: int) -> Totals:
+        """The sum of these and of a fetch, after `urls` of its list."""
+        return Totals(
+            self.pages + other.pages,
+            self.bytes + other.bytes,
+            self.errors + other.errors,
+            self.requests + other.requests,
+            self.request_ms + other.request_ms,
+            self.urls + urls,
+            self.events + Counter(dict(other.events)),  # copied at once: a fetch may run
+        )
 
 
 class Watch:
@@ -164,29 +172,15 @@ class Watch:
 
     def fetched(self, stats: FetchStats, urls: int) -> None:
         """A fetch has ended, after `urls` of its list: its counts join those before."""
-        counts = Totals(
-            stats.pages,
-            stats.bytes,
-            stats.errors,
-            stats.requests,
-            stats.request_ms,
-            urls,
-            stats.events,
-        )
         with self._lock:
-            self._before, self.fetch = self._before.plus(counts), None
+            self._before, self.fetch = self._before.plus(stats, urls), None
 
     @property
     def totals(self) -> Totals:
         """The counts of all fetches up to now."""
         with self._lock:
             before, now = self._before, self.fetch
-        if now is None:
-            return before
-        events = Counter(dict(now.events))
-        return before.plus(
-            Totals(now.pages, now.bytes, now.errors, now.requests, now.request_ms, now.done, events)
-        )
+        return before if now is None else before.plus(now, now.done)
 
     # -- what crawl says ---------------------------------------------------------------------------
 
