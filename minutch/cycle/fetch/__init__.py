@@ -1,6 +1,7 @@
 """Fetches the pages of a fetch list: politely, resumably, each URL with exactly one outcome.
 
     fetch list ── frontier ──> loop ── redirectchain ──> results ──> segment
+    a list: fetch ── workers ── worker ──┘        └── a protocol plugin ── socket
 
 Read `fetcher` (the job) first, then `redirectchain` (the life of one URL), `queues` in `frontier`
 (when a host may be asked) and `fetchlog` in `results` (what a kill leaves behind).

@@ -64,7 +64,7 @@ class Reporter:
     _longest: LongestWaits = field(init=False, default_factory=LongestWaits)
 
     async def run(self, tick: Callable[[Snapshot], None]) -> None:
-        """Shows it and tells `tick`; measures how late the event loop is."""
+        """Shows the state and hands it to `tick`; measures how late the event loop is."""
         pages, size = 0, 0
         for number in count():
             due = time.monotonic() + TICK
