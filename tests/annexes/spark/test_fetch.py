@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from minutch.annexes.spark import session
-from minutch.cycle.fetch.fetch import LEFT
 from minutch.cycle.fetch.results import closing
 from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.fetchlist.lists import number_of_lists
@@ -173,7 +172,7 @@ def test_a_signal_keeps_what_was_fetched(
     with pytest.raises(Interrupted) as caught:
         fetch_segment(segment, conf_for(**SPARK), threads=1)
     asked = len(server.requests.keys() - {"/robots.txt"})
-    assert str(caught.value) == LEFT.format(15 - asked, 15)
+    assert str(caught.value) == str(Interrupted.leaving(15 - asked, 15))
     assert 6 <= asked < 15
     left = sorted(path.name for path in (segment.path / "_fetch").iterdir())
     assert left == ["begun", "part-r-00000", "stopped-00001"]

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from minutch.cycle.fetch.fetch import LEFT
 from minutch.cycle.fetch.fetcher import fetch
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
 from minutch.cycle.fetch.listfetch import working
 from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.fetch.settings import FetchOptions
+from minutch.cycle.fetch.workers import Interrupted
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
@@ -578,7 +578,7 @@ def test_a_signal_finishes_what_is_in_flight_and_leaves_the_rest(
         server.requests.keys() - {"/robots.txt"}
     )  # a few more, if processes hear of it a little later
     assert 4 <= asked < 40
-    assert said.splitlines()[-1].endswith(LEFT.format(40 - asked, 40))
+    assert said.splitlines()[-1].endswith(str(Interrupted.leaving(40 - asked, 40)))
     assert "Traceback" not in said
     assert not segment.has("crawl_fetch")
     assert fetch_segment(segment, conf_for())["fetched"] == 40
