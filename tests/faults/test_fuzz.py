@@ -15,7 +15,7 @@ import pytest
 from minutch.errors import MinutchError
 from tests.faults.fuzz import READERS
 from tests.faults.readers import Reader
-from tests.support.examples import tabled
+from tests.support.examples import few, tabled
 from tests.support.golden import PROJECT
 
 SEED = os.environ.get("FAULTS_SEED", "1")
@@ -30,6 +30,7 @@ def fuzz(seconds: float) -> None:
     assert ran.stdout.count(" cases") == len(READERS)
 
 
+@pytest.mark.slow  # each reader's first pages take longer than all that come after
 def test_damaged_input_ends_in_our_errors() -> None:
     fuzz(6)
 
@@ -56,7 +57,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("does", ENDS)
+@pytest.mark.parametrize("does", few(ENDS))
 def test_what_goes_wrong_is_found(does: str) -> None:
     """The harness itself, in a process of its own."""
     program = (

@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.growth import too_slow
 from tests.faults.readers import WEB, Reader
-from tests.support.examples import tabled
+from tests.support.examples import every, tabled
 
 SIZE, FAMILIES = 1 << 16, 24
 
@@ -25,7 +25,7 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@tabled("name", WEB)
+@tabled("name", sorted(WEB)[:: every(4)])
 def test_time_grows_with_the_input(name: str) -> None:
     assert not [*too_slow(WEB[name], SIZE, FAMILIES)]
 
