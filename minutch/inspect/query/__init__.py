@@ -5,7 +5,7 @@ Begin with crawl, which opens one, then table.
     `crawl`, `table`, `columns`         a crawl, a table, and its typed columns
     `crawldb`, `links`, `checks`        tables of databases, and of files beside them
     `pages`, `parses`                   tables of segments
-    `site`, `ids`                       a row per URL, of all of them; URLs as numbers
+    `site`, `reach`, `ids`              a row per URL; what leads to it; URLs as numbers
     `predicates`, `skipping`            reads only where rows may be
     `session`, `prompt`                 SQL, and a prompt for it
     `results`                           rows for people and programs

@@ -88,7 +88,7 @@ class CrawlFolder:
             ChecksTable(Checks(self.path / CHECKS)),
         ]
         found = {table.name: table for table in tables}
-        site = SiteTable(found, has_entries=CrawlDb(self.path / CRAWLDB).exists())
+        site = SiteTable(found, segments, has_entries=CrawlDb(self.path / CRAWLDB).exists())
         return found | {site.name: site}
 
 

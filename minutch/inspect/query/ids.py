@@ -23,6 +23,13 @@ def places_in(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
     return at, ids[at] == wanted
 
 
+def of_keys(urls: pl.DataFrame) -> pl.DataFrame:
+    """Returns a URL (`id`, …) for each `key` of `urls.urlkeys`: what other spellings mean. The
+    least id decides where several have the same.
+    """
+    return urls.sort("id").unique("key", keep="first", maintain_order=True)
+
+
 def places_of_runs(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
     """Returns the same, faster for numbers with many repeats in a row, such as a page with many
     links.

@@ -83,6 +83,25 @@ class LinksTable(_LinkTable):
             return (self.make(rows, request) for rows in newest_links(self._parsed))
         return super().frames(request)
 
+    def every(self, segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
+        """Yields every link that was ever found: `id` and `from`, the hashes of `url` and
+        `from_url`, `anchor` (Binary), the `number` of its segment among `segments` (null: of the
+        LinkDb), and if it `is_newest`, a link of this table.
+        """
+        number_of = {segment.name: number for number, segment in enumerate(segments)}
+        numbers = pl.Series([number_of[one.name] for one in self._parsed], dtype=pl.Int32)
+        urls = [pl.col(name).hash().alias(id) for name, id in (("url", "id"), ("from_url", "from"))]
+        for frame in newest_links(self._parsed, with_older=True):
+            number = numbers.gather(frame["of"] // 2).alias("number")
+            is_newest = (pl.col("of") % 2 == 1) & self._are_in_segments
+            found = frame.rename({"key": "url"})
+            yield found.with_columns(number, *urls, is_newest=is_newest)
+        if not self._are_in_segments:
+            names = ("url", "from_url", "anchor")
+            for frame in super().frames(Request(names)):
+                found = frame.with_columns(pl.all().cast(pl.Binary), number=pl.lit(None, pl.Int32))
+                yield found.with_columns(*urls, is_newest=pl.lit(value=True))
+
     @once
     def _are_in_segments(self) -> bool:
         return bool(self._parsed) and not (self._db.exists() and _has_internal(self._db))
@@ -106,9 +125,14 @@ def _host_of(column: str) -> pl.Expr:
     return pl.col(column).map_batches(lambda keys: host_names(decode_keys(keys)), pl.String)
 
 
-def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
+def newest_links(
+    segments: Sequence[Segment], *, with_older: bool = False
+) -> Iterator[pl.DataFrame]:
     """Yields the links of the newest successful parse of each page, newest segment first: `key`
     (the target), `from_url`, `anchor` (Binary). Raises FormatError.
+
+    With those of older parses, `of` has twice the number of the segment, and one more if the link
+    is of the newest.
     """
     number_of = {segment.name: number for number, segment in enumerate(segments)}
     ids, newest = np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -128,8 +152,11 @@ def newest_links(segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
     def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
         at, is_old = places_in(ids, keys_of(batch).hash().to_numpy())
         is_old[is_old] = newest[at[is_old]] > mine[of[is_old]]
-        links = decode_outlinks(batch.filter(~is_old))
-        return links.select(pl.col("to_url").alias("key"), from_url="key", anchor="anchor")
+        if with_older:
+            links = decode_outlinks(batch, (2 * mine[of] + ~is_old).astype(np.uint32))
+        else:
+            links = decode_outlinks(batch.filter(~is_old))
+        return links.rename({"key": "from_url", "to_url": "key"})
 
     paths = [part for _, part in parts]
     return scan_numbered(paths, ParseData.class_name, decode, span_size=LINKS_SPAN)

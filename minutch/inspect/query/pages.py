@@ -305,3 +305,17 @@ def outcome() -> pl.Expr:
     found = _STATUS.replace_strict(_FETCH_STATUSES, default="failed", return_dtype=pl.String)
     denied = pl.when(_PROTOCOL.eq_missing(_DENIED)).then(pl.lit("denied")).otherwise(found)
     return denied.cast(pl.Enum(OUTCOMES)).alias("outcome")
+
+
+def was_asked() -> pl.Expr:
+    """Returns whether a fetch was made; else its list had ended before (a limit, a busy host)."""
+    return _PROTOCOL.ne_missing(NOT_ASKED)
+
+
+def came_of() -> pl.Expr:
+    """Returns what came of a URL: the `outcome` of the newest fetch that `was_asked`; where no
+    segment has one, `gone` if the CrawlDb says so by its `status`. Links to what is gone or failed
+    are broken.
+    """
+    gone = pl.when(_STATUS == "db_gone").then(pl.lit("gone", pl.Enum(OUTCOMES)))
+    return pl.coalesce("outcome", gone).alias("outcome")

@@ -86,7 +86,7 @@ TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     intervals  entries by fetch interval
     changes    of pages fetched again in a round: those whose content is another, and those where it
                is the same
-    depth      links or redirects from the nearest injected page; null: not to be known
+    depth      as in the table `site`; null: not to be known
 """
 
 TOTALS: Final = {

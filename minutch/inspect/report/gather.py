@@ -10,24 +10,26 @@ duplicates   the largest groups
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Final
 
 import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.linkdb.store import LinkDb
-from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
+from minutch.errors import StoreError
 from minutch.inspect.audit.findings import Rule, audit
-from minutch.inspect.query.crawl import CRAWLDB, LINKDB, CrawlFolder
-from minutch.inspect.query.ids import ID, places_of_runs
-from minutch.inspect.query.pages import OUTCOMES, PagesTable
+from minutch.inspect.query.crawl import CRAWLDB, CrawlFolder
+from minutch.inspect.query.ids import ID, of_keys
+from minutch.inspect.query.links import LinksTable
+from minutch.inspect.query.pages import OUTCOMES, PagesTable, came_of
 from minutch.inspect.query.parses import ParsesTable
+from minutch.inspect.query.reach import Reach, longest
 from minutch.inspect.query.table import Request, Table
-from minutch.inspect.report import counts, linkfacts
+from minutch.inspect.report import counts
 from minutch.inspect.report.counts import (
     Aggregate,
+    BrokenLinks,
     EntryCounts,
     FetchCounts,
     GroupCounts,
@@ -35,11 +37,9 @@ from minutch.inspect.report.counts import (
     with_outcomes,
 )
 from minutch.inspect.report.facts import TABLES, Facts, shaped
-from minutch.inspect.report.linkfacts import BrokenLinks, Depths
 from minutch.inspect.report.urlhistory import ROW_BYTES, UrlHistories
 from minutch.job import Progress
 from minutch.urls.urlkeys import url_keys
-from minutch.work.tables.recordfiles import scan_all_outlinks
 
 MOST: Final = 100
 """Rows of a list in the facts."""
@@ -49,9 +49,10 @@ _RESPONSES, _HOSTS = 3, 10
 """If this many hosts have this many answers, hosts with fewer answers are not called slow."""
 _PARSED: Final = {
     "id": pl.UInt64,
-    "segment": pl.Int32,
+    "number": pl.Int32,
     "charset": pl.Categorical,
     "lang": pl.Categorical,
+    "to": pl.UInt64,
 }
 _ROWS: Final = 1 << 16
 """Rows that are counted at a time: counting ten takes as long as counting thousands."""
@@ -90,8 +91,21 @@ class FactsGatherer:
         """Returns all facts, of a crawl of this name. Raises FormatError (damage)."""
         self._count_entries()
         histories = self._count_fetches()
-        parsed = self._count_parses()
-        self._follow_links(histories, parsed)
+        refreshes = self._count_parses()
+        redirects = histories.redirects()
+        known = histories.seen() if self._entries is None else self._entries
+        names = self._spelled_otherwise(
+            [
+                (PagesTable(self.segments), "redirect_to", redirects["to"]),
+                (ParsesTable(self.segments), "refresh_to", refreshes["to"]),
+            ],
+            known["id"],
+        )
+        renamed = pl.col("to").replace(names["to"], names["id"])
+        ways = [redirects.with_columns(renamed), refreshes.with_columns(renamed)]
+        if "rounds" in self.tables:
+            self._find_chains(ways[0], histories)
+        self._follow_links(histories, pl.concat(ways))
         self._count_duplicates()
         self._audit()
         self.tables["totals"] = pl.DataFrame(
@@ -178,11 +192,11 @@ class FactsGatherer:
             "refetched": int((changes["changed"] + changes["same"]).sum() or 0),
         } | counted.quantiles()
         self.tables["hosts"] = _chosen(self.tables.get("hosts"), counted.hosts())
-        histories.name_targets(self._spelled_otherwise(histories))
-        self._find_chains(histories)
 
     def _count_parses(self) -> pl.DataFrame:
-        """Counts parses, and returns the last one of each URL: `id`, `segment`."""
+        """Counts parses, and returns the refreshes: `id`, `to`, the `number` of the segment, and if
+        it `is_newest`, of the newest parse of its page.
+        """
         numbers = {segment.name: number for number, segment in enumerate(self.segments)}
         status = pl.col("status").cast(pl.String) == "success"
         ended = GroupCounts(
@@ -191,17 +205,18 @@ class FactsGatherer:
             unparsed=Aggregate((~status).cast(pl.Int64)),
         )
         last = [pl.DataFrame(schema=_PARSED)]
+        to = pl.when(pl.col("refresh_to").is_not_null()).then(pl.col("refresh_to").hash())
         for frame in self._pieces(
-            ParsesTable(self.segments), ("segment", "url", "status", "charset", "lang")
+            ParsesTable(self.segments),
+            ("segment", "url", "status", "charset", "lang", "refresh_to"),
         ):
             ended.add(frame)
             number = pl.col("segment").replace_strict(numbers, return_dtype=pl.Int32)
-            last.append(
-                frame.filter(status).select(
-                    ID, number, pl.col("charset", "lang").cast(pl.Categorical)
-                )
-            )
-        parsed = pl.concat(last).unique("id", keep="last", maintain_order=True)
+            good = frame.filter(status)
+            words = pl.col("charset", "lang").cast(pl.Categorical)
+            last.append(good.select(ID, number.alias("number"), words, to.alias("to")))
+        every = pl.concat(last).with_columns(is_newest=pl.col("id").is_last_distinct())
+        parsed = every.filter("is_newest")
         if "rounds" in self.tables and (found := ended.result()).width:
             self.tables["rounds"] = self.tables["rounds"].join(
                 found, on="segment", how="left", maintain_order="left"
@@ -213,33 +228,37 @@ class FactsGatherer:
                 .agg(pl.len().alias("pages"))
             )
             self.tables[table] = counts.sort("pages", column, descending=[True, False]).head(MOST)
-        return parsed.select("id", "segment")
+        return every.select("id", "to", "number", "is_newest").drop_nulls("to")
 
-    def _spelled_otherwise(self, histories: UrlHistories) -> pl.DataFrame:
-        """Returns the targets of redirects that fetched URLs spell otherwise: `to`, and the `id` of
-        such a URL.
+    def _known(self) -> Iterator[pl.DataFrame]:
+        """Yields the URLs of the CrawlDb, or where there is none, of those that were fetched."""
+        fetched = PagesTable(self.segments)
+        return self._pieces(fetched if self._entries is None else self.crawl.crawldb, ("url",))
+
+    def _spelled_otherwise(
+        self, ways: Sequence[tuple[Table, str, pl.Series]], known: pl.Series
+    ) -> pl.DataFrame:
+        """Returns the targets of redirects that the crawl spells otherwise: `to`, and the `id` of
+        the URL that is meant. `ways` are tables, the columns with the targets, and their ids;
+        `known` are the ids of the crawl's URLs.
         """
-        seen = histories.seen()["id"].implode()
-        strange = histories.redirects().filter(~pl.col("to").is_in(seen))
-        wanted, keys = strange["to"].unique().implode(), pl.col("url").map_batches(url_keys).hash()
+        keys = pl.col("url").map_batches(url_keys).hash()
         targets = [pl.DataFrame(schema={"to": pl.UInt64, "key": pl.UInt64})]
-        if len(strange):
-            for frame in self._pieces(PagesTable(self.segments), ("redirect_to",)):
-                named = frame.select(url="redirect_to").drop_nulls().unique().with_columns(ID)
-                named = named.filter(pl.col("id").is_in(wanted))
+        for table, column, ids in ways:
+            strange = ids.filter(~ids.is_in(known.implode())).unique()
+            for frame in self._pieces(table, (column,)) if len(strange) else ():
+                named = frame.select(url=column).drop_nulls().unique().with_columns(ID)
+                named = named.filter(pl.col("id").is_in(strange.implode()))
                 targets.append(named.select(to="id", key=keys))
         found = pl.concat(targets).unique("to")
         here = [pl.DataFrame(schema={"id": pl.UInt64, "key": pl.UInt64})]
-        if len(found):
-            for frame in self._pieces(PagesTable(self.segments), ("url",)):
-                known = frame.select(ID, key=keys)
-                here.append(known.filter(pl.col("key").is_in(found["key"].implode())))
-        known = pl.concat(here).sort("id").unique("key", keep="first")
-        return found.join(known, on="key").select("to", "id")
+        for frame in self._known() if len(found) else ():
+            mine = frame.select(ID, key=keys)
+            here.append(mine.filter(pl.col("key").is_in(found["key"].implode())))
+        return found.join(of_keys(pl.concat(here)), on="key").select("to", "id")
 
-    def _find_chains(self, histories: UrlHistories) -> None:
-        redirects = histories.redirects().filter("is_last")
-        count, found = linkfacts.longest(redirects, MOST)
+    def _find_chains(self, redirects: pl.DataFrame, histories: UrlHistories) -> None:
+        count, found = longest(redirects.filter("is_newest"), MOST)
         self.totals["chains"] = count
         wanted = pl.Series([one for chain in found for one in chain], dtype=pl.UInt64).unique()
         names = self._names(wanted) if len(wanted) else {}
@@ -262,83 +281,44 @@ class FactsGatherer:
         self.tables["chains"] = pl.DataFrame(rows, schema=dict(TABLES["chains"]))
 
     def _names(self, wanted: pl.Series) -> dict[int, str]:
-        """Returns the URLs of ids, of those that were fetched or are redirected to."""
+        """Returns the URLs of ids, of those that are known or redirected to."""
         names: dict[int, str] = {}
-        for frame in self._pieces(PagesTable(self.segments), ("url", "redirect_to")):
-            urls = pl.concat([frame["url"], frame["redirect_to"].drop_nulls().alias("url")])
-            every = urls.to_frame().with_columns(ID)
-            names |= {
-                one: url
-                for url, one in every.filter(pl.col("id").is_in(wanted.implode())).iter_rows()
-            }
+        redirects = self._pieces(PagesTable(self.segments), ("redirect_to",))
+        for frame in (*redirects, *self._known()):
+            every = frame.select(frame.to_series().alias("url")).drop_nulls().with_columns(ID)
+            mine = every.filter(pl.col("id").is_in(wanted.implode()))
+            names |= {one: url for url, one in mine.iter_rows()}
         return names
 
-    def _follow_links(self, histories: UrlHistories, parsed: pl.DataFrame) -> None:
-        """Finds depths and broken links by the links in pages, or, if no segment has them, in the
-        LinkDb.
-        """
+    def _follow_links(self, histories: UrlHistories, ways: pl.DataFrame) -> None:
+        """Finds depths and broken links."""
         if self._entries is None:
             return
-        seen, whys = histories.seen(), histories.whys()
-        denied = seen.filter(pl.col("outcome") == "denied").select("id")
-        status = pl.col("status").cast(pl.String)
-        gone = self._entries.filter(status == "db_gone").join(
-            denied, on="id", how="anti", maintain_order="left"
-        )
-        failed = whys.filter("is_failed")
-        broken = BrokenLinks(pl.concat([gone["id"], failed["id"]]).unique())
-        merged = [number for number, one in enumerate(self.segments) if Replaces.of(one.path)]
-        began = PagesTable(self.segments).first_asked() if merged else pl.Series(dtype=pl.String)
-        depths = Depths(self._entries, seen, began.hash(), merged)
-        latest = parsed.select("id", "segment").sort("id")
-        ids, newest = latest["id"].to_numpy(), latest["segment"].to_numpy()
-        for links in self._links():
-            if "number" not in links.columns:
-                broken.add(links)
-                continue
-            if depths.is_whole:
-                depths.add_links(links["from"], links["id"], links["number"])
-            at, is_latest = places_of_runs(ids, links["from"].to_numpy())
-            is_latest[is_latest] = newest[at[is_latest]] == links["number"].to_numpy()[is_latest]
-            broken.add(links.filter(pl.Series(is_latest)))
-        self.tables["broken"] = broken.table(whys, MOST)
-        self.totals |= {"links": broken.links, "broken": broken.addresses}
-        if depths.is_whole and "history" in self.tables:
-            depths.add_redirects(histories.redirects())
-            fetched = self._entries.select(
-                status.is_in(["db_fetched", "db_notmodified", "db_duplicate"])
-            ).to_series()
-            self.tables["depth"] = depths.table(fetched.to_numpy())
-            waiting = pl.Series("waiting", depths.waiting(len(self.segments)), pl.Int64)
-            self.tables["history"] = self.tables["history"].with_columns(waiting)
-
-    def _links(self) -> Iterator[pl.DataFrame]:
-        """Yields links as `from`, `id`, `url`, `from_url`, `anchor`, with the `number` of their
-        segment where they come from segments.
-        """
-        parts = [
-            (number, path)
-            for number, segment in enumerate(self.segments)
-            if segment.has(PARSE_DATA)
-            for path in segment.parts(PARSE_DATA)
-        ]
-        with self._progress("report: links") as progress:
-            for frame in self._outlinks(parts) if parts else self._inlinks():
-                yield frame.with_columns(
-                    pl.col("url").hash().alias("id"), pl.col("from_url").hash().alias("from")
-                )
+        seen = histories.seen()
+        came = self._entries.join(seen, on="id", how="left", maintain_order="left")
+        came = came.with_columns(came_of())
+        broken = BrokenLinks(came.filter(pl.col("outcome").is_in(["gone", "failed"]))["id"])
+        reach = Reach.of(self.crawl.tables, self.segments, self._entries, seen)
+        reach.add_ways(ways)
+        links = self.crawl.tables["links"]
+        assert isinstance(links, LinksTable)
+        with self._progress("report: links") as progress, suppress(StoreError):  # without any
+            for frame in links.every(self.segments):
+                reach.add_links(frame)
+                broken.add(frame.filter("is_newest"))
                 progress.advance(len(frame))
-
-    def _outlinks(self, parts: Sequence[tuple[int, Path]]) -> Iterator[pl.DataFrame]:
-        numbers = pl.Series([number for number, _ in parts], dtype=pl.UInt32)
-        for frame in scan_all_outlinks([path for _, path in parts]):
-            number = numbers.gather(frame["of"]).alias("number")
-            yield frame.select("anchor", number, from_url="key", url="to_url")
-
-    def _inlinks(self) -> Iterator[pl.DataFrame]:
-        if LinkDb(self.crawl.path / LINKDB).exists():
-            for frame in self.crawl.tables["links"].frames(Request(("url", "from_url", "anchor"))):
-                yield frame.with_columns(pl.all().cast(pl.Binary))
+        self.tables["broken"] = broken.table(histories.whys(), MOST)
+        self.totals |= {"links": broken.links, "broken": broken.addresses}
+        if reach.is_whole and "history" in self.tables:
+            held = ["db_fetched", "db_notmodified", "db_duplicate"]
+            fetched = self._entries.select(
+                "id", fetched=pl.col("status").cast(pl.String).is_in(held)
+            )
+            found = reach.table().join(fetched, on="id").group_by("depth")
+            counts = found.agg(pl.len().alias("urls"), pl.col("fetched").sum())
+            self.tables["depth"] = counts.sort("depth", nulls_last=True)
+            waiting = pl.Series("waiting", reach.waiting(len(self.segments)), pl.Int64)
+            self.tables["history"] = self.tables["history"].with_columns(waiting)
 
     def _audit(self) -> None:
         """Asks the rules of an audit, whose table of the site is in memory."""

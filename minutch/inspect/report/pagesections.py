@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from minutch.inspect.query.reach import MOST_DEPTHS
 from minutch.inspect.report.facts import Facts
 from minutch.inspect.report.layout import (
     NAMES,
@@ -19,7 +20,6 @@ from minutch.inspect.report.layout import (
     section,
     together,
 )
-from minutch.inspect.report.linkfacts import MOST_DEPTHS
 from minutch.terminal import counted
 from minutch.web import cells, plots
 from minutch.web.cells import Column, number
@@ -64,8 +64,8 @@ def depth(facts: Facts) -> Section | None:
     series = [Series(said, kind, frame[kind].to_list()) for said, kind in kinds.items()]
     plot = plots.columns("URLs by depth", labels, series, cells.short)
     said = (
-        "Links and redirects from the nearest page that no other page led to: a seed, or one of a"
-        " sitemap's."
+        "Links from the nearest page that the crawl began with, mostly a seed; redirects are no"
+        " steps."
     )
     return section("depth", "Depth", said, plot)
 

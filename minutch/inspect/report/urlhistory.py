@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from minutch.inspect.query.ids import ID
-from minutch.inspect.query.pages import NOT_ASKED, OUTCOMES
+from minutch.inspect.query.pages import OUTCOMES, was_asked
 from minutch.inspect.report.counts import ROWS, Aggregate, GroupCounts, bucketed
 from minutch.inspect.report.facts import TABLES
 
@@ -70,16 +70,14 @@ class UrlHistories:
         self._seen = [
             pl.DataFrame(schema={"id": pl.UInt64, "first": pl.Int32, "outcome": pl.Enum(OUTCOMES)})
         ]
-        self._whys = [
-            pl.DataFrame(schema={"id": pl.UInt64, "why": pl.String, "is_failed": pl.Boolean})
-        ]
+        self._whys = [pl.DataFrame(schema={"id": pl.UInt64, "why": pl.String})]
         self._redirects = [
             pl.DataFrame(
                 schema={
                     "id": pl.UInt64,
                     "to": pl.UInt64,
-                    "segment": pl.Int32,
-                    "is_last": pl.Boolean,
+                    "number": pl.Int32,
+                    "is_newest": pl.Boolean,
                 }
             )
         ]
@@ -101,7 +99,7 @@ class UrlHistories:
             "size",
             pl.col("redirect_to").hash().alias("to"),
             pl.coalesce("why", "answer").alias("why"),
-            asked=pl.col("protocol_status").cast(pl.String).ne_missing(NOT_ASKED),
+            asked=was_asked(),
             has_digest=pl.col("digest").is_not_null(),
             has_to=pl.col("redirect_to").is_not_null(),
         )
@@ -125,7 +123,6 @@ class UrlHistories:
         seen = pl.col("outcome").is_in(_SEEN)
         rows = rows.with_columns(
             pl.when(is_next).then(pl.col("outcome").shift()).alias("before"),
-            (pl.col("id") != pl.col("id").shift(-1)).fill_null(True).alias("is_last"),
             digest.alias("_digest"),
             seen.cum_sum().over("id").alias("_times"),
         )
@@ -139,16 +136,21 @@ class UrlHistories:
         )
         self._types.add(content)
         self._sizes.add(content)
+        asked = rows.filter("asked").with_columns(
+            is_newest=(pl.col("id") != pl.col("id").shift(-1)).fill_null(True)
+        )
+        newest = asked.filter("is_newest")
+        first = rows.unique("id", keep="first", maintain_order=True)
         self._seen.append(
-            rows.group_by("id", maintain_order=True).agg(
-                pl.col("segment").first().alias("first"), pl.col("outcome").last()
+            first.select("id", first="segment").join(
+                newest.select("id", "outcome"), on="id", how="left", maintain_order="left"
             )
         )
-        trouble = rows.filter(pl.col("is_last") & pl.col("outcome").is_in(["gone", "failed"]))
-        is_failed = (pl.col("outcome") == "failed") & pl.col("asked")
-        self._whys.append(trouble.select("id", pl.col("why").cast(pl.String), is_failed=is_failed))
+        trouble = newest.filter(pl.col("outcome").is_in(["gone", "failed"]))
+        self._whys.append(trouble.select("id", pl.col("why").cast(pl.String)))
+        redirects = asked.filter(pl.col("to").is_not_null())
         self._redirects.append(
-            rows.filter(pl.col("to").is_not_null()).select("id", "to", "segment", "is_last")
+            redirects.select("id", "to", number="segment", is_newest="is_newest")
         )
 
     def _count_changes(self, rows: pl.DataFrame, seen: pl.Expr) -> None:
@@ -197,24 +199,17 @@ class UrlHistories:
         return bucketed(self._sizes.result(), "size", SIZE_BOUNDS).rename({"n": "pages"})
 
     def seen(self) -> pl.DataFrame:
-        """Returns every URL that was fetched: `id`, the number of the `first` segment, and the last
-        `outcome`.
+        """Returns every URL that was fetched: `id`, the number of the `first` segment, and the
+        `outcome` of the newest fetch that was asked for.
         """
         return pl.concat(self._seen)
 
     def whys(self) -> pl.DataFrame:
-        """Returns why the last fetch of a URL failed: `id`, `why`, and if it `is_failed`, not gone,
-        although it was asked for.
-        """
+        """Returns why the newest fetch of a URL that was asked for failed: `id`, `why`."""
         return pl.concat(self._whys)
 
-    def name_targets(self, names: pl.DataFrame) -> None:
-        """Gives redirects to `to` the `id` that is the same URL."""
-        renamed = pl.col("to").replace(names["to"], names["id"])
-        self._redirects = [rows.with_columns(renamed) for rows in self._redirects]
-
     def redirects(self) -> pl.DataFrame:
-        """Returns every redirect: `id`, `to`, the number of the `segment`, and if it `is_last` of
-        the URL.
+        """Returns every redirect: `id`, `to`, the `number` of the segment, and if it `is_newest`,
+        the last answer of the URL.
         """
         return pl.concat(self._redirects)

@@ -15,9 +15,9 @@ from shutil import rmtree
 import pytest
 
 from minutch.inspect.query.pages import OUTCOMES
+from minutch.inspect.query.reach import MOST_DEPTHS
 from minutch.inspect.report import reportfile
 from minutch.inspect.report.facts import Facts, from_json, to_json
-from minutch.inspect.report.linkfacts import MOST_DEPTHS
 from minutch.records.crawldatum import CrawlDatum
 from tests.inspect.report.conftest import Written, gathered
 from tests.inspect.report.madeup import START, Fetch
@@ -177,26 +177,23 @@ def test_freshness(harbours: Written) -> None:
     assert harbours.facts["ages"]["pages"].sum() == len(seen)
 
 
-def test_depth_is_the_least_number_of_steps(harbours: Written) -> None:
+def test_depth_is_the_least_number_of_links(harbours: Written) -> None:
+    """Of those that pages have now; redirects are no steps."""
     crawl = harbours.crawl
-    steps: dict[str, set[str]] = defaultdict(set)
-    for fetch in crawl.fetches:
-        if fetch.page and fetch.outcome == "fetched":
-            steps[fetch.url] |= {url for url, _ in fetch.page.links}
-        if fetch.page and fetch.outcome == "redirected":
-            steps[fetch.url].add(fetch.page.to)
-    depth = dict.fromkeys(crawl.seeds, 0)
-    here = list(crawl.seeds)
+    fetched = {one.url: one.page for one in crawl.fetches if one.outcome == "fetched" and one.page}
+    links = {url: {to for to, _ in page.links} for url, page in fetched.items()}
+    last = last_fetches(harbours).values()
+    ways = {one.url: {one.page.to} for one in last if one.outcome == "redirected" and one.page}
+    depth: dict[str, int] = {}
+    here, level = set(crawl.seeds), 0
     while here:
-        here = _next(here, steps, depth)
+        while new := here - depth.keys():
+            depth |= dict.fromkeys(new, level)
+            here = here.union(*(ways.get(url, set()) for url in new))
+        here, level = set[str]().union(*(links.get(url, set()) for url in here)), level + 1
+        here -= depth.keys()
     found = {row["depth"]: row["urls"] for row in harbours.facts["depth"].to_dicts()}
     assert found == Counter(min(depth[url], MOST_DEPTHS) for url in crawl.entries)
-
-
-def _next(here: list[str], steps: dict[str, set[str]], depth: dict[str, int]) -> list[str]:
-    new = {to: depth[url] + 1 for url in here for to in steps[url] if to not in depth}
-    depth |= new
-    return list(new)
 
 
 def test_duplicates(harbours: Written) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from minutch.inspect.report.linkfacts import MOST_HOPS, longest
+from minutch.inspect.query.reach import MOST_HOPS, longest
 from tests.support.examples import tabled
 
 
