@@ -146,8 +146,7 @@ async def rules_of(
     """Returns the robots.txt rules for a URL, as `get_robot_rules` does; `rest` in seconds."""
     for _ in range(MOST - 1):
         rules = await protocol.get_robot_rules(url, datum, contents)
-        failure = getattr(rules, "failure", None)
-        if failure is None or failure.code != WOULDBLOCK:
+        if rules.failure is None or rules.failure.code != WOULDBLOCK:
             return rules
         await asyncio.sleep(rest)
     return await protocol.get_robot_rules(url, datum, contents)

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, UrlError
@@ -38,6 +38,9 @@ from minutch.urls.robotsfile import (
     read_robots,
     whole_lines,
 )
+
+if TYPE_CHECKING:
+    from minutch.records.protocol import ProtocolStatus
 from minutch.urls.uri import normalize_escapes, parse_uri
 
 _TOKEN = re.compile("[a-z_-]+")
@@ -56,7 +59,13 @@ class RobotRules:
     `crawl_delay` in milliseconds, None if not set; `defer_visits`: the file could not be fetched,
     come back later; `content_signals`: uses and whether they are wanted, as Content-Signal lines
     say.
+
+    Where a host did not give its rules, `failure` is the status for its pages, or why visits are
+    deferred, and `retry_after` the header that says until when.
     """
+
+    failure: ProtocolStatus | None = None
+    retry_after: str | None = None
 
     __slots__ = (
         "_sitemaps",

@@ -96,12 +96,7 @@ Fetch = Callable[[Url, CrawlDatum, int], Awaitable[HttpAnswer]]
 
 
 class Unreachable(RobotRules):
-    """The host did not give its rules: nothing may be fetched now. `failure` is the status for its
-    pages, or why visits are deferred; `retry_after` the header that says until when.
-    """
-
-    failure: ProtocolStatus | None
-    retry_after: str | None
+    """The host did not give its rules: nothing may be fetched now."""
 
     @classmethod
     def of(

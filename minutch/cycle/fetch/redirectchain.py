@@ -175,8 +175,7 @@ class ChainRunner:
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
         if robots:
             chain.results.recorder.robots_txt(chain.frame, robots, self.clock.now())
-        # protocols may say why there are none
-        failure: ProtocolStatus | None = getattr(rules, "failure", None)
+        failure = rules.failure
         decision = decide(
             failure is not None or rules.is_allowed(item.url),
             rules.crawl_delay or 0,
@@ -197,8 +196,8 @@ class ChainRunner:
         elif decision.verdict is Verdict.DEFER:
             if failure is None:
                 now, robots_settings = self.clock.now(), self.settings.robots
-                wanted = getattr(rules, "retry_after", None)
-                until = retry_after(wanted, now, robots_settings.longest_retry_after)
+                longest = robots_settings.longest_retry_after
+                until = retry_after(rules.retry_after, now, longest)
                 until = until or now + robots_settings.defer_delay
                 self._defer(chain, ROBOTS_DEFER, until)
             else:

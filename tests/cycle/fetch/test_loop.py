@@ -67,6 +67,7 @@ class Rules:
     crawl_delay: float = -1
     defer_visits: bool = False
     failure: ProtocolStatus | None = None
+    retry_after: str | None = None
 
     def is_allowed(self, url: str) -> bool:
         return self.allowed
