@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from minutch.cycle.parse.mime import MimeUtil
-from minutch.errors import StoreError, UrlError
+from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import names_order
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.job import Counters
-from minutch.urls.parts import parse
+from minutch.urls.parts import spelled_host
 from minutch.work.tables.install import clear, make_directory, sync_path, sync_tree, work_folder
 
 # Makes names of pages' files from URLs, which are safe for any URL. Pure: no I/O.
@@ -111,10 +111,7 @@ def split_name(url: str) -> tuple[str, str]:
 
 def host_folders(url: str) -> list[str]:
     """Returns a folder for each label of the host, in reverse order; none without a host."""
-    try:
-        host = parse(url).host
-    except UrlError:
-        return []
+    host = spelled_host(url) or ""
     return [_label(label) for label in reversed(host.split(".")) if label]
 
 

@@ -27,7 +27,7 @@ from minutch.kernels.arrow import from_series
 from minutch.kernels.sieve import ASK, REJECT, sift_column
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.urls.hostcolumns import lack_host
-from minutch.urls.parts import parse
+from minutch.urls.parts import lacks_host, parse
 from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -49,7 +49,7 @@ def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalize
         if passed is None:
             return url_filter.explain(normal) or f"{type(url_filter).__name__} rejects it"
         normal = passed
-    return f"no host: {normal}" if lack_host(pl.Series([normal]))[0] else ""
+    return f"no host: {normal}" if lacks_host(normal) else ""
 
 
 _FEW: Final = 1 << 11

@@ -28,7 +28,7 @@ from typing import Any, Final, Self, overload
 from minutch.errors import FormatError, UrlError
 from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text
 from minutch.hadoop.formats.writables import MapWritable, Writable
-from minutch.urls.parts import parse
+from minutch.urls.parts import spelled_host
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolver
 
 LAYOUT_PLAIN: Final = "1.20"
@@ -150,7 +150,7 @@ class Inlinks(Writable):
         (Inlinks.getAnchors).
         """
         seen = dict.fromkeys(
-            (_host(link.from_url), link.anchor) for link in self._links if link.anchor
+            (spelled_host(link.from_url), link.anchor) for link in self._links if link.anchor
         )
         return [anchor for _, anchor in seen]
 
@@ -179,14 +179,6 @@ class Inlinks(Writable):
     def to_string(self, layout: str) -> str:
         """Inlinks.toString of the Nutch that writes `layout`."""
         return "Inlinks:\n" + "".join(f" {link.to_string(layout)}\n" for link in self._links)
-
-
-def _host(url: str) -> str | None:
-    """Returns the host of a URL; None if it is none."""
-    try:
-        return parse(url).host
-    except UrlError:
-        return None
 
 
 def layouts_of(record: bytes) -> frozenset[str]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,23 +13,18 @@ import polars as pl
 from minutch.hadoop.formats.batch import Lengths, Offsets, places
 from minutch.kernels.arrow import Bytes, from_series, to_series
 from minutch.urls.domains import domain_of
-from minutch.urls.hostnumbers import Numbers, plain_hosts, spelled_host
-
-_lacks_host = re.compile(
-    rb"(?i:https?|ftp):(?:[^/]|/[^/]|/?$|//(?:[^/?#@]*@)?(?:[/?#:]|$)|//[^/?#]*@[^/?#]*@)"
-).match
+from minutch.urls.hostnumbers import Numbers, plain_hosts
+from minutch.urls.parts import lacks_host, spelled_host
 
 
 def lack_host(urls: pl.Series) -> pl.Series:
-    """Returns the mask of the URLs (String, or Binary as keys are) whose scheme needs a host, which
-    they do not name; false for null.
-    """
+    """Returns the mask of the URLs (String, or Binary as keys are) that `lacks_host` is true of."""
     found = pl.repeat(False, len(urls), dtype=pl.Boolean, eager=True)
     others = plain_hosts(0, *places(from_series(urls))).others
     if not len(others):
         return found
     strange = urls.gather(others).cast(pl.Binary).to_list()
-    lacking = [url is not None and _lacks_host(url) is not None for url in strange]
+    lacking = [url is not None and lacks_host(url.decode("utf-8", "replace")) for url in strange]
     return found.scatter(others, pl.Series(lacking, dtype=pl.Boolean))
 
 

@@ -25,7 +25,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from minutch.errors import UrlError
-from minutch.urls.parts import host_of, parse
+from minutch.urls.parts import host_of, parse, spelled_host
 from minutch.urls.uri import build_uri
 
 _ACE = "xn--"
@@ -246,6 +246,11 @@ def _canonical_ipv6(host: str) -> str:
     if packed.startswith(_MAPPED):
         return socket.inet_ntoa(packed[len(_MAPPED) :])
     return f"[{IPv6Address(packed).compressed}]"
+
+
+def canonical_host_of(url: str) -> str:
+    """Returns the canonical host of a URL; "" where it has none, or is none."""
+    return canonical_host(spelled_host(url) or "")
 
 
 class HostLookup(NamedTuple):

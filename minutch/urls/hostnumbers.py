@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from minutch.errors import UrlError
 from minutch.hadoop.formats.batch import Lengths, Offsets
 from minutch.kernels.arrow import INLINE, Bytes, Views
 from minutch.kernels.keycolumns import numbered
 from minutch.kernels.native import StringColumn
 from minutch.kernels.urls import find_hosts
-from minutch.urls.parts import parse
+from minutch.urls.parts import spelled_host
 
 Numbers = npt.NDArray[np.int64]
 
@@ -86,11 +85,3 @@ class HostNumbers:
         self._numbers = np.append(self._numbers, np.array(numbers, np.int64))
         self._views = np.concatenate([self._views, views])
         self._text = np.concatenate(pieces)
-
-
-def spelled_host(url: str) -> str | None:
-    """Returns the host of a URL as it is spelled there; None for what is no URL."""
-    try:
-        return parse(url).host
-    except UrlError:
-        return None

@@ -24,6 +24,7 @@ from minutch.errors import UrlError
 PROTOCOLS: dict[str, int] = {"http": 80, "https": 443, "ftp": 21, "file": -1, "jar": -1}
 """Known schemes with their default ports (-1: none)."""
 
+_NEED_HOST = frozenset(("http", "https", "ftp"))
 _BLANK = "".join(map(chr, range(0x21)))
 _SCHEME = re.compile(r"[^\W\d_](?:[^\W_]|[.+-])*")
 _PORT = re.compile(r"([+-]?)0*(\d{1,10})")  # int() refuses more than 4,300 digits
@@ -60,6 +61,11 @@ class Url(NamedTuple):
     def default_port(self) -> int:
         """The port that the scheme stands for, or -1."""
         return PROTOCOLS.get(self.protocol, -1)
+
+    @property
+    def lacks_host(self) -> bool:
+        """True if the scheme needs a host and none is named: nobody can be asked."""
+        return not self.host and self.protocol in _NEED_HOST
 
     def __str__(self) -> str:
         """java.net.URL.toString: the parts as they are."""
@@ -291,12 +297,26 @@ def compose(protocol: str, host: str, port: int, file: str) -> Url:
     )
 
 
-def host_of(url: str) -> str | None:
-    """Returns the lower-cased host, None if `url` is not a URL (URLUtil.getHost)."""
+def spelled_host(url: str) -> str | None:
+    """Returns the host as it is spelled, "" where there is none; None if `url` is not a URL."""
     try:
-        return parse(url).host.lower()
+        return parse(url).host
     except UrlError:
         return None
+
+
+def host_of(url: str) -> str | None:
+    """Returns the lower-cased host, None if `url` is not a URL (URLUtil.getHost)."""
+    host = spelled_host(url)
+    return None if host is None else host.lower()
+
+
+def lacks_host(url: str) -> bool:
+    """Returns whether a URL names no host (`Url.lacks_host`); false for what is no URL."""
+    try:
+        return parse(url).lacks_host
+    except UrlError:
+        return False
 
 
 def host_segments(host: str) -> list[str]:

@@ -27,7 +27,6 @@ _BLANK = "".join(map(chr, range(0x21)))
 _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _SAME_SCHEME = re.compile(r"//[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/(?:[^:/?#.][^:/?#]*)?)*(?:[?#]|\Z)").match
-_NEED_HOST = frozenset(("http", "https", "ftp"))
 _SCHEMES_OF_PAGES = ("http:", "https:", "ftp:", "file:")
 _NO_BASE = ("data:", "javascript:")
 _REMOVED = str.maketrans("", "", "\t\n\r")
@@ -147,7 +146,7 @@ class Resolver:
 
 def hosted(url: Url) -> Url:
     """Returns the URL; UrlError if it lacks the host that its scheme needs."""
-    if not url.host and url.protocol in _NEED_HOST:
+    if url.lacks_host:
         raise UrlError(f"no host: {url}")
     return url
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
-from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import float32, float_to_string
 from minutch.plugin.points import Parse, ScoringFilter
 from minutch.records.crawldatum import CrawlDatum
@@ -23,7 +21,7 @@ from minutch.records.links import Inlinks
 from minutch.records.metadata import SCORE_KEY
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
-from minutch.urls.parts import parse as parse_url
+from minutch.urls.parts import host_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -165,19 +163,11 @@ def _score_of(parse_data: ParseData) -> float:
         return 0.0
 
 
-_PLAIN_HOST = re.compile(r"https?://([A-Za-z0-9._-]+)(?::[0-9]{1,4})?(?:[/?#]|\Z)")
-
-
 def _host(url: str) -> str | None:
-    """Returns the host in lower case; None if `url` is not a URL."""
-    plain = _PLAIN_HOST.match(url)
-    if plain:
-        return plain[1].lower()
-    try:
-        return parse_url(url).host.lower()
-    except UrlError as exc:
-        log.error("no host: %s", exc)
-        return None
+    host = host_of(url)
+    if host is None:
+        log.error("no host: %s is no URL", url)
+    return host
 
 
 def _power(base: float, exponent: float) -> float:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 
-from minutch.urls.hostcolumns import lack_host
+from minutch.urls import parts
 
 PROJECT = Path(__file__).parents[2]
 SHARED = PROJECT.parent / "shared"
@@ -37,4 +36,4 @@ def lacks_host(url: str | None) -> bool:
     """Tells whether a URL of Nutch's files lacks the host that its scheme needs: minutch keeps none
     such.
     """
-    return bool(lack_host(pl.Series([url], dtype=pl.String))[0])
+    return url is not None and parts.lacks_host(url)

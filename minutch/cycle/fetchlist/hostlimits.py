@@ -134,13 +134,8 @@ class HostLimits:
         return entries.with_columns(metadata=found["put"])
 
     def _of(self, urls: pl.Series) -> pl.DataFrame:
-        hosts = due_hosts(urls).alias("host").to_frame()
+        hosts = host_names(urls).alias("host").to_frame()
         return hosts.join(self.table, on="host", how="left", maintain_order="left")
-
-
-def due_hosts(urls: pl.Series) -> pl.Series:
-    """Returns the host of each URL under its name in the HostDb; null for what is no URL."""
-    return host_names(urls)
 
 
 def _put(metadata: bytes | None, delay: int | None) -> bytes | None:

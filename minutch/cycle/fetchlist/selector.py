@@ -25,7 +25,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.results.fetchresults import followed, logs_in
 from minutch.cycle.fetchlist import due, select
 from minutch.cycle.fetchlist.due import PatternLimits
-from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits, due_hosts
+from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits
 from minutch.cycle.fetchlist.lists import address_of, keys_in
 from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.hostdb.store import HostDb
@@ -38,6 +38,7 @@ from minutch.plugin.chains import (
     URLNormalizers,
 )
 from minutch.records.hostdatum import HOSTDB_SCHEMA
+from minutch.urls.hostcolumns import host_names
 from minutch.work.engine import Engine, Task
 from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys, empty
@@ -303,7 +304,7 @@ class Selector:
     def _limits(self, db: HostDb, found: Sequence[pl.DataFrame]) -> HostLimits:
         """Reads the limits of the hosts that have pages due. Raises FormatError."""
         parts = range(len(db.require_parts()))
-        names = [due_hosts(decode_keys(table["key"])).drop_nulls().unique() for table in found]
+        names = [host_names(decode_keys(table["key"])).drop_nulls().unique() for table in found]
         wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
         frames: Iterator[pl.DataFrame] = chain(
             [empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts)

@@ -26,7 +26,6 @@ from typing import Final
 from minutch.clock import Clock
 from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.fetch.decisions import Verdict, decide, leads_in
-from minutch.cycle.fetch.frontier.queueitems import host_name
 from minutch.cycle.fetch.settings import RobotsSettings, milliseconds
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.sitemap.sitemapfile import read_sitemap
@@ -37,6 +36,7 @@ from minutch.plugin.points import Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory, output_of, rules_of
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import Content, is_truncated
+from minutch.urls.hostname import canonical_host_of
 from minutch.urls.resolve import WhatwgResolver, resolver_class
 from minutch.urls.robots import RobotRules
 
@@ -238,12 +238,11 @@ class SitemapFetcher:
         """
         await self._go_ahead()
         rules = await self._rules(url, protocol)
-        failure = getattr(rules, "failure", None)
         decision = decide(
-            failure is not None or url in rules.sitemaps or rules.is_allowed(url),
+            rules.failure is not None or url in rules.sitemaps or rules.is_allowed(url),
             rules.crawl_delay or 0,
             defer=rules.defer_visits,
-            unreachable=failure is not None,
+            unreachable=rules.failure is not None,
             settings=self._settings.robots,
         )
         if decision.verdict is Verdict.FETCH:
@@ -259,8 +258,7 @@ def _reason(verdict: Verdict, rules: RobotRules) -> str:
         return "robots.txt forbids it"
     if verdict is Verdict.DELAY_TOO_LONG:
         return f"robots.txt wants pauses of {rules.crawl_delay} ms"
-    failure = getattr(rules, "failure", None)
-    return f"no robots.txt to be had{f': {failure.message}' if failure is not None else ''}"
+    return "no robots.txt to be had" + (f": {rules.failure.message}" if rules.failure else "")
 
 
 class _Start:
@@ -338,7 +336,7 @@ class Turns:
         """Waits for the turn of a URL's host; the next one begins `delay` ms after this one has
         ended.
         """
-        host = host_name(url)
+        host = canonical_host_of(url)
         lock, users = self._locks.get(host, (asyncio.Lock(), 0))
         self._locks[host] = lock, users + 1
         try:

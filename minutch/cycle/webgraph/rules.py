@@ -61,7 +61,7 @@ class LinkLimits(Settings):
         null for a malformed URL.
         """
         if self.domain:
-            return domains_of(_hosts(urls))
+            return domains_of(host_names(urls))
         return urls.str.to_lowercase().str.replace(r"^([^?#]*)\?[^#]*", "${1}")
 
 
@@ -98,7 +98,7 @@ class GraphLinkRules(Settings):
         """Drops links from or to malformed URLs, and those within a host or domain if they are
         ignored.
         """
-        page, target = _hosts_of_runs(links["key"]), _hosts(decode_keys(links["url"]))
+        page, target = _hosts_of_runs(links["key"]), host_names(decode_keys(links["url"]))
         known = page.is_not_null() & target.is_not_null()
         links = _counted(links, links.filter(known), MALFORMED, counters)
         page, target = page.filter(known), target.filter(known)
@@ -138,13 +138,9 @@ def _newest(links: pl.DataFrame, counters: Counters) -> pl.DataFrame:
     return _counted(links, newest, OLDER, counters)
 
 
-def _hosts(urls: pl.Series) -> pl.Series:
-    return host_names(urls)
-
-
 def _hosts_of_runs(keys: pl.Series) -> pl.Series:
     """Returns the hosts of a column in which equal URLs are adjacent."""
     if not len(keys):
         return pl.Series(dtype=pl.String)
     starts = keys.ne_missing(keys.shift())
-    return _hosts(decode_keys(keys.filter(starts))).gather(starts.cum_sum() - 1)
+    return host_names(decode_keys(keys.filter(starts))).gather(starts.cum_sum() - 1)

@@ -16,14 +16,15 @@ from typing import Final
 
 from minutch.cycle.fetch.decisions import Verdict, decide
 from minutch.cycle.fetch.frontier.hostmemory import FILE_NAME, BusyHosts
-from minutch.cycle.fetch.frontier.queueitems import QueueNames, host_name
+from minutch.cycle.fetch.frontier.queueitems import QueueNames
 from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import ConfigError, ProtocolError, UrlError
 from minutch.inspect.explain.facts import FetchVerdict, HostFacts, RobotsFacts
 from minutch.inspect.explain.settings import ExplainSettings, Resolve
 from minutch.plugin.chains import SCOPE_DEFAULT
 from minutch.plugin.points import Protocol
-from minutch.urls.parts import parse
+from minutch.urls.hostname import canonical_host_of
+from minutch.urls.parts import host_of, parse
 from minutch.urls.robots import KnownRobots, normal_path
 from minutch.urls.robotsfile import line_of
 
@@ -154,7 +155,7 @@ class FetchProspects:
                 else asked_for or settings.crawl_delay
             ),
             threads=settings.max_threads,
-            busy_until=self._busy_until(host_name(url)),
+            busy_until=self._busy_until(canonical_host_of(url)),
             back_off=settings.exceptions_delay,
             max_exceptions=settings.max_exceptions,
             addresses=tuple(addresses),
@@ -183,11 +184,9 @@ class FetchProspects:
     def _known_host(self, url: str) -> str:
         if self._hostdb is None or not self._hostdb.exists():
             return ""
-        try:
-            datum = self._hostdb.get(parse(url).host.lower())
-        except UrlError:
+        if (host := host_of(url)) is None:
             return ""
-        if datum is None:
+        if (datum := self._hostdb.get(host)) is None:
             return "not in the HostDb"
         return (
             f"{datum.fetched} fetched, {datum.unfetched} unfetched, {datum.gone} gone; "

@@ -421,11 +421,3 @@ class Neighbours(Protocol):
     def nothing_to_come(self) -> bool:
         """Asked when this worker has nothing left: True if no other one will hand it anything."""
         ...
-
-
-def host_name(url: str) -> str:
-    """Returns the host of a URL as queues name it; "" where it has none."""
-    try:
-        return canonical_host(parse(url).host)
-    except UrlError:
-        return ""

@@ -44,11 +44,11 @@ from minutch.cycle.fetch.frontier.queueitems import (
     HostItems,
     OneItem,
     OpenLists,
-    host_name,
 )
 from minutch.cycle.fetch.frontier.queuememory import QueueMemory
 from minutch.cycle.fetch.ledger import Outcome
 from minutch.cycle.fetch.settings import BY_HOST, NEVER, QueueSettings
+from minutch.urls.hostname import canonical_host_of
 
 ROBOTS_DEFER: Final = "robots.txt defers visits"
 FAILING: Final = Outcome.DEFERRED, "its host failed"
@@ -104,7 +104,9 @@ class FetchQueues:
         before. It is dropped if its queue or its host is given up, or the fetch is ending.
         """
         if not item.host:
-            item.host = item.queue_id if self.settings.mode == BY_HOST else host_name(item.url)
+            item.host = (
+                item.queue_id if self.settings.mode == BY_HOST else canonical_host_of(item.url)
+            )
         refusal = self._ended or self._memory.refusal(item.queue_id, item.host)
         if refusal is not None:
             self._dropped.add(OneItem(item), refusal)
