@@ -1,4 +1,5 @@
-"""Draws plots as inline SVG: columns, areas, and the bars of tables. Pure: numbers in, markup out.
+"""Draws plots as inline SVG: columns, areas, and the bars of tables; lines as a file of their own.
+Pure: numbers in, markup out.
 
 No viewBox on the outside: places are in percent, so that a plot takes the width that there is and
 its letters keep their size. Colours are the classes of the page's style sheet. Each place of a plot
@@ -316,3 +317,108 @@ def _in_words(title: str, labels: Sequence[str], series: Sequence[Series], numbe
 
 def _percent(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".") + "%"
+
+
+# -- a file of its own -----------------------------------------------------------------------------
+
+_LEFT, _RIGHT, _FIRST, _PANEL, _GAP, _ENTRY = 60, 700, 40, 180, 60, 22
+_COLOURS: Final = (
+    ("#0b57a4", "#8ab8f5"),
+    ("#b3261e", "#ff9aa2"),
+    ("#1a6b3c", "#7fce9f"),
+    ("#8a4b00", "#f0b060"),
+    ("#6a3d9a", "#c5a3f0"),
+    ("#00696d", "#6fd6d9"),
+    ("#5f5f00", "#d0d060"),
+    ("#8e3a6e", "#f0a0d0"),
+)
+"""Of lines, on light and on dark: those of the style sheet are for areas, some too pale for a
+line."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A plot of lines, one for each name of the picture, from `low` to `high`; `levels` are dashed
+    lines across it.
+    """
+
+    title: str
+    low: float
+    high: float
+    number: Number
+    lines: Sequence[Sequence[float]]
+    levels: Sequence[float] = ()
+
+
+def picture(
+    title: str, names: Sequence[str], panels: Sequence[Panel], ends: tuple[str, str]
+) -> str:
+    """Returns an SVG file, for light and dark: panels below each other, and the names of the lines;
+    `ends` are the labels of the axis.
+    """
+    bottom = _FIRST + (_PANEL + _GAP) * len(panels) - 10
+    height = str(bottom + _ENTRY * len(names) + 10)
+    tops = [_FIRST + (_PANEL + _GAP) * number for number in range(len(panels))]
+    drawn = e(
+        "svg",
+        e("title", title),
+        e("style", Markup(_picture_style())),
+        e("rect", width="760", height=height, class_="paper"),
+        *(_panel(one, top, ends) for one, top in zip(panels, tops, strict=True)),
+        *(_entry(name, number, bottom + _ENTRY * number) for number, name in enumerate(names)),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 760 {height}",
+        role="img",
+    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawn}\n'
+
+
+def _picture_style() -> str:
+    light, dark = (
+        "".join(f".s{number}{{stroke:{pair[at]}}}" for number, pair in enumerate(_COLOURS))
+        for at in (0, 1)
+    )
+    return (
+        "text{font:13px system-ui,sans-serif;fill:#1b1f24}.paper{fill:#fff}.axis{stroke:#8c959f}"
+        f"polyline{{fill:none;stroke-width:2}}.level{{stroke-dasharray:6 4}}{light}"
+        "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.paper{fill:#14181d}" + dark + "}"
+    )
+
+
+def _panel(panel: Panel, top: int, ends: tuple[str, str]) -> Markup:
+    """Draws a title, axes, and the lines."""
+
+    def place(value: float) -> float:
+        return top + _PANEL * (panel.high - value) / (panel.high - panel.low)
+
+    parts = [_label(panel.title, _LEFT, top - 12)]
+    for value in (panel.low, (panel.low + panel.high) / 2, panel.high):
+        parts.append(_line([(_LEFT, place(value)), (_RIGHT, place(value))], "axis"))
+        parts.append(_label(panel.number(value), _LEFT - 6, place(value) + 4, "end"))
+    parts.append(_label(ends[0], _LEFT, top + _PANEL + 18))
+    parts.append(_label(ends[1], _RIGHT, top + _PANEL + 18, "end"))
+    for number, values in enumerate(panel.lines):
+        wide = (_RIGHT - _LEFT) / max(1, len(values) - 1)
+        points = [(_LEFT + wide * x, place(value)) for x, value in enumerate(values)]
+        parts.append(_line(points, _colour(number)))
+    for number, value in enumerate(panel.levels):
+        points = [(_LEFT, place(value)), (_RIGHT, place(value))]
+        parts.append(_line(points, f"level {_colour(number)}"))
+    return joined(*parts)
+
+
+def _entry(name: str, number: int, y: float) -> Markup:
+    line = _line([(_LEFT, y), (_LEFT + 24, y)], _colour(number))
+    return joined(line, _label(name, _LEFT + 32, y + 4))
+
+
+def _line(points: Sequence[tuple[float, float]], kind: str) -> Markup:
+    return e("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), class_=kind)
+
+
+def _label(said: str, x: float, y: float, anchor: str = "start") -> Markup:
+    return e("text", said, x=f"{x:g}", y=f"{y:.1f}", text_anchor=anchor)
+
+
+def _colour(number: int) -> str:
+    return f"s{number % len(_COLOURS)}"

@@ -15,7 +15,8 @@ import numpy as np
 from minutch.annexes.simulate.forecast import Forecast, ForecastOptions
 from minutch.inspect.report.rates import Floats
 from minutch.terminal import counted
-from minutch.web.frame import Markup, element, joined
+from minutch.web import plots
+from minutch.web.plots import Panel
 
 MARKS: Final = "*o+x#@%&"
 """Letters of schedules in a plot."""
@@ -23,26 +24,6 @@ _LINE: Final = 80
 _WIDTH, _HEIGHT = 64, 10
 """Letters of the plot."""
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
-_COLOURS: Final = (
-    "#0b57a4",
-    "#b3261e",
-    "#1a6b3c",
-    "#8a4b00",
-    "#6a3d9a",
-    "#00696d",
-    "#5f5f00",
-    "#8e3a6e",
-)
-_DARK: Final = (
-    "#8ab8f5",
-    "#ff9aa2",
-    "#7fce9f",
-    "#f0b060",
-    "#c5a3f0",
-    "#6fd6d9",
-    "#d0d060",
-    "#f0a0d0",
-)
 
 
 @dataclass(frozen=True)
@@ -275,100 +256,25 @@ def _block(share: float) -> str:
 
 # -- a picture -------------------------------------------------------------------------------------
 
-_LEFT, _RIGHT, _TOP, _PANEL, _GAP = 60, 700, 40, 180, 60
-
 
 def svg(found: Simulated) -> str:
     """Draws both plots as SVG, for light and dark."""
     fresh = [_lines_of(outcome.forecast.fresh) for outcome in found.outcomes]
-    low, high = _range([*fresh, *(np.array([outcome.best]) for outcome in found.outcomes)])
+    bests = [outcome.best for outcome in found.outcomes]
+    low, high = _range([*fresh, np.array(bests)])
     fetches = [_lines_of(outcome.forecast.fetches * found.scale) for outcome in found.outcomes]
     most = max(1.0, *(float(values.max()) for values in fetches))
-    second = _TOP + _PANEL + _GAP
-    legend = second + _PANEL + 50
-    height = legend + 22 * len(found.outcomes) + 10
-    title = f"What fetch schedules would do in {counted(found.options.days, 'days')}"
     said = "Copies fresh; dashed: at best with as many fetches"
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + element(
-        "svg",
-        element("title", title),
-        element("style", Markup(_style())),
-        element("rect", width="760", height=str(height), class_="paper"),
-        _panel(said, _TOP, low, high, "{:.0%}", fresh, found.options.days),
-        *(_best(outcome, number, low, high) for number, outcome in enumerate(found.outcomes)),
-        _panel("Fetches a day", second, 0.0, most, "{:,.0f}", fetches, found.options.days),
-        *(
-            _entry(outcome.name, number, legend + 22 * number)
-            for number, outcome in enumerate(found.outcomes)
-        ),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 760 {height}",
-        role="img",
-    ) + "\n"  # fmt: skip
+    return plots.picture(
+        f"What fetch schedules would do in {counted(found.options.days, 'days')}",
+        [outcome.name for outcome in found.outcomes],
+        [
+            Panel(said, low, high, "{:.0%}".format, [one.tolist() for one in fresh], bests),
+            Panel("Fetches a day", 0.0, most, "{:,.0f}".format, [one.tolist() for one in fetches]),
+        ],
+        ("day 1", f"day {found.options.days}"),
+    )
 
 
 def _lines_of(values: Any) -> Floats:
     return _shrunk(np.asarray(values, np.float64), 640)
-
-
-def _style() -> str:
-    def colours(of: Sequence[str]) -> str:
-        return "".join(f".s{number}{{stroke:{colour}}}" for number, colour in enumerate(of))
-
-    return (
-        "text{font:13px system-ui,sans-serif;fill:#1b1f24}.paper{fill:#fff}.axis{stroke:#8c959f}"
-        "polyline,.best{fill:none;stroke-width:2}.best{stroke-dasharray:6"
-        f" 4}}{colours(_COLOURS)}"
-        "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.paper{fill:#14181d}"
-        + colours(_DARK)
-        + "}"
-    )
-
-
-def _panel(
-    title: str, top: int, low: float, high: float, form: str, series: Sequence[Floats], days: int
-) -> Markup:
-    """Draws a title, axes, and a line for each series."""
-    parts = [element("text", title, x=str(_LEFT), y=str(top - 12))]
-    for share in (0.0, 0.5, 1.0):
-        y = top + _PANEL * (1 - share)
-        parts.append(
-            element(
-                "line", x1=str(_LEFT), x2=str(_RIGHT), y1=f"{y:.1f}", y2=f"{y:.1f}", class_="axis"
-            )
-        )
-        parts.append(_label(form.format(low + (high - low) * share), _LEFT - 6, y + 4, "end"))
-    parts.append(_label("day 1", _LEFT, top + _PANEL + 18, "start"))
-    parts.append(_label(f"day {days}", _RIGHT, top + _PANEL + 18, "end"))
-    for number, values in enumerate(series):
-        wide = (_RIGHT - _LEFT) / max(1, len(values) - 1)
-        places = (
-            f"{_LEFT + wide * x:.1f},{_y(value, top, low, high):.1f}"
-            for x, value in enumerate(values)
-        )
-        parts.append(element("polyline", points=" ".join(places), class_=_colour(number)))
-    return joined(*parts)
-
-
-def _y(value: float, top: int, low: float, high: float) -> float:
-    return top + _PANEL * (high - value) / (high - low)
-
-
-def _best(outcome: ScheduleResult, number: int, low: float, high: float) -> Markup:
-    y = f"{_y(outcome.best, _TOP, low, high):.1f}"
-    return element(
-        "line", x1=str(_LEFT), x2=str(_RIGHT), y1=y, y2=y, class_=f"best {_colour(number)}"
-    )
-
-
-def _entry(name: str, number: int, y: int) -> Markup:
-    line = element("polyline", points=f"{_LEFT},{y} {_LEFT + 24},{y}", class_=_colour(number))
-    return joined(line, _label(name, _LEFT + 32, y + 4, "start"))
-
-
-def _label(said: str, x: float, y: float, anchor: str) -> Markup:
-    return element("text", said, x=str(x), y=f"{y:.1f}", text_anchor=anchor)
-
-
-def _colour(number: int) -> str:
-    return f"s{number % len(_COLOURS)}"

@@ -138,7 +138,7 @@ def test_a_sample_stands_for_all(crawl: Path) -> None:
 def test_a_picture(crawl: Path, tmp_path: Path) -> None:
     simulate(crawl, "-schedule", "adaptive", "--svg", str(tmp_path / "new" / "plot.svg"))
     root = ElementTree.parse(tmp_path / "new" / "plot.svg").getroot()
-    lines = [each for each in root.iter() if each.tag.endswith("polyline")]
+    lines = [each for each in root.iter() if each.get("class", "").startswith("s")]
     assert len(lines) == 2 * 2 + 2 and len(lines[0].attrib["points"].split()) == 90
     assert {each.text for each in root.iter() if each.tag.endswith("text")} > {
         "now: default",
