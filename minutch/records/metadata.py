@@ -16,7 +16,8 @@ from typing import Final, Self
 from minutch.errors import FormatError
 from minutch.hadoop.formats import javahash
 from minutch.hadoop.formats.javaio import DataInput, DataOutput, decode_text
-from minutch.hadoop.formats.writables import NullWritable, Writable, lookup
+from minutch.hadoop.formats.registry import GenericWritable
+from minutch.hadoop.formats.writables import Writable, lookup
 
 # Keys in the metadata of CrawlDatum (org.apache.nutch.metadata.Nutch)
 GENERATE_TIME_KEY: Final = "_ngt_"
@@ -265,7 +266,8 @@ class MetaWrapper(Writable):
     @classmethod
     def read(cls, data: DataInput) -> Self:
         wrapper = lookup("org.apache.nutch.crawl.NutchWritable").read(data)
-        return cls(getattr(wrapper, "instance", NullWritable()), Metadata.read(data))
+        assert isinstance(wrapper, GenericWritable)
+        return cls(wrapper.instance, Metadata.read(data))
 
     def write(self, out: DataOutput) -> None:
         wrapper = lookup("org.apache.nutch.crawl.NutchWritable")

@@ -166,7 +166,7 @@ class CSVIndexWriter(IndexWriter):
         self._file.close()
 
     def abort(self) -> None:
-        if hasattr(self, "_file"):
+        if hasattr(self, "_file"):  # `open` may have failed
             self._file.discard()
 
     def describe(self) -> dict[str, tuple[str, object]]:

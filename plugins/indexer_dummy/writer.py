@@ -76,7 +76,7 @@ class DummyIndexWriter(IndexWriter):
         self._file.close()
 
     def abort(self) -> None:
-        if hasattr(self, "_file"):
+        if hasattr(self, "_file"):  # `open` may have failed
             self._file.discard()
 
     def describe(self) -> dict[str, tuple[str, object]]:

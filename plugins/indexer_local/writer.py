@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 import polars as pl
 
 from minutch.errors import IndexWriterError, LockedError
-from minutch.inspect.search.apart import Apart
+from minutch.inspect.search.apart import Apart, Here
 from minutch.inspect.search.fields import (
     BINARY,
     DATES,
@@ -249,12 +249,12 @@ class LocalIndexWriter(IndexWriter):
             memory = max(self.memory, LEAST_MEMORY * self.threads) * 1_000_000
             where = (self._folder, memory, self.threads)
             with store.reading():
-                self._open: IndexWriting | Apart = (
-                    IndexWriting(*where)
+                self._open: Apart | Here = (
+                    Here(IndexWriting(*where))
                     if self._is_ours
                     else Apart(IndexWriting, where, memory=2 * memory + MERGING, seconds=math.inf)
                 )
-                self._call(bool, "is_open")
+                self._open.call(bool, "is_open")
         except BaseException as exc:
             self._release(exc)
             if isinstance(exc, LockedError):
@@ -265,29 +265,22 @@ class LocalIndexWriter(IndexWriter):
                 raise IndexWriterError(f"{self.path}: can't be written: {exc.strerror}") from exc
             raise
 
-    def _call(self, returns: type[T], name: str, *args: object) -> T:
-        if isinstance(self._open, Apart):
-            return self._open.call(returns, name, *args)
-        found: T = getattr(self._open, name)(*args)
-        return found
-
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
         kind = list[tuple[str, str]]
-        refused = self._committed(lambda: self._call(kind, "write", list(actions)))
+        refused = self._committed(lambda: self._open.call(kind, "write", list(actions)))
         return [Refused(*one) for one in refused]
 
     def commit(self) -> None:
-        self._committed(lambda: self._call(bool, "commit"))
+        self._committed(lambda: self._open.call(bool, "commit"))
 
     def close(self) -> None:
-        self._committed(lambda: self._call(bool, "end"))
+        self._committed(lambda: self._open.call(bool, "end"))
         self._let_go()
         self._committed(lambda: stamp(self._folder, ours=self._is_ours))
         self._held.close()
 
     def _let_go(self) -> None:
-        if isinstance(self._open, Apart):
-            self._open.close()
+        self._open.close()
         del self._open
 
     def _committed(self, step: Callable[[], T]) -> T:
@@ -299,9 +292,9 @@ class LocalIndexWriter(IndexWriter):
             raise IndexWriterError(f"{self.path}: can't be written: {exc}") from exc
 
     def abort(self) -> None:
-        if hasattr(self, "_open"):
+        if hasattr(self, "_open"):  # `open` may have failed, anywhere
             with suppress(IndexWriterError):  # there is nothing to drop in a process that has died
-                self._committed(lambda: self._call(bool, "rollback"))
+                self._committed(lambda: self._open.call(bool, "rollback"))
             self._let_go()
         if hasattr(self, "_held"):
             self._release(IndexWriterError("aborted"))

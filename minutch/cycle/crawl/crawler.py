@@ -64,7 +64,7 @@ LATE_PROPERTY: Final = "crawl.list.late"
 OVERLAP: Final = "crawl.overlap"
 _DEFAULTS: Final = CrawlOptions()
 
-R = TypeVar("R")
+R = TypeVar("R", Counters, Generated)
 
 
 @dataclass(frozen=True)
@@ -430,7 +430,7 @@ class Crawler:
         with self.screen.running(name) as label:
             context = self._context(extra or {}, label)
             result = self.perform(name, call, context)
-            counters: Counters = getattr(result, "counters", result)
+            counters = result if isinstance(result, Counters) else result.counters
             if name in TITLES:
                 context.report(TITLES[name], counters)
         self.screen.row(name, self.context.clock.monotonic() - started, counters)

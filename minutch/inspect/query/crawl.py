@@ -68,6 +68,11 @@ class CrawlFolder:
         return LinkDbTable(LinkDb(self.path / LINKDB))
 
     @property
+    def links(self) -> LinksTable:
+        """The links, one by one."""
+        return LinksTable(LinkDb(self.path / LINKDB), self.segments)
+
+    @property
     def hostdb(self) -> HostDbTable:
         """The HostDb."""
         return HostDbTable(HostDb(self.path / HOSTDB))
@@ -75,11 +80,11 @@ class CrawlFolder:
     @property
     def tables(self) -> Mapping[str, Table]:
         """Every table by its name in SQL."""
-        segments = self.segments
+        segments, links = self.segments, self.links
         tables: list[Table] = [
             self.crawldb,
             self.linkdb,
-            LinksTable(LinkDb(self.path / LINKDB), segments),
+            links,
             segments.pages,
             segments.parses,
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
@@ -88,7 +93,7 @@ class CrawlFolder:
             ChecksTable(Checks(self.path / CHECKS)),
         ]
         found = {table.name: table for table in tables}
-        site = SiteTable(found, segments, has_entries=CrawlDb(self.path / CRAWLDB).exists())
+        site = SiteTable(found, links, segments, has_entries=CrawlDb(self.path / CRAWLDB).exists())
         return found | {site.name: site}
 
 

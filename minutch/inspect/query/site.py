@@ -79,9 +79,13 @@ class SiteTable(Table):
     }
 
     def __init__(
-        self, tables: Mapping[str, Table], segments: Sequence[Segment], has_entries: bool
+        self,
+        tables: Mapping[str, Table],
+        links: LinksTable,
+        segments: Sequence[Segment],
+        has_entries: bool,
     ) -> None:
-        self._tables, self._has_entries = tables, has_entries
+        self._tables, self._links, self._has_entries = tables, links, has_entries
         self._segments = [one for one in segments if one.has(CRAWL_FETCH) or one.has(PARSE_DATA)]
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
@@ -151,10 +155,8 @@ class SiteTable(Table):
             found = ways.with_columns(is_newest=pl.col("url").is_last_distinct()).drop_nulls("to")
             to = named.here(found["to"]).hash().alias("to")
             reach.add_ways(found.select(ID, to, number, "is_newest"))
-        links = self._tables["links"]
-        assert isinstance(links, LinksTable)
         with suppress(StoreError):  # neither a LinkDb nor parses: no links
-            for frame in links.every(self._segments):
+            for frame in self._links.every(self._segments):
                 reach.add_links(frame)
         found = rows.with_columns(ID).join(
             reach.table(), on="id", how="left", maintain_order="left"

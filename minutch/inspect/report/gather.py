@@ -21,7 +21,6 @@ from minutch.errors import StoreError
 from minutch.inspect.audit.findings import Rule, audit
 from minutch.inspect.query.crawl import CRAWLDB, CrawlFolder
 from minutch.inspect.query.ids import ID, of_keys
-from minutch.inspect.query.links import LinksTable
 from minutch.inspect.query.pages import OUTCOMES, PagesTable, came_of
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.reach import Reach, longest
@@ -300,10 +299,8 @@ class FactsGatherer:
         broken = BrokenLinks(came.filter(pl.col("outcome").is_in(["gone", "failed"]))["id"])
         reach = Reach.of(self.crawl.tables, self.segments, self._entries, seen)
         reach.add_ways(ways)
-        links = self.crawl.tables["links"]
-        assert isinstance(links, LinksTable)
         with self._progress("report: links") as progress, suppress(StoreError):  # without any
-            for frame in links.every(self.segments):
+            for frame in self.crawl.links.every(self.segments):
                 reach.add_links(frame)
                 broken.add(frame.filter("is_newest"))
                 progress.advance(len(frame))

@@ -92,6 +92,21 @@ class Apart:
         return answer
 
 
+class Here:
+    """An object in this process, called in the same way."""
+
+    def __init__(self, made: object) -> None:
+        self._made = made
+
+    def call(self, returns: type[T], name: str, *args: object) -> T:
+        """Returns what a method returns, and raises what it raises."""
+        found: T = getattr(self._made, name)(*args)
+        return found
+
+    def close(self) -> None:
+        """Leaves the object to whoever holds it."""
+
+
 def _end(process: BaseProcess, connection: Connection) -> None:
     connection.close()
     process.join(_POLL)

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, TypeVar
 
-from minutch.inspect.search.apart import Apart
+from minutch.inspect.search.apart import Apart, Here
 from minutch.inspect.search.localindex import LocalIndex
 from minutch.inspect.search.query import words_of
 from minutch.inspect.search.results import Hit, OpenIndex, Results, SearchOptions
@@ -47,8 +47,8 @@ class Searcher:
         is_ours = self.place.require()
         with self.place.reading():
             where = (self.place.current,)
-            self._open: OpenIndex | Apart = (
-                OpenIndex(*where)
+            self._open: Apart | Here = (
+                Here(OpenIndex(*where))
                 if is_ours
                 else Apart(OpenIndex, where, memory=MEMORY, seconds=SECONDS)
             )
@@ -57,10 +57,7 @@ class Searcher:
 
     def _ask(self, returns: type[T], name: str, *args: object) -> T:
         with self.place.reading():
-            if isinstance(self._open, Apart):
-                return self._open.call(returns, name, *args)
-            found: T = getattr(self._open, name)(*args)
-            return found
+            return self._open.call(returns, name, *args)
 
     def newest(self) -> Searcher:
         """Returns this one, or one for a later commit."""
