@@ -38,6 +38,7 @@ from minutch.inspect.query.checks import CHECKS, Checks
 from minutch.inspect.query.crawl import SEGMENTS, CrawlFolder, Segments
 from minutch.inspect.query.links import newest_links
 from minutch.inspect.query.pages import is_fetch, outcome
+from minutch.inspect.query.reach import with_ends
 from minutch.inspect.query.table import Request
 from minutch.job import Counters, JobContext
 from minutch.plugin.chains import SCOPE_OUTLINK
@@ -79,7 +80,6 @@ _ASKING: Final = {
 }
 _NOT_FOR_CHECKS: Final = r"urlfilter-.*|parse-js|parsefilter-.*|scoring-.*|publish-.*"
 """Plugins: filters say which pages belong to the crawl; what scripts seem to name is a guess."""
-_HOPS: Final = 5
 _ENDING: Final = r"(?i)(^[^?#]*/[^?#/]*)\.(?:[a-z][a-z0-9]{1,4}|7z|mp[34]|bz2)((?:[?#].*)?)$"
 _PAGE: Final = r"(?i)^[^?#]*\.(?:[sx]?html?|php[0-9]?|aspx?|jspx?|cgi|pl|do)(?:[?#].*)?$"
 _ROUTES: Final = r"^(?:$|(?i:top)$|[!/])"
@@ -116,7 +116,7 @@ def check(
     checks = Checks(place)
     with checks.lock(), scratch("check", place) as work:
         parsed = _parsed(crawl.segments, place / PARSES, conf, context)
-        named = ("url", "outcome", "redirect_to")
+        named = ("url", "outcome", "leads_to")
         site = pl.concat(crawl.tables["site"].frames(Request(named)))
         links = _links(parsed, site, context.conf, work)
         wanted = _wanted(links, options, context.conf, counters)
@@ -270,8 +270,9 @@ def _answers(place: Path) -> pl.DataFrame:
         "url", outcome(), "code", "reason", "redirect_to", "size", asked="fetch_time"
     ).collect(engine="streaming")
     rows = rows.unique("url", keep="last", maintain_order=True)
-    answered = rows.filter(pl.col("redirect_to").is_in(rows["url"].implode()))
-    found = rows.select("url", "asked", end=_ends(rows["url"], answered))
+    answered = pl.when(pl.col("redirect_to").is_in(rows["url"].implode())).then("redirect_to")
+    ends = with_ends(rows.with_columns(answered.alias("redirect_to")))
+    found = ends.select("url", "asked", end=pl.coalesce("leads_to", "url"))
     at_end = rows.select("outcome", "code", "reason", "size", end="url")
     return found.join(at_end, on="end").drop("end")
 
@@ -282,7 +283,8 @@ def _rows(
     """Returns the rows of the table `checks`."""
     named = links.filter(pl.col("fragment").is_not_null(), pl.col("known"))
     fragments = named.select("url", "fragment").unique().collect(engine="streaming")
-    fragments = fragments.with_columns(page=_ends(fragments["url"], site))
+    fragments = fragments.join(site.select("url", "leads_to"), on="url", how="left")
+    fragments = fragments.select("url", "fragment", page=pl.coalesce("leads_to", "url"))
     ids = _ids(parsed, fragments["page"])
     fragments = fragments.join(ids, left_on="page", right_on="url", how="left")
     decoded = fragments["fragment"].map_elements(unquote, return_dtype=pl.String)
@@ -297,14 +299,6 @@ def _rows(
     ]
     rows = rows.select("url", "fragment", "from_url", "anchor", "external", *asked, "has_fragment")
     return rows.unique(maintain_order=False).sort("url", "fragment", "from_url", "anchor")
-
-
-def _ends(urls: pl.Series, pages: pl.DataFrame) -> pl.Series:
-    """Returns where the redirects of `pages` (`url`, `redirect_to`) lead in the end."""
-    way = dict(pages.select("url", "redirect_to").drop_nulls().iter_rows())
-    for _ in range(_HOPS if way else 0):
-        urls = urls.replace(way)
-    return urls
 
 
 def _ids(parsed: Sequence[Segment], pages: pl.Series) -> pl.DataFrame:

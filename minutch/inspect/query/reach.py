@@ -26,7 +26,7 @@ import polars as pl
 
 from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import Segment
-from minutch.inspect.query.ids import Ids, Mask, Places, places_in, places_of_runs
+from minutch.inspect.query.ids import ID, Ids, Mask, Places, places_in, places_of_runs
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.table import Table
 
@@ -160,19 +160,21 @@ MOST_HOPS: Final = 50
 """A chain that is longer is cut here."""
 
 
-def ends(redirects: pl.DataFrame) -> pl.DataFrame:
-    """Returns the `id` of each URL that redirects, and that of its `end`, which doesn't; null where
-    redirects lead into a circle.
-
-    `redirects` has one row (`id`, `to`) for each.
+def with_ends(rows: pl.DataFrame) -> pl.DataFrame:
+    """Adds to `url` and `redirect_to` where the redirects of each URL end, as `leads_to`; null
+    where there are none, or they lead into a circle.
     """
-    ordered, follows = _followed(redirects)
+    redirects = rows.select(ID, "redirect_to", to=pl.col("redirect_to").hash())
+    ordered, follows = _followed(redirects.filter(pl.col("redirect_to").is_not_null()))
     last = np.where(follows >= 0, follows, np.arange(len(follows)))
     for _ in range(len(last).bit_length()):
         last = last[last]
-    end = ordered["to"].gather(last)
     has_end = pl.Series(follows[last] < 0, dtype=pl.Boolean)
-    return ordered.select("id", end=pl.when(has_end).then(end))
+    leads_to = pl.when(has_end).then(ordered["redirect_to"].gather(last)).alias("leads_to")
+    found = rows.with_columns(ID).join(
+        ordered.select("id", leads_to), on="id", how="left", maintain_order="left"
+    )
+    return found.drop("id")
 
 
 def _followed(redirects: pl.DataFrame) -> tuple[pl.DataFrame, Places]:

@@ -33,7 +33,7 @@ from minutch.inspect.query.pages import (
     was_asked,
 )
 from minutch.inspect.query.parses import ParsesTable
-from minutch.inspect.query.reach import Reach, ends
+from minutch.inspect.query.reach import Reach, with_ends
 from minutch.inspect.query.table import Request, SqlColumn, Table
 from minutch.urls.urlkeys import url_keys
 
@@ -118,7 +118,7 @@ class SiteTable(Table):
             named = _Names(rows["url"])
             rows = named.in_rows(rows)
             if "leads_to" in needed:
-                rows = _with_ends(rows)
+                rows = with_ends(rows)
             if needed & {*_OF_LINKS}:
                 refreshes = _read(good.select("url", "segment", to="refresh_to"))
                 rows = self._with_reach(rows, fetches, refreshes, named)
@@ -191,15 +191,6 @@ class _Names:
             here = self.here(rows[name])
             rows = rows.with_columns(pl.when(own).then("url").otherwise(here).alias(name))
         return rows
-
-
-def _with_ends(rows: pl.DataFrame) -> pl.DataFrame:
-    """Adds where redirects end."""
-    redirects = rows.select(ID, "redirect_to", to=pl.col("redirect_to").hash())
-    redirects = redirects.filter(pl.col("redirect_to").is_not_null())
-    names = redirects.select(end="to", leads_to="redirect_to").unique("end")
-    found = ends(redirects).join(names, on="end").select("id", "leads_to")
-    return rows.with_columns(ID).join(found, on="id", how="left", maintain_order="left").drop("id")
 
 
 def _read(rows: pl.LazyFrame) -> pl.DataFrame:
