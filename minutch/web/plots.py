@@ -379,7 +379,8 @@ def _picture_style() -> str:
         for at in (0, 1)
     )
     return (
-        "text{font:13px system-ui,sans-serif;fill:#1b1f24}.paper{fill:#fff}.axis{stroke:#8c959f}"
+        "text{font:13px system-ui,sans-serif;fill:#1b1f24}.paper{fill:#fff}"
+        ".axis{stroke:#8c959f;stroke-width:1}"
         f"polyline{{fill:none;stroke-width:2}}.level{{stroke-dasharray:6 4}}{light}"
         "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.paper{fill:#14181d}" + dark + "}"
     )
