@@ -104,9 +104,8 @@ class FetchQueues:
         before. It is dropped if its queue or its host is given up, or the fetch is ending.
         """
         if not item.host:
-            item.host = (
-                item.queue_id if self.settings.mode == BY_HOST else canonical_host_of(item.url)
-            )
+            is_host = self.settings.mode == BY_HOST
+            item.host = item.queue_id if is_host else canonical_host_of(item.url)
         refusal = self._ended or self._memory.refusal(item.queue_id, item.host)
         if refusal is not None:
             self._dropped.add(OneItem(item), refusal)
