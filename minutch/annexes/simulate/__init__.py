@@ -2,8 +2,7 @@
 
 Begin with simulate. How often pages change, `minutch/inspect/report/rates.py` finds out.
 
-    `command`      `minutch simulate`
-    `simulate`     the pages of a crawl, and the schedules that are compared
+    `simulate`     `minutch simulate`: the pages of a crawl, and the schedules that are compared
     `forecast`     a schedule's next months, day by day, for all pages at once
     `simulated`    results as text, JSON, and a picture
 """

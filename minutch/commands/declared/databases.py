@@ -356,7 +356,7 @@ DATABASES = (
             switch("-json", "the numbers of each day as JSON"),
             Option("-svg", "file", path, "the plot as a picture"),
         ),
-        code="minutch.annexes.simulate.command:run",
+        code="minutch.annexes.simulate.simulate:run",
     ),
     Command(
         "fsck",
