@@ -174,10 +174,6 @@ class Pages:
         """Returns the value of `name` in the metadata of `fetch` as text, or null."""
         return decode_keys(text_values(self.fetch["metadata"], self.keys, name))
 
-    def db_meta(self, name: str) -> pl.Series:
-        """Returns the value of `name` in the metadata of `db` as text, or null."""
-        return decode_keys(text_values(self.db["metadata"], self.keys, name))
-
     def inlinks(self) -> pl.DataFrame:
         """Returns the links to the pages, in the order of the LinkDb: `row` (of the page),
         `from_url`, `anchor` (String).

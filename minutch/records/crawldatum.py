@@ -116,10 +116,6 @@ class OldMapWritable(dict[Writable, Writable], Writable):
             key.write(out)
             value.write(out)
 
-    def to_map_writable(self) -> MapWritable:
-        """Returns the same entries in Hadoop's map, which CrawlDatum version 7 holds."""
-        return MapWritable(self)
-
     def __hash__(self) -> int:  # type: ignore[override]
         return len(self)
 
@@ -220,10 +216,6 @@ class CrawlDatum(Writable):
     retries: int = 0
     signature: bytes | None = None
     metadata: MapWritable = field(default_factory=MapWritable)
-
-    def has_db_status(self) -> bool:
-        """CrawlDatum.hasDbStatus: the entry comes from a CrawlDb."""
-        return self.status <= STATUS_DB_MAX
 
     def has_fetch_status(self) -> bool:
         """CrawlDatum.hasFetchStatus: the entry comes from a fetch (or a failed parse)."""

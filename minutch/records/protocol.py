@@ -147,16 +147,6 @@ CODE_NAMES: Final = {
     WOULDBLOCK: "wouldblock",
     BLOCKED: "blocked",
 }
-_TRANSIENT: Final = {
-    ACCESS_DENIED,
-    EXCEPTION,
-    REDIR_EXCEEDED,
-    RETRY,
-    TEMP_MOVED,
-    WOULDBLOCK,
-    PROTO_NOT_FOUND,
-}
-_PERMANENT: Final = {FAILED, GONE, MOVED, NOTFOUND, ROBOTS_DENIED}
 
 
 @dataclass(slots=True)
@@ -186,14 +176,6 @@ class ProtocolStatus(Writable):
     @property
     def is_success(self) -> bool:
         return self.code == SUCCESS
-
-    @property
-    def is_transient_failure(self) -> bool:
-        return self.code in _TRANSIENT
-
-    @property
-    def is_permanent_failure(self) -> bool:
-        return self.code in _PERMANENT
 
     @property
     def is_redirect(self) -> bool:

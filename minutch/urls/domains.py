@@ -5,7 +5,7 @@ format (`effective_tld_names.dat` in the configuration directory, as with Nutch)
 `minutch.processwide` names. Only the ICANN section counts; the private one (github.io,
 blogspot.com …) is left out, as in URLUtil.
 
-Source: URLUtil.getDomainName, getDomainSuffix, getTopLevelDomainName and isSameDomainName, over
+Source: URLUtil.getDomainName, over
 EffectiveTldFinder of crawler-commons 1.6. Its quirks are kept: a host that is itself a wildcard's
 parent has the suffix before it; a host with no known suffix is its own domain; suffixes print with
 their `*.` and `!`.
@@ -171,22 +171,6 @@ def _suffix_of(host: str, suffix_list: Path | None) -> str | None:
 def domain_name(url: str | Url) -> str:
     """URLUtil.getDomainName; UrlError if `url` is not a URL."""
     return domain_of((parse(url) if isinstance(url, str) else url).host)
-
-
-def domain_suffix(url: str | Url) -> str | None:
-    """URLUtil.getDomainSuffix."""
-    return suffix_of((parse(url) if isinstance(url, str) else url).host)
-
-
-def top_level_domain(url: str | Url) -> str | None:
-    """URLUtil.getTopLevelDomainName: the last label of the public suffix."""
-    suffix = domain_suffix(url)
-    return None if suffix is None else suffix.rpartition(".")[2]
-
-
-def is_same_domain(first: str | Url, second: str | Url) -> bool:
-    """URLUtil.isSameDomainName."""
-    return domain_name(first).casefold() == domain_name(second).casefold()
 
 
 def choose_representative(source: str, target: str, temporary: bool) -> str:

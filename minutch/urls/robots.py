@@ -120,8 +120,7 @@ class RobotRules:
         """
         if self.allow_all or self.allow_none:
             return self.allow_all
-        path = normal_path(url)
-        return path == "/robots.txt" or self._table.allows(path)
+        return self.is_path_allowed(normal_path(url))
 
     def is_path_allowed(self, path: str) -> bool:
         """Returns the same for a path with its query, in normal form; robots.txt itself is always

@@ -7,8 +7,7 @@ percent-encoding.
     authority     = server-based: [ user-info "@" ] host [ ":" port ], else registry-based (no host)
 
 RFC 2396 with the JDK's additions: visible characters outside ASCII are legal, an authority may be
-empty. Nutch uses it in URLUtil.toASCII (quoting) and in urlnormalizer-basic (`normalize`). Source:
-java.net.URI of JDK 17.
+empty. Nutch uses it in urlnormalizer-basic (`normalize`). Source: java.net.URI of JDK 17.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ _IPV4 = re.compile(
 )
 _SCOPE = re.compile(r"[A-Za-z0-9_.]+")
 _PORT = re.compile(r":0*([0-9]{0,10})")
-_SLASHES = re.compile("/+")
 _MAX_PORT = 0x7FFFFFFF
 
 _ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
@@ -197,47 +195,6 @@ def normalize_path(path: str) -> str:
     if not root and names and ":" in names[0]:
         names.insert(0, ".")
     return root + "/".join(names)
-
-
-def quote(text: str, allowed: str) -> str:
-    """Percent-encodes what is not in the character class `allowed` (`%` included), as URI's long
-    constructor does.
-    """
-    keep = re.compile(f"[{allowed}]|[^{_NOT_OTHER}]")
-    return "".join(
-        c if keep.match(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "replace"))
-        for c in text
-    )
-
-
-def build_uri(
-    scheme: str,
-    user_info: str | None,
-    host: str,
-    port: int,
-    path: str,
-    query: str | None,
-    fragment: str | None,
-) -> str:
-    """Returns the text of a URI with these unquoted parts (java.net.URI's seven-argument
-    constructor), or UrlError.
-    """
-    if path and path[0] != "/":
-        raise UrlError(f"relative path {path!r} in an absolute URI")
-    user = "" if user_info is None else quote(user_info, _USER_CHARS) + "@"
-    if ":" in host and not host.startswith("["):
-        host = f"[{host}]"
-    text = f"{scheme}://{user}{host}"
-    if port != -1:
-        text += f":{port}"
-    text += quote(path, _PATH_CHARS)
-    if query is not None:
-        text += "?" + quote(query, _URIC_CHARS)
-    if fragment is not None:
-        text += "#" + quote(fragment, _URIC_CHARS)
-    if parse_uri(text).host is None:
-        raise UrlError(f"no server-based authority in URI {text!r}")
-    return text
 
 
 def unescape_unreserved(text: str) -> str:

@@ -55,6 +55,7 @@ from minutch.warc.warcfile import (
     PAYLOAD_DIGEST,
     REQUEST,
     RESPONSE,
+    V1_1,
     WarcFiles,
     warc_date,
     warc_fields,
@@ -119,7 +120,6 @@ def write_revisit(
     *,
     profile: str,
     code: int | None,
-    version: str,
 ) -> str:
     """Writes a revisit record; `original` is the earlier capture, None if it is not known.
 
@@ -127,11 +127,11 @@ def write_revisit(
     as it is, without a page. `code` is the HTTP status, None where no HTTP was spoken.
     """
     head = b"" if profile == NOT_MODIFIED else _head(content, code)
-    more = [*_connection(content.metadata), ("WARC-Profile", profile.format(version))]
+    more = [*_connection(content.metadata), ("WARC-Profile", profile.format(V1_1))]
     if original is not None:
         more.append((PAYLOAD_DIGEST, original.digest))
         more.append(("WARC-Refers-To-Target-URI", target))
-        more.append(("WARC-Refers-To-Date", warc_date(original.time, version)))
+        more.append(("WARC-Refers-To-Date", warc_date(original.time, V1_1)))
         if original.id:
             more.append(("WARC-Refers-To", original.id))
     content_type = "" if code is None else RESPONSE

@@ -135,7 +135,6 @@ def host_of(header: str) -> str:
     return text[:end]
 
 
-LAST_PORT: Final = 65535
 TOKEN_PROPERTY: Final = "minutch.service.token"
 AUTH_PROPERTY: Final = "minutch.service.auth"
 

@@ -37,7 +37,6 @@ from ..lib_indexer.client import TIMEOUT_SECONDS
 if TYPE_CHECKING:
     from kafka.errors import KafkaError
 
-log = logging.getLogger(__name__)
 
 JSON_SERIALIZER: Final = "org.apache.kafka.connect.json.JsonSerializer"
 CONNECT_SECONDS: Final = 15.0

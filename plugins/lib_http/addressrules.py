@@ -12,15 +12,12 @@ address that stands for an IPv4 one (mapped, 6to4, NAT64, Teredo) is judged by b
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
 from minutch.conf import Configuration
-
-log = logging.getLogger(__name__)
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

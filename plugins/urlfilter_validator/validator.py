@@ -51,11 +51,6 @@ class UrlValidator(URLFilter):
         return rewrite(urls, rest, self.filter)
 
 
-def is_valid(url: str) -> bool:
-    """Returns True if `url` is well-formed (UrlValidator.isValid)."""
-    return not fault(url)
-
-
 def fault(url: str) -> str:
     """Returns the first part of `url` that is not well-formed; empty if there is none."""
     match = _URL.fullmatch(url)

@@ -39,9 +39,9 @@ from minutch.inspect.search.crawlfiles import still
 from minutch.inspect.search.query import Vocabulary, rewritten
 from minutch.plugin.chains import URLFilters, URLNormalizers
 from minutch.records.metadata import Metadata
-from minutch.urls.domains import domain_name, domain_suffix
-from minutch.urls.hostname import canonical_host, url_to_ascii, url_to_unicode
-from minutch.urls.parts import parse, reverse_url
+from minutch.urls.domains import domain_name
+from minutch.urls.hostname import canonical_host
+from minutch.urls.parts import parse
 from minutch.urls.resolve import Resolver, WhatwgResolver
 from minutch.urls.robots import parse_robots
 from minutch.urls.uri import parse_uri
@@ -215,11 +215,7 @@ def _url(data: bytes) -> object:
             lambda url: parse(url, parse("http://a/b/c")),
             lambda url: parse_uri(url).normalize(),
             domain_name,
-            domain_suffix,
             canonical_host,
-            reverse_url,
-            url_to_ascii,
-            url_to_unicode,
             uri_of,
             surt,
             Resolver("http://a/b/c").resolve,

@@ -124,9 +124,6 @@ def test_status_names() -> None:
     assert status_by_name("DB_Gone") == 3
     assert status_by_name("nothing") == -1
     kinds = {name: CrawlDatum(status) for status, name in crawldatum.STATUS_NAMES.items()}
-    assert {n for n, d in kinds.items() if d.has_db_status()} == {
-        n for n in kinds if n.startswith("db_")
-    }
     fetched = {n for n in kinds if n.startswith("fetch_")} | {"parse_failed"}
     assert {n for n, d in kinds.items() if d.has_fetch_status()} == fetched
 

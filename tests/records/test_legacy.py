@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import minutch.records  # noqa: F401 - its names are what `lookup` knows
+from minutch.annexes.legacy.oldsegment import OldArrayFileWriter
 from minutch.errors import FormatError
-from minutch.hadoop.formats.arrayfile import OldArrayFileWriter
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
 from minutch.hadoop.formats.text import as_text
 from minutch.hadoop.formats.writables import LongWritable, MD5Hash, lookup

@@ -17,10 +17,7 @@ from minutch.urls.domains import (
     choose_representative,
     domain_name,
     domain_of,
-    domain_suffix,
-    is_same_domain,
     suffix_of,
-    top_level_domain,
 )
 from tests.support.examples import tabled
 
@@ -82,11 +79,6 @@ def test_host(host: str, domain: str, suffix: str | None) -> None:
 @pytest.mark.usefixtures("own_list")
 def test_urls() -> None:
     assert domain_name("http://www.example.co.uk/x") == "example.co.uk"
-    assert domain_suffix("http://www.example.co.uk/x") == "co.uk"
-    assert top_level_domain("http://www.example.co.uk/x") == "uk"
-    assert top_level_domain("http://localhost/") is None
-    assert is_same_domain("http://a.example.com/", "https://B.EXAMPLE.com:8/")
-    assert not is_same_domain("http://a.com/", "http://b.com/")
 
 
 def test_the_bundled_list_is_tldextracts() -> None:

@@ -211,18 +211,9 @@ def test_a_registered_scheme_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse("foo://a/b").default_port == 7
 
 
-def test_hosts_pages_and_reversed_urls() -> None:
+def test_host_of() -> None:
     assert parts.host_of("http://A.Org/") == "a.org"
     assert parts.host_of("nothing") is None
-    assert parts.host_segments("www.a.org.") == ["www", "a", "org"]
-    assert parts.host_segments("1.2.3.4") == ["1.2.3.4"]
-    assert parts.page_of("HTTP://A/B?C=D") == "http://a/b"
-    assert parts.page_of("nothing?") is None
-    assert parts.reverse_url("http://www.a.org:81/x?y") == "org.a.www:http:81/x?y"
-    assert parts.reverse_url("http://a.org") == "org.a:http"
-    assert parts.reverse_host("..") == ".."
-    assert parts.is_home_page(parse("http://a/"), "a")
-    assert not parts.is_home_page(parse("http://a/?"), "a")
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import UrlError
-from minutch.urls.hostname import url_to_ascii, url_to_unicode
 from minutch.urls.uri import (
-    build_uri,
     escape_unsafe,
     form_decode,
     normalize_escapes,
     normalize_path,
     parse_uri,
-    quote,
     unescape_unreserved,
 )
 from tests.support.examples import tabled
@@ -100,49 +97,6 @@ def test_normalisation_leaves_the_rest_alone() -> None:
     assert str(parse_uri("mailto:a/../b").normalize()) == "mailto:a/../b"
 
 
-def test_quoting_hits_percent_signs_too() -> None:
-    assert quote("a b%20\u00e9\u00a0", "A-Za-z0-9") == "a%20b%2520\u00e9%C2%A0"
-    assert (
-        build_uri("http", "u v", "a.org", 8, "/x y", "q%", "f")
-        == "http://u%20v@a.org:8/x%20y?q%25#f"
-    )
-    assert build_uri("http", None, "::1", -1, "", None, None) == "http://[::1]"
-
-
-@pytest.mark.parametrize(
-    "given_parts",
-    [("http", None, "a_b", -1, "/", None, None), ("http", None, "a", -1, "x", None, None)],
-)
-def test_what_can_not_be_built(given_parts: tuple[str, None, str, int, str, None, None]) -> None:
-    with pytest.raises(UrlError):
-        build_uri(*given_parts)
-
-
-@pytest.mark.parametrize(
-    ("url", "ascii_url", "unicode_url"),
-    [
-        ("http://a.org/\u00e9", "http://a.org/\u00e9", "http://a.org/\u00e9"),
-        (
-            "http://b\u00fccher.example/%20",
-            "http://xn--bcher-kva.example/%2520",
-            "http://b\u00fccher.example/%20",
-        ),
-        (
-            "http://xn--bcher-kva.example/#x",
-            "http://xn--bcher-kva.example/#x",
-            "http://b\u00fccher.example/#x",
-        ),
-        ("http://A.org:80/", "http://a.org:80/", "http://a.org:80/"),
-        ("http://fa\u00df.de/", "http://xn--fa-hia.de/", "http://fa\u00df.de/"),
-        ("http://a_B/", None, "http://a_b/"),
-        ("nothing", None, None),
-    ],
-)
-def test_hosts_in_either_script(url: str, ascii_url: str | None, unicode_url: str | None) -> None:
-    assert url_to_ascii(url) == ascii_url
-    assert url_to_unicode(url) == unicode_url
-
-
 @given(urls | any_text)
 def test_only_our_error(text: str) -> None:
     try:
@@ -151,8 +105,6 @@ def test_only_our_error(text: str) -> None:
         uri.normalize()
     except UrlError as exc:
         assert str(exc)
-    url_to_ascii(text)
-    url_to_unicode(text)
 
 
 def test_each_direction() -> None:
@@ -197,9 +149,3 @@ def test_form_decode_raises_only_our_error(text: str) -> None:
         form_decode(text)
     except UrlError as exc:
         assert str(exc)
-
-
-@pytest.mark.parametrize("port", ["9" * 5000, "9" * 11])
-def test_a_port_has_a_bounded_number_of_digits(port: str) -> None:
-    """int() raises ValueError, which is no error of ours, from 4,300 digits on."""
-    assert url_to_ascii(f"http://\u00e4.org:{port}/") is None

@@ -18,6 +18,7 @@ from minutch.annexes.legacy.oldsegment import (
     FETCHLIST,
     UNPARSED,
     FetchedPage,
+    OldArrayFileWriter,
     OldSegment,
     RawFetchedPage,
     content_of,
@@ -53,7 +54,6 @@ from minutch.cycle.segment.store import (
     part_writer,
 )
 from minutch.errors import StoreError
-from minutch.hadoop.formats.arrayfile import OldArrayFileWriter
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import decode_text, encode_text, encode_vlong
 from minutch.hadoop.formats.mapfile import sort_records

@@ -12,10 +12,19 @@
 The n-th records of all folders but `fetchlist` belong to one page. This and `fetcher_output` are
 documented by Nutch's source of March 2005 (net.nutch.fetcher.FetcherOutput,
 net.nutch.segment.SegmentReader).
+
+An ArrayFile of Nutch 0.4 and 0.5 is a MapFile with the keys 0, 1, 2, ... whose files, the index
+among them, are SequenceFiles of version 1, without markers and checksums:
+
+    file     "SEQ" byte(1), utf8 key class, utf8 value class, record*
+    record   int length of key and value, int length of key, key, value
+
+The classes are named in short: `long` is LongWritable.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import md5
@@ -26,10 +35,17 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from minutch.errors import FormatError, StoreError
-from minutch.hadoop.formats.javaio import encode_modified_utf8
-from minutch.hadoop.formats.mapfile import DATA
+from minutch.hadoop.formats.checksum import WholeOrNothing
+from minutch.hadoop.formats.javaio import DataOutput, encode_modified_utf8
+from minutch.hadoop.formats.mapfile import (
+    DATA,
+    INDEX,
+    INDEX_INTERVAL,
+)
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import MAGIC
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable
+from minutch.paths import as_path
 from minutch.records import crawldatum as status
 from minutch.records import legacy, legacyfetch, protocol
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
@@ -353,3 +369,48 @@ def _links(parsed: ParseData) -> list[legacy.OldOutlink]:
 
 def _properties(metadata: Metadata) -> dict[str, str]:
     return {name: ", ".join(values) for name, values in metadata.items() if name not in _OWN_KEYS}
+
+
+_LONG = struct.Struct(">q")
+_OLD_RECORD = struct.Struct(">iiq")
+_SHORT_LONG = "long"
+
+
+class OldArrayFileWriter(WholeOrNothing):
+    """Writes an ArrayFile as Nutch 0.4 and 0.5 did."""
+
+    def __init__(self, directory: str | Path, value_class: str) -> None:
+        self.path = as_path(directory)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._data, self._index = (
+            (self.path / name).open("wb", buffering=1 << 16) for name in (DATA, INDEX)
+        )
+        self._data.write(_old_head(value_class))
+        self._index.write(_old_head(_SHORT_LONG))
+        self._next = 0
+
+    def append_value(self, value: bytes) -> None:
+        """Appends a serialized value."""
+        if self._next % INDEX_INTERVAL == 0:
+            self._index.write(_OLD_RECORD.pack(16, 8, self._next) + _LONG.pack(self._data.tell()))
+        self._data.write(_OLD_RECORD.pack(8 + len(value), 8, self._next))
+        self._data.write(value)
+        self._next += 1
+
+    def close(self) -> None:
+        self._data.close()
+        self._index.close()
+
+    def discard(self) -> None:
+        """Closes and removes the unfinished files."""
+        self.close()
+        for name in (DATA, INDEX):
+            (self.path / name).unlink(missing_ok=True)
+
+
+def _old_head(value_class: str) -> bytes:
+    out = DataOutput()
+    out.write_bytes(MAGIC + b"\1")
+    out.write_utf8(_SHORT_LONG)
+    out.write_utf8(value_class)
+    return out.getvalue()

@@ -11,7 +11,6 @@ whether or not they are kept.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -75,8 +74,6 @@ def three_letters(code: str | None) -> str | None:
     """
     return _CODES.get((code or "").strip().lower()[:3].rstrip("-_"))
 
-
-log = logging.getLogger(__name__)
 
 PAGES: Final = "pages written"
 UNCHANGED: Final = "revisits: not modified"
@@ -252,9 +249,7 @@ class CaptureWriter:
             self._original if self._original is not None and self._original.time <= time else None
         )
         code = _code(capture, target)
-        page = write_revisit(
-            self.files, time, target, content, before, profile=profile, code=code, version=V1_1
-        )
+        page = write_revisit(self.files, time, target, content, before, profile=profile, code=code)
         write_request(self.files, time, target, content, page)
         answer = content if profile == NOT_MODIFIED else None
         write_fetch_data(self.files, time, target, capture.datum, None, page, answer=answer)

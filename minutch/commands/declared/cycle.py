@@ -16,6 +16,7 @@ from minutch.commands.declaration import (
 
 # fmt: off
 MOST_BITS = 10
+"""Beyond, unrelated pages meet, and there is no cheap way to find them."""
 """As `cycle.crawldb.duplicates` has it."""
 _SITE, _CRAWL = "of a site:", "of any crawl:"
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}

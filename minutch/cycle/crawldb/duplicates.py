@@ -177,8 +177,6 @@ def _escape(digits: str) -> int:
 
 
 DEFAULT_BITS: Final = 3
-MOST_BITS: Final = 10
-"""Beyond, unrelated pages meet, and there is no cheap way to find them."""
 NO_LEADER: Final = -1
 SCHEMA: Final = pl.Schema(
     {

@@ -136,7 +136,7 @@ class FetchListWriter:
 
     def begin(self, clock: Clock) -> Path:
         """Makes a segment whose list is empty until parts are added; returns its path."""
-        with new_segment(self.segments, clock, CRAWL_GENERATE) as segment:
+        with new_segment(self.segments, clock) as segment:
             self.write_part(segment.path / CRAWL_GENERATE / part_name(0), [empty(CRAWLDB_SCHEMA)])
         return segment.path
 
@@ -185,7 +185,7 @@ class FetchLists:
         """Makes the segments, as `finish` leaves their entries, and yields the path of each."""
         cut = _Cut(self._rows.sorted(0))
         for number in sorted(self._segments):
-            with new_segment(self._writer.segments, clock, CRAWL_GENERATE) as segment:
+            with new_segment(self._writer.segments, clock) as segment:
                 folder = segment.path / CRAWL_GENERATE
                 for part in range(self._writer.parts):
                     tables = map(finish, cut.up_to(number, part))

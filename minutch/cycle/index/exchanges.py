@@ -19,7 +19,6 @@ IndexWriters.mapDocument.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
@@ -33,8 +32,6 @@ from minutch.plugin.documents import Documents
 from minutch.plugin.parameters import Parameters, parameters_of, read_elements
 from minutch.plugin.points import Exchange
 from minutch.plugin.repository import PluginRepository
-
-log = logging.getLogger(__name__)
 
 FILE_PROPERTY: Final = "exchanges.exchanges.file"
 FILE: Final = "exchanges.xml"

@@ -382,8 +382,8 @@ def compression_of(folder: str, conf: Configuration) -> str:
 
 
 @contextmanager
-def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
-    """Yields a new segment in `parent`, whose first `folder` is to be filled; it gets its place and
+def new_segment(parent: Path, clock: Clock) -> Iterator[Segment]:
+    """Yields a new segment in `parent`, whose fetch list is to be filled; it gets its place and
     name when the block ends.
 
     It appears whole or not at all, and no two get the same name: within a second that is taken, or
@@ -395,7 +395,7 @@ def new_segment(parent: Path, clock: Clock, folder: str) -> Iterator[Segment]:
             Segment(path).finish()
     directory, is_whole = make_folder(parent, NEW), False
     try:
-        (directory / folder).mkdir()
+        (directory / CRAWL_GENERATE).mkdir()
         segment = Segment(directory)
         yield segment
         sync_tree(directory)

@@ -5,7 +5,7 @@ Begin with javaio, then writables, then sequencefile, whose docstring has the gr
     `javaio`, `javahash`, `javafloats`        Java's numbers, strings, hash codes and printing
     `registry`, `writables`                   values by their Java class
     `sequencefile`, `sequencewriter`          flat files of keys and values
-    `mapfile`, `arrayfile`                    sorted files with an index
+    `mapfile`                                 sorted files with an index
     `batch`                                   records in bulk
     `checksum`                                the `.crc` beside a file
     `compress`, `zstd`                        codecs

@@ -97,13 +97,6 @@ def decode_modified_utf8(data: bytes) -> str:
     return units.decode("utf-16-be", "surrogatepass")
 
 
-def vlong_size(value: int) -> int:
-    """Bytes that `value` takes as a VLong (1 to 9)."""
-    if -112 <= value <= 127:
-        return 1
-    return 1 + ((value if value >= 0 else ~value).bit_length() + 7) // 8
-
-
 def encode_vlong(value: int) -> bytes:
     """WritableUtils.writeVLong."""
     if -112 <= value <= 127:

@@ -218,38 +218,6 @@ class MapFileReader:
             return value if self.sort_key(found) == self.sort_key(key) else None
         return None
 
-    def closest(self, key: bytes, *, before: bool = False) -> tuple[bytes, bytes] | None:
-        """Returns the record with this key, else the next one after it, or with `before` the last
-        one before it; or None.
-        """
-        sought = self.sort_key(key)
-        if not before:
-            return next(self.scan(key), None)
-        last = None
-        self.data.seek(self._index.before(sought, self.data.header_end))
-        for record in self.data:
-            found = self.sort_key(record[0])
-            if found == sought:
-                return record
-            if found > sought:
-                break
-            last = record
-        return last
-
-    def final_key(self) -> bytes | None:
-        """Returns the last key, or None if there is none."""
-        positions = self._index.positions
-        self.data.seek(positions[-1] if positions else self.data.header_end)
-        last = None
-        for key, _ in self.data:
-            last = key
-        return last
-
-    def mid_key(self) -> bytes | None:
-        """Returns the key in the middle of the index, or None if there is none."""
-        raw = self._index.raw
-        return raw[(len(raw) - 1) // 2] if raw else None
-
     def close(self) -> None:
         self.data.close()
 
@@ -378,9 +346,7 @@ def _index_entries(data: SequenceFileReader, interval: int) -> Iterator[tuple[by
             yield key, position
 
 
-def rebuild_index(
-    directory: str | Path, *, interval: int = INDEX_INTERVAL, codec: str = DEFAULT_CODEC
-) -> int:
+def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL) -> int:
     """Rewrites the index of a MapFile from its data (MapFile.fix); returns the number of its
     entries.
 
@@ -392,7 +358,7 @@ def rebuild_index(
     count = 0
     with (
         SequenceFileReader(directory / DATA) as data,
-        SequenceFileWriter(fresh, data.key_class, LONG, compression=BLOCK, codec=codec) as index,
+        SequenceFileWriter(fresh, data.key_class, LONG, compression=BLOCK) as index,
     ):
         last: Key = None
         sort = sort_key(data.key_class)

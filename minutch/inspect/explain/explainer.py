@@ -32,15 +32,15 @@ from minutch.inspect.explain.settings import (
     ExplainOptions,
     ExplainSettings,
     filter_answers,
-    form_of,
     generate_arguments,
     normal_forms,
     proxy_of,
+    seed_form,
     settings_of,
 )
 from minutch.inspect.explain.visits import entry_of, left_out_words, referrers_of, score_of, visits
 from minutch.job import JobContext
-from minutch.plugin.chains import SCOPE_FETCHER, SCOPE_INJECT
+from minutch.plugin.chains import SCOPE_FETCHER
 from minutch.plugin.urlrules import why_rejected
 from minutch.processwide import command_line
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
@@ -74,7 +74,7 @@ def why_unknown(  # noqa: PLR0911 - one return a case
     """Returns the first reason that applies. `url` is the name under which it would be known,
     `crawl` the folder.
     """
-    form = form_of(forms, SCOPE_INJECT)
+    form = seed_form(forms)
     if form.url is None and form.error:
         why = why_rejected(given, None, None) or form.error
         return MissingEntry(
@@ -254,7 +254,7 @@ class Explainer:
 
     def _find(self, given: str, forms: Sequence[NormalForm]) -> tuple[str, CrawlDatum | None]:
         """Returns the URL as the CrawlDb knows it, else the name under which it would be added."""
-        normal = form_of(forms, SCOPE_INJECT).url
+        normal = seed_form(forms).url
         names = [given, *(form.url for form in forms if form.url is not None)]
         for name in dict.fromkeys(names):
             datum = self.crawl.crawldb.get(name)

@@ -71,9 +71,9 @@ def _form(normalizers: URLNormalizers, url: str) -> tuple[str | None, str, tuple
     return result, "", tuple(dict.fromkeys(changed))
 
 
-def form_of(forms: Iterable[NormalForm], scope: str) -> NormalForm:
-    """Returns the form in one scope."""
-    return next(form for form in forms if scope in form.scopes)
+def seed_form(forms: Iterable[NormalForm]) -> NormalForm:
+    """Returns the form that `inject` makes."""
+    return next(form for form in forms if chains.SCOPE_INJECT in form.scopes)
 
 
 def filter_answers(filters: URLFilters, url: str) -> tuple[FilterAnswer, ...]:

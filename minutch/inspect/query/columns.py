@@ -27,10 +27,10 @@ TIME: Final = pl.Datetime("ms", "UTC")
 METADATA: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 
 
-def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: str) -> pl.Series:
-    """Returns the names of codes (UInt8); `other` for a code without one. Null stays null."""
+def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum) -> pl.Series:
+    """Returns the names of codes (UInt8); `unknown` for a code without one. Null stays null."""
     places = {name: place for place, name in enumerate(kind.categories)}
-    table = np.full(256, places[other], np.uint8)
+    table = np.full(256, places[UNKNOWN], np.uint8)
     for code, name in names.items():
         table[code] = places[name]
     has_nulls = codes.null_count() > 0
@@ -45,7 +45,7 @@ def enum_of(codes: pl.Series, names: Mapping[int, str], kind: pl.Enum, other: st
 
 def statuses(codes: pl.Series) -> pl.Series:
     """Returns the names of the status codes of CrawlDatums."""
-    return enum_of(codes, STATUS_NAMES, STATUS, UNKNOWN)
+    return enum_of(codes, STATUS_NAMES, STATUS)
 
 
 def times(ms: pl.Series) -> pl.Series:

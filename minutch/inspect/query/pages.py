@@ -120,7 +120,7 @@ class FetchRows:
     @property
     def protocol_status(self) -> pl.Series:
         """Nutch's names of the protocol statuses."""
-        return enum_of(self.protocol["code"], CODE_NAMES, PROTOCOL_STATUS, UNKNOWN)
+        return enum_of(self.protocol["code"], CODE_NAMES, PROTOCOL_STATUS)
 
     def message(self, *, of_redirects: bool) -> pl.Series:
         """Returns the messages of the protocol statuses of redirects (their targets), or of all

@@ -212,7 +212,7 @@ def _number(table: ParseTable, name: str) -> pl.Series:
 
 
 def _statuses(table: ParseTable) -> pl.Series:
-    return enum_of(table.places["major"], dict(enumerate(MAJOR_NAMES)), PARSE_STATUS, UNKNOWN)
+    return enum_of(table.places["major"], dict(enumerate(MAJOR_NAMES)), PARSE_STATUS)
 
 
 def _refreshes(table: ParseTable) -> pl.Series:

@@ -11,7 +11,6 @@ has a name of its own instead of `current`.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,8 +30,6 @@ from minutch.paths import as_path, is_local
 from minutch.work.tables import install
 from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.lock import lock
-
-log = logging.getLogger(__name__)
 
 _PART = re.compile(r"part-(?:[rm]-)?(\d{5,})")
 _SAMPLE = 64

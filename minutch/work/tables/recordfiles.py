@@ -95,9 +95,9 @@ _KEPT = [name for name in PACKED_SCHEMA if name != "value"]
 _FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"}
 
 
-def scan_packed(path: InputSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_packed(path: InputSplit) -> Iterator[pl.DataFrame]:
     """Scans like `crawldata.scan`, in tables of PACKED_SCHEMA."""
-    return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode_packed, threads=threads)
+    return spans.scan(path, CRAWL_DATUM, crawldatum_columns.decode_packed)
 
 
 def pack(frame: pl.DataFrame) -> pl.DataFrame:
@@ -175,7 +175,7 @@ LINKS_SPAN = SPAN_SIZE // 4
 """Bytes of a compressed file that are read at a time: they grow by inflating."""
 
 
-def scan_inlinks(path: InputSplit, layout: str, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_inlinks(path: InputSplit, layout: str) -> Iterator[pl.DataFrame]:
     """Returns the links of a LinkDb part, in its order, in tables of INLINKS_SCHEMA; no record is
     spread over two tables.
 
@@ -183,14 +183,12 @@ def scan_inlinks(path: InputSplit, layout: str, *, threads: int = 0) -> Iterator
     record that is not in `layout`.
     """
     decode = partial(decode_inlinks, layout=layout)
-    return spans.scan(path, Inlinks.class_name, decode, threads=threads, span_size=LINKS_SPAN)
+    return spans.scan(path, Inlinks.class_name, decode, span_size=LINKS_SPAN)
 
 
-def scan_outlinks(path: InputSplit, *, threads: int = 0) -> Iterator[pl.DataFrame]:
+def scan_outlinks(path: InputSplit) -> Iterator[pl.DataFrame]:
     """Returns the outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
-    return spans.scan(
-        path, ParseData.class_name, decode_outlinks, threads=threads, span_size=LINKS_SPAN
-    )
+    return spans.scan(path, ParseData.class_name, decode_outlinks, span_size=LINKS_SPAN)
 
 
 def scan_all_outlinks(paths: Iterable[Path]) -> Iterator[pl.DataFrame]:

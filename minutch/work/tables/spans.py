@@ -118,16 +118,11 @@ def scan_all(
     paths: Iterable[Path],
     value_class: str,
     decode: Decode,
-    *,
-    threads: int = 0,
-    span_size: int = SPAN_SIZE,
-    stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """Returns the records of any number of files, one after the other, as `scan` reads them. They
     are opened as it comes to them.
     """
-    groups = spans_together(paths, value_class, span_size=span_size, stored=stored)
-    return _read_groups(groups, lambda batch, _: decode(batch), threads)
+    return scan_numbered(paths, value_class, lambda batch, _: decode(batch))
 
 
 def scan_numbered(
@@ -135,13 +130,12 @@ def scan_numbered(
     value_class: str,
     decode: DecodeNumbered,
     *,
-    threads: int = 0,
     span_size: int = SPAN_SIZE,
     stored: bool = False,
 ) -> Iterator[pl.DataFrame]:
     """Like `scan_all`; `decode` also gets the number of each record's file among `paths`."""
     groups = spans_together(paths, value_class, span_size=span_size, stored=stored)
-    return _read_groups(groups, decode, threads)
+    return _read_groups(groups, decode, 0)
 
 
 def _read_groups(

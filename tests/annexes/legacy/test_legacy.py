@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from minutch.annexes.legacy.legacyjobs import export_legacy, import_legacy
+from minutch.annexes.legacy.oldsegment import OldArrayFileWriter
 from minutch.cycle.segment.store import (
     CONTENT,
     CRAWL_FETCH,
@@ -19,7 +20,7 @@ from minutch.cycle.segment.store import (
     Segment,
 )
 from minutch.errors import FormatError, LockedError, StoreError, UsageError
-from minutch.hadoop.formats.arrayfile import ArrayFileReader, OldArrayFileWriter
+from minutch.hadoop.formats.mapfile import MapFileReader
 from minutch.hadoop.formats.text import as_text
 from minutch.hadoop.formats.writables import Writable, lookup
 from minutch.records import crawldatum as status
@@ -216,12 +217,12 @@ def test_back_again(old: Path, tmp_path: Path) -> None:
     assert (out / "fetchlist/data").read_bytes() == with_links_counted(old / "fetchlist/data")
     order = [2 - 1, 3 - 1, 1 - 1, 4 - 1]  # the old positions of A, B, C, D
     for folder in (path.name for path in old.iterdir() if path.name != "fetchlist"):
-        with ArrayFileReader(old / folder) as before, ArrayFileReader(out / folder) as after:
-            values = list(before.values())
+        with MapFileReader(old / folder) as before, MapFileReader(out / folder) as after:
+            values = [value for _, value in before]
             kind = lookup(before.value_class)
             assert after.value_class == before.value_class
             expected = [kind.from_bytes(values[at]) for at in order]
-            assert [kind.from_bytes(value) for value in after.values()] == expected
+            assert [kind.from_bytes(value) for _, value in after] == expected
 
 
 def with_links_counted(path: Path) -> bytes:
@@ -256,10 +257,8 @@ def test_a_page_that_could_not_be_parsed(tmp_path: Path) -> None:
     data = dict(segment.records(PARSE_DATA))[A]
     assert isinstance(data, ParseData) and not data.status.is_success
     assert export(["legacy", str(segment.path), str(tmp_path / "out")], context()) == 0
-    with ArrayFileReader(tmp_path / "out" / old.name / "fetcher") as reader:
-        assert [FetcherOutput.from_bytes(value).status for value in reader.values()] == [
-            codes.CANT_PARSE
-        ]
+    with MapFileReader(tmp_path / "out" / old.name / "fetcher") as reader:
+        assert [FetcherOutput.from_bytes(value).status for _, value in reader] == [codes.CANT_PARSE]
 
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:

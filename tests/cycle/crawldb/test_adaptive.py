@@ -8,7 +8,6 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.adaptive import (
     HOST_FILE,
-    MIME_FILE,
     AdaptiveFetchSchedule,
     MimeAdaptiveFetchSchedule,
     uri_host,
@@ -74,7 +73,7 @@ def test_rates_of_mime_types(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     found = schedule(
         tmp_path,
         "# type\tinc\tdec\nText/HTML\t0.5\t0.25\napplication/pdf 0.1 0.4\nx/y\tone\t2\n",
-        MIME_FILE,
+        "adaptive-mimetypes.txt",
     )
     assert found.mime_rates == {"text/html": (0.5, 0.25)}
     assert "line 3" in caplog.text

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from minutch.commands.declared.cycle import MOST_BITS
 from minutch.cycle.crawldb.duplicates import (
-    MOST_BITS,
     NO_LEADER,
     SCHEMA,
     Tables,

@@ -60,7 +60,7 @@ SUCCESS = {
 
 def reference(url: str, values: list[CrawlDatum], given_rules: UpdateSettings) -> CrawlDatum | None:
     """The new entry of a URL, of all its entries and rows; None if it has none."""
-    old = latest([value for value in values if value.has_db_status()])
+    old = latest([value for value in values if value.status <= codes.STATUS_DB_MAX])
     fetch = latest([value for value in values if value.has_fetch_status()])
     links = kept(
         [value for value in values if value.status == codes.STATUS_LINKED], given_rules.max_inlinks

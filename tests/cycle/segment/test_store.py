@@ -132,7 +132,7 @@ def test_no_two_segments_made_at_once_have_one_name(tmp_path: Path) -> None:
 
 
 def _made(clock: FakeClock, parent: Path) -> str:
-    with new_segment(parent, clock, CRAWL_GENERATE) as segment:
+    with new_segment(parent, clock) as segment:
         (segment.path / CRAWL_GENERATE / "part-r-00000").write_bytes(b"a list")
         inside = segment.path
     assert not inside.exists()
@@ -140,7 +140,7 @@ def _made(clock: FakeClock, parent: Path) -> str:
 
 
 def test_a_segment_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), new_segment(tmp_path, FakeClock(), CRAWL_GENERATE):
+    with pytest.raises(ZeroDivisionError), new_segment(tmp_path, FakeClock()):
         _ = 1 / 0
     assert list(tmp_path.iterdir()) == []
 

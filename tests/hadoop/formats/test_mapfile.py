@@ -1,6 +1,4 @@
-"""MapFile, ArrayFile and SetFile: golden directories both ways, look-ups, order, lost and damaged
-indexes.
-"""
+"""MapFile: golden directories both ways, look-ups, order, lost and damaged indexes."""
 
 from __future__ import annotations
 
@@ -14,12 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ChecksumError, FormatError
-from minutch.hadoop.formats.arrayfile import (
-    ArrayFileReader,
-    ArrayFileWriter,
-    SetFileReader,
-    SetFileWriter,
-)
 from minutch.hadoop.formats.checksum import write_file
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter, rebuild_index, sort_key
@@ -124,9 +116,7 @@ def test_golden_lookups(layout: str) -> None:
             key = Text(row["key"]).to_bytes()
             assert reader.get(key) == values.get(key)
             assert reader.seek(key) == (row["get_found"] == "true")
-            before = reader.closest(key, before=True)
-            assert (Text.from_bytes(before[0]).value if before else "") == row["getClosestBefore"]
-            after = reader.closest(key)
+            after = next(reader.scan(key), None)
             expected = next(
                 (other for other in keys if other.encode() >= row["key"].encode()), None
             )
@@ -154,9 +144,7 @@ def test_lookups_among_repeated_keys(
                 item for item in records if sort_key(IntWritable.class_name)(item[0]) >= sought
             ]
             assert reader.get(key) == (later[0][1] if later and later[0][0] == key else None)
-            assert reader.closest(key) == (later[0] if later else None)
             assert list(reader.scan(key)) == later
-        assert reader.final_key() == (records[-1][0] if records else None)
 
 
 def test_keys_out_of_order_are_an_error(tmp_path: Path) -> None:
@@ -225,36 +213,10 @@ def test_index_of_an_unknown_key_class_is_by_bytes() -> None:
     assert sorted([b"b", b"a", b"ab"], key=sort_key("com.example.Key")) == [b"a", b"ab", b"b"]
 
 
-def test_middle_and_final_key(tmp_path: Path) -> None:
-    path = _write(tmp_path / "m", _numbers(1000))
-    with MapFileReader(path) as reader:
-        assert reader.final_key() == IntWritable(1998).to_bytes()
-        assert reader.mid_key() == IntWritable(2 * 128 * 3).to_bytes()
+def test_a_file_without_records(tmp_path: Path) -> None:
     with MapFileReader(_write(tmp_path / "empty", [])) as reader:
-        assert (reader.final_key(), reader.mid_key(), list(reader)) == (None, None, [])
+        assert list(reader) == []
         assert reader.get(IntWritable(1).to_bytes()) is None
-
-
-def test_array_file(tmp_path: Path) -> None:
-    with ArrayFileWriter(tmp_path / "a", TEXT, compression="RECORD") as writer:
-        for i in range(500):
-            writer.append_value(Text(f"item {i}").to_bytes())
-    with ArrayFileReader(tmp_path / "a") as reader:
-        assert reader.get_value(321) == Text("item 321").to_bytes()
-        assert reader.get_value(500) is None
-        reader.reset()
-        assert len(list(reader.values())) == 500
-
-
-def test_set_file(tmp_path: Path) -> None:
-    with SetFileWriter(tmp_path / "s", TEXT) as writer:
-        for i in range(300):
-            writer.add(Text(f"{i:05}").to_bytes())
-    with SetFileReader(tmp_path / "s") as reader:
-        assert Text("00217").to_bytes() in reader
-        assert Text("0021").to_bytes() not in reader
-        reader.reset()
-        assert len(list(reader.keys())) == 300
 
 
 @pytest.mark.parametrize("file", ["data", "index"])

@@ -101,7 +101,6 @@ class PageArchive:
             self._begin,
             compress=True,
             limit=self.settings.limit,
-            version=V1_1,
             info=lambda: (self.clock.now(), self.info),
             number=_number(last[0]) + 1 if last else 0,
             level=self.settings.level,
@@ -165,7 +164,6 @@ def write_capture(files: WarcFiles, capture: WarcCapture) -> None:
             capture.original,
             profile=capture.profile,
             code=code,
-            version=V1_1,
         )
     else:
         digest = "" if capture.original is None else capture.original.digest
