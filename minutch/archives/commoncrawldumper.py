@@ -89,6 +89,11 @@ _PATH: Final = frozenset(
 )
 _ENCODED: Final = [chr(byte) if byte in _PATH else f"%{byte:02X}" for byte in range(256)]
 _ALREADY_NAMED: Final = {"content-encoding", "content-type", "date", "server"}
+log = logging.getLogger(__name__)
+WRITTEN: Final = "pages written"
+SEEN: Final = "pages written before"
+LEFT_OUT: Final = "pages of other types"
+MAX_INLINKS: Final = 5001
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +231,6 @@ def _text_string(units: bytes) -> bytes:
         return bytes((_TEXT + size,)) + data
     width = 0 if size < 1 << 8 else 1
     return bytes((_TEXT + 24 + width,)) + size.to_bytes(1 << width, "big") + data
-
-
-log = logging.getLogger(__name__)
-WRITTEN: Final = "pages written"
-SEEN: Final = "pages written before"
-LEFT_OUT: Final = "pages of other types"
-MAX_INLINKS: Final = 5001
 
 
 @dataclass(frozen=True, slots=True)

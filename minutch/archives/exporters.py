@@ -78,6 +78,10 @@ NO_TIME: Final = "pages without a fetch time"
 FILES: Final = "ARC files"
 _CODE: Final = Text(RESPONSE_CODE_KEY)
 _BY_STATUS: Final = {STATUS_FETCH_REDIR_PERM: 301, STATUS_FETCH_REDIR_TEMP: 302}
+NO_DATUM: Final = "pages without a fetch record"
+NO_SUCCESS: Final = "pages without success"
+RECORDS: Final = "WARC records"
+_SUCCESSFUL: Final = (STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +199,6 @@ def _code(datum: CrawlDatum | None) -> int:
 # arbitrary fetch only.
 #
 # Source: org.apache.nutch.tools.warc.WARCExporter.
-
-NO_DATUM: Final = "pages without a fetch record"
-NO_SUCCESS: Final = "pages without success"
-RECORDS: Final = "WARC records"
-_SUCCESSFUL: Final = (STATUS_FETCH_SUCCESS, STATUS_FETCH_NOTMODIFIED)
 
 
 @dataclass(frozen=True, slots=True)

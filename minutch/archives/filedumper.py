@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 WRITTEN: Final = "pages written"
 SEEN: Final = "pages written before"
 LEFT_OUT: Final = "pages of other types"
+NESTED: Final = "nested"
+FLAT: Final = "flat"
+REVERSED: Final = "reversed"
 
 
 def _nested_name(url: str) -> str:
@@ -49,9 +52,6 @@ def _nested_name(url: str) -> str:
     return f"{two_levels(name)}/{name}"
 
 
-NESTED: Final = "nested"
-FLAT: Final = "flat"
-REVERSED: Final = "reversed"
 _NAMINGS: Final[dict[str, Callable[[str], str]]] = {
     NESTED: _nested_name,
     FLAT: page_name,

@@ -30,6 +30,30 @@ N = TypeVar("N", int, float)
 MAX_STRING: Final = 1_000_000  # characters of any string that an expression makes
 MAX_SECONDS: Final = 0.1  # for one match of a regular expression
 _FLOAT_STRING: Final = re.compile(r"[+-]?\d*(?:\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)", re.ASCII)
+Method = Callable[..., object]
+
+_MARK: Final = "\uffff"  # where a string is split; in no text
+_SEQUENCE: Final[Mapping[str, Method]] = {
+    "size": len,
+    "isEmpty": lambda items: not items,
+    "contains": lambda items, item: item in items,
+    "get": lambda items, position: items[position],
+    "indexOf": lambda items, item: items.index(item) if item in items else -1,
+}
+_MAPPING: Final[Mapping[str, Method]] = {
+    "size": len,
+    "isEmpty": lambda items: not items,
+    "containsKey": lambda items, key: key in items,
+    "get": lambda items, key: items.get(key),
+}
+_CONFIGURATION: Final[Mapping[str, Method]] = {
+    "get": lambda conf, name, default=None: conf.get(name, default),
+    "getInt": lambda conf, name, default: conf.get_int(name, default),
+    "getLong": lambda conf, name, default: conf.get_long(name, default),
+    "getFloat": lambda conf, name, default: conf.get_float(name, default),
+    "getDouble": lambda conf, name, default: conf.get_double(name, default),
+    "getBoolean": lambda conf, name, default: conf.get_boolean(name, default),
+}
 
 
 class EvaluationError(Exception):
@@ -317,11 +341,6 @@ UNARY: Final[Mapping[str, Callable[[object], object]]] = {
 }
 
 
-Method = Callable[..., object]
-
-_MARK: Final = "\uffff"  # where a string is split; in no text
-
-
 def _substring(text: str, start: int, end: int | None = None) -> str:
     end = len(text) if end is None else end
     if not 0 <= start <= end <= len(text):
@@ -423,27 +442,6 @@ _BOOLEAN: Final[Mapping[str, Method]] = {
     "booleanValue": lambda value: value,
     "equals": lambda value, other: value is other,
     "toString": text_of,
-}
-_SEQUENCE: Final[Mapping[str, Method]] = {
-    "size": len,
-    "isEmpty": lambda items: not items,
-    "contains": lambda items, item: item in items,
-    "get": lambda items, position: items[position],
-    "indexOf": lambda items, item: items.index(item) if item in items else -1,
-}
-_MAPPING: Final[Mapping[str, Method]] = {
-    "size": len,
-    "isEmpty": lambda items: not items,
-    "containsKey": lambda items, key: key in items,
-    "get": lambda items, key: items.get(key),
-}
-_CONFIGURATION: Final[Mapping[str, Method]] = {
-    "get": lambda conf, name, default=None: conf.get(name, default),
-    "getInt": lambda conf, name, default: conf.get_int(name, default),
-    "getLong": lambda conf, name, default: conf.get_long(name, default),
-    "getFloat": lambda conf, name, default: conf.get_float(name, default),
-    "getDouble": lambda conf, name, default: conf.get_double(name, default),
-    "getBoolean": lambda conf, name, default: conf.get_boolean(name, default),
 }
 _BY_TYPE: Final[tuple[tuple[tuple[type, ...], Mapping[str, Method]], ...]] = (
     ((str,), _STRING),

@@ -40,6 +40,28 @@ from xml.parsers import expat
 from minutch.errors import PluginError
 
 FILE_NAME = "plugin.xml"
+_NUTCH = """
+protocol-file protocol-foo protocol-ftp protocol-htmlunit protocol-http protocol-httpclient
+protocol-interactiveselenium protocol-okhttp protocol-selenium lib-htmlunit lib-http lib-selenium
+creativecommons feed headings language-identifier microformats-reltag parse-ext parse-html parse-js
+parse-metatags parse-tika parse-zip parsefilter-debug parsefilter-naivebayes parsefilter-regex
+lib-nekohtml lib-xml index-anchor index-arbitrary index-basic index-geoip index-jexl-filter
+index-links index-metadata index-more index-replace index-static mimetype-filter subcollection tld
+urlmeta exchange-jexl indexer-cloudsearch indexer-csv indexer-dummy indexer-elastic indexer-kafka
+indexer-opensearch-1x indexer-rabbit indexer-solr lib-rabbitmq publish-rabbitmq scoring-depth
+scoring-link scoring-metadata scoring-opic scoring-orphan scoring-similarity lib-regex-filter
+urlfilter-automaton urlfilter-domain urlfilter-domaindenylist urlfilter-fast urlfilter-ignoreexempt
+urlfilter-prefix urlfilter-regex urlfilter-suffix urlfilter-validator urlnormalizer-ajax
+urlnormalizer-basic urlnormalizer-host urlnormalizer-pass urlnormalizer-protocol
+urlnormalizer-querystring urlnormalizer-regex urlnormalizer-slash nutch-extensionpoints
+"""
+NUTCH_PLUGINS = frozenset(_NUTCH.split())
+"""The ids of all plugins of Nutch 1.23 (the folders of src/plugin)."""
+
+_MAX = 1000
+_CLOSE = 0.85
+"""Minimum similarity (difflib's ratio) at which an id is suggested."""
+_BEFORE_GROUP = re.compile(r"(?:[^\\(\[]|\\.)*\((?!\?(?!:))")
 
 
 @dataclass(frozen=True)
@@ -202,30 +224,6 @@ class _Reader:
             self.implementations[-1].parameters[attributes.get("name", "")] = attributes.get(
                 "value", ""
             )
-
-
-_NUTCH = """
-protocol-file protocol-foo protocol-ftp protocol-htmlunit protocol-http protocol-httpclient
-protocol-interactiveselenium protocol-okhttp protocol-selenium lib-htmlunit lib-http lib-selenium
-creativecommons feed headings language-identifier microformats-reltag parse-ext parse-html parse-js
-parse-metatags parse-tika parse-zip parsefilter-debug parsefilter-naivebayes parsefilter-regex
-lib-nekohtml lib-xml index-anchor index-arbitrary index-basic index-geoip index-jexl-filter
-index-links index-metadata index-more index-replace index-static mimetype-filter subcollection tld
-urlmeta exchange-jexl indexer-cloudsearch indexer-csv indexer-dummy indexer-elastic indexer-kafka
-indexer-opensearch-1x indexer-rabbit indexer-solr lib-rabbitmq publish-rabbitmq scoring-depth
-scoring-link scoring-metadata scoring-opic scoring-orphan scoring-similarity lib-regex-filter
-urlfilter-automaton urlfilter-domain urlfilter-domaindenylist urlfilter-fast urlfilter-ignoreexempt
-urlfilter-prefix urlfilter-regex urlfilter-suffix urlfilter-validator urlnormalizer-ajax
-urlnormalizer-basic urlnormalizer-host urlnormalizer-pass urlnormalizer-protocol
-urlnormalizer-querystring urlnormalizer-regex urlnormalizer-slash nutch-extensionpoints
-"""
-NUTCH_PLUGINS = frozenset(_NUTCH.split())
-"""The ids of all plugins of Nutch 1.23 (the folders of src/plugin)."""
-
-_MAX = 1000
-_CLOSE = 0.85
-"""Minimum similarity (difflib's ratio) at which an id is suggested."""
-_BEFORE_GROUP = re.compile(r"(?:[^\\(\[]|\\.)*\((?!\?(?!:))")
 
 
 def missing_plugins(pattern: str, names: Sequence[str]) -> list[str]:

@@ -58,6 +58,14 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 P = TypeVar("P", bound=ExtensionBase)
+ENTRY_POINTS: Final = "minutch.plugins"
+"""The group of entry points by which packages announce plugins: id = package, with its plugin.xml.
+"""
+_CHOICES = ("plugin.includes", "plugin.excludes")
+_said: set[str] = set()
+"""Messages that this process has logged already."""
+_making = RLock()
+"""Held while repositories and extensions are made, since threads of a job share them."""
 
 
 @dataclass
@@ -248,16 +256,6 @@ class PluginRepository:
         for extension in (one for extensions in self._extensions.values() for one in extensions):
             if extension.plugin.folder.parent != shipped:
                 extension.check()
-
-
-ENTRY_POINTS: Final = "minutch.plugins"
-"""The group of entry points by which packages announce plugins: id = package, with its plugin.xml.
-"""
-_CHOICES = ("plugin.includes", "plugin.excludes")
-_said: set[str] = set()
-"""Messages that this process has logged already."""
-_making = RLock()
-"""Held while repositories and extensions are made, since threads of a job share them."""
 
 
 def instance_of(extension: Extension, point: type[P]) -> P:

@@ -31,6 +31,16 @@ from minutch.urls.parts import lacks_host, parse
 from minutch.urls.plainautomaton import PlainUrlAutomaton
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_FEW: Final = 1 << 11
+"""URLs that are asked about at once: for fewer an automaton is not worth making."""
+
+Codes = np.ndarray[Any, np.dtype[np.int8]]
+log = logging.getLogger(__name__)
+
+SCOPE_PROPERTY: Final = "crawldb.url.normalizers.scope"
+
+MALFORMED: Final = "malformed URLs removed"
+FILTERED: Final = "URLs rejected by filters"
 
 
 def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalizers | None) -> str:
@@ -50,12 +60,6 @@ def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalize
             return url_filter.explain(normal) or f"{type(url_filter).__name__} rejects it"
         normal = passed
     return f"no host: {normal}" if lacks_host(normal) else ""
-
-
-_FEW: Final = 1 << 11
-"""URLs that are asked about at once: for fewer an automaton is not worth making."""
-
-Codes = np.ndarray[Any, np.dtype[np.int8]]
 
 
 class UrlShortcut:
@@ -113,14 +117,6 @@ class UrlShortcut:
             if normalizers is None or filters is None
             else PlainUrlAutomaton.of(normalizers, filters)
         )
-
-
-log = logging.getLogger(__name__)
-
-SCOPE_PROPERTY: Final = "crawldb.url.normalizers.scope"
-
-MALFORMED: Final = "malformed URLs removed"
-FILTERED: Final = "URLs rejected by filters"
 
 
 class UrlRules:

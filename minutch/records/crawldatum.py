@@ -64,65 +64,6 @@ _CLASSES: Final = {
 _FIRST_NEW_ID: Final = -113
 """Nutch began at -114, which is ProtocolStatus's, so that it could not read such maps back."""
 _IDS: Final = {name: class_id for class_id, name in _CLASSES.items()}
-
-
-class OldMapWritable(dict[Writable, Writable], Writable):
-    """A map of Writables in insertion order."""
-
-    __slots__ = ()
-    class_name = "org.apache.nutch.crawl.MapWritable"
-
-    @classmethod
-    def read(cls, data: DataInput) -> Self:
-        result = cls()
-        start = data.pos
-        size = data.read_int()
-        if not 0 <= size <= data.remaining:
-            raise FormatError("impossible size of a MapWritable", offset=start, found=size)
-        if not size:
-            return result
-        names = dict(_CLASSES)
-        for _ in range(data.read_byte()):
-            class_id = data.read_byte()
-            names[class_id] = data.read_text()
-        for _ in range(size):
-            start = data.pos
-            ids = data.read_byte(), data.read_byte()
-            unknown = [i for i in ids if i not in names]
-            if unknown:
-                raise FormatError(
-                    "class id that the MapWritable's table lacks", offset=start, found=unknown[0]
-                )
-            key = lookup(names[ids[0]], start).read(data)
-            result[key] = lookup(names[ids[1]], start).read(data)
-        return result
-
-    def write(self, out: DataOutput) -> None:
-        out.write_int(len(self))
-        if not self:
-            return
-        ids = dict(_IDS)
-        for entry in self.items():
-            for value in entry:
-                ids.setdefault(value.class_name, _FIRST_NEW_ID + len(ids) - len(_IDS))
-        new = list(ids.items())[len(_IDS) :]
-        out.write_byte(len(new))
-        for name, class_id in new:
-            out.write_byte(class_id)
-            out.write_text(name)
-        for key, value in self.items():
-            out.write_byte(ids[key.class_name])
-            out.write_byte(ids[value.class_name])
-            key.write(out)
-            value.write(out)
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return len(self)
-
-    def __str__(self) -> str:
-        return "".join(f"{key}:{value} " for key, value in self.items())
-
-
 CUR_VERSION: Final = 7
 MAX_SIGNATURE: Final = 127
 """Bytes that a signature may have: its length is one signed byte."""
@@ -191,6 +132,72 @@ _FIXED: Final = struct.Struct(">bqbifqb")
 _BEFORE_SCORE: Final = struct.Struct(">BBqBi")
 _BEHIND_SCORE: Final = struct.Struct(">qB")
 SECONDS_PER_DAY: Final = 86400
+_HADOOP = (
+    "NullWritable BooleanWritable LongWritable ByteWritable BytesWritable FloatWritable IntWritable"
+    " MapWritable Text"
+)
+_NUTCH = (
+    "crawl.CrawlDatum crawl.Inlink crawl.Inlinks indexer.NutchIndexAction metadata.Metadata"
+    " parse.Outlink parse.ParseText parse.ParseData parse.ParseImpl parse.ParseStatus"
+    " protocol.Content protocol.ProtocolStatus scoring.webgraph.LinkDatum hostdb.HostDatum"
+)
+
+
+class OldMapWritable(dict[Writable, Writable], Writable):
+    """A map of Writables in insertion order."""
+
+    __slots__ = ()
+    class_name = "org.apache.nutch.crawl.MapWritable"
+
+    @classmethod
+    def read(cls, data: DataInput) -> Self:
+        result = cls()
+        start = data.pos
+        size = data.read_int()
+        if not 0 <= size <= data.remaining:
+            raise FormatError("impossible size of a MapWritable", offset=start, found=size)
+        if not size:
+            return result
+        names = dict(_CLASSES)
+        for _ in range(data.read_byte()):
+            class_id = data.read_byte()
+            names[class_id] = data.read_text()
+        for _ in range(size):
+            start = data.pos
+            ids = data.read_byte(), data.read_byte()
+            unknown = [i for i in ids if i not in names]
+            if unknown:
+                raise FormatError(
+                    "class id that the MapWritable's table lacks", offset=start, found=unknown[0]
+                )
+            key = lookup(names[ids[0]], start).read(data)
+            result[key] = lookup(names[ids[1]], start).read(data)
+        return result
+
+    def write(self, out: DataOutput) -> None:
+        out.write_int(len(self))
+        if not self:
+            return
+        ids = dict(_IDS)
+        for entry in self.items():
+            for value in entry:
+                ids.setdefault(value.class_name, _FIRST_NEW_ID + len(ids) - len(_IDS))
+        new = list(ids.items())[len(_IDS) :]
+        out.write_byte(len(new))
+        for name, class_id in new:
+            out.write_byte(class_id)
+            out.write_text(name)
+        for key, value in self.items():
+            out.write_byte(ids[key.class_name])
+            out.write_byte(ids[value.class_name])
+            key.write(out)
+            value.write(out)
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return len(self)
+
+    def __str__(self) -> str:
+        return "".join(f"{key}:{value} " for key, value in self.items())
 
 
 def status_name(status: int) -> str:
@@ -393,17 +400,6 @@ class SelectorEntry(Writable):
 
     def __str__(self) -> str:
         return f"url={self.url}, datum={self.datum}, segnum={self.seg_num}"
-
-
-_HADOOP = (
-    "NullWritable BooleanWritable LongWritable ByteWritable BytesWritable FloatWritable IntWritable"
-    " MapWritable Text"
-)
-_NUTCH = (
-    "crawl.CrawlDatum crawl.Inlink crawl.Inlinks indexer.NutchIndexAction metadata.Metadata"
-    " parse.Outlink parse.ParseText parse.ParseData parse.ParseImpl parse.ParseStatus"
-    " protocol.Content protocol.ProtocolStatus scoring.webgraph.LinkDatum hostdb.HostDatum"
-)
 
 
 class NutchWritable(GenericWritable):

@@ -85,6 +85,9 @@ STRINGS: Final = ("signature", "metadata")
 FIELDS: Final = (*NUMBERS, *STRINGS)
 
 FieldPlaces = tuple[Offsets, Lengths]
+MAX_SIGNATURE = 127
+_ROWS_AT_A_TIME = 100_000
+_RECORDS_AT_A_TIME = 1 << 15
 
 
 class CrawlDatumFields(NamedTuple):
@@ -196,11 +199,6 @@ def _current(batch: Batch) -> Batch:
         except FormatError as exc:
             raise exc.at(f"record of {batch.key(row)!r}") from exc
     return Batch.of([batch.key(row) for row in range(batch.size)], values)
-
-
-MAX_SIGNATURE = 127
-_ROWS_AT_A_TIME = 100_000
-_RECORDS_AT_A_TIME = 1 << 15
 
 
 def decode(batch: Batch) -> pl.DataFrame:

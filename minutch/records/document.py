@@ -25,6 +25,10 @@ from minutch.records.metadata import Metadata, read_version
 ADD: Final = 0
 DELETE: Final = 1
 UPDATE: Final = 2
+FieldValue = str | bool | int | float
+
+
+_Codec = tuple[str, Callable[[DataInput], Any], Callable[[DataOutput, Any], None]]
 
 
 class Long(int):
@@ -35,10 +39,6 @@ class Date(int):
     """An int that is a java.util.Date in a NutchField: milliseconds since the epoch."""
 
 
-FieldValue = str | bool | int | float
-
-
-_Codec = tuple[str, Callable[[DataInput], Any], Callable[[DataOutput, Any], None]]
 _CODECS: Final[dict[type, _Codec]] = {
     str: ("java.lang.String", DataInput.read_text, DataOutput.write_text),
     bool: ("java.lang.Boolean", DataInput.read_boolean, DataOutput.write_boolean),

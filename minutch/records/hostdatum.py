@@ -25,6 +25,28 @@ from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_vlong
 from minutch.hadoop.formats.writables import MapWritable, Writable
 from minutch.kernels.arrow import Bytes, from_series
 
+COUNTS: Final = (
+    *("dns_failures", "connection_failures"),
+    *("unfetched", "fetched", "not_modified", "redir_temp", "redir_perm", "gone"),
+)
+"""The eight numbers, in the order of the record."""
+
+HOSTDB_SCHEMA: Final = pl.Schema(
+    {
+        "key": pl.Binary(),  # the host
+        "score": pl.Float32(),
+        "last_check": pl.Int64(),  # ms since the epoch, 0 = never looked up
+        "homepage_url": pl.Binary(),
+        **{name: pl.Int64() for name in COUNTS},
+        "metadata": pl.Binary(),  # null = none or empty, else Hadoop's MapWritable as it was stored
+    }
+)
+
+_HEAD: Final = 12
+_NUMBERS: Final = 64
+_NO_METADATA: Final = b"\0\0\0\0\0"
+_ROWS_AT_A_TIME: Final = 100_000
+
 
 @dataclass(slots=True)
 class HostDatum(Writable):
@@ -109,29 +131,6 @@ class HostDatum(Writable):
             + "\t"
             + "".join(f"{key}:{value}|||" for key, value in self.metadata.java_items())
         )
-
-
-COUNTS: Final = (
-    *("dns_failures", "connection_failures"),
-    *("unfetched", "fetched", "not_modified", "redir_temp", "redir_perm", "gone"),
-)
-"""The eight numbers, in the order of the record."""
-
-HOSTDB_SCHEMA: Final = pl.Schema(
-    {
-        "key": pl.Binary(),  # the host
-        "score": pl.Float32(),
-        "last_check": pl.Int64(),  # ms since the epoch, 0 = never looked up
-        "homepage_url": pl.Binary(),
-        **{name: pl.Int64() for name in COUNTS},
-        "metadata": pl.Binary(),  # null = none or empty, else Hadoop's MapWritable as it was stored
-    }
-)
-
-_HEAD: Final = 12
-_NUMBERS: Final = 64
-_NO_METADATA: Final = b"\0\0\0\0\0"
-_ROWS_AT_A_TIME: Final = 100_000
 
 
 def decode(batch: Batch) -> pl.DataFrame:

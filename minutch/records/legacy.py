@@ -62,6 +62,11 @@ _GZIP_HEAD: Final = b"\x1f\x8b\x08" + bytes(7)
 """The header of java.util.zip.GZIPOutputStream: no name, no time, no system."""
 
 T = TypeVar("T")
+NO_MD5: Final = bytes(16)
+PAGE_VERSION: Final = 4
+LINK_VERSION: Final = 5
+PARSE_VERSION: Final = 1
+WITH_STATUS: Final = 2
 
 
 def short_enough(text: str) -> str:
@@ -181,11 +186,6 @@ def read_up_to(data: DataInput, name: str, newest: int) -> int:
             found=version,
         )
     return version
-
-
-NO_MD5: Final = bytes(16)
-PAGE_VERSION: Final = 4
-LINK_VERSION: Final = 5
 
 
 @dataclass(slots=True)
@@ -339,10 +339,6 @@ class FetcherContent(Writable):
 
     def __str__(self) -> str:
         return self.content.decode("utf-8", "replace")
-
-
-PARSE_VERSION: Final = 1
-WITH_STATUS: Final = 2
 
 
 @dataclass(slots=True)

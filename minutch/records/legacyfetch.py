@@ -51,6 +51,25 @@ from minutch.records.legacy import (
 from minutch.records.protocol import ProtocolStatus
 
 VERSION: Final = 2
+WITH_PARSE: Final = 3
+WITHOUT_PARSE: Final = 4
+WITH_STATUS: Final = 5
+
+RETRY: Final = 0
+SUCCESS: Final = 1
+NOT_FOUND: Final = 2
+FAILED: Final = 3
+CANT_PARSE: Final = 4
+PROTOCOL_STATUS: Final = {
+    RETRY: protocol.RETRY,
+    SUCCESS: protocol.SUCCESS,
+    NOT_FOUND: protocol.NOTFOUND,
+    FAILED: protocol.FAILED,
+    CANT_PARSE: protocol.SUCCESS,
+}
+"""Code → what it is today. What can't be parsed was fetched; 0.7 takes it for something to try
+again.
+"""
 
 
 class HoldsPage(Writable):
@@ -116,27 +135,6 @@ class FetchListEntry(HoldsPage):
             f"version: {VERSION}\nfetch: {str(self.fetch).lower()}\npage: {self.page}\n"
             f"anchors: {len(self.anchors)}\n{anchors}"
         )
-
-
-WITH_PARSE: Final = 3
-WITHOUT_PARSE: Final = 4
-WITH_STATUS: Final = 5
-
-RETRY: Final = 0
-SUCCESS: Final = 1
-NOT_FOUND: Final = 2
-FAILED: Final = 3
-CANT_PARSE: Final = 4
-PROTOCOL_STATUS: Final = {
-    RETRY: protocol.RETRY,
-    SUCCESS: protocol.SUCCESS,
-    NOT_FOUND: protocol.NOTFOUND,
-    FAILED: protocol.FAILED,
-    CANT_PARSE: protocol.SUCCESS,
-}
-"""Code → what it is today. What can't be parsed was fetched; 0.7 takes it for something to try
-again.
-"""
 
 
 @dataclass(slots=True)

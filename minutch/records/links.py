@@ -36,6 +36,13 @@ LAYOUT_PLAIN: Final = "1.20"
 LAYOUT_METADATA: Final = "1.21"
 """Inlinks with a metadata flag, as Nutch from 1.21 writes them."""
 LAYOUTS: Final = (LAYOUT_METADATA, LAYOUT_PLAIN)
+_MORE = 16
+"""Bytes beside its prefix that a link may grow by."""
+_PLAIN_BASE = re.compile(
+    r"(https?:)(//[A-Za-z0-9._-]+(?::[0-9]{1,5})?)((?:/(?![.])[^/?#\x00-\x20]*)*/)((?![.])[^/?#\x00-\x20]*)"
+    r"(?:\?[^#\x00-\x20]*)?"
+)
+"""A base all of whose prefixes are its own beginnings: scheme, root, directory, path."""
 
 
 def _metadata_to_string(metadata: MapWritable | None) -> str:
@@ -262,15 +269,6 @@ def joined(*parts: Sequence[Outlink]) -> Sequence[Outlink]:
     if len(runs) < len(parts):
         return [link for part in parts for link in part]
     return OutlinkRun(sum(map(len, runs)), b"".join(run.data for run in runs))
-
-
-_MORE = 16
-"""Bytes beside its prefix that a link may grow by."""
-_PLAIN_BASE = re.compile(
-    r"(https?:)(//[A-Za-z0-9._-]+(?::[0-9]{1,5})?)((?:/(?![.])[^/?#\x00-\x20]*)*/)((?![.])[^/?#\x00-\x20]*)"
-    r"(?:\?[^#\x00-\x20]*)?"
-)
-"""A base all of whose prefixes are its own beginnings: scheme, root, directory, path."""
 
 
 def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -> Sequence[Outlink]:

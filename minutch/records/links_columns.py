@@ -56,6 +56,11 @@ OUTLINKS_SCHEMA = pl.Schema(
 
 
 Rows = npt.NDArray[np.uint32]
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
+_KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
+_LEVEL = 1
+
+_Row = tuple[bytes, bytes | None, bytes | None, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +105,6 @@ class LinkSets:
             if "metadata" in table.columns
             else table.with_columns(metadata=pl.lit(None, pl.Binary))
         )
-
-
-_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
-_KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
-_LEVEL = 1
-
-_Row = tuple[bytes, bytes | None, bytes | None, bytes | None]
 
 
 def decode_inlinks(batch: Batch, layout: str) -> pl.DataFrame:

@@ -32,6 +32,43 @@ from minutch.records.strings import (
 )
 
 VERSION: Final = -1
+CONTENT_LENGTH_KEY: Final = "Content-Length"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+SUCCESS: Final = 1
+FAILED: Final = 2
+PROTO_NOT_FOUND: Final = 10
+GONE: Final = 11
+MOVED: Final = 12
+TEMP_MOVED: Final = 13
+NOTFOUND: Final = 14
+RETRY: Final = 15
+EXCEPTION: Final = 16
+ACCESS_DENIED: Final = 17
+ROBOTS_DENIED: Final = 18
+REDIR_EXCEEDED: Final = 19
+NOTFETCHING: Final = 20
+NOTMODIFIED: Final = 21
+WOULDBLOCK: Final = 22
+BLOCKED: Final = 23
+
+CODE_NAMES: Final = {
+    SUCCESS: "success",
+    FAILED: "failed",
+    PROTO_NOT_FOUND: "proto_not_found",
+    GONE: "gone",
+    MOVED: "moved",
+    TEMP_MOVED: "temp_moved",
+    NOTFOUND: "notfound",
+    RETRY: "retry",
+    EXCEPTION: "exception",
+    ACCESS_DENIED: "access_denied",
+    ROBOTS_DENIED: "robots_denied",
+    REDIR_EXCEEDED: "redir_exceeded",
+    NOTFETCHING: "notfetching",
+    NOTMODIFIED: "notmodified",
+    WOULDBLOCK: "wouldblock",
+    BLOCKED: "blocked",
+}
 
 
 @dataclass(slots=True)
@@ -95,10 +132,6 @@ class Content(Writable):
         return self.to_string()
 
 
-CONTENT_LENGTH_KEY: Final = "Content-Length"
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
-
-
 def is_truncated(content: Content) -> bool:
     """Returns whether content is cut off: by the protocol's mark if there is one, else by the
     Content-Length header.
@@ -110,43 +143,6 @@ def is_truncated(content: Content) -> bool:
     if not _INTEGER.fullmatch(length):
         return False
     return int(length) > len(content.content)
-
-
-SUCCESS: Final = 1
-FAILED: Final = 2
-PROTO_NOT_FOUND: Final = 10
-GONE: Final = 11
-MOVED: Final = 12
-TEMP_MOVED: Final = 13
-NOTFOUND: Final = 14
-RETRY: Final = 15
-EXCEPTION: Final = 16
-ACCESS_DENIED: Final = 17
-ROBOTS_DENIED: Final = 18
-REDIR_EXCEEDED: Final = 19
-NOTFETCHING: Final = 20
-NOTMODIFIED: Final = 21
-WOULDBLOCK: Final = 22
-BLOCKED: Final = 23
-
-CODE_NAMES: Final = {
-    SUCCESS: "success",
-    FAILED: "failed",
-    PROTO_NOT_FOUND: "proto_not_found",
-    GONE: "gone",
-    MOVED: "moved",
-    TEMP_MOVED: "temp_moved",
-    NOTFOUND: "notfound",
-    RETRY: "retry",
-    EXCEPTION: "exception",
-    ACCESS_DENIED: "access_denied",
-    ROBOTS_DENIED: "robots_denied",
-    REDIR_EXCEEDED: "redir_exceeded",
-    NOTFETCHING: "notfetching",
-    NOTMODIFIED: "notmodified",
-    WOULDBLOCK: "wouldblock",
-    BLOCKED: "blocked",
-}
 
 
 @dataclass(slots=True)

@@ -38,6 +38,32 @@ from minutch.records.parsedata import ParseData
 INLINK: Final = 1
 OUTLINK: Final = 2
 _LINK_TYPES: Final = {INLINK: "inlink", OUTLINK: "outlink"}
+GRAPH_LINKS_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),  # the page at one end
+        "url": pl.Binary(),  # that at the other
+        "anchor": pl.Binary(),
+        "score": pl.Float32(),
+        "timestamp": pl.Int64(),  # ms since the epoch
+        "link_type": pl.Int8(),  # whether `key` is linked to or links
+    }
+)
+
+NODES_SCHEMA = pl.Schema(
+    {
+        "key": pl.Binary(),
+        "num_inlinks": pl.Int32(),
+        "num_outlinks": pl.Int32(),
+        "inlink_score": pl.Float32(),
+        "metadata": pl.Binary(),  # null = none, else Nutch's Metadata as it was stored
+    }
+)
+
+
+_COUNTS: Final = 12  # bytes of a Node before its metadata
+_NO_METADATA: Final = bytes(4)
+_ROWS_AT_A_TIME: Final = 1 << 16
+_TIME_NAME: Final = np.frombuffer(FETCH_TIME_KEY.encode(), np.uint8)
 
 
 @dataclass(slots=True)
@@ -199,34 +225,6 @@ class LoopSet(Writable):
 
     def __str__(self) -> str:
         return ",".join(self.java_order())
-
-
-GRAPH_LINKS_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),  # the page at one end
-        "url": pl.Binary(),  # that at the other
-        "anchor": pl.Binary(),
-        "score": pl.Float32(),
-        "timestamp": pl.Int64(),  # ms since the epoch
-        "link_type": pl.Int8(),  # whether `key` is linked to or links
-    }
-)
-
-NODES_SCHEMA = pl.Schema(
-    {
-        "key": pl.Binary(),
-        "num_inlinks": pl.Int32(),
-        "num_outlinks": pl.Int32(),
-        "inlink_score": pl.Float32(),
-        "metadata": pl.Binary(),  # null = none, else Nutch's Metadata as it was stored
-    }
-)
-
-
-_COUNTS: Final = 12  # bytes of a Node before its metadata
-_NO_METADATA: Final = bytes(4)
-_ROWS_AT_A_TIME: Final = 1 << 16
-_TIME_NAME: Final = np.frombuffer(FETCH_TIME_KEY.encode(), np.uint8)
 
 
 def decode_link_data(batch: Batch) -> pl.DataFrame:

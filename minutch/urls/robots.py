@@ -51,6 +51,9 @@ _PLAIN_RULE = re.compile(r"[A-Za-z0-9/._~?=&;,:+!()'@*-]*\$?")
 
 NO_SIGNALS: Final[Mapping[str, str]] = MappingProxyType({})
 NO_RULES: Final = RuleTable(())
+_REPPY = 8
+"""Bytes in memory for each byte of a file: a rule of ten bytes is a string and an object."""
+_ROOT = "http://robots.invalid/robots.txt"
 
 
 class RobotRules:
@@ -304,11 +307,6 @@ def own_parser(names: list[str], limit: int = MAX_BYTES) -> RobotsParser:
         return parse_robots(content, content_type, names, url, limit)
 
     return parse_file
-
-
-_REPPY = 8
-"""Bytes in memory for each byte of a file: a rule of ten bytes is a string and an object."""
-_ROOT = "http://robots.invalid/robots.txt"
 
 
 class ReppyRules(RobotRules):

@@ -73,6 +73,24 @@ _SECONDS = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFd
 _MAX_INT = 0x7FFFFFFF
 _MOST_DIGITS = 4000
 """Of a number, fewer than Python reads at once; more don't make it shorter than any limit."""
+_INDEX: Final = re.compile(r"index\.html?$")
+_STARS: Final = re.compile(r"\*{2,}")
+_NONE: Final = -1
+_TYPES: Final = (("B", 1 << 8), ("H", 1 << 16), ("I", 1 << 32))
+_BLOCK: Final = 8
+"""Rules whose paths are one string."""
+_END: Final = "\n"
+"""Behind each path but the last of a block; less than any character of a path (`normal_rule`)."""
+_BEHIND: Final = "$\v"
+"""Behind a path that is looked up: what would be the end of a rule, and then more than a rule's."""
+MOST_COMPARED: Final = 4_000_000
+"""Characters, of a path and of the rules that are compared with it: 25,000 wildcards and a path of
+100, or 1,000 and one of 4,000, which take 10 ms. 500 KB of rules without a bound took 150 ms a URL.
+"""
+TOO_MANY: Final = "(too many wildcards)"
+"""In place of the rule that decides about a path that would take more."""
+_TOO_MANY: Final = -2
+_NO_NAMES: Final[Mapping[int, str]] = {}
 
 
 class RuleLine(NamedTuple):
@@ -223,26 +241,6 @@ _READERS = {
     "crawl-delay": _add_delay,
     "content-signal": _add_signal,
 }
-
-
-_INDEX: Final = re.compile(r"index\.html?$")
-_STARS: Final = re.compile(r"\*{2,}")
-_NONE: Final = -1
-_TYPES: Final = (("B", 1 << 8), ("H", 1 << 16), ("I", 1 << 32))
-_BLOCK: Final = 8
-"""Rules whose paths are one string."""
-_END: Final = "\n"
-"""Behind each path but the last of a block; less than any character of a path (`normal_rule`)."""
-_BEHIND: Final = "$\v"
-"""Behind a path that is looked up: what would be the end of a rule, and then more than a rule's."""
-MOST_COMPARED: Final = 4_000_000
-"""Characters, of a path and of the rules that are compared with it: 25,000 wildcards and a path of
-100, or 1,000 and one of 4,000, which take 10 ms. 500 KB of rules without a bound took 150 ms a URL.
-"""
-TOO_MANY: Final = "(too many wildcards)"
-"""In place of the rule that decides about a path that would take more."""
-_TOO_MANY: Final = -2
-_NO_NAMES: Final[Mapping[int, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)

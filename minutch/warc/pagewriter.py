@@ -69,6 +69,17 @@ _DEPTH_KEY: Final = "_depth_"
 _REASONS: Final = ("length", "time", "disconnect")
 _TLS: Final = "tlsv"
 _DEEPEST: Final = 10_000
+MADE_HEAD: Final = "X-Crawler-Head: made, none was stored"
+"""A line by which a head is marked that is not the server's."""
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z-]*")
+"""A header's name (RFC 9110, section 5.6.2); one that begins with an underscore is the crawler's
+own.
+"""
+_OWN: Final = frozenset({SEGMENT_NAME_KEY, SIGNATURE_KEY, SCORE_KEY, CONTENT_FETCH_TIME_KEY})
+_OWN_BEGINNINGS: Final = ("nutch.", "http.content.", "robotstxt.")
+_LINE_ENDS: Final = re.compile(r"[\r\n\0]+")
+_STATUS: Final = re.compile(r"HTTP/[0-9.]+ +([1-9][0-9]{2})(?![0-9])")
+_ENCODINGS = re.compile(r"(?i)(?:content|transfer)-encoding")
 
 
 class Original(NamedTuple):
@@ -251,19 +262,6 @@ def write_parse_text(
     files.write(
         "conversion", time, target, f"{valid(text.text)}{end}".encode(), "text/plain", more=more
     )
-
-
-MADE_HEAD: Final = "X-Crawler-Head: made, none was stored"
-"""A line by which a head is marked that is not the server's."""
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z-]*")
-"""A header's name (RFC 9110, section 5.6.2); one that begins with an underscore is the crawler's
-own.
-"""
-_OWN: Final = frozenset({SEGMENT_NAME_KEY, SIGNATURE_KEY, SCORE_KEY, CONTENT_FETCH_TIME_KEY})
-_OWN_BEGINNINGS: Final = ("nutch.", "http.content.", "robotstxt.")
-_LINE_ENDS: Final = re.compile(r"[\r\n\0]+")
-_STATUS: Final = re.compile(r"HTTP/[0-9.]+ +([1-9][0-9]{2})(?![0-9])")
-_ENCODINGS = re.compile(r"(?i)(?:content|transfer)-encoding")
 
 
 def fitted_head(head: str, length: int) -> str:

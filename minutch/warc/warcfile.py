@@ -63,6 +63,15 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND: Final = 253_402_300_799
 _NOT_IN_FIELDS: Final = re.compile(r"[\x00-\x1f\x7f]+")
+ARC_LIMIT: Final = 100_000_000
+"""Bytes beyond which a file is full: those of 2012 have 100 MB."""
+NO_ADDRESS: Final = "0.0.0.0"
+NO_TYPE: Final = "no-type"
+_DESCRIPTION: Final = b"1 0 %s\nURL IP-address Archive-date Content-type Archive-length\n"
+_ORIGIN: Final = b"CommonCrawl"
+_LEVEL: Final = 2
+_GZIP: Final = 31
+_NO_WORD: Final = re.compile(r"[\x00-\x20\x7f]+")
 
 
 class Output(Protocol):
@@ -303,17 +312,6 @@ def target_uri(url: str) -> str:
     if not parsed.scheme:
         raise UrlError(f"no absolute URI: {url!r}")
     return text
-
-
-ARC_LIMIT: Final = 100_000_000
-"""Bytes beyond which a file is full: those of 2012 have 100 MB."""
-NO_ADDRESS: Final = "0.0.0.0"
-NO_TYPE: Final = "no-type"
-_DESCRIPTION: Final = b"1 0 %s\nURL IP-address Archive-date Content-type Archive-length\n"
-_ORIGIN: Final = b"CommonCrawl"
-_LEVEL: Final = 2
-_GZIP: Final = 31
-_NO_WORD: Final = re.compile(r"[\x00-\x20\x7f]+")
 
 
 class ArcFiles:

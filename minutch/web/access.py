@@ -34,6 +34,8 @@ LEAST_TOKEN: Final = 16
 """Characters of a token that somebody chooses."""
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine in a Host header."""
+TOKEN_PROPERTY: Final = "minutch.service.token"
+AUTH_PROPERTY: Final = "minutch.service.auth"
 
 
 @dataclass(frozen=True)
@@ -133,10 +135,6 @@ def host_of(header: str) -> str:
         else len(text)
     )
     return text[:end]
-
-
-TOKEN_PROPERTY: Final = "minutch.service.token"
-AUTH_PROPERTY: Final = "minutch.service.auth"
 
 
 def is_local(host: str) -> bool:

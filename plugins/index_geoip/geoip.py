@@ -55,6 +55,9 @@ _COUNTRY_TRAITS: Final = {
     for name, field in _TRAITS.items()
     if name not in ("isHostingProvider", "isLegitimateProxy")
 }
+log = logging.getLogger(__name__)
+
+_Source = Callable[[str], Iterator[Field]]
 
 
 def anonymous(found: Any) -> Iterator[Field]:
@@ -190,11 +193,6 @@ DATABASES: Final[dict[str, tuple[str, Callable[[Any], Iterator[Field]]]]] = {
 """Kind of a database (the last word of its property): the method of geoip2's reader, and the fields
 of its answer.
 """
-
-
-log = logging.getLogger(__name__)
-
-_Source = Callable[[str], Iterator[Field]]
 
 
 class GeoIPIndexingFilter(IndexingFilter):

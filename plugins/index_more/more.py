@@ -113,6 +113,18 @@ _HOURS: Final = {
 _TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", re.DOTALL)
 _FIELDS: Final = {"y": "year", "d": "day", "H": "hour", "m": "minute", "s": "second", "S": "milli"}
 _CENTURY_AHEAD: Final = 20
+log = logging.getLogger(__name__)
+
+STYLES, MAPPING = "date-styles.txt", "contenttype-mapping.txt"
+LAST_MODIFIED, CONTENT_LENGTH, CONTENT_DISPOSITION = (
+    "Last-Modified",
+    "Content-Length",
+    "Content-Disposition",
+)
+_FILE_NAMES = (
+    re.compile(r"\bfilename=['\"]([^\"]+)", re.ASCII),
+    re.compile(r"\bfilename=(\S+)\b", re.ASCII),
+)
 
 
 class DateStyle:
@@ -214,20 +226,6 @@ def parse_date(text: str, styles: Sequence[DateStyle], now: int) -> int | None:
     return next(
         (found for style in styles if (found := style.parse(text, moment)) is not None), None
     )
-
-
-log = logging.getLogger(__name__)
-
-STYLES, MAPPING = "date-styles.txt", "contenttype-mapping.txt"
-LAST_MODIFIED, CONTENT_LENGTH, CONTENT_DISPOSITION = (
-    "Last-Modified",
-    "Content-Length",
-    "Content-Disposition",
-)
-_FILE_NAMES = (
-    re.compile(r"\bfilename=['\"]([^\"]+)", re.ASCII),
-    re.compile(r"\bfilename=(\S+)\b", re.ASCII),
-)
 
 
 class MoreIndexingFilter(IndexingFilter):

@@ -43,6 +43,9 @@ PROPERTY: Final = "index.replace.regexp"
 HOST, URL = "host", "url"
 _FLAGS: Final = {1: "d", 2: "i", 4: "x", 8: "m", 32: "s", 64: "u", 256: "U"}
 _LITERAL: Final = 16
+log = logging.getLogger(__name__)
+
+_TEXTS = (pl.String(), pl.List(pl.String()))
 
 
 @dataclass(frozen=True)
@@ -138,11 +141,6 @@ def _compiled(pattern: str, line: str) -> JavaRegex | None:
     except ConfigError as exc:
         log.error("%s: left out: %r: %s", PROPERTY, line.strip(), exc)
         return None
-
-
-log = logging.getLogger(__name__)
-
-_TEXTS = (pl.String(), pl.List(pl.String()))
 
 
 class ReplaceIndexer(IndexingFilter):

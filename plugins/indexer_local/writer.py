@@ -63,6 +63,15 @@ _SPAN: Final = (-9_214_560_000_000, 9_214_646_399_999)
 """Milliseconds from 1678 to 2261, what tantivy's dates, which count nanoseconds, can hold; others
 are left out.
 """
+CRAWL_PROPERTY = "minutch.index.crawl"
+"""The folder of the crawl that is indexed; jobs set it."""
+LEAST_MEMORY = 16
+"""Megabytes that tantivy asks for, for each thread."""
+MOST_THREADS = 4
+MERGING: Final = 2 << 30
+"""Bytes that tantivy may take for merges, beside its documents, for an index that is not ours."""
+
+T = TypeVar("T")
 
 
 def encoded(documents: Documents) -> pl.Series:
@@ -190,17 +199,6 @@ def _json(own: dict[str, pl.Series], others: dict[str, pl.Series]) -> pl.Series:
         texts = frame[rows].select(pl.struct(parts).struct.json_encode()).to_series()
         result = result.scatter(rows, texts)
     return result.cast(pl.Binary).alias("payload")
-
-
-CRAWL_PROPERTY = "minutch.index.crawl"
-"""The folder of the crawl that is indexed; jobs set it."""
-LEAST_MEMORY = 16
-"""Megabytes that tantivy asks for, for each thread."""
-MOST_THREADS = 4
-MERGING: Final = 2 << 30
-"""Bytes that tantivy may take for merges, beside its documents, for an index that is not ours."""
-
-T = TypeVar("T")
 
 
 class LocalIndexWriter(IndexWriter):

@@ -67,6 +67,13 @@ from .client import (
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE: Final = pl.Datetime("ms")
 _NO_CHARACTERS: Final = r"[\p{NChar}\x00-\x08\x0b\x0c\x0e-\x1f]"
+log = logging.getLogger(__name__)
+
+DEFAULT_PORT: Final = 9300
+LONGEST_ID: Final = 512
+"""Bytes of an id."""
+_NO_INDEX: Final = "index_not_found_exception"
+_DELETED_BEFORE: Final = 404
 
 
 def columns_of(documents: Documents) -> dict[str, pl.Series]:
@@ -155,15 +162,6 @@ def _member(name: str, found: Iterable[Any], arrays: bool) -> str:
 def _iso_text(date: Date) -> str:
     moment = _EPOCH + timedelta(milliseconds=int(date))
     return re.sub(r"(\.000)?\+00:00$", "Z", moment.isoformat(timespec="milliseconds"))
-
-
-log = logging.getLogger(__name__)
-
-DEFAULT_PORT: Final = 9300
-LONGEST_ID: Final = 512
-"""Bytes of an id."""
-_NO_INDEX: Final = "index_not_found_exception"
-_DELETED_BEFORE: Final = 404
 
 
 class BulkWriter(IndexWriter):

@@ -50,6 +50,10 @@ CONNECT_SECONDS: Final = 15.0
 TIMEOUT_SECONDS: Final = 120.0
 """Time limit of an answer, unless a parameter sets another."""
 _LONGEST_REASON: Final = 500
+JKS_MAGIC: Final = b"\xfe\xed\xfe\xed"
+PEM_MARK: Final = b"-----BEGIN "
+_CERTIFICATE: Final = 2
+_SALT: Final = b"Mighty Aphrodite"
 
 
 class RefusedError(IndexWriterError):
@@ -274,11 +278,6 @@ def _transport_reason(error: httpx.TransportError) -> str:
 #            the above
 #
 # Source: sun.security.provider.JavaKeyStore for the layout.
-
-JKS_MAGIC: Final = b"\xfe\xed\xfe\xed"
-PEM_MARK: Final = b"-----BEGIN "
-_CERTIFICATE: Final = 2
-_SALT: Final = b"Mighty Aphrodite"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 # org.apache.nutch.rabbitmq.RabbitMQOptionParser.
 
 Value = str | int | float | bool
+TIMEOUT: Final = 10.0
+"""Seconds."""
+DEFAULT_QUEUE: Final = "nutch.queue"
+TYPES: Final = ("direct", "fanout", "headers", "topic")
 
 
 def read_options(name: str, text: str) -> dict[str, str]:
@@ -72,12 +76,6 @@ def _pairs(name: str, text: str, between: str, within: str) -> dict[str, str]:
             )
         found[key.strip()] = value.strip()
     return found
-
-
-TIMEOUT: Final = 10.0
-"""Seconds."""
-DEFAULT_QUEUE: Final = "nutch.queue"
-TYPES: Final = ("direct", "fanout", "headers", "topic")
 
 
 @dataclass(frozen=True)

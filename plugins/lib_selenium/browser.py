@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 # HttpWebClient.createChromeRemoteWebDriver.
 
 _PACKAGE: Final = "websockets"
+log = logging.getLogger(__name__)
+
+WATCH: Final = 0.5
+"""Seconds between two looks at the browser's memory."""
 
 
 def require_websockets() -> None:
@@ -128,12 +132,6 @@ async def _address(client: httpx.AsyncClient, capabilities: dict[str, Any]) -> s
     debugger = capabilities["goog:chromeOptions"]["debuggerAddress"]
     found = await client.get(f"http://{debugger}/json/version")
     return str(found.json()["webSocketDebuggerUrl"])
-
-
-log = logging.getLogger(__name__)
-
-WATCH: Final = 0.5
-"""Seconds between two looks at the browser's memory."""
 
 
 class Browser:

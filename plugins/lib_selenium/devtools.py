@@ -25,11 +25,6 @@ import httpx
 
 # Defines the failure of a page in the browser.
 
-
-class BrowserFailure(httpx.TransportError):
-    """The browser ended, hung, or refused a command; only that page has failed."""
-
-
 log = logging.getLogger(__name__)
 
 LONGEST_MESSAGE: Final = 1 << 26
@@ -37,6 +32,10 @@ LONGEST_MESSAGE: Final = 1 << 26
 
 Listener = Callable[[str, dict[str, Any]], None]
 """Takes an event's name and parameters."""
+
+
+class BrowserFailure(httpx.TransportError):
+    """The browser ended, hung, or refused a command; only that page has failed."""
 
 
 class Channel(Protocol):

@@ -41,6 +41,37 @@ NEVER: Final = frozenset(
 
 _ICON: Final = "/favicon.ico"
 """Asked for by the browser, not by the page."""
+log = logging.getLogger(__name__)
+
+QUIET: Final = 0.25
+"""Seconds without a load after which a loaded page is taken to be complete."""
+AT_A_TIME: Final = 6
+"""Loads of one page under way at once; a browser's own limit for a host."""
+_SOURCE: Final = """(() => {
+  const type = document.doctype, root = document.documentElement;
+  return [document.URL, ((type ? new XMLSerializer().serializeToString(type) : "") +
+    (root ? root.outerHTML : "")).slice(0, %d)];
+})()"""
+_UNSENT: Final = (
+    b"content-encoding",
+    b"content-length",
+    b"transfer-encoding",
+    b"connection",
+    b"keep-alive",
+    b"trailer",
+)
+"""Headers that speak of how content came, which is not how it goes on."""
+_REFUSED: Final = "BlockedByClient"
+_STAYS: Final = "Aborted"
+"""The document that is there stays, where any other reason puts a page about the error in its
+place.
+"""
+_MOST_SCRIPT_TIMES: Final = 2
+
+FetchLoad = Callable[[str, int, str | None], Awaitable[Answer | None]]
+"""Brings what a page asks for: URL, most bytes, cookies; None where robots.txt or the address rules
+say no.
+"""
 
 
 class RequestVerdict(Enum):
@@ -92,39 +123,6 @@ class Loads:
     def _is_unwanted(self, kind: str, url: str) -> bool:
         is_icon = kind == "Other" and url.endswith(_ICON)
         return kind in NEVER or kind in self.not_loaded or is_icon
-
-
-log = logging.getLogger(__name__)
-
-QUIET: Final = 0.25
-"""Seconds without a load after which a loaded page is taken to be complete."""
-AT_A_TIME: Final = 6
-"""Loads of one page under way at once; a browser's own limit for a host."""
-_SOURCE: Final = """(() => {
-  const type = document.doctype, root = document.documentElement;
-  return [document.URL, ((type ? new XMLSerializer().serializeToString(type) : "") +
-    (root ? root.outerHTML : "")).slice(0, %d)];
-})()"""
-_UNSENT: Final = (
-    b"content-encoding",
-    b"content-length",
-    b"transfer-encoding",
-    b"connection",
-    b"keep-alive",
-    b"trailer",
-)
-"""Headers that speak of how content came, which is not how it goes on."""
-_REFUSED: Final = "BlockedByClient"
-_STAYS: Final = "Aborted"
-"""The document that is there stays, where any other reason puts a page about the error in its
-place.
-"""
-_MOST_SCRIPT_TIMES: Final = 2
-
-FetchLoad = Callable[[str, int, str | None], Awaitable[Answer | None]]
-"""Brings what a page asks for: URL, most bytes, cookies; None where robots.txt or the address rules
-say no.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ _INLINE = re.findall(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp"
     " small span strike strong sub sup time tt u var wbr",
 )
+PLAIN, HTML = "text/plain", "text/html"
+_TYPES = {"html": HTML, "xhtml": HTML, "text": PLAIN, "": PLAIN}
+_BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
+_RELATIONS: Final = "http://www.iana.org/assignments/relation/"
 
 
 def plain_text(markup: str) -> str:
@@ -63,12 +67,6 @@ def plain_text(markup: str) -> str:
     tree.unwrap_tags(_INLINE)
     body.merge_text_nodes()
     return " ".join(body.text(separator=" ").split())
-
-
-PLAIN, HTML = "text/plain", "text/html"
-_TYPES = {"html": HTML, "xhtml": HTML, "text": PLAIN, "": PLAIN}
-_BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
-_RELATIONS: Final = "http://www.iana.org/assignments/relation/"
 
 
 @dataclass(slots=True)

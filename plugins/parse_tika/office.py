@@ -40,6 +40,26 @@ _OUTSIDE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DUBLIN_CORE: Final = frozenset(
     ("title", "creator", "language", "identifier", "publisher", "subject", "description", "rights")
 )
+_READERS: Final[dict[str, Callable[[Package, etree._Element, str, Document], None]]] = {
+    "document": read_document,
+    "presentation": read_slides,
+    "workbook": read_sheets,
+}
+"""Root element of the main part of Office Open XML → its reader."""
+
+
+_FLAT: Final = ("document", "document-content")
+"""Root elements of OpenDocument that is no archive: the second is the part of a document inside."""
+log = logging.getLogger(__name__)
+
+MOST_BYTES: Final = 16 << 20
+MOST_DOCUMENTS: Final = 100
+MOST_DEPTH: Final = 3
+_PDF: Final = b"%PDF-"
+_ZIP: Final = b"PK\x03\x04"
+_PLAIN: Final = (".txt", ".csv", ".md")
+_OBJECT: Final = "/content.xml"
+"""An object of OpenDocument is a folder with a document's parts."""
 
 
 def read_book(package: Package, found: Document, read_page: ReadPage) -> None:
@@ -93,18 +113,6 @@ def _spine(root: etree._Element, folder: str) -> list[str]:
     return [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names if name]
 
 
-_READERS: Final[dict[str, Callable[[Package, etree._Element, str, Document], None]]] = {
-    "document": read_document,
-    "presentation": read_slides,
-    "workbook": read_sheets,
-}
-"""Root element of the main part of Office Open XML → its reader."""
-
-
-_FLAT: Final = ("document", "document-content")
-"""Root elements of OpenDocument that is no archive: the second is the part of a document inside."""
-
-
 def read_office(data: bytes, found: Document, read_page: ReadPage) -> None:
     """Adds what a document has; `read_page` reads the pages of a book.
 
@@ -144,17 +152,6 @@ def _flat(data: bytes) -> etree._Element:
 # Only texts are taken, of documents of the same kinds and of plain text, in the order of their
 # names, down to MOST_DEPTH. What can't be read is passed over. Sizes are bounded: MOST_BYTES of
 # one, MOST_DOCUMENTS in all. Source: TikaParser (AutoDetectParser in the ParseContext).
-
-log = logging.getLogger(__name__)
-
-MOST_BYTES: Final = 16 << 20
-MOST_DOCUMENTS: Final = 100
-MOST_DEPTH: Final = 3
-_PDF: Final = b"%PDF-"
-_ZIP: Final = b"PK\x03\x04"
-_PLAIN: Final = (".txt", ".csv", ".md")
-_OBJECT: Final = "/content.xml"
-"""An object of OpenDocument is a folder with a document's parts."""
 
 
 def add_embedded(data: bytes, found: Document, read_page: ReadPage) -> None:

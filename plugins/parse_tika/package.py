@@ -42,6 +42,18 @@ _MOST_VALUES: Final = 100
 """Of one name."""
 _TOLD: Final = 5
 """Parts that a message names."""
+MOST_BYTES = 64 << 20
+"""Unpacked bytes that are read at most."""
+MOST_OF_A_TREE: Final = 24 << 20
+"""Bytes of XML of which a tree is made, which takes ten times as much memory."""
+_CHUNK: Final = 1 << 15
+_HEADER: Final = struct.Struct("<4s5H3I2H")
+"""A local file header: signature, version, flags, method, time, date, CRC, sizes, lengths of name
+and extra field.
+"""
+_LOCAL: Final = b"PK\x03\x04"
+_ENCRYPTED, _SIZE_BEHIND, _UTF8 = 0x1, 0x8, 0x800
+_STORED, _DEFLATED = 0, 8
 
 
 @dataclass(slots=True)
@@ -131,20 +143,6 @@ def _time(value: str) -> datetime | None:
         return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-MOST_BYTES = 64 << 20
-"""Unpacked bytes that are read at most."""
-MOST_OF_A_TREE: Final = 24 << 20
-"""Bytes of XML of which a tree is made, which takes ten times as much memory."""
-_CHUNK: Final = 1 << 15
-_HEADER: Final = struct.Struct("<4s5H3I2H")
-"""A local file header: signature, version, flags, method, time, date, CRC, sizes, lengths of name
-and extra field.
-"""
-_LOCAL: Final = b"PK\x03\x04"
-_ENCRYPTED, _SIZE_BEHIND, _UTF8 = 0x1, 0x8, 0x800
-_STORED, _DEFLATED = 0, 8
 
 
 class Relation(NamedTuple):

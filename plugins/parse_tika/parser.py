@@ -79,6 +79,49 @@ ALGORITHMS: Final = (
     "NumWordsRulesExtractor",
 )
 EXTRACTORS: Final = ("none", "boilerpipe")
+log = logging.getLogger(__name__)
+
+_HEAD: Final = re.compile(rb"<head[\s>].*?</head\s*>", re.IGNORECASE | re.DOTALL)
+_HTML = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
+_XML = frozenset(("application/xml", "text/xml"))
+_OFFICE = (
+    "application/vnd.openxmlformats-officedocument.",
+    "application/vnd.oasis.opendocument.",
+    "application/vnd.sun.xml.",
+    "application/vnd.ms-word.",
+    "application/vnd.ms-excel.",
+    "application/vnd.ms-powerpoint.",
+    "application/x-tika-ooxml",
+    "application/epub+zip",
+    "application/zip",
+)
+"""Prefixes of the media types of zipped XML, which many servers call zip."""
+_OLD_OFFICE: Final = frozenset(
+    (
+        "application/msword",
+        "application/rtf",
+        "application/vnd.ms-excel",
+        "application/vnd.ms-powerpoint",
+        "application/x-tika-msoffice",
+        "text/richtext",
+        "text/rtf",
+    )
+)
+_TEXT = frozenset(("application/rtf", "text/rtf", "text/richtext"))
+_TEXT = frozenset(
+    (
+        "application/json",
+        "application/javascript",
+        "application/x-javascript",
+        "application/ecmascript",
+        "application/x-sh",
+        "application/x-tex",
+        "application/sql",
+        "application/x-bat",
+        "application/x-subrip",
+        "application/yaml",
+    )
+)
 
 
 @dataclass
@@ -127,51 +170,6 @@ class MainText:
 
         logging.getLogger("boilerpy3").setLevel(logging.CRITICAL)
         return getattr(extractors, self.algorithm)(raise_on_failure=True)
-
-
-log = logging.getLogger(__name__)
-
-_HEAD: Final = re.compile(rb"<head[\s>].*?</head\s*>", re.IGNORECASE | re.DOTALL)
-_HTML = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
-_XML = frozenset(("application/xml", "text/xml"))
-_OFFICE = (
-    "application/vnd.openxmlformats-officedocument.",
-    "application/vnd.oasis.opendocument.",
-    "application/vnd.sun.xml.",
-    "application/vnd.ms-word.",
-    "application/vnd.ms-excel.",
-    "application/vnd.ms-powerpoint.",
-    "application/x-tika-ooxml",
-    "application/epub+zip",
-    "application/zip",
-)
-"""Prefixes of the media types of zipped XML, which many servers call zip."""
-_OLD_OFFICE: Final = frozenset(
-    (
-        "application/msword",
-        "application/rtf",
-        "application/vnd.ms-excel",
-        "application/vnd.ms-powerpoint",
-        "application/x-tika-msoffice",
-        "text/richtext",
-        "text/rtf",
-    )
-)
-_TEXT = frozenset(("application/rtf", "text/rtf", "text/richtext"))
-_TEXT = frozenset(
-    (
-        "application/json",
-        "application/javascript",
-        "application/x-javascript",
-        "application/ecmascript",
-        "application/x-sh",
-        "application/x-tex",
-        "application/sql",
-        "application/x-bat",
-        "application/x-subrip",
-        "application/yaml",
-    )
-)
 
 
 class TikaParser(Parser):

@@ -53,6 +53,39 @@ _HEAD: Final = 4096
 _MOST_OBJECTS: Final = 200_000
 _MOST_INFLATED: Final = 32 << 20
 """Unpacked bytes of streams of objects."""
+_MOST_PAGES: Final = 20_000
+_MOST_LINKS: Final = 20_000
+_MOST_ENTRIES: Final = 10_000
+"""Of an outline, which may have no end."""
+_MOST_NOTES: Final = 1_000
+"""Annotations of a page that are looked at."""
+_MOST_BYTES: Final = 1 << 22
+"""Of a single string of PDFium's."""
+_FAILURES: Final = {
+    3: "it is damaged, or no PDF",
+    4: "a password is needed",
+    5: "it is encrypted in a way that is not known",
+}
+_INFO: Final = {
+    "Title": ("dc:title",),
+    "Author": ("dc:creator",),
+    "Subject": ("dc:subject",),
+    "Keywords": ("meta:keyword",),
+    "Creator": ("xmp:CreatorTool",),
+    "Producer": ("pdf:producer", "pdf:docinfo:producer"),
+}
+_DATES: Final = {"CreationDate": "dcterms:created", "ModDate": "dcterms:modified"}
+_BREAK: Final = re.compile("(\\w*)\ufffe(\\w*)")
+"""PDFium's mark for a hyphen at the end of a line, which it has joined with the next."""
+_WORD: Final = re.compile(r"\w+")
+_COMPOUND: Final = re.compile(r"(?<!\w)(?=(\w+-\w+))")
+_LETTERS: Final = {
+    **{code: None for code in range(32) if chr(code) not in "\t\n\r\f"},
+    0xAD: None,
+    0xFFFF: None,
+    **dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
+}
+"""Glyphs of unknown meaning go, ligatures are what they stand for."""
 
 
 def repaired(data: bytes) -> bytes | None:
@@ -138,40 +171,6 @@ def _catalog(heads: dict[int, bytes]) -> int:
 _NO_FONTS: Final = (ctypes.POINTER(ctypes.c_char) * 1)()
 pdfium.FPDF_DestroyLibrary()
 pdfium.FPDF_InitLibraryWithConfig(pdfium.FPDF_LIBRARY_CONFIG(version=2, m_pUserFontPaths=_NO_FONTS))
-
-_MOST_PAGES: Final = 20_000
-_MOST_LINKS: Final = 20_000
-_MOST_ENTRIES: Final = 10_000
-"""Of an outline, which may have no end."""
-_MOST_NOTES: Final = 1_000
-"""Annotations of a page that are looked at."""
-_MOST_BYTES: Final = 1 << 22
-"""Of a single string of PDFium's."""
-_FAILURES: Final = {
-    3: "it is damaged, or no PDF",
-    4: "a password is needed",
-    5: "it is encrypted in a way that is not known",
-}
-_INFO: Final = {
-    "Title": ("dc:title",),
-    "Author": ("dc:creator",),
-    "Subject": ("dc:subject",),
-    "Keywords": ("meta:keyword",),
-    "Creator": ("xmp:CreatorTool",),
-    "Producer": ("pdf:producer", "pdf:docinfo:producer"),
-}
-_DATES: Final = {"CreationDate": "dcterms:created", "ModDate": "dcterms:modified"}
-_BREAK: Final = re.compile("(\\w*)\ufffe(\\w*)")
-"""PDFium's mark for a hyphen at the end of a line, which it has joined with the next."""
-_WORD: Final = re.compile(r"\w+")
-_COMPOUND: Final = re.compile(r"(?<!\w)(?=(\w+-\w+))")
-_LETTERS: Final = {
-    **{code: None for code in range(32) if chr(code) not in "\t\n\r\f"},
-    0xAD: None,
-    0xFFFF: None,
-    **dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
-}
-"""Glyphs of unknown meaning go, ligatures are what they stand for."""
 
 
 def read_pdf(data: bytes, found: Document) -> None:

@@ -87,6 +87,23 @@ _PLAIN: Final = (("general", "General"),)
 
 Tokens = tuple[tuple[str, str], ...]
 """The named groups of a pattern's tokens, with their texts."""
+_HEADINGS: Final = (
+    "oddHeader",
+    "evenHeader",
+    "firstHeader",
+    "oddFooter",
+    "evenFooter",
+    "firstFooter",
+)
+_CODES: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|[0-9]+|[A-Z&])')
+"""Codes of headers and footers: places, fonts, fields."""
+_ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")
+_FUNCTION: Final = re.compile(r'\s*HYPERLINK\(\s*"([^"]+)"', re.IGNORECASE)
+_TRUTH: Final = {"1": "TRUE", "0": "FALSE"}
+MOST_TEXT = 16 << 20
+"""Characters of a sheet: a shared string may be long, and stand in every cell."""
+_MOST_KEPT: Final = 100_000
+"""Cells whose text is kept for links to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,25 +265,6 @@ def _field(time: datetime, text: str, is_minute: bool, is_half: bool) -> str:
         name = _DAYS[time.weekday()]
         return {1: str(time.day), 2: f"{time.day:02}", 3: name[:3]}.get(size, name)
     return f"{time.year % 100:02}" if size < 3 and kind == "y" else f"{time.year:04}"
-
-
-_HEADINGS: Final = (
-    "oddHeader",
-    "evenHeader",
-    "firstHeader",
-    "oddFooter",
-    "evenFooter",
-    "firstFooter",
-)
-_CODES: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|[0-9]+|[A-Z&])')
-"""Codes of headers and footers: places, fonts, fields."""
-_ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")
-_FUNCTION: Final = re.compile(r'\s*HYPERLINK\(\s*"([^"]+)"', re.IGNORECASE)
-_TRUTH: Final = {"1": "TRUE", "0": "FALSE"}
-MOST_TEXT = 16 << 20
-"""Characters of a sheet: a shared string may be long, and stand in every cell."""
-_MOST_KEPT: Final = 100_000
-"""Cells whose text is kept for links to it."""
 
 
 def read_sheets(package: Package, root: etree._Element, name: str, found: Document) -> None:

@@ -31,6 +31,13 @@ LOWEST_PORT: Final = 1024
 _CHUNK: Final = 65_536
 _NOT_KNOWN: Final = ("500", "501", "502", "504")
 """Replies that say: no such command here (RFC 959, 4.2.1)."""
+_SAFE_IN_LINKS: Final = "/ !$()*+,-.:;=@[]^_`{|}~\\"
+_NO_NAME: Final = re.compile(r"[/\x00-\x1f\x7f]")
+_TIME: Final = re.compile(r"(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})")
+_FIELDS: Final = 4
+"""Of a line in a list at least; a parser's refusal costs 5 µs."""
+_LATEST: Final = 253_402_300_799
+"""The last second that four digits of a year can tell."""
 
 
 class FtpRefused(Exception):
@@ -187,14 +194,6 @@ def _refusals() -> Iterator[None]:
 # that know MLSD (RFC 3659) are asked in its words, with times in UTC; of others the output of LIST
 # is read, of Unix and of Windows. Source: FtpResponse.list2html, which takes names as they come;
 # here what would break a link is escaped, and names that no file can have (`../x`) are left out.
-
-_SAFE_IN_LINKS: Final = "/ !$()*+,-.:;=@[]^_`{|}~\\"
-_NO_NAME: Final = re.compile(r"[/\x00-\x1f\x7f]")
-_TIME: Final = re.compile(r"(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})")
-_FIELDS: Final = 4
-"""Of a line in a list at least; a parser's refusal costs 5 µs."""
-_LATEST: Final = 253_402_300_799
-"""The last second that four digits of a year can tell."""
 
 
 @dataclass(frozen=True, slots=True)

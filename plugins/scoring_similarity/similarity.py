@@ -51,6 +51,12 @@ _LETTER_OR_DIGIT: Final = regex.compile(r"[\p{L}\p{N}]")
 _LONGEST: Final = 255
 """Characters; a longer word is several, as for Lucene."""
 _SHORTEST_STEMMED: Final = 3
+MODELS: Final = ("cosine",)
+_MOST_WORDS: Final = 10
+"""In a run; more are compared in no Nutch that anybody knows of, and cost memory with every
+page.
+"""
+_META_TAGS: Final = ("metatag.description", "metatag.keywords", "metatag.keyword")
 
 
 def words(text: str) -> list[str]:
@@ -83,14 +89,6 @@ def _stems(found: list[str]) -> list[str]:
     stemmed = Stemmer.Stemmer("porter").stemWords(found)
     pairs = zip(found, stemmed, strict=True)
     return [word if len(word) < _SHORTEST_STEMMED else stem for word, stem in pairs]
-
-
-MODELS: Final = ("cosine",)
-_MOST_WORDS: Final = 10
-"""In a run; more are compared in no Nutch that anybody knows of, and cost memory with every
-page.
-"""
-_META_TAGS: Final = ("metatag.description", "metatag.keywords", "metatag.keyword")
 
 
 class SimilarityScoringFilter(ScoringFilter):

@@ -66,6 +66,19 @@ from minutch.work.tables.textparts import output_folder, require_absent
 # target and by source on disk, so memory does not grow with the segment.
 
 _REDIRECTS = (STATUS_FETCH_REDIR_TEMP, STATUS_FETCH_REDIR_PERM)
+_NAME: Final = re.compile(r"([0-9]{1,18})_([0-9]{1,9})\.arc\.gz")
+_PIECE: Final = 1 << 16
+_LONGEST_HEAD: Final = 1 << 14
+_DESCRIPTION: Final = b"filedesc:"
+log = logging.getLogger(__name__)
+URLS: Final = 25_000
+TEXTS: Final = "texts"
+_NO_FETCH: Final = "URLs omitted: not fetched, found inside another page"
+_FOLLOWED: Final = "redirects merged into the records of their targets"
+_GZIP: Final = "org.apache.hadoop.io.compress.GzipCodec"
+_TARGET, _SOURCE, _ARCHIVE_INFO = "target", "source", "archive info"
+FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
+_COLUMNS: Final = (*FOLDERS, _TARGET, _SOURCE, _ARCHIVE_INFO)
 
 
 class Redirects:
@@ -130,11 +143,6 @@ def is_fetch_record(value: bytes) -> bool:
 #                                     URL " " address " " date " " type " " length LF
 #
 # Only the first line of each member is kept.
-
-_NAME: Final = re.compile(r"([0-9]{1,18})_([0-9]{1,9})\.arc\.gz")
-_PIECE: Final = 1 << 16
-_LONGEST_HEAD: Final = 1 << 14
-_DESCRIPTION: Final = b"filedesc:"
 
 
 class GzipMember(NamedTuple):
@@ -201,17 +209,6 @@ def members(file: BinaryIO, path: Path) -> Iterator[GzipMember]:
         yield GzipMember(head.partition(b"\n")[0], offset, size)
         offset += size
         rest = rest or file.read(_PIECE)
-
-
-log = logging.getLogger(__name__)
-URLS: Final = 25_000
-TEXTS: Final = "texts"
-_NO_FETCH: Final = "URLs omitted: not fetched, found inside another page"
-_FOLLOWED: Final = "redirects merged into the records of their targets"
-_GZIP: Final = "org.apache.hadoop.io.compress.GzipCodec"
-_TARGET, _SOURCE, _ARCHIVE_INFO = "target", "source", "archive info"
-FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
-_COLUMNS: Final = (*FOLDERS, _TARGET, _SOURCE, _ARCHIVE_INFO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,20 @@ _NOT_HEADERS: Final = (
     "CharEncodingForConversion",
 )
 _REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
+HTML: Final = ("text/html", "application/xhtml+xml")
+FEEDS: Final = ("application/rss+xml", "application/atom+xml", "application/rdf+xml")
+XML: Final = ("application/xml", "text/xml")
+
+WRITTEN_HTML: Final = "HTML pages"
+WRITTEN_FEED: Final = "feeds"
+WRITTEN_OTHER: Final = "other pages"
+WRITTEN_FAILURE: Final = "failures"
+NOT_ATTEMPTED: Final = "URLs omitted: never requested"
+UNREADABLE: Final = "URLs omitted: unreadable records"
+FAILED: Final = "unreadable pages, written without content"
+COUNTERS: Final = frozenset(
+    {WRITTEN_HTML, WRITTEN_FEED, WRITTEN_OTHER, WRITTEN_FAILURE, NOT_ATTEMPTED, UNREADABLE, FAILED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,21 +283,6 @@ def _known(datum: CrawlDatum, meta: Metadata, key: str) -> str:
 
 # Makes the line of metadata and the text of a URL in a worker process, the only place where pages
 # are read.
-
-HTML: Final = ("text/html", "application/xhtml+xml")
-FEEDS: Final = ("application/rss+xml", "application/atom+xml", "application/rdf+xml")
-XML: Final = ("application/xml", "text/xml")
-
-WRITTEN_HTML: Final = "HTML pages"
-WRITTEN_FEED: Final = "feeds"
-WRITTEN_OTHER: Final = "other pages"
-WRITTEN_FAILURE: Final = "failures"
-NOT_ATTEMPTED: Final = "URLs omitted: never requested"
-UNREADABLE: Final = "URLs omitted: unreadable records"
-FAILED: Final = "unreadable pages, written without content"
-COUNTERS: Final = frozenset(
-    {WRITTEN_HTML, WRITTEN_FEED, WRITTEN_OTHER, WRITTEN_FAILURE, NOT_ATTEMPTED, UNREADABLE, FAILED}
-)
 
 
 class UrlRecords(NamedTuple):

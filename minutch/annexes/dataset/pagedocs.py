@@ -43,6 +43,10 @@ _OTHER_SCHEME: Final = re.compile(r"(?!https?:|ftp:|file:)[a-z][a-z0-9+.-]*:\S",
 _NOWHERE: Final = ("javascript:", "data:", "about:")
 
 Json = dict[str, Any]
+_TAGS: Final = re.compile(r"<[^>]*>")
+_ATOM_ROLES: Final = {"alternate": "link", "self": "self", "replies": "replies"}
+_LINK_ATTRIBUTES: Final = ("type", "href", "rel", "title")
+_ROOTS: Final = {"rss": "rss", "RDF": "rss", "feed": "atom"}
 
 
 def html_doc(tree: LexborHTMLParser, url: str) -> Json:
@@ -137,11 +141,6 @@ def _attributes(node: LexborNode) -> dict[str, str]:
 # text. Missing members are omitted, except items, and an Atom feed's categories. RSS is 0.9x, 2.0
 # and 1.0 (RDF), where dc:subject, dc:creator and dc:date stand for categories, author and date.
 # Members are those of both versions of Common Crawl's description, and of its samples.
-
-_TAGS: Final = re.compile(r"<[^>]*>")
-_ATOM_ROLES: Final = {"alternate": "link", "self": "self", "replies": "replies"}
-_LINK_ATTRIBUTES: Final = ("type", "href", "rel", "title")
-_ROOTS: Final = {"rss": "rss", "RDF": "rss", "feed": "atom"}
 
 
 def is_feed(data: bytes) -> bool:

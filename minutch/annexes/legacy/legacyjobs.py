@@ -89,6 +89,15 @@ REPEATED: Final = "pages omitted: repeated URLs"
 PARSED: Final = "parsed pages"
 _MERGED: Final = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE)
 _DATE: Final = re.compile(r"\d{14}")
+WRITTEN: Final = "pages written"
+NOT_EXPRESSIBLE: Final = "pages omitted: redirects, and URLs not requested"
+NOT_FETCHED: Final = "entries of fetch lists without a fetch"
+
+_OLD_FOLDERS: Final = {
+    "0.4": (FETCHER, "fetcher_content", "fetcher_text"),
+    "0.5": (FETCHER, "content", "parse_text", "parse_data"),
+}
+_FETCHED_FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,16 +281,6 @@ class _Import:
 #
 # Pages are in the order of their URLs. Redirects and URLs that were not requested are omitted, and
 # counted: the old formats can't express them. As in Nutch, strings end after 21,845 characters.
-
-WRITTEN: Final = "pages written"
-NOT_EXPRESSIBLE: Final = "pages omitted: redirects, and URLs not requested"
-NOT_FETCHED: Final = "entries of fetch lists without a fetch"
-
-_OLD_FOLDERS: Final = {
-    "0.4": (FETCHER, "fetcher_content", "fetcher_text"),
-    "0.5": (FETCHER, "content", "parse_text", "parse_data"),
-}
-_FETCHED_FOLDERS: Final = (CRAWL_FETCH, CONTENT, PARSE_DATA, PARSE_TEXT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,26 @@ CLASSES: Final[dict[str, type[Writable]]] = {
 _LONG_SIZE: Final = 8
 
 R = TypeVar("R", bound=Writable)
+_FETCH_STATUS: Final = {
+    protocol.SUCCESS: status.STATUS_FETCH_SUCCESS,
+    protocol.NOTMODIFIED: status.STATUS_FETCH_NOTMODIFIED,
+    protocol.RETRY: status.STATUS_FETCH_RETRY,
+    protocol.EXCEPTION: status.STATUS_FETCH_RETRY,
+    protocol.MOVED: status.STATUS_FETCH_REDIR_PERM,
+    protocol.TEMP_MOVED: status.STATUS_FETCH_REDIR_TEMP,
+}
+"""Code of ProtocolStatus → status; all others are fetch_gone."""
+_OLD_STATUS: Final = {
+    status.STATUS_FETCH_SUCCESS: legacyfetch.SUCCESS,
+    status.STATUS_FETCH_NOTMODIFIED: legacyfetch.SUCCESS,
+    status.STATUS_FETCH_RETRY: legacyfetch.RETRY,
+    status.STATUS_FETCH_GONE: legacyfetch.NOT_FOUND,
+    status.STATUS_PARSE_FAILED: legacyfetch.CANT_PARSE,
+}
+_OWN_KEYS: Final = (SEGMENT_NAME_KEY, FETCH_STATUS_KEY, SCORE_KEY, SIGNATURE_KEY)
+"""Metadata that import adds and export omits."""
+_MD5_SIZE: Final = 16
+_MOST_DAYS: Final = 127
 
 
 @dataclass(slots=True)
@@ -207,27 +227,6 @@ class OldSegment:
 # (net.nutch.tools.UpdateDatabaseTool), so it becomes fetch_notmodified. Old records can't express
 # redirects, which were followed at once, nor URLs that the fetch skipped: these are not written.
 # Current records have no room for an entry's anchors, next score and number of outlinks.
-
-_FETCH_STATUS: Final = {
-    protocol.SUCCESS: status.STATUS_FETCH_SUCCESS,
-    protocol.NOTMODIFIED: status.STATUS_FETCH_NOTMODIFIED,
-    protocol.RETRY: status.STATUS_FETCH_RETRY,
-    protocol.EXCEPTION: status.STATUS_FETCH_RETRY,
-    protocol.MOVED: status.STATUS_FETCH_REDIR_PERM,
-    protocol.TEMP_MOVED: status.STATUS_FETCH_REDIR_TEMP,
-}
-"""Code of ProtocolStatus → status; all others are fetch_gone."""
-_OLD_STATUS: Final = {
-    status.STATUS_FETCH_SUCCESS: legacyfetch.SUCCESS,
-    status.STATUS_FETCH_NOTMODIFIED: legacyfetch.SUCCESS,
-    status.STATUS_FETCH_RETRY: legacyfetch.RETRY,
-    status.STATUS_FETCH_GONE: legacyfetch.NOT_FOUND,
-    status.STATUS_PARSE_FAILED: legacyfetch.CANT_PARSE,
-}
-_OWN_KEYS: Final = (SEGMENT_NAME_KEY, FETCH_STATUS_KEY, SCORE_KEY, SIGNATURE_KEY)
-"""Metadata that import adds and export omits."""
-_MD5_SIZE: Final = 16
-_MOST_DAYS: Final = 127
 
 
 def listed_datum(entry: FetchListEntry) -> CrawlDatum:

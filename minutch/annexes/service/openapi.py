@@ -23,6 +23,26 @@ TEXT: Final = "text/plain"
 BYTES: Final = "application/octet-stream"
 OPEN: Final = frozenset({"/openapi.json", "/docs"})
 """Paths of the description, which reveals nothing about a crawl and needs no token."""
+GROUPS: Final = {
+    "admin": "The service",
+    "config": "Configurations",
+    "db": "Databases",
+    "job": "Jobs",
+    "seed": "Seed lists",
+    "reader": "Files",
+    "services": "Dumps",
+}
+"""The first parts of paths, and what they are about."""
+_PLACES: Final = {
+    "configId": "mine",
+    "propertyId": "http.agent.name",
+    "id": "crawl-default-GENERATE-00000001",
+    "crawlId": "crawl",
+}
+"""Examples of what stands in paths."""
+_QUERIES: Final = {"nrows": "10", "from": "0", "to": "10", "force": "true"}
+"""Examples of parameters; others are left out of commands."""
+POLICY: Final = frame.policy("", "form-action 'none'; frame-ancestors 'none'")
 
 
 @dataclass(frozen=True)
@@ -340,28 +360,6 @@ def _schema(body: Body) -> dict[str, Any]:
         for name, kind in body.kinds.items()
     ]
     return {"allOf": [schema, {"anyOf": ways}]} if ways else schema
-
-
-GROUPS: Final = {
-    "admin": "The service",
-    "config": "Configurations",
-    "db": "Databases",
-    "job": "Jobs",
-    "seed": "Seed lists",
-    "reader": "Files",
-    "services": "Dumps",
-}
-"""The first parts of paths, and what they are about."""
-_PLACES: Final = {
-    "configId": "mine",
-    "propertyId": "http.agent.name",
-    "id": "crawl-default-GENERATE-00000001",
-    "crawlId": "crawl",
-}
-"""Examples of what stands in paths."""
-_QUERIES: Final = {"nrows": "10", "from": "0", "to": "10", "force": "true"}
-"""Examples of parameters; others are left out of commands."""
-POLICY: Final = frame.policy("", "form-action 'none'; frame-ancestors 'none'")
 
 
 def page() -> str:

@@ -64,6 +64,10 @@ Key = tuple[int, int, int, int]
 ShuffleEntry = tuple[Key, bytes]
 T = TypeVar("T")
 R = TypeVar("R")
+RANK: Final = "key"
+"""The column by which rows are sorted on their way: ranks as bytes."""
+URL: Final = "url"
+"""The name of `key` until then."""
 
 
 class TaskResult(NamedTuple):
@@ -202,12 +206,6 @@ class ShuffleTask(_Wrapped):
     def shares(self, table: pl.DataFrame) -> list[pl.DataFrame]:
         """Returns a table's rows for each partition."""
         return split(table, self.parts)
-
-
-RANK: Final = "key"
-"""The column by which rows are sorted on their way: ranks as bytes."""
-URL: Final = "url"
-"""The name of `key` until then."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,30 @@ NAME: Final = "minutch-home"
 """The folder that the archive becomes."""
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
 _LEFT_OUT: Final = ("__pycache__", "_home")
+log = logging.getLogger(__name__)
+
+MASTER: Final = "spark.master"
+CORES: Final = "spark.task.cpus"
+PYTHON: Final = "spark.pyspark.python"
+_PREFIX: Final = "spark."
+_ARCHIVES: Final = "spark.archives"
+_PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
+_PACKAGES: Final = Path(__file__).resolve().parents[3]
+"""The folder of minutch."""
+
+_GREETINGS: Final = (
+    "WARNING: Using incubator modules",
+    "Using Spark's default log4j profile",
+    "Setting default log level to",
+    "To adjust logging level use",
+)
+"""Beginnings of lines that Java and Spark write at every start."""
+
+R = TypeVar("R")
+
+_lock = Lock()
+_running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], tuple[Any, Path]] = {}
+"""The one SparkContext, and the folder that belongs to it, under what it was made for."""
 
 
 def members(conf: Configuration) -> dict[str, Path]:
@@ -112,32 +136,6 @@ class Packed(NamedTuple):
         unpickler = pickle.Unpickler(io.BytesIO(self.function))
         unpickler.persistent_load = configurations.__getitem__  # type: ignore[method-assign]
         return unpickler.load()
-
-
-log = logging.getLogger(__name__)
-
-MASTER: Final = "spark.master"
-CORES: Final = "spark.task.cpus"
-PYTHON: Final = "spark.pyspark.python"
-_PREFIX: Final = "spark."
-_ARCHIVES: Final = "spark.archives"
-_PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
-_PACKAGES: Final = Path(__file__).resolve().parents[3]
-"""The folder of minutch."""
-
-_GREETINGS: Final = (
-    "WARNING: Using incubator modules",
-    "Using Spark's default log4j profile",
-    "Setting default log level to",
-    "To adjust logging level use",
-)
-"""Beginnings of lines that Java and Spark write at every start."""
-
-R = TypeVar("R")
-
-_lock = Lock()
-_running: dict[tuple[tuple[tuple[str, str], ...], tuple[Path, ...]], tuple[Any, Path]] = {}
-"""The one SparkContext, and the folder that belongs to it, under what it was made for."""
 
 
 def context_of(conf: Configuration) -> Any:

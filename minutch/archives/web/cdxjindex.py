@@ -70,6 +70,14 @@ _QUERY_SESSIONS: Final = tuple(
         rb"cfid=[^&]+&cftoken=[^&]+",
     )
 )
+KINDS: Final = frozenset({"response", "revisit", "resource", "metadata"})
+REVISIT_TYPE: Final = "warc/revisit"
+_LONGEST_STATUS: Final = 64
+_OF_HTTP: Final = frozenset({"response", "revisit"})
+_RUN: Final = 1 << 24
+"""Bytes of lines that are sorted in memory at a time."""
+_END_OF_TYPE: Final = re.compile(r"[;\s]")
+_DIGITS: Final = re.compile(r"[^0-9]")
 
 
 def surt(url: str) -> str:
@@ -193,16 +201,6 @@ def _unescaped(text: bytes) -> bytes:
 
 def _escaped(text: bytes) -> bytes:
     return quote_from_bytes(text, safe=_AS_THEY_ARE).encode()
-
-
-KINDS: Final = frozenset({"response", "revisit", "resource", "metadata"})
-REVISIT_TYPE: Final = "warc/revisit"
-_LONGEST_STATUS: Final = 64
-_OF_HTTP: Final = frozenset({"response", "revisit"})
-_RUN: Final = 1 << 24
-"""Bytes of lines that are sorted in memory at a time."""
-_END_OF_TYPE: Final = re.compile(r"[;\s]")
-_DIGITS: Final = re.compile(r"[^0-9]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,10 @@ from minutch.warc.warcfile import (
 )
 
 _NEVER_FULL = 1 << 62
+HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+LARGEST: Final = 1 << 20
+"""Bytes of a page that are examined, as many as the Common Crawl keeps."""
+Json = dict[str, Any]
 
 
 class CompanionFiles(ArchiveListener):
@@ -91,11 +95,6 @@ class CompanionFiles(ArchiveListener):
 # Source: files of the Common Crawl of 2024 (which count a request's headers without the empty
 # line), and org.archive.extract.WATExtractorOutput and org.archive.resource.ResourceConstants, by
 # which they were made.
-
-HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-LARGEST: Final = 1 << 20
-"""Bytes of a page that are examined, as many as the Common Crawl keeps."""
-Json = dict[str, Any]
 
 
 class WatFiles(CompanionFiles):

@@ -45,6 +45,9 @@ _GET: Final = "GET"
 _HTTP: Final = b"HTTP/"
 _LONGEST_HEAD: Final = 1 << 18
 _BLANK: Final = b"\r\n\r\n"
+PAGES: Final = "HTML pages"
+_OK: Final = 200
+_PIECE: Final = 1 << 20
 
 
 def is_archive(path: Path) -> bool:
@@ -226,10 +229,6 @@ def _http_head(block: bytes) -> bytes:
 
 
 # Puts existing WARC files into a WACZ unchanged, and makes its index and page list from them.
-
-PAGES: Final = "HTML pages"
-_OK: Final = 200
-_PIECE: Final = 1 << 20
 
 
 class ArchivePackage(Protocol):

@@ -66,15 +66,6 @@ pt:por qu:que ro:ron ru:rus rw:kin se:sme si:sin sk:slk sl:slv sq:sqi sr:srp sv:
 te:tel th:tha tl:tgl tr:tur ug:uig uk:ukr ur:urd vi:vie vo:vol wa:wln xh:xho zh:zho zu:zul
 """.split()  # noqa: SIM905
 )
-
-
-def three_letters(code: str | None) -> str | None:
-    """Returns the three-letter code of a two-letter code, with or without a region; None if it is
-    unknown.
-    """
-    return _CODES.get((code or "").strip().lower()[:3].rstrip("-_"))
-
-
 PAGES: Final = "pages written"
 UNCHANGED: Final = "revisits: not modified"
 SAME: Final = "revisits: same content"
@@ -87,6 +78,13 @@ _LANGUAGE: Final = "lang"
 _BY_STATUS: Final = {status.STATUS_FETCH_REDIR_PERM: 301, status.STATUS_FETCH_REDIR_TEMP: 302}
 _OK: Final = 200
 _CODE: Final = Text(RESPONSE_CODE_KEY)
+
+
+def three_letters(code: str | None) -> str | None:
+    """Returns the three-letter code of a two-letter code, with or without a region; None if it is
+    unknown.
+    """
+    return _CODES.get((code or "").strip().lower()[:3].rstrip("-_"))
 
 
 @dataclass(frozen=True, slots=True)

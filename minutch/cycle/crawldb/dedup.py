@@ -58,6 +58,13 @@ GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
     "domain": lambda urls: domains_of(host_names(urls)),
 }
 """Value of -group -> the group of a URL: only pages of one group are compared."""
+log = logging.getLogger(__name__)
+MARKED: Final = "documents marked as duplicates"
+_KEYS: Final = pl.Schema({"key": pl.Binary()})
+_PAGES: Final = pl.Schema(
+    {"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()}
+)
+"""The group as key, and what `duplicates` compares."""
 
 
 def pages_with_signature(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
@@ -106,15 +113,6 @@ def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
         )
         tables.append(table)
     return pl.concat(tables)
-
-
-log = logging.getLogger(__name__)
-MARKED: Final = "documents marked as duplicates"
-_KEYS: Final = pl.Schema({"key": pl.Binary()})
-_PAGES: Final = pl.Schema(
-    {"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()}
-)
-"""The group as key, and what `duplicates` compares."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,19 @@ _NUMBERS: Final = (
     writables.LongWritable,
     writables.VLongWritable,
 )
+log = logging.getLogger(__name__)
+
+WRITTEN: Final = "entries written"
+LEFT_OUT: Final = "entries left out"
+
+_MORE: Final = 500_000
+"""Entries that may be held beside twice those that are asked for, until the highest of them are
+looked for.
+"""
+_HASHES: Final = 1 << 30
+_MIXER: Final = np.uint64(
+    0x9E37_79B9_7F4A_7C15
+)  # 2**64 divided by the golden ratio: spreads hashes that are close
 
 
 class Writer(Protocol):
@@ -264,21 +277,6 @@ def _json_value(value: Writable) -> str:
     if isinstance(value, writables.BytesWritable):
         return f'"{b64encode(value.value).decode()}"'
     return json_text(str(value))
-
-
-log = logging.getLogger(__name__)
-
-WRITTEN: Final = "entries written"
-LEFT_OUT: Final = "entries left out"
-
-_MORE: Final = 500_000
-"""Entries that may be held beside twice those that are asked for, until the highest of them are
-looked for.
-"""
-_HASHES: Final = 1 << 30
-_MIXER: Final = np.uint64(
-    0x9E37_79B9_7F4A_7C15
-)  # 2**64 divided by the golden ratio: spreads hashes that are close
 
 
 @dataclass(frozen=True, slots=True)

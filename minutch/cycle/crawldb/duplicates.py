@@ -54,6 +54,25 @@ DEFAULT_CRITERIA: Final = tuple(DEFAULT_ORDER.split(","))
 
 _NUMERIC: Final = {SCORE: "score", FETCH_TIME: "fetch_time", URL_LENGTH: "shortness"}
 """Criterion -> column; the page with the higher number stays."""
+DEFAULT_BITS: Final = 3
+NO_LEADER: Final = -1
+SCHEMA: Final = pl.Schema(
+    {
+        "word": pl.UInt64(),  # the SimHash
+        # pages of different groups are not compared; a hash of the group's name
+        "group": pl.UInt64(),
+        "score": pl.Float32(),
+        "fetch_time": pl.Int64(),
+        "length": pl.Int32(),  # of the URL
+        "address": pl.UInt64(),  # a hash of the URL after its scheme
+        "secure": pl.Boolean(),  # https
+    }
+)
+"""Columns that are compared, a row for each page."""
+_SORT_COST: Final = 200
+_SHORT_SORT_COST: Final = 120
+_COMPARISON_COST: Final = 3
+"""Nanoseconds: a row in a table with keys of more than 16 bits, of less, two rows compared."""
 
 
 def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
@@ -174,27 +193,6 @@ def _escape(digits: str) -> int:
     if value < 0:
         raise ValueError(digits)
     return value
-
-
-DEFAULT_BITS: Final = 3
-NO_LEADER: Final = -1
-SCHEMA: Final = pl.Schema(
-    {
-        "word": pl.UInt64(),  # the SimHash
-        # pages of different groups are not compared; a hash of the group's name
-        "group": pl.UInt64(),
-        "score": pl.Float32(),
-        "fetch_time": pl.Int64(),
-        "length": pl.Int32(),  # of the URL
-        "address": pl.UInt64(),  # a hash of the URL after its scheme
-        "secure": pl.Boolean(),  # https
-    }
-)
-"""Columns that are compared, a row for each page."""
-_SORT_COST: Final = 200
-_SHORT_SORT_COST: Final = 120
-_COMPARISON_COST: Final = 3
-"""Nanoseconds: a row in a table with keys of more than 16 bits, of less, two rows compared."""
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,25 @@ from minutch.work.tables.frame import concat
 from minutch.work.tables.recordfiles import scan, scan_packed
 from minutch.work.tables.spans import InputSplit
 
+log = logging.getLogger(__name__)
+FETCH_PART: Final = "crawl_fetch"
+PARSE_PART: Final = "crawl_parse"
+_FETCHED: Final = [
+    STATUS_FETCH_SUCCESS,
+    STATUS_FETCH_NOTMODIFIED,
+    STATUS_FETCH_REDIR_TEMP,
+    STATUS_FETCH_REDIR_PERM,
+    STATUS_FETCH_GONE,
+]
+_KNOWN: Final = [
+    STATUS_DB_FETCHED,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_DB_DUPLICATE,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_DB_REDIR_PERM,
+    STATUS_DB_GONE,
+]
+
 
 def merge_files(
     db: CrawlDb,
@@ -101,11 +120,6 @@ def _with_hosts(frame: pl.DataFrame) -> pl.DataFrame:
     linked = frame["status"] == STATUS_LINKED
     hostless = linked & lack_host(frame["key"]) if linked.any() else linked
     return frame.filter(~hostless) if hostless.any() else frame
-
-
-log = logging.getLogger(__name__)
-FETCH_PART: Final = "crawl_fetch"
-PARSE_PART: Final = "crawl_parse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,23 +191,6 @@ def _inputs(segment: Segment) -> list[Path]:
         return found + segment.parts(PARSE_PART)
     log.info("CrawlDb update: %s is fetched but not parsed", segment.path)
     return found
-
-
-_FETCHED: Final = [
-    STATUS_FETCH_SUCCESS,
-    STATUS_FETCH_NOTMODIFIED,
-    STATUS_FETCH_REDIR_TEMP,
-    STATUS_FETCH_REDIR_PERM,
-    STATUS_FETCH_GONE,
-]
-_KNOWN: Final = [
-    STATUS_DB_FETCHED,
-    STATUS_DB_NOTMODIFIED,
-    STATUS_DB_DUPLICATE,
-    STATUS_DB_REDIR_TEMP,
-    STATUS_DB_REDIR_PERM,
-    STATUS_DB_GONE,
-]
 
 
 def is_merged(

@@ -50,6 +50,37 @@ PROPERTY = "generate.max.per.pattern"
 _SCHEMA = pl.Schema({"pattern": pl.UInt64(), "hash": pl.UInt32(), "asked": pl.Boolean()})
 _MANY = 1_000_000
 """Rows from which on those beyond the limit are dropped."""
+log = logging.getLogger(__name__)
+
+FILTERED: Final = "url_filters_rejected_total"
+NOT_DUE: Final = "schedule_rejected_total"
+WAITING: Final = "wait_for_update_total"
+EXPRESSION: Final = "expr_rejected_total"
+STATUS: Final = "status_rejected_total"
+LOW_SCORE: Final = "score_too_low_total"
+INTERVAL: Final = "interval_rejected_total"
+BUSY: Final = "host_busy_total"
+FEW: Final = "list_too_short_total"
+PATTERN: Final = "urls_skipped_per_pattern_total"
+
+REASONS: Final = {
+    FILTERED: "rejected by the URL filters",
+    NOT_DUE: "not due yet",
+    WAITING: "in a fetch list whose results are awaited (crawl.gen.delay)",
+    EXPRESSION: "for which the expression is not true",
+    STATUS: "with another status than generate.restrict.status",
+    LOW_SCORE: "with a score below generate.min.score",
+    INTERVAL: "with a fetch interval above generate.min.interval",
+    BUSY: "of hosts that asked not to be called yet (Retry-After)",
+    PATTERN: "beyond the limit of URLs that differ in a query's values (generate.max.per.pattern)",
+    FEW: "due, and too few to be worth a list (crawl.list.min)",
+}
+"""Counter of entries that were left out -> its meaning."""
+
+SCHEMA: Final = pl.Schema({**CRAWLDB_SCHEMA, "sort": pl.Float32()})
+"""Entries that are due, with their sort value."""
+GENERATE_TIME: Final = text_key(GENERATE_TIME_KEY)
+_FIRST_SORT_VALUE: Final = 1.0
 
 
 def patterns_of(frame: pl.DataFrame) -> pl.DataFrame:
@@ -123,39 +154,6 @@ def _best(found: pl.DataFrame, most: int) -> pl.DataFrame:
     """Drops of each pattern what is beyond any limit; one more stays, to know that there is."""
     rank = pl.col("hash").rank("ordinal").over("pattern", "asked")
     return found.filter(rank <= most + 1)
-
-
-log = logging.getLogger(__name__)
-
-FILTERED: Final = "url_filters_rejected_total"
-NOT_DUE: Final = "schedule_rejected_total"
-WAITING: Final = "wait_for_update_total"
-EXPRESSION: Final = "expr_rejected_total"
-STATUS: Final = "status_rejected_total"
-LOW_SCORE: Final = "score_too_low_total"
-INTERVAL: Final = "interval_rejected_total"
-BUSY: Final = "host_busy_total"
-FEW: Final = "list_too_short_total"
-PATTERN: Final = "urls_skipped_per_pattern_total"
-
-REASONS: Final = {
-    FILTERED: "rejected by the URL filters",
-    NOT_DUE: "not due yet",
-    WAITING: "in a fetch list whose results are awaited (crawl.gen.delay)",
-    EXPRESSION: "for which the expression is not true",
-    STATUS: "with another status than generate.restrict.status",
-    LOW_SCORE: "with a score below generate.min.score",
-    INTERVAL: "with a fetch interval above generate.min.interval",
-    BUSY: "of hosts that asked not to be called yet (Retry-After)",
-    PATTERN: "beyond the limit of URLs that differ in a query's values (generate.max.per.pattern)",
-    FEW: "due, and too few to be worth a list (crawl.list.min)",
-}
-"""Counter of entries that were left out -> its meaning."""
-
-SCHEMA: Final = pl.Schema({**CRAWLDB_SCHEMA, "sort": pl.Float32()})
-"""Entries that are due, with their sort value."""
-GENERATE_TIME: Final = text_key(GENERATE_TIME_KEY)
-_FIRST_SORT_VALUE: Final = 1.0
 
 
 def _status(conf: Configuration, name: str) -> int:

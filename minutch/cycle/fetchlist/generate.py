@@ -45,6 +45,8 @@ from minutch.work.tables.frame import encode_keys
 log = logging.getLogger(__name__)
 UPDATE_PROPERTY: Final = "generate.update.crawldb"
 _DEFAULTS: Final = GenerateOptions()
+REPEATED: Final = "repeated URLs"
+SELECTED: Final = "URLs in the fetch list"
 
 
 @dataclass(slots=True)
@@ -153,10 +155,6 @@ def describe(counters: Mapping[str, int]) -> Iterator[str]:
         if counters.get(name, 0)
     ]
     return iter(lines or ["the CrawlDb has no entries"])
-
-
-REPEATED: Final = "repeated URLs"
-SELECTED: Final = "URLs in the fetch list"
 
 
 @dataclass(frozen=True, slots=True)

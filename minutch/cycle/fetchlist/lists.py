@@ -71,6 +71,9 @@ _PLACE: Final = 12
 """Bytes of an entry's place: its segment, its part and the hash of its URL, each a big-endian
 int.
 """
+log = logging.getLogger(__name__)
+
+RECORD: Final = ".generated"
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
@@ -234,11 +237,6 @@ class _Cut:
             if following is None:
                 return
             self._rest = following
-
-
-log = logging.getLogger(__name__)
-
-RECORD: Final = ".generated"
 
 
 def mark(

@@ -51,6 +51,22 @@ SCORES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "score": pl.Float32()})
 
 _PLAIN: Final = (TEXT, INT, LONG, FLOAT)
 _FROM_CRAWLDB: Final = (*STATUSES, FAILURES)
+NEW_KNOWN: Final = "new_known_host"
+REDISCOVERED: Final = "rediscovered_host"
+EXISTING_KNOWN: Final = "existing_known_host"
+NEW_UNKNOWN: Final = "new_unknown_host"
+EXISTING_UNKNOWN: Final = "existing_unknown_host"
+PURGED_UNKNOWN: Final = "purged_unknown_host"
+OUTCOMES: Final = (
+    NEW_KNOWN,
+    REDISCOVERED,
+    EXISTING_KNOWN,
+    NEW_UNKNOWN,
+    EXISTING_UNKNOWN,
+    PURGED_UNKNOWN,
+)
+"""The results of a look-up, named as in Nutch."""
+NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,24 +201,6 @@ def _sums(table: pl.DataFrame, statistics: HostStatistics) -> list[pl.DataFrame]
                 keys.append(stored(name.encode()))
                 values.append(stored_value(value))
     return [pl.DataFrame({"row": rows, "key": keys, "value": values}, schema=NEW_SCHEMA)]
-
-
-NEW_KNOWN: Final = "new_known_host"
-REDISCOVERED: Final = "rediscovered_host"
-EXISTING_KNOWN: Final = "existing_known_host"
-NEW_UNKNOWN: Final = "new_unknown_host"
-EXISTING_UNKNOWN: Final = "existing_unknown_host"
-PURGED_UNKNOWN: Final = "purged_unknown_host"
-OUTCOMES: Final = (
-    NEW_KNOWN,
-    REDISCOVERED,
-    EXISTING_KNOWN,
-    NEW_UNKNOWN,
-    EXISTING_UNKNOWN,
-    PURGED_UNKNOWN,
-)
-"""The results of a look-up, named as in Nutch."""
-NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)

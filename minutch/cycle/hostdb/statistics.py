@@ -55,6 +55,27 @@ from minutch.work.tables.frame import decode_keys, encode_keys
 PROCESSORS_PROPERTY: Final = "hostdb.crawldatum.processors"
 OVERDUE_PROPERTY: Final = "crawl.datum.processor.overdue.time.limit"
 _TWO_DAYS: Final = 172_800_000
+MALFORMED: Final = "malformed_urls_total"
+FILTERED: Final = "filtered_records_total"
+COUNTED: Final = "counted_urls_total"
+
+STATUSES: Final = {
+    "unfetched": STATUS_DB_UNFETCHED,
+    "fetched": STATUS_DB_FETCHED,
+    "not_modified": STATUS_DB_NOTMODIFIED,
+    "redir_temp": STATUS_DB_REDIR_TEMP,
+    "redir_perm": STATUS_DB_REDIR_PERM,
+    "gone": STATUS_DB_GONE,
+}
+"""Column of the HostDb -> status that it counts."""
+FAILURES: Final = "connection_failures"
+HOMEPAGES_SCHEMA: Final = pl.Schema(
+    {"key": pl.Binary(), "rank": pl.Int64(), "homepage_url": pl.Binary()}
+)
+
+_FETCHED: Final = (STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED)
+_REDIRECTS: Final = (STATUS_DB_REDIR_TEMP, STATUS_DB_REDIR_PERM)
+_SCHEME: Final = r"^([A-Za-z][A-Za-z0-9+.-]*)://"
 
 
 class CrawlDatumProcessor:
@@ -119,29 +140,6 @@ def processors(conf: Configuration) -> list[CrawlDatumProcessor]:
         class_named(conf, PROCESSORS_PROPERTY, name, _BUILT_IN, CrawlDatumProcessor)(conf)
         for name in conf.get_trimmed_strings(PROCESSORS_PROPERTY)
     ]
-
-
-MALFORMED: Final = "malformed_urls_total"
-FILTERED: Final = "filtered_records_total"
-COUNTED: Final = "counted_urls_total"
-
-STATUSES: Final = {
-    "unfetched": STATUS_DB_UNFETCHED,
-    "fetched": STATUS_DB_FETCHED,
-    "not_modified": STATUS_DB_NOTMODIFIED,
-    "redir_temp": STATUS_DB_REDIR_TEMP,
-    "redir_perm": STATUS_DB_REDIR_PERM,
-    "gone": STATUS_DB_GONE,
-}
-"""Column of the HostDb -> status that it counts."""
-FAILURES: Final = "connection_failures"
-HOMEPAGES_SCHEMA: Final = pl.Schema(
-    {"key": pl.Binary(), "rank": pl.Int64(), "homepage_url": pl.Binary()}
-)
-
-_FETCHED: Final = (STATUS_DB_FETCHED, STATUS_DB_NOTMODIFIED)
-_REDIRECTS: Final = (STATUS_DB_REDIR_TEMP, STATUS_DB_REDIR_PERM)
-_SCHEME: Final = r"^([A-Za-z][A-Za-z0-9+.-]*)://"
 
 
 class HostRules:

@@ -76,6 +76,11 @@ log = logging.getLogger(__name__)
 
 BAD_SCORES: Final = "scores_that_are_no_numbers_total"
 SCORES: Final = "host_scores_total"
+WRITTEN: Final = "total_hosts_total"
+TOO_FEW: Final = "url_limit_not_reached_total"
+NOT_ELIGIBLE: Final = "skipped_not_eligible_total"
+CHECKED: Final = "checked_hosts_total"
+NO_LIMIT: Final = -1
 
 
 def score_files(path: Path) -> list[Path]:
@@ -202,13 +207,6 @@ class Lookups:
             return await self._protocol.addresses_of(name)
         except UrlError:
             return []
-
-
-WRITTEN: Final = "total_hosts_total"
-TOO_FEW: Final = "url_limit_not_reached_total"
-NOT_ELIGIBLE: Final = "skipped_not_eligible_total"
-CHECKED: Final = "checked_hosts_total"
-NO_LIMIT: Final = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ BYTES_PER_RANGE_BYTE: Final = 24
 """Bytes of memory that a byte of a range takes at most: texts are decompressed and encoded for a
 writer.
 """
+DELETED: Final = "deleted_documents_total"
+_UNWANTED: Final = (STATUS_DB_GONE, STATUS_DB_DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +196,6 @@ def _log_start(crawldb: Path | None, segments: Sequence[Path], options: IndexOpt
         log.info("IndexerMapReduces: adding segment: %s", segment)
     if options.linkdb is not None:
         log.info("IndexerMapReduce: linkdb: %s", options.linkdb)
-
-
-DELETED: Final = "deleted_documents_total"
-_UNWANTED: Final = (STATUS_DB_GONE, STATUS_DB_DUPLICATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,12 @@ INLINKS: Final = "org.apache.nutch.crawl.Inlinks"
 
 MISPLACED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt16(), "value": pl.Binary()})
 """Misplaced records: `source` is the index of the Source that they belong to."""
+_FETCHES = (
+    *range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1),
+    status.STATUS_PARSE_FAILED,
+)
+SHARE = 8
+"""Divisor of the job's memory: misplaced records take so small a part of it."""
 
 
 @dataclass
@@ -137,14 +143,6 @@ def segment_sources(segments: Sequence[Segment], *, content: bool) -> list[Index
             if kind != CONTENTS or content:
                 found.append(IndexSource(kind, segment.parts(folder), LAYOUTS[folder].value_class))
     return found
-
-
-_FETCHES = (
-    *range(status.STATUS_DB_MAX + 1, status.STATUS_FETCH_MAX + 1),
-    status.STATUS_PARSE_FAILED,
-)
-SHARE = 8
-"""Divisor of the job's memory: misplaced records take so small a part of it."""
 
 
 class MisplacedRecords:

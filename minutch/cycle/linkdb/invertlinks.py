@@ -57,6 +57,7 @@ MAX_INLINKS_PROPERTY: Final = "linkdb.max.inlinks"
 PAGES: Final = "pages with inlinks"
 WRITTEN: Final = "inlinks written"
 _BATCH: Final = 200_000  # records that are written at a time
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -198,9 +199,6 @@ def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
         order, keys.column, urls.column, anchors.column, limit, SEED, sets
     )
     return LinkSets(links, sets.rows[: sets.starts[count]], sets.starts[: count + 1])
-
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

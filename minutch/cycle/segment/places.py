@@ -55,6 +55,12 @@ log = logging.getLogger(__name__)
 PREFIX: Final = ".import-"
 RECORD: Final = "import.json"
 TIME_FORMAT: Final = "%Y%m%d%H%M%S"
+REPLACES: Final = ".replaces"
+ABOVE: Final = ".above"
+BEGAN: Final = ".began"
+_LONGEST_NAME: Final = 255
+_FLOCK: Final = struct.Struct("hhqqi4x")
+"""struct flock: type, whence, start, length, pid."""
 
 
 def segment_name(ms: int) -> str:
@@ -165,14 +171,6 @@ def _read(record: Path) -> tuple[str, dict[str, int]]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         log.warning("%s can't be read, so the same job makes its segments again: %s", record, exc)
         return "", {}
-
-
-REPLACES: Final = ".replaces"
-ABOVE: Final = ".above"
-BEGAN: Final = ".began"
-_LONGEST_NAME: Final = 255
-_FLOCK: Final = struct.Struct("hhqqi4x")
-"""struct flock: type, whence, start, length, pid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,12 @@ mergesegs made.
 """
 
 _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
+FETCHED = (CONTENT, CRAWL_FETCH)
+"""Folders that a fetch adds; the last one is moved in last."""
+PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
+"""Folders that a parse adds; the last one is moved in last."""
+COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
+"""Folders that SegmentChecker requires for indexing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +124,6 @@ LAYOUTS: dict[str, Layout] = {
     )
 }
 """The folders of a segment, in the order in which the rounds fill them."""
-
-FETCHED = (CONTENT, CRAWL_FETCH)
-"""Folders that a fetch adds; the last one is moved in last."""
-PARSED = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE)
-"""Folders that a parse adds; the last one is moved in last."""
-COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
-"""Folders that SegmentChecker requires for indexing."""
 
 
 class Segment:

@@ -57,6 +57,13 @@ LISTINGS: Final = "sitemaps"
 """The folder beside the CrawlDb."""
 _ROWS: Final = 500_000
 """Rows of a file, at least."""
+log = logging.getLogger(__name__)
+FILTER_PROPERTY: Final = "sitemap.url.filter"
+NORMALIZE_PROPERTY: Final = "sitemap.url.normalize"
+ALLOWLIST_PROPERTY: Final = "http.robot.rules.allowlist"
+DEFAULT_THREADS: Final = 8
+LISTED: Final = "URLs listed"
+LEFT_OUT: Final = "URLs that are none, or not below the sitemap's folder"
 
 
 class SitemapListing(Database):
@@ -119,15 +126,6 @@ class ListingWriter:
     def _next(self) -> Path:
         self._files += 1
         return self._folder / f"{part_name(self._files - 1)}.parquet"
-
-
-log = logging.getLogger(__name__)
-FILTER_PROPERTY: Final = "sitemap.url.filter"
-NORMALIZE_PROPERTY: Final = "sitemap.url.normalize"
-ALLOWLIST_PROPERTY: Final = "http.robot.rules.allowlist"
-DEFAULT_THREADS: Final = 8
-LISTED: Final = "URLs listed"
-LEFT_OUT: Final = "URLs that are none, or not below the sitemap's folder"
 
 
 @dataclass(frozen=True, slots=True)

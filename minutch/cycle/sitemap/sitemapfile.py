@@ -39,6 +39,35 @@ MOST_NESTED: Final = 1000
 _BLANKS: Final = "\u00a0\u2007\u202f"
 _OF_SITEMAPS: Final = "/schemas/sitemap/"
 """Part of the namespaces of all versions of sitemaps, and of none of their extensions."""
+_PIECE: Final = 1 << 12
+MAX_LINES: Final = 50_000
+"""Lines of a text sitemap that are read."""
+
+XML_TYPES: Final = frozenset(
+    (
+        "application/xml",
+        "application/x-xml",
+        "text/xml",
+        "application/atom+xml",
+        "application/rss+xml",
+        "text/rss",
+    )
+) | {"application/rdf+xml"}
+TEXT_TYPES: Final = frozenset(("text/plain",))
+GZIP_TYPES: Final = frozenset(
+    ("application/gzip", "application/gzip-compressed", "application/gzipped", "application/x-gzip")
+) | {"application/x-gzip-compressed", "application/x-gunzip", "gzip/document"}
+
+_XML_START: Final = re.compile(
+    rb"<(?:\?xml|!--|!DOCTYPE\s+(?!html)|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|rdf))",
+    re.IGNORECASE,
+)
+_TEXT_START: Final = re.compile(rb"https?://", re.IGNORECASE)
+_GZIP_START: Final = b"\x1f\x8b"
+_MARK: Final = re.compile(rb"\xef\xbb\xbf|\xff\xfe|\xfe\xff|\0")
+"""Byte order marks, and what UTF-16 has between the characters of ASCII."""
+_SPACES: Final = b" \t\n\x0b\x0c\r"
+_NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
 
 
 def read_xml(text: str, listed: ListedUrls) -> Sitemap | SitemapIndex:
@@ -342,37 +371,6 @@ _HANDLERS: Final[dict[str, Callable[[ListedUrls, list[str]], _Handler]]] = {
 def _stripped(text: str) -> str:
     """Without blanks at both ends, those that don't break among them."""
     return text.strip().strip(_BLANKS).strip()
-
-
-_PIECE: Final = 1 << 12
-MAX_LINES: Final = 50_000
-"""Lines of a text sitemap that are read."""
-
-XML_TYPES: Final = frozenset(
-    (
-        "application/xml",
-        "application/x-xml",
-        "text/xml",
-        "application/atom+xml",
-        "application/rss+xml",
-        "text/rss",
-    )
-) | {"application/rdf+xml"}
-TEXT_TYPES: Final = frozenset(("text/plain",))
-GZIP_TYPES: Final = frozenset(
-    ("application/gzip", "application/gzip-compressed", "application/gzipped", "application/x-gzip")
-) | {"application/x-gzip-compressed", "application/x-gunzip", "gzip/document"}
-
-_XML_START: Final = re.compile(
-    rb"<(?:\?xml|!--|!DOCTYPE\s+(?!html)|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|rdf))",
-    re.IGNORECASE,
-)
-_TEXT_START: Final = re.compile(rb"https?://", re.IGNORECASE)
-_GZIP_START: Final = b"\x1f\x8b"
-_MARK: Final = re.compile(rb"\xef\xbb\xbf|\xff\xfe|\xfe\xff|\0")
-"""Byte order marks, and what UTF-16 has between the characters of ASCII."""
-_SPACES: Final = b" \t\n\x0b\x0c\r"
-_NOT_UTF8: Final = re.compile("[\udc80-\udcff]")
 
 
 def read_sitemap(

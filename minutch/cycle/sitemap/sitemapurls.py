@@ -28,6 +28,31 @@ _TIME: Final = re.compile(
     re.IGNORECASE,
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+DEFAULT_PRIORITY: Final = 0.5
+FREQUENCIES: Final = {
+    "ALWAYS": 1,
+    "HOURLY": 3600,
+    "DAILY": 86400,
+    "WEEKLY": 604800,
+    "MONTHLY": 2592000,
+    "YEARLY": 31536000,
+    "NEVER": 0x7FFF_FFFF,
+}
+"""Seconds between two fetches, by the names of `changefreq`, which may stand anywhere in its
+text.
+"""
+
+_PLAIN_URL: Final = re.compile(
+    r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
+)
+_FILE: Final = "file:"
+SCHEMES: Final = ("http://", "https://", "ftp://", f"{_FILE}/")
+_BROWSERS: Final = WhatwgResolver("")
+_WITH_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\][\t\n\r]*[/\\]")
+"""How a URL begins that is one with a scheme, or with the host of one, to browsers."""
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?"
+)
 
 
 def iso_date(text: str | None) -> int | None:
@@ -71,33 +96,6 @@ def _zone(text: str | None) -> timezone:
 
 def _ms(time: datetime, zone: timezone) -> int:
     return (time.replace(tzinfo=zone) - _EPOCH) // timedelta(milliseconds=1)
-
-
-DEFAULT_PRIORITY: Final = 0.5
-FREQUENCIES: Final = {
-    "ALWAYS": 1,
-    "HOURLY": 3600,
-    "DAILY": 86400,
-    "WEEKLY": 604800,
-    "MONTHLY": 2592000,
-    "YEARLY": 31536000,
-    "NEVER": 0x7FFF_FFFF,
-}
-"""Seconds between two fetches, by the names of `changefreq`, which may stand anywhere in its
-text.
-"""
-
-_PLAIN_URL: Final = re.compile(
-    r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
-)
-_FILE: Final = "file:"
-SCHEMES: Final = ("http://", "https://", "ftp://", f"{_FILE}/")
-_BROWSERS: Final = WhatwgResolver("")
-_WITH_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\][\t\n\r]*[/\\]")
-"""How a URL begins that is one with a scheme, or with the host of one, to browsers."""
-_NUMBER: Final = re.compile(
-    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?"
-)
 
 
 @dataclass(frozen=True, slots=True)

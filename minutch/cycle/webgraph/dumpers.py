@@ -60,6 +60,15 @@ ALL: Final = (1 << 63) - 1
 _RANKED: Final = pl.Schema({"key": pl.Binary(), "name": pl.Binary(), "number": pl.Float32()})
 """Names by number, highest first: `key` encodes the number so that its bytes sort that way."""
 _GROUPED: Final = pl.Schema({"key": pl.Binary(), "number": pl.Float64()})
+PAGES: Final = "pages with inlinks"
+LINKS_WRITTEN: Final = "links written"
+LINKS_LEFT_OUT: Final = "links beyond 50,000 of a page"
+TOO_LONG: Final = "links from URLs of more than 65,535 bytes"
+_MOST_LINKS: Final = 50_000
+_LONGEST: Final = 0xFFFF
+_ROWS_AT_A_TIME: Final = 1 << 18
+_PIECES: Final = pl.Schema({"key": pl.Binary(), "node": pl.Binary()})
+"""Serialized LinkNodes by the page that they link to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,17 +249,6 @@ def _records(rows: pl.DataFrame) -> Iterator[Places]:
     views[:, 0] = 4
     views[:, 1] = rows["number"].to_numpy().view(np.int32).byteswap()
     yield places_of(rows["name"], to_series("value", views, []))
-
-
-PAGES: Final = "pages with inlinks"
-LINKS_WRITTEN: Final = "links written"
-LINKS_LEFT_OUT: Final = "links beyond 50,000 of a page"
-TOO_LONG: Final = "links from URLs of more than 65,535 bytes"
-_MOST_LINKS: Final = 50_000
-_LONGEST: Final = 0xFFFF
-_ROWS_AT_A_TIME: Final = 1 << 18
-_PIECES: Final = pl.Schema({"key": pl.Binary(), "node": pl.Binary()})
-"""Serialized LinkNodes by the page that they link to."""
 
 
 def linkdumper(webgraphdb: Path, *, context: JobContext) -> Counters:

@@ -63,6 +63,18 @@ COUNTED: Final = "links that count"
 _MOST_NODES: Final = 1 << 32
 _INVERTED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt32(), "group": pl.String()})
 """Links by the URL that they lead to; `group` is the page or domain of which one link counts."""
+log = logging.getLogger(__name__)
+ITERATIONS_PROPERTY: Final = "link.analyze.num.iterations"
+INITIAL_PROPERTY: Final = "link.analyze.initial.score"
+DAMPING_PROPERTY: Final = "link.analyze.damping.factor"
+NODES: Final = "nodes scored"
+_LINKS_AT_A_TIME: Final = 1 << 20
+Scores = npt.NDArray[np.float32]
+CLEAR_PROPERTY: Final = "link.score.updater.clear.score"
+SCORED: Final = "entries scored"
+CLEARED: Final = "entries without a node"
+REPEATED_ENTRIES: Final = "repeated entries removed"
+_SCORES: Final = pl.Schema({"key": pl.Binary(), "inlink_score": pl.Float32()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +170,6 @@ def rows_of(keys: pl.Series, nodes: pl.Series, graph: WebGraph) -> npt.NDArray[n
             hint=f"the two are of different runs; `{command_line('webgraph')}` writes both again",
         )
     return found.at[found.group]
-
-
-log = logging.getLogger(__name__)
-ITERATIONS_PROPERTY: Final = "link.analyze.num.iterations"
-INITIAL_PROPERTY: Final = "link.analyze.initial.score"
-DAMPING_PROPERTY: Final = "link.analyze.damping.factor"
-NODES: Final = "nodes scored"
-_LINKS_AT_A_TIME: Final = 1 << 20
-Scores = npt.NDArray[np.float32]
 
 
 def _rounds(conf: Configuration, name: str) -> int:
@@ -280,13 +283,6 @@ def _install(graph: WebGraph, scores: Scores, settings: GraphSettings) -> None:
             for writer in writers:
                 writer.discard()
             raise
-
-
-CLEAR_PROPERTY: Final = "link.score.updater.clear.score"
-SCORED: Final = "entries scored"
-CLEARED: Final = "entries without a node"
-REPEATED_ENTRIES: Final = "repeated entries removed"
-_SCORES: Final = pl.Schema({"key": pl.Binary(), "inlink_score": pl.Float32()})
 
 
 def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Counters:

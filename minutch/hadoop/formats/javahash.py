@@ -21,6 +21,18 @@ from sys import byteorder
 _MASK = 0xFFFF_FFFF
 _FLOAT = struct.Struct(">f")
 _DOUBLE = struct.Struct(">d")
+_SPAN = 1024
+_POWERS = tuple(pow(31, i, 1 << 32) for i in range(_SPAN, -1, -1))
+"""31**i mod 2**32, from the highest: of as many units as are hashed at a time."""
+_FLOAT_TEXT = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)",
+    re.ASCII,
+)
+_BLANKS = "".join(map(chr, range(0x21)))
+_DAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAY_MS = 86_400_000
+_FIRST_GREGORIAN_DAY = -141_427  # 15 October 1582; the days before are Julian
 
 
 def int32(value: int) -> int:
@@ -44,10 +56,6 @@ def float32(value: float) -> float:
 
 
 # Hash codes
-
-_SPAN = 1024
-_POWERS = tuple(pow(31, i, 1 << 32) for i in range(_SPAN, -1, -1))
-"""31**i mod 2**32, from the highest: of as many units as are hashed at a time."""
 
 
 def _polynomial(units: Sequence[int], start: int) -> int:
@@ -171,13 +179,6 @@ def _float_text(packed: bytes) -> str:
     bits = int.from_bytes(_FLOAT.pack(abs(value)), "big") if not math.isnan(value) else 0
     exponent, fraction = bits >> 23, (bits & 0x7F_FFFF) << 29
     return _to_string(value, exponent, fraction, 127, 24)
-
-
-_FLOAT_TEXT = re.compile(
-    r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|0[xX][0-9a-fA-F.]+[pP][+-]?\d+)",
-    re.ASCII,
-)
-_BLANKS = "".join(map(chr, range(0x21)))
 
 
 def parse_float(text: str) -> float:
@@ -345,11 +346,6 @@ class _Remainder:
 
 
 # Dates
-
-_DAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAY_MS = 86_400_000
-_FIRST_GREGORIAN_DAY = -141_427  # 15 October 1582; the days before are Julian
 
 
 def date_to_string(ms: int) -> str:

@@ -43,6 +43,18 @@ TEXT, LONG, NULL = _IO + "Text", _IO + "LongWritable", _IO + "NullWritable"
 
 Key = Any
 """A sort key: of the same type for all keys of a class."""
+log = logging.getLogger(__name__)
+
+DATA, INDEX = "data", "index"
+INDEX_INTERVAL = 128
+
+_LONG = struct.Struct(">q")
+Record = tuple[bytes, bytes]
+
+RUN_BYTES = 128 * 1024 * 1024
+"""About how many bytes of keys and values are sorted at once."""
+
+_first = itemgetter(0)
 
 
 def _text(key: bytes) -> bytes:
@@ -95,14 +107,6 @@ def sort_key(class_name: str) -> Callable[[bytes], Key]:
     Keys of a class without an order of its own are compared byte by byte.
     """
     return _SORT_KEYS.get(class_name, lambda key: key)
-
-
-log = logging.getLogger(__name__)
-
-DATA, INDEX = "data", "index"
-INDEX_INTERVAL = 128
-
-_LONG = struct.Struct(">q")
 
 
 class _Index:
@@ -372,14 +376,6 @@ def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL) -> i
     crc_path(fresh).replace(crc_path(directory / INDEX))
     fresh.replace(directory / INDEX)
     return count
-
-
-Record = tuple[bytes, bytes]
-
-RUN_BYTES = 128 * 1024 * 1024
-"""About how many bytes of keys and values are sorted at once."""
-
-_first = itemgetter(0)
 
 
 def sort_records(

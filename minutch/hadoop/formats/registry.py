@@ -14,6 +14,20 @@ from typing import ClassVar, Self, TypeVar
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput, DataOutput
 
+Finder = Callable[[str], "type[Writable] | None"]
+_FINDERS: list[Finder] = []
+
+ALIASES = {
+    name: f"org.apache.hadoop.io.{java}"
+    for name, java in {
+        "null": "NullWritable",
+        "long": "LongWritable",
+        "UTF8": "UTF8",
+        "MD5Hash": "MD5Hash",
+    }.items()
+}
+"""Short names in the oldest files (WritableName) → Java class names."""
+
 
 class Writable:
     """Base of everything that a SequenceFile can hold."""
@@ -65,19 +79,6 @@ W = TypeVar("W", bound=type[Writable])
 
 REGISTRY: dict[str, type[Writable]] = {}
 """Java class name → class, of those that have been imported."""
-Finder = Callable[[str], "type[Writable] | None"]
-_FINDERS: list[Finder] = []
-
-ALIASES = {
-    name: f"org.apache.hadoop.io.{java}"
-    for name, java in {
-        "null": "NullWritable",
-        "long": "LongWritable",
-        "UTF8": "UTF8",
-        "MD5Hash": "MD5Hash",
-    }.items()
-}
-"""Short names in the oldest files (WritableName) → Java class names."""
 
 
 def register(cls: W) -> W:

@@ -42,6 +42,8 @@ from minutch.paths import StorePath
 
 SMALLEST_READ = 16 * 1024
 LARGEST_READ = 1024 * 1024
+_LENGTHS = struct.Struct(">ii")
+_HEADER_LIMIT = 1 << 24
 
 
 class ReadSource(Protocol):
@@ -132,10 +134,6 @@ class ReadBuffer:
             expected=f"{expected} bytes",
             found=found,
         )
-
-
-_LENGTHS = struct.Struct(">ii")
-_HEADER_LIMIT = 1 << 24
 
 
 class SequenceFileReader:

@@ -40,6 +40,12 @@ _SYNC_FROM, _COMPRESSED_FROM, _BLOCKS_FROM, _CODEC_FROM, _METADATA_FROM = 2, 3, 
 
 NONE, RECORD, BLOCK = "NONE", "RECORD", "BLOCK"
 COMPRESSIONS = (NONE, RECORD, BLOCK)
+SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
+"""Bytes after which a marker is due."""
+BLOCK_SIZE = 1_000_000
+"""Bytes of keys and values after which a block is closed."""
+
+_LENGTHS = struct.Struct(">ii")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +124,6 @@ def _read_metadata(source: DataInput) -> dict[str, str]:
 def new_sync() -> bytes:
     """Returns a marker that no data contains by chance (Hadoop takes the MD5 of a unique id)."""
     return os.urandom(SYNC_SIZE)
-
-
-SYNC_INTERVAL = 5 * 1024 * (len(SYNC_ESCAPE) + SYNC_SIZE)
-"""Bytes after which a marker is due."""
-BLOCK_SIZE = 1_000_000
-"""Bytes of keys and values after which a block is closed."""
-
-_LENGTHS = struct.Struct(">ii")
 
 
 class _StreamOut:

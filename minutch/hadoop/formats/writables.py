@@ -53,6 +53,29 @@ __all__ = [
 
 
 K = TypeVar("K", bound=Writable)
+_FIRST_ID = -127
+_PREDEFINED = [
+    "ArrayWritable",
+    "BooleanWritable",
+    "BytesWritable",
+    "FloatWritable",
+    "IntWritable",
+    "LongWritable",
+    "MapWritable",
+    "MD5Hash",
+    "NullWritable",
+    "ObjectWritable",
+    "SortedMapWritable",
+    "Text",
+    "TwoDArrayWritable",
+    "VIntWritable",
+    "VLongWritable",
+]
+_ID_TO_NAME = {_FIRST_ID + i: f"org.apache.hadoop.io.{name}" for i, name in enumerate(_PREDEFINED)}
+_NAME_TO_ID = {name: i for i, name in _ID_TO_NAME.items()}
+PREDEFINED_CLASSES = _ID_TO_NAME
+"""Class ids (signed bytes) that every MapWritable knows without an entry in its class table."""
+_MAX_NEW_CLASSES = 127
 
 
 @register
@@ -316,31 +339,6 @@ class ArrayWritable(Writable):
     def __str__(self) -> str:
         inner = ", ".join(map(str, self.values))
         return f"ArrayWritable [valueClass=class {self.value_class.class_name}, values=[{inner}]]"
-
-
-_FIRST_ID = -127
-_PREDEFINED = [
-    "ArrayWritable",
-    "BooleanWritable",
-    "BytesWritable",
-    "FloatWritable",
-    "IntWritable",
-    "LongWritable",
-    "MapWritable",
-    "MD5Hash",
-    "NullWritable",
-    "ObjectWritable",
-    "SortedMapWritable",
-    "Text",
-    "TwoDArrayWritable",
-    "VIntWritable",
-    "VLongWritable",
-]
-_ID_TO_NAME = {_FIRST_ID + i: f"org.apache.hadoop.io.{name}" for i, name in enumerate(_PREDEFINED)}
-_NAME_TO_ID = {name: i for i, name in _ID_TO_NAME.items()}
-PREDEFINED_CLASSES = _ID_TO_NAME
-"""Class ids (signed bytes) that every MapWritable knows without an entry in its class table."""
-_MAX_NEW_CLASSES = 127
 
 
 @lru_cache(maxsize=4096)

@@ -60,6 +60,11 @@ REDIRECT_IGNORED = "redirect_ignored"
 REDIRECT_NOT_BROUGHT_IN = "redirect_not_brought_in"
 NEVER_SEEN = "never_seen"
 NOT_LOOKED = "not_looked_for"
+MOST_DUPLICATES: Final = 20
+"""Pages with the same signature that are named."""
+
+
+_DEFAULTS: Final = ExplainOptions()
 
 
 def why_unknown(  # noqa: PLR0911 - one return a case
@@ -152,13 +157,6 @@ def _redirected(referrers: Referrers, url: str, settings: ExplainSettings) -> Mi
         " http.redirect.max.exceeded.skip)"
     )
     return MissingEntry(REDIRECT_NOT_BROUGHT_IN, text, "raise http.redirect.max, or inject it")
-
-
-MOST_DUPLICATES: Final = 20
-"""Pages with the same signature that are named."""
-
-
-_DEFAULTS: Final = ExplainOptions()
 
 
 def explain(

@@ -14,6 +14,10 @@ from minutch import strictjson
 from minutch.cycle.crawldb.schedule import ScheduleStep
 from minutch.terminal import counted
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS: Final = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+_MOST_UNITS: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
@@ -318,10 +322,6 @@ class Overview:
 
 
 # Writes dates and time spans in words. Pure: no I/O
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS: Final = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
-_MOST_UNITS: Final = 2
 
 
 def iso(ms: int) -> str:

@@ -64,6 +64,14 @@ _CUT_BY: Final = {
 """Reasons for which pages are cut off."""
 _MOST_BYTES: Final = 1 << 30
 """Bytes of parse data that are looked through for what was cut, newest segments first."""
+MOST: Final = 10
+"""Hosts and folders that are listed at most."""
+LARGE: Final = 100
+"""Number of unfetched pages from which on a folder is listed."""
+_MOST_FOLDERS: Final = 1000
+"""Folders that are kept of each stretch of the CrawlDb."""
+_COMPACT: Final = 500_000
+_FOLDER: Final = r"^([a-z]+://[^/]*/(?:[^/?#]*/|[^/?#]*[?]|))"
 
 
 def fetched_in(segments: Sequence[Segment]) -> list[Segment]:
@@ -243,16 +251,6 @@ def rounds(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[Overv
         took = (last - first).total_seconds()
         text = f"{agreeing(count, 'pages')} in segment {name}, within {interval(took)}"
         yield OverviewLine(count, name, text, commands.on_segment("readseg -list", name))
-
-
-MOST: Final = 10
-"""Hosts and folders that are listed at most."""
-LARGE: Final = 100
-"""Number of unfetched pages from which on a folder is listed."""
-_MOST_FOLDERS: Final = 1000
-"""Folders that are kept of each stretch of the CrawlDb."""
-_COMPACT: Final = 500_000
-_FOLDER: Final = r"^([a-z]+://[^/]*/(?:[^/?#]*/|[^/?#]*[?]|))"
 
 
 @dataclass(slots=True)

@@ -77,6 +77,35 @@ _RESPONSE_TIME: Final = Text(RESPONSE_TIME_KEY)
 
 
 Change = Callable[[str], str | None]
+MEANINGS: Final = {
+    status.STATUS_DB_UNFETCHED: "known, and to be fetched",
+    status.STATUS_DB_FETCHED: "fetched, and fetched again when it is due",
+    status.STATUS_DB_GONE: "given up for now: it is tried again, at longer and longer intervals",
+    status.STATUS_DB_REDIR_TEMP: "redirects to another page for now; asked again when it is due",
+    status.STATUS_DB_REDIR_PERM: "has moved to another page; asked again when it is due",
+    status.STATUS_DB_NOTMODIFIED: "fetched again and found to be the same",
+    status.STATUS_DB_DUPLICATE: (
+        "fetched, but its content is that of another page, which stands for both in the index"
+    ),
+    status.STATUS_DB_ORPHAN: (
+        "no page has linked to it for long (scoring-orphan); not fetched again"
+    ),
+    status.STATUS_DB_PARSE_FAILED: (
+        "fetched, but nothing could parse it (parser.delete.failed.parse)"
+    ),
+}
+
+_FETCHED: Final = (
+    status.STATUS_DB_FETCHED,
+    status.STATUS_DB_NOTMODIFIED,
+    status.STATUS_DB_DUPLICATE,
+)
+_MOVED: Final = (status.STATUS_DB_REDIR_TEMP, status.STATUS_DB_REDIR_PERM)
+MOST_SHOWN: Final = 20
+"""Links that are shown of a page, and pages that redirect to one."""
+LINK: Final = "link"
+REDIRECT: Final = "redirect"
+_REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
 
 
 def visits(
@@ -219,31 +248,6 @@ def _last(segment: Segment, folder: str, url: str) -> object | None:
 # Describes an entry of the CrawlDb in words: its status, the reason for it, its score. Pure: no
 # I/O
 
-MEANINGS: Final = {
-    status.STATUS_DB_UNFETCHED: "known, and to be fetched",
-    status.STATUS_DB_FETCHED: "fetched, and fetched again when it is due",
-    status.STATUS_DB_GONE: "given up for now: it is tried again, at longer and longer intervals",
-    status.STATUS_DB_REDIR_TEMP: "redirects to another page for now; asked again when it is due",
-    status.STATUS_DB_REDIR_PERM: "has moved to another page; asked again when it is due",
-    status.STATUS_DB_NOTMODIFIED: "fetched again and found to be the same",
-    status.STATUS_DB_DUPLICATE: (
-        "fetched, but its content is that of another page, which stands for both in the index"
-    ),
-    status.STATUS_DB_ORPHAN: (
-        "no page has linked to it for long (scoring-orphan); not fetched again"
-    ),
-    status.STATUS_DB_PARSE_FAILED: (
-        "fetched, but nothing could parse it (parser.delete.failed.parse)"
-    ),
-}
-
-_FETCHED: Final = (
-    status.STATUS_DB_FETCHED,
-    status.STATUS_DB_NOTMODIFIED,
-    status.STATUS_DB_DUPLICATE,
-)
-_MOVED: Final = (status.STATUS_DB_REDIR_TEMP, status.STATUS_DB_REDIR_PERM)
-
 
 def entry_of(datum: CrawlDatum, max_retries: int, proxy: str = "") -> EntryFacts:
     """Describes an entry; `max_retries` is db.fetch.retry.max."""
@@ -333,12 +337,6 @@ def left_out_words(left_out: LeftOut) -> Iterator[str]:
 #
 # The LinkDb has no links within a host unless linkdb.ignore.internal.links is false; then the
 # first segment with a link tells which of its pages have it, and with which words.
-
-MOST_SHOWN: Final = 20
-"""Links that are shown of a page, and pages that redirect to one."""
-LINK: Final = "link"
-REDIRECT: Final = "redirect"
-_REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
 
 
 def referrers_of(

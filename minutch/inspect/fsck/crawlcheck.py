@@ -60,6 +60,12 @@ from minutch.work.tables.spannedfile import data_file
 # Records are taken as they are stored, one by one, and sorted on disk: a repair is rare, and of
 # any kind of record.
 
+log = logging.getLogger(__name__)
+CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
+INDEX: Final = "index"
+"""Where indexer-local puts its index, unless its parameters name another place."""
+PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
+
 
 @dataclass
 class Losses:
@@ -211,13 +217,6 @@ REPAIRS: dict[Remedy, Callable[[Problem], None]] = {
     Remedy.CHECKSUMS: write_checksums,
 }
 """Repairs of one file; `rewrite` takes a whole folder."""
-
-
-log = logging.getLogger(__name__)
-CRAWLDB, LINKDB, SEGMENTS, HOSTDB = "crawldb", "linkdb", "segments", "hostdb"
-INDEX: Final = "index"
-"""Where indexer-local puts its index, unless its parameters name another place."""
-PROBLEMS, REPAIRED, LEFT = "problems", "repaired", "left"
 
 
 @dataclass(frozen=True, slots=True)

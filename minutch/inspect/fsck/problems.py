@@ -42,6 +42,12 @@ from minutch.work.tables.install import CURRENT, NEW, SPILL, beside, left_over
 from minutch.work.tables.lock import LOCK_NAME, Owner, holder, left_candidates
 from minutch.work.tables.recordfiles import scan
 
+_ID: Final = pl.col("key").hash().alias("id")
+_IS_FETCH: Final = pl.col("status").is_between(STATUS_FETCH_SUCCESS, STATUS_FETCH_MAX)
+ROUND: Final = ".round"
+"""The record that `minutch crawl` keeps while a round runs."""
+_LOGS_OF_DONE: Final = "_fetch-done"
+
 
 class Remedy(Enum):
     """The remedy of a problem."""
@@ -190,10 +196,6 @@ class WithCrawlDb:
         return keys.filter((rules.apply(urls, Counters()) == urls).fill_null(False))
 
 
-_ID: Final = pl.col("key").hash().alias("id")
-_IS_FETCH: Final = pl.col("status").is_between(STATUS_FETCH_SUCCESS, STATUS_FETCH_MAX)
-
-
 def _keys(segment: Segment, folder: str) -> pl.DataFrame:
     return _rows(segment, folder).select("key")
 
@@ -210,10 +212,6 @@ def _rows(segment: Segment, folder: str, wanted: pl.Expr | None = None) -> pl.Da
 
 # Finds what killed jobs left in a crawl: work folders, half-installed databases, locks, unfinished
 # rounds and fetches.
-
-ROUND: Final = ".round"
-"""The record that `minutch crawl` keeps while a round runs."""
-_LOGS_OF_DONE: Final = "_fetch-done"
 
 
 def locks(place: Path) -> Iterator[Problem]:

@@ -61,6 +61,9 @@ _COUNTERS: Final[dict[str, tuple[str, Callable[[Totals], float]]]] = {
     "errors_total": ("Requests that failed.", lambda t: t.errors),
     "urls_done_total": ("URLs of fetch lists that have an outcome.", lambda t: t.urls),
 }
+_View = Callable[[Request], Awaitable[Response]]
+_WINDOWS: Final = {str(minutes): minutes for minutes in WINDOWS}
+_LONGEST_QUERY: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -142,11 +145,6 @@ def _labelled(label: str, values: Mapping[str, float]) -> dict[str, float]:
 
 def _escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-_View = Callable[[Request], Awaitable[Response]]
-_WINDOWS: Final = {str(minutes): minutes for minutes in WINDOWS}
-_LONGEST_QUERY: Final = 1000
 
 
 def make(watch: Watch, access: Access) -> ASGIApp:

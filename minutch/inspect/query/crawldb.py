@@ -44,6 +44,25 @@ from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.spannedfile import Span, SpannedFile
 from minutch.work.tables.spans import batchwise, scan_all
 
+COLUMNS: Final = {
+    "url": SqlColumn(pl.String(), lambda rows: rows.url),
+    "host": SqlColumn(pl.String(), lambda rows: rows.host),
+    "status": SqlColumn(STATUS, lambda rows: statuses(rows.field("status"))),
+    "fetch_time": SqlColumn(TIME, lambda rows: times(rows.field("fetch_time"))),
+    "modified_time": SqlColumn(TIME, lambda rows: known_times(rows.field("modified_time"))),
+    "fetch_interval": SqlColumn(pl.Int32(), lambda rows: rows.field("fetch_interval")),
+    "retries": SqlColumn(pl.Int8(), lambda rows: rows.field("retries")),
+    "score": SqlColumn(pl.Float32(), lambda rows: rows.field("score")),
+    "signature": SqlColumn(pl.String(), lambda rows: hex_of(rows.field("signature"))),
+    "metadata": SqlColumn(METADATA, lambda rows: metadata_lists(rows.field("metadata"), rows.key)),
+}
+
+
+_FROM: Final = {"url": (KEY,), "host": (KEY,), "metadata": (KEY, "metadata")}
+"""Column -> the fields that it is made of, where that is not the one of its name."""
+_DUPLICATE: Final = "db_duplicate"
+_FETCHED: Final = ("db_fetched", "db_notmodified", _DUPLICATE)
+
 
 class EntryRows:
     """CrawlDatums with their URLs, of which the requested fields are decoded."""
@@ -81,24 +100,6 @@ class EntryRows:
     def field(self, name: str) -> pl.Series:
         """Returns a column of CRAWLDB_SCHEMA."""
         return self._fields.column(name)
-
-
-COLUMNS: Final = {
-    "url": SqlColumn(pl.String(), lambda rows: rows.url),
-    "host": SqlColumn(pl.String(), lambda rows: rows.host),
-    "status": SqlColumn(STATUS, lambda rows: statuses(rows.field("status"))),
-    "fetch_time": SqlColumn(TIME, lambda rows: times(rows.field("fetch_time"))),
-    "modified_time": SqlColumn(TIME, lambda rows: known_times(rows.field("modified_time"))),
-    "fetch_interval": SqlColumn(pl.Int32(), lambda rows: rows.field("fetch_interval")),
-    "retries": SqlColumn(pl.Int8(), lambda rows: rows.field("retries")),
-    "score": SqlColumn(pl.Float32(), lambda rows: rows.field("score")),
-    "signature": SqlColumn(pl.String(), lambda rows: hex_of(rows.field("signature"))),
-    "metadata": SqlColumn(METADATA, lambda rows: metadata_lists(rows.field("metadata"), rows.key)),
-}
-
-
-_FROM: Final = {"url": (KEY,), "host": (KEY,), "metadata": (KEY, "metadata")}
-"""Column -> the fields that it is made of, where that is not the one of its name."""
 
 
 class EntriesTable(Table):
@@ -142,10 +143,6 @@ class CrawlDbTable(EntriesTable):
 
     def __init__(self, db: CrawlDb) -> None:
         super().__init__("crawldb", db.require_parts)
-
-
-_DUPLICATE: Final = "db_duplicate"
-_FETCHED: Final = ("db_fetched", "db_notmodified", _DUPLICATE)
 
 
 class DuplicatesTable(Table):

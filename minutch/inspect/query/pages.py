@@ -58,6 +58,19 @@ PROTOCOL_STATUS: Final = pl.Enum([*CODE_NAMES.values(), UNKNOWN])
 _HEAD: Final = 1024
 """Bytes of a Content in which the page's size is, unless its URL is longer."""
 _REDIRECTS: Final = (codes.MOVED, codes.TEMP_MOVED)
+OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "failed")
+"""What came of asking for a page: its content, the word that it has not changed (304), another
+address, the word that it is not there, robots.txt's no, none of these (it is tried again)."""
+NOT_ASKED: Final = CODE_NAMES[codes.NOTFETCHING]
+_DENIED: Final = CODE_NAMES[codes.ROBOTS_DENIED]
+_FETCH_STATUSES: Final = {
+    "fetch_success": "fetched",
+    "fetch_notmodified": "unchanged",
+    "fetch_redir_temp": "redirected",
+    "fetch_redir_perm": "redirected",
+    "fetch_gone": "gone",
+}
+_STATUS, _PROTOCOL = (pl.col(name).cast(pl.String) for name in ("status", "protocol_status"))
 
 
 class FetchRows:
@@ -278,21 +291,6 @@ class PagesTable(Table):
         ]
         pieces = piece_groups(self._segments, folders, request.pruning, stored=CONTENT)
         return each(lambda group: self.make(FetchRows.read(group), request), pieces)
-
-
-OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "failed")
-"""What came of asking for a page: its content, the word that it has not changed (304), another
-address, the word that it is not there, robots.txt's no, none of these (it is tried again)."""
-NOT_ASKED: Final = CODE_NAMES[codes.NOTFETCHING]
-_DENIED: Final = CODE_NAMES[codes.ROBOTS_DENIED]
-_FETCH_STATUSES: Final = {
-    "fetch_success": "fetched",
-    "fetch_notmodified": "unchanged",
-    "fetch_redir_temp": "redirected",
-    "fetch_redir_perm": "redirected",
-    "fetch_gone": "gone",
-}
-_STATUS, _PROTOCOL = (pl.col(name).cast(pl.String) for name in ("status", "protocol_status"))
 
 
 def is_fetch() -> pl.Expr:

@@ -29,6 +29,9 @@ from minutch.work.tables.install import remove
 from minutch.work.tables.textparts import output_file, output_folder
 
 log = logging.getLogger(__name__)
+ROWS_PER_GROUP: Final = 122_880
+"""Rows of a row group, each with its own statistics."""
+_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +80,6 @@ def _write(table: Table, folder: Path, *, required: bool) -> int:
         remove(folder)
         return 0
     return count(folder / "*.parquet") if parts else 0
-
-
-ROWS_PER_GROUP: Final = 122_880
-"""Rows of a row group, each with its own statistics."""
-_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 
 def write_parquet(rows: pl.LazyFrame, path: Path) -> int:

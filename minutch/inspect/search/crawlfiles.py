@@ -90,6 +90,16 @@ _BARE: Final = re.compile(r"[^\s>]*")
 _PICTURE: Final = re.compile(r"data:image/(?:png|jpeg|gif|webp|bmp|avif)[;,]", re.IGNORECASE)
 _LT: Final = str.maketrans({"<": "&lt;"})
 _LT_IN_CSS: Final = str.maketrans({"<": "\\3c "})
+HTML: Final = frozenset(("text/html", "application/xhtml+xml"))
+PICTURES: Final = frozenset(
+    f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif")
+)
+TEXT: Final = "text/plain"
+_DEEP: Final = 3
+"""Levels of folders by which a change is noticed: `segments/*/crawl_fetch`, `crawldb/current/*`."""
+_TEXTUAL: Final = frozenset(
+    f"application/{kind}" for kind in ("json", "xml", "javascript", "x-javascript", "xhtml+xml")
+)
 
 
 def still(page: bytes) -> bytes:
@@ -167,18 +177,6 @@ def _written(tag: str, attributes: dict[str, str]) -> str:
         if kept["href"] != target:
             kept.setdefault("title", target)
     return "".join(f' {name}="{html.escape(value)}"' for name, value in kept.items())
-
-
-HTML: Final = frozenset(("text/html", "application/xhtml+xml"))
-PICTURES: Final = frozenset(
-    f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "bmp", "avif")
-)
-TEXT: Final = "text/plain"
-_DEEP: Final = 3
-"""Levels of folders by which a change is noticed: `segments/*/crawl_fetch`, `crawldb/current/*`."""
-_TEXTUAL: Final = frozenset(
-    f"application/{kind}" for kind in ("json", "xml", "javascript", "x-javascript", "xhtml+xml")
-)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,12 @@ _MOST: Final = 1 << 31
 """Documents of a segment are fewer."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME: Final = re.compile(r"[0-9a-f]{32}\.[0-9a-z.]+|[\w-]+\.json")
+STAMP: Final = "minutch.json"
+FORMAT: Final = 2
+"""Counts the changes of `fields` that older indexes can't be read with."""
+REBUILD_PROPERTY: Final = "minutch.index.local.rebuild"
+_TRIES: Final = 5
+"""Commits that may take place while the files are checked."""
 
 
 def check(folder: Path, known: Mapping[str, object] | None) -> Known:
@@ -165,14 +171,6 @@ def _deletions(body: int, length: int) -> tuple[int, int] | None:
 def _same(expected: object, found: object, path: Path) -> None:
     if expected != found:
         raise FormatError("a damaged file of an index", path=path, expected=expected, found=found)
-
-
-STAMP: Final = "minutch.json"
-FORMAT: Final = 2
-"""Counts the changes of `fields` that older indexes can't be read with."""
-REBUILD_PROPERTY: Final = "minutch.index.local.rebuild"
-_TRIES: Final = 5
-"""Commits that may take place while the files are checked."""
 
 
 class LocalIndex(Database):

@@ -70,6 +70,12 @@ _PERIOD: Final = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:T.*)?")
 _ALONE: Final = re.compile(HAS_CJK)
 _BEGINNING: Final = re.compile(r"\w{2,}\*")
 _SPECIAL: Final = re.compile(r'["\\]')
+_PARTS: Final = re.compile(r"\s[-\u2014\u2013|·:»]\s|:\s")
+"""What stands between the parts of a title, one of them often the site's name."""
+LONGEST_NAME: Final = 200
+"""Characters of a name."""
+MOST: Final = 1000
+"""Names of a page that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -365,13 +371,6 @@ def _outermost(pieces: Sequence[str]) -> Iterator[str]:
 #
 # BM25 adds up words wherever they stand. That a page has a link whose words are just those of the
 # query, and not these words among a thousand links, it does not see.
-
-_PARTS: Final = re.compile(r"\s[-\u2014\u2013|·:»]\s|:\s")
-"""What stands between the parts of a title, one of them often the site's name."""
-LONGEST_NAME: Final = 200
-"""Characters of a name."""
-MOST: Final = 1000
-"""Names of a page that are looked at."""
 
 
 def names_of(stored: Mapping[str, list[Any]]) -> Iterator[str]:

@@ -22,6 +22,15 @@ MEMORY: Final = 1 << 30
 SECONDS: Final = 60.0
 """That a search may take there."""
 _DEFAULTS: Final = SearchOptions()
+MOST: Final = 3
+"""Queries that are suggested."""
+MOST_WORDS: Final = 8
+"""Words of a query, each of which is left out once; longer queries have no suggestions."""
+_PLAIN: Final = re.compile(r"\w{3,}")
+_ALIKE: Final = 0.6
+_APART: Final = 2
+"""Characters by which the lengths of two words alike may differ."""
+_ONE: Final = SearchOptions(limit=1)
 
 
 def search(index: Path, query: str, options: SearchOptions = _DEFAULTS) -> Results:
@@ -85,16 +94,6 @@ class Searcher:
 
 
 # Finds what a query without hits may have meant: fewer of its words, or another spelling.
-
-MOST: Final = 3
-"""Queries that are suggested."""
-MOST_WORDS: Final = 8
-"""Words of a query, each of which is left out once; longer queries have no suggestions."""
-_PLAIN: Final = re.compile(r"\w{3,}")
-_ALIKE: Final = 0.6
-_APART: Final = 2
-"""Characters by which the lengths of two words alike may differ."""
-_ONE: Final = SearchOptions(limit=1)
 
 
 def suggestions(searcher: Searcher, text: str) -> list[tuple[str, int]]:

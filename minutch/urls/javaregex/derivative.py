@@ -37,6 +37,15 @@ from minutch.urls.javaregex.tree import (
 
 _MAX_STATES = 20_000
 """States kept; beyond, the cache is emptied."""
+START: Final = charclass.LAST + 1
+END: Final = charclass.LAST + 2
+"""The marks, as codes of characters."""
+ANYTHING: Final = Repeat(Chars(charclass.ANY_CHARACTER), 0, None, "")
+"""Marks too: `derivative` takes it for the complement of nothing."""
+NOTHING: Final = Chars(())
+
+_EMPTY: Final = Sequence(())
+_START, _END = (Chars(((mark, mark),)) for mark in (START, END))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,17 +269,6 @@ def _is_nullable(kind: str, parts: tuple[State, ...]) -> bool:
     if kind == "or":
         return any(part.nullable for part in parts)
     return kind != "chars" and all(part.nullable for part in parts)
-
-
-START: Final = charclass.LAST + 1
-END: Final = charclass.LAST + 2
-"""The marks, as codes of characters."""
-ANYTHING: Final = Repeat(Chars(charclass.ANY_CHARACTER), 0, None, "")
-"""Marks too: `derivative` takes it for the complement of nothing."""
-NOTHING: Final = Chars(())
-
-_EMPTY: Final = Sequence(())
-_START, _END = (Chars(((mark, mark),)) for mark in (START, END))
 
 
 class _Unsaid(Exception):

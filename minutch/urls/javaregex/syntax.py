@@ -32,23 +32,6 @@ from minutch.urls.javaregex.tree import (
     Tree,
 )
 
-
-class RegexSyntaxError(ValueError):
-    """Not a Java regular expression; the message says where."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    letters: frozenset[str] = frozenset()
-
-    def changed(self, text: str) -> _Flags:
-        on, _, off = text.partition("-")
-        return _Flags(self.letters.union(on).difference(off))
-
-    def __contains__(self, letter: str) -> bool:
-        return letter in self.letters
-
-
 _FLAG_GROUP = re.compile(r"\?([idmsuxU]*(?:-[idmsuxU]*)?)([:)])")
 _NAME = re.compile(r"\?<([A-Za-z][A-Za-z0-9]*)>")
 _LOOK = re.compile(r"\?(=|!|<=|<!|>)")
@@ -68,6 +51,22 @@ _CODES = (
     (re.compile(r"u([0-9A-Fa-f]{4})"), 16),
     (re.compile(r"0([0-3]?[0-7]{1,2})"), 8),
 )
+
+
+class RegexSyntaxError(ValueError):
+    """Not a Java regular expression; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    letters: frozenset[str] = frozenset()
+
+    def changed(self, text: str) -> _Flags:
+        on, _, off = text.partition("-")
+        return _Flags(self.letters.union(on).difference(off))
+
+    def __contains__(self, letter: str) -> bool:
+        return letter in self.letters
 
 
 def parse_regex(pattern: str) -> Tree:

@@ -38,6 +38,15 @@ _LOCAL_HEAD: Final = 30
 that.
 """
 MOST_OPEN: Final = 16
+GZIP: Final = "gzip"
+ZSTD: Final = "zstd"
+_VISITS: Final[dict[int, Callable[[Iterable[Record]], Iterator[Visit | Record]]]] = {
+    id(WARC): warc_visits,
+    id(ARC): arc_visits,
+}
+
+
+Through = Callable[[Iterable[Record]], Iterator[Record]]
 
 
 def _plain(
@@ -46,22 +55,12 @@ def _plain(
     return PlainSource(file, start, end)
 
 
-GZIP: Final = "gzip"
-ZSTD: Final = "zstd"
 COMPRESSIONS: Final[dict[str, Callable[[BinaryIO, IsRecord, int, int | None], ByteSource]]] = {
     "": _plain,
     GZIP: GzipSource,
     ZSTD: ZstdSource,
 }
 """How the bytes of an archive are read that is compressed by one of these."""
-
-_VISITS: Final[dict[int, Callable[[Iterable[Record]], Iterator[Visit | Record]]]] = {
-    id(WARC): warc_visits,
-    id(ARC): arc_visits,
-}
-
-
-Through = Callable[[Iterable[Record]], Iterator[Record]]
 
 
 @dataclass(frozen=True, slots=True)

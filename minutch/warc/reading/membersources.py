@@ -34,6 +34,19 @@ _GZIP: Final = 31
 _ERRORS: Final[Any] = (igzip_lib.IsalError, zlib.error)
 _RESERVED_FLAGS: Final = 0xE0
 _FIRST_BYTES: Final = 1 << 14
+FRAME: Final = b"\x28\xb5\x2f\xfd"
+DICTIONARY: Final = b"\x5d\x2a\x4d\x18"
+_SKIPPABLE: Final = b"\x2a\x4d\x18"
+"""What follows the first byte of a skippable frame, 0x50 to 0x5f."""
+_SKIPPABLE_HEAD: Final = 8
+_OUT: Final = 1 << 20
+"""Most bytes that come out at once, whatever the data says."""
+_LARGEST_WINDOW: Final = 27
+"""Log2 of the bytes that a frame may look back, as zstd's own program has it."""
+_LARGEST_DICTIONARY: Final = 1 << 27
+_NO_OFFSET: Final = 1 << 62
+_SMALLER: Final = {PIECE: 256, 256: 1}
+"""Pieces in which a piece with damage is decompressed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +184,6 @@ def _up_to_damage(inflater: Any, data: memoryview) -> bytes:
 
 def _reason(error: Exception) -> str:
     return str(error).rpartition(": ")[2]
-
-
-FRAME: Final = b"\x28\xb5\x2f\xfd"
-DICTIONARY: Final = b"\x5d\x2a\x4d\x18"
-_SKIPPABLE: Final = b"\x2a\x4d\x18"
-"""What follows the first byte of a skippable frame, 0x50 to 0x5f."""
-_SKIPPABLE_HEAD: Final = 8
-_OUT: Final = 1 << 20
-"""Most bytes that come out at once, whatever the data says."""
-_LARGEST_WINDOW: Final = 27
-"""Log2 of the bytes that a frame may look back, as zstd's own program has it."""
-_LARGEST_DICTIONARY: Final = 1 << 27
-_NO_OFFSET: Final = 1 << 62
-_SMALLER: Final = {PIECE: 256, 256: 1}
-"""Pieces in which a piece with damage is decompressed again."""
 
 
 class ZstdSource(MemberSource):

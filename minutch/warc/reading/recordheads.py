@@ -21,6 +21,22 @@ from dataclasses import dataclass
 from typing import Final
 
 LONGEST_HEAD: Final = 1 << 18
+_WARC_START: Final = re.compile(rb"WARC/[0-9]\.[0-9]{1,2}\r?\n")
+_WARC_END: Final = re.compile(rb"\n\r?\n")
+_FOLD: Final = re.compile(r"\n[ \t]+")
+_LENGTH: Final = re.compile(rb"(?i)\ncontent-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?\n")
+FILE_DESCRIPTION: Final = "filedesc:"
+_ARC_START: Final = re.compile(
+    rb"[A-Za-z][A-Za-z0-9+.-]{0,20}:(?=[^\n]{0,15000} [0-9]{1,18}\r?\n)[^\n]*? \S{1,64}"
+    rb" [0-9]{8,14} "
+)
+_AFTER_LINE: Final = re.compile(rb"(?<=\n)" + _ARC_START.pattern)
+_ARC_END: Final = re.compile(rb"\n")
+_LINE: Final = re.compile(r"(.+?) (\S+) ([0-9]{8,14}) (?:(.*) )?([0-9]{1,18})")
+_NO_UTF8: Final = re.compile("[\udc80-\udcff]")
+"""Bytes of a URL that are not UTF-8: it is escaped, as it was asked for."""
+_VERSION_2: Final = 6
+"""Words from the media type to the file name."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +56,6 @@ class Grammar:
     fields: Callable[[bytes], dict[str, str]]
     """What a head says, by lower-case name; of several values the first."""
     longest: int = LONGEST_HEAD
-
-
-_WARC_START: Final = re.compile(rb"WARC/[0-9]\.[0-9]{1,2}\r?\n")
-_WARC_END: Final = re.compile(rb"\n\r?\n")
-_FOLD: Final = re.compile(r"\n[ \t]+")
-_LENGTH: Final = re.compile(rb"(?i)\ncontent-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?\n")
 
 
 def _warc_fields(head: bytes) -> dict[str, str]:
@@ -71,20 +81,6 @@ def _warc_length(head: bytes) -> int:
 
 
 WARC: Final = Grammar(_WARC_START, _WARC_START, _WARC_END, b"\r\n\r\n", _warc_length, _warc_fields)
-
-
-FILE_DESCRIPTION: Final = "filedesc:"
-_ARC_START: Final = re.compile(
-    rb"[A-Za-z][A-Za-z0-9+.-]{0,20}:(?=[^\n]{0,15000} [0-9]{1,18}\r?\n)[^\n]*? \S{1,64}"
-    rb" [0-9]{8,14} "
-)
-_AFTER_LINE: Final = re.compile(rb"(?<=\n)" + _ARC_START.pattern)
-_ARC_END: Final = re.compile(rb"\n")
-_LINE: Final = re.compile(r"(.+?) (\S+) ([0-9]{8,14}) (?:(.*) )?([0-9]{1,18})")
-_NO_UTF8: Final = re.compile("[\udc80-\udcff]")
-"""Bytes of a URL that are not UTF-8: it is escaped, as it was asked for."""
-_VERSION_2: Final = 6
-"""Words from the media type to the file name."""
 
 
 def _arc_fields(head: bytes) -> dict[str, str]:

@@ -38,6 +38,22 @@ _METHOD: Final = re.compile(rb"([A-Z]{3,20}) ")
 _NO_TYPE: Final = ("", "-", "no-type", "unk", "alexa/dat")
 _NOT_MODIFIED: Final = 304
 _START: Final = RecordPosition(0)
+LONGEST_HEAD: Final = 1 << 18
+MOST_LINES: Final = 2000
+"""Header lines that are kept; what is beyond them, or beyond the longest head, is passed over."""
+MOST_CHUNKINGS: Final = 4
+
+_MADE: Final = MADE_HEAD.encode()
+
+_STATUS: Final = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+([0-9]{3})(?![0-9])")
+_END: Final = re.compile(rb"\n\r?\n")
+_CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\n]{0,4096})?\r?\n")
+_CHANGED: Final = re.compile(
+    rb"(?i)x-crawler-((?:content|transfer)-encoding|content-length)[ \t]*:"
+)
+_LENGTH: Final = re.compile(rb"(?i)content-length[ \t]*:")
+_CHUNKED: Final = re.compile(rb"(?im)^transfer-encoding[ \t]*:.*\bchunked\b")
+_INTERIM: Final = range(100, 200)
 
 
 class VisitKind(Enum):
@@ -267,23 +283,6 @@ def arc_time(text: str) -> int:
 # so, or unpacked with headers that were changed: `pagewriter` puts `X-Crawler-` before those that
 # no longer hold, and so does Common Crawl. Such headers get their names back here. Source: RFC
 # 9112, section 7.1; org.apache.nutch.tools.WARCUtils.fixHttpHeaders.
-
-LONGEST_HEAD: Final = 1 << 18
-MOST_LINES: Final = 2000
-"""Header lines that are kept; what is beyond them, or beyond the longest head, is passed over."""
-MOST_CHUNKINGS: Final = 4
-
-_MADE: Final = MADE_HEAD.encode()
-
-_STATUS: Final = re.compile(rb"HTTP/[0-9.]{1,8}[ \t]+([0-9]{3})(?![0-9])")
-_END: Final = re.compile(rb"\n\r?\n")
-_CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\n]{0,4096})?\r?\n")
-_CHANGED: Final = re.compile(
-    rb"(?i)x-crawler-((?:content|transfer)-encoding|content-length)[ \t]*:"
-)
-_LENGTH: Final = re.compile(rb"(?i)content-length[ \t]*:")
-_CHUNKED: Final = re.compile(rb"(?im)^transfer-encoding[ \t]*:.*\bchunked\b")
-_INTERIM: Final = range(100, 200)
 
 
 @dataclass(slots=True)

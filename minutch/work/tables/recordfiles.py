@@ -52,6 +52,8 @@ from minutch.work.tables.writer import TableWriter
 CRAWL_DATUM = CrawlDatum.class_name
 _STRETCH = 1 << 20
 """Bytes that are looked at, or not, when few records are looked for."""
+_KEPT = [name for name in PACKED_SCHEMA if name != "value"]
+_FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"}
 
 
 def scan(
@@ -89,10 +91,6 @@ class CrawlDataWriter(TableWriter[pl.DataFrame]):
 
     def __init__(self, path: Path, **options: Any) -> None:
         super().__init__(path, CRAWL_DATUM, crawldatum_columns.stored_records, **options)
-
-
-_KEPT = [name for name in PACKED_SCHEMA if name != "value"]
-_FIELDS = {name: dtype for name, dtype in CRAWLDB_SCHEMA.items() if name != "key"}
 
 
 def scan_packed(path: InputSplit) -> Iterator[pl.DataFrame]:

@@ -40,6 +40,18 @@ _TYPICAL_RECORD = 64
 
 KeyFilter = Callable[["pl.Series"], "pl.Series"]
 """Returns the mask (Boolean) of the keys (Binary) that are wanted."""
+TEXT = "org.apache.hadoop.io.Text"
+SPAN_SIZE = 1 << 24
+"""Bytes of a file that are read at a time."""
+_MARKER_WINDOW = 1 << 16
+"""Bytes of a file far away in which a marker is looked for first."""
+_SMALL = 1 << 16
+"""Bytes of a file that is read as a whole when it is opened: of 183 segments most of the time went
+into a reader, checksums and an index for each of their files.
+"""
+_VERSION = 6
+_PAGE = "org.apache.nutch.protocol.Content"
+"""Pages are as large as http.content.limit lets them be."""
 
 
 def chosen(batch: Batch, wanted: KeyFilter | None) -> Batch:
@@ -144,20 +156,6 @@ FINDERS: dict[str, Callable[[Stretch, int, KeyFilter | None], Batch | None]] = {
     RECORD: _find_compressed_values,
     BLOCK: _find_blocks,
 }
-
-
-TEXT = "org.apache.hadoop.io.Text"
-SPAN_SIZE = 1 << 24
-"""Bytes of a file that are read at a time."""
-_MARKER_WINDOW = 1 << 16
-"""Bytes of a file far away in which a marker is looked for first."""
-_SMALL = 1 << 16
-"""Bytes of a file that is read as a whole when it is opened: of 183 segments most of the time went
-into a reader, checksums and an index for each of their files.
-"""
-_VERSION = 6
-_PAGE = "org.apache.nutch.protocol.Content"
-"""Pages are as large as http.content.limit lets them be."""
 
 
 class Span(NamedTuple):
