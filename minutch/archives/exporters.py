@@ -171,9 +171,7 @@ def _write_arc(files: ArcFiles, capture: Capture) -> str:
 
 
 def _time(content: Content, datum: CrawlDatum | None) -> int | None:
-    """Time of the fetch (ms): from its record, or, for a robots.txt without one, from the page's
-    metadata.
-    """
+    """Time of the fetch (ms): from its record, or, for a robots.txt, from the page's metadata."""
     return fetch_time(content) if datum is None else datum.fetch_time
 
 

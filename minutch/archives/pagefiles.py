@@ -133,9 +133,7 @@ def _shortened(text: str, limit: int, drop: str = "?") -> str:
 
 
 def safe(text: str, also: str = "") -> str:
-    """Percent-encodes separators, unprintable characters, bytes that are not UTF-8, and the
-    characters of `also`.
-    """
+    """Percent-encodes separators, unprintable characters, bytes that are no UTF-8, and `also`."""
     if text.isprintable() and not any(c in "/\\" or c in also for c in text):
         return text
     return "".join(
@@ -151,9 +149,7 @@ _WORK: Final = ".pages-"
 
 
 class PageFile(NamedTuple):
-    """The name of a page's file, and whether the file is new: neither in the output folder nor
-    claimed before.
-    """
+    """The name of a page's file, and whether it is new: neither in the folder nor claimed."""
 
     name: str
     is_new: bool
@@ -233,9 +229,7 @@ class PageFiles:
 
 @contextmanager
 def page_files(out: Path) -> Iterator[PageFiles]:
-    """Opens a writer of files, which are moved to `out` when the block ends; an error leaves `out`
-    unchanged.
-    """
+    """Opens a writer of files, moved to `out` at the end; an error leaves `out` unchanged."""
     if out.exists() and not out.is_dir():
         raise StoreError(f"Output directory {out} is not a directory")
     make_directory(out.parent)

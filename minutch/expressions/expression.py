@@ -68,9 +68,7 @@ class Expression:
             return None
 
     def matches(self, variables: Variables) -> bool:
-        """Returns whether the value is true itself: numbers and strings don't count
-        (CrawlDatum.execute).
-        """
+        """Returns whether the value is true itself: no number or string is (CrawlDatum.execute)."""
         return self.evaluate(variables) is True
 
     def names(self) -> frozenset[str]:
@@ -114,9 +112,7 @@ def _null_on(failures: tuple[type[Exception], ...], run: Evaluate) -> Evaluate:
 
 
 def _condition(node: Node) -> Evaluate:
-    """`node` as the condition of a choice: null where it uses something unknown or operates on
-    null.
-    """
+    """`node` as a choice's condition: null if it uses something unknown or operates on null."""
     known = isinstance(node, Reference | Member | Call)
     return _null_on(_FAILURES if known else (NullOperand,), _compile(node))
 

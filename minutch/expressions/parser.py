@@ -296,9 +296,7 @@ class _Parser:
         return left
 
     def binary(self, loosest: int) -> Node:
-        """Returns an operand and the operators after it that bind at least as tightly as level
-        `loosest`.
-        """
+        """Returns an operand and the operators after it that bind at least as `loosest` does."""
         left = self.unary()
         for _ in range(MAX_TERMS):
             operator = self.token.text if self.token.kind == "op" else ""

@@ -112,9 +112,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word: `kind` is number, string, name, op or end; `text` as written (operators in their
-    symbol form).
-    """
+    """One word: `kind` is number, string, name, op or end; `text` as written (or as a symbol)."""
 
     kind: str
     text: str
@@ -201,9 +199,7 @@ def _integer(text: str, word: str, start: int) -> int:
 
 
 def _string(word: str) -> str:
-    """Returns the string between the quotes; a backslash before the other kind of quote stays, as
-    in JEXL.
-    """
+    """Returns the string in the quotes; a backslash before the other quote stays, as in JEXL."""
     quote = word[0]
 
     def unescape(match: re.Match[str]) -> str:

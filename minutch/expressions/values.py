@@ -125,9 +125,7 @@ def real_of(value: object) -> float:
 
 
 def number_of(value: object) -> Number:
-    """`value` as the operand of arithmetic: strings with a point or an exponent are doubles, others
-    integers.
-    """
+    """`value` as an operand of arithmetic: strings with a point or exponent are doubles."""
     if isinstance(value, float) or (
         isinstance(value, str) and _FLOAT_STRING.fullmatch(value) and value
     ):

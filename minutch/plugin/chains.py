@@ -148,9 +148,7 @@ class URLNormalizers(_Chain):
         self.loop_count = conf.get_int("urlnormalizer.loop.count")
 
     def normalize(self, url: str | None, scope: str | None = None) -> str | None:
-        """Returns the normal form, None if a normalizer drops the URL. Raises UrlError if it is
-        malformed.
-        """
+        """Returns the normal form, None if a normalizer drops the URL. Raises UrlError."""
         normal = url
         if url is not None:
             for _, result in self.steps(url, scope):
@@ -160,9 +158,7 @@ class URLNormalizers(_Chain):
     def steps(
         self, url: str, scope: str | None = None
     ) -> Iterator[tuple[URLNormalizer, str | None]]:
-        """Yields each normalizer that is called with its result. Raises UrlError if the URL is
-        malformed.
-        """
+        """Yields each normalizer that is called with its result. Raises UrlError."""
         scope = scope or self.scope
         normal: str | None = url
         before = normal

@@ -73,9 +73,7 @@ def map_distinct(values: pl.Series, function: Callable[[str], str | None]) -> pl
 
 
 def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
-    """Returns a copy of the column with `values`, in order, in the rows that the mask `where`
-    marks.
-    """
+    """Returns a copy of the column with `values`, in order, in the rows of the mask `where`."""
     return column.clone().scatter(where.arg_true(), values) if len(values) else column
 
 
@@ -119,9 +117,7 @@ def schema() -> pl.Schema:
 
 
 def urls_of(frame: pl.DataFrame) -> pl.Series:
-    """Returns the URLs of a table as strings; bytes that are not UTF-8 become U+FFFD, as in
-    Text.toString.
-    """
+    """Returns a table's URLs as strings; bytes that are no UTF-8 become U+FFFD (Text.toString)."""
     from minutch.work.tables.frame import decode_keys
 
     return decode_keys(frame["key"])

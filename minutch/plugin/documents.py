@@ -84,9 +84,7 @@ class PageRow(NamedTuple):
 
 @dataclass
 class PageLinks:
-    """The links to pages: rows of INLINKS_SCHEMA, `count[i]` of page i from `start[i]` on, -1: no
-    record.
-    """
+    """The links to pages: rows of INLINKS_SCHEMA, `count[i]` of page i from `start[i]`, or -1."""
 
     rows: pl.DataFrame
     start: npt.NDArray[np.int64]
@@ -138,9 +136,7 @@ class Pages:
         return decode_keys(own)
 
     def content_meta(self, name: str) -> pl.Series:
-        """Returns the first value of `name` in the content's metadata, whatever its case, or
-        null.
-        """
+        """Returns the first value of `name` in the content's metadata, in any case, or null."""
         return decode_keys(self.parse.first_values(name, "content"))
 
     def parse_meta(self, name: str) -> pl.Series:
@@ -192,16 +188,12 @@ class Pages:
         )
 
     def outlinks(self) -> pl.DataFrame:
-        """Returns the outlinks of the pages, in their order: `row` (of the page), `to_url`
-        (String).
-        """
+        """Returns the outlinks of the pages, in order: `row` (of the page), `to_url` (String)."""
         found = self.parse.outlinks()
         return found.with_columns(decode_keys(found["to_url"]))
 
     def rows(self) -> list[PageRow]:
-        """Returns the pages as records, made once: the next filter sees the changes of the one
-        before.
-        """
+        """Returns the pages as records, made once: a filter sees what the one before changed."""
         if self._rows is None:
             self._rows = list(self._read_rows())
         return self._rows
@@ -238,9 +230,7 @@ class Pages:
 
 
 def content_type(datum: CrawlDatum, data: ParseData) -> str | None:
-    """Returns the Content-Type of a page: that of its fetch, else that in the metadata of parse or
-    content.
-    """
+    """Returns a page's Content-Type: its fetch's, else that in metadata of parse or content."""
     found = datum.metadata.get(Text(CONTENT_TYPE_KEY))
     return data.meta(CONTENT_TYPE_KEY) if found is None else str(found)
 
@@ -264,9 +254,7 @@ class Documents:
     """Documents as columns, row for row; new fields are added at the end."""
 
     def __init__(self, keys: pl.Series) -> None:
-        """Makes documents without fields; `keys` are their URLs (String), by which writers also
-        delete them.
-        """
+        """Makes documents without fields; `keys` (String) are their URLs, to delete by, too."""
         self.keys = keys
         self.fields: dict[str, pl.Series] = {}
         self.weights = pl.Series("weight", [1.0], dtype=pl.Float32).new_from_index(0, len(keys))
@@ -293,9 +281,7 @@ class Documents:
         return list(self.fields)
 
     def add(self, name: str, values: pl.Series) -> None:
-        """Adds a value, or those of a list, to a field of each document; nothing where `values` is
-        null.
-        """
+        """Adds a value, or those of a list, to a field of each document; none for null."""
         self._settle()
         if values.null_count() == len(values):
             return
@@ -413,9 +399,7 @@ def map_documents(
 def map_scores(
     documents: Documents, pages: Pages, init: pl.Series, score: Callable[..., float]
 ) -> pl.Series:
-    """Applies `indexer_score` to each document (Float32); null if it failed (logged), or had failed
-    before.
-    """
+    """Applies `indexer_score` to each document (Float32); null if it failed now or before."""
     results: list[float | None] = []
     for document, page, before in zip(documents.rows(), pages.rows(), init, strict=True):
         url, parse, datum, db_datum, inlinks = page

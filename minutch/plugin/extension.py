@@ -36,9 +36,7 @@ class NoTurn(MinutchError):
 
 
 Turn = Callable[[str, str], AbstractAsyncContextManager[OtherHost]]
-"""URL that is being fetched, and one on another host: waits until that may be asked. Raises
-NoTurn.
-"""
+"""A URL being fetched, and one on another host: waits for its turn. Raises NoTurn."""
 
 
 @asynccontextmanager

@@ -1,6 +1,4 @@
-"""Converts columns of document fields: lists, texts and joined values (`documents` describes the
-types).
-"""
+"""Converts columns of document fields: lists, texts, joined values (types: `documents`)."""
 
 from __future__ import annotations
 
@@ -95,9 +93,7 @@ def as_lists(values: pl.Series) -> pl.Series:
 
 
 def texts_of(values: pl.Series) -> pl.Series:
-    """Returns a column's values as Java prints them: String if each has one value, else
-    List(String).
-    """
+    """Returns a column's values as Java prints them: String if each has one, else List(String)."""
     if values.dtype == pl.Object:
         found = [
             None if items is None else [value_text(item) for item in items]

@@ -244,9 +244,7 @@ def misspelt_plugins(pattern: str, names: Sequence[str]) -> list[tuple[str, list
 
 
 def unmatched_alternatives(pattern: str, names: Sequence[str]) -> list[str]:
-    """Returns the alternatives of `pattern` that match none of `names` as a whole; empty if it
-    can't be split.
-    """
+    """Returns the alternatives of `pattern` that fit none of `names`; empty if it is broken."""
     alternatives = expand(pattern)
     if len(alternatives) > _MAX:
         return []

@@ -28,9 +28,7 @@ def read_elements(conf: Configuration, name: str) -> ElementTree.Element:
 
 
 def parameters_of(element: ElementTree.Element) -> dict[str, str]:
-    """Returns the `<param name="…" value="…"/>` below an element; of equal names the last one
-    counts.
-    """
+    """Returns the `<param name="…" value="…"/>` below an element; the last of a name counts."""
     return {param.get("name", ""): param.get("value", "") for param in element.iter("param")}
 
 

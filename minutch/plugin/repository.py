@@ -58,14 +58,6 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 P = TypeVar("P", bound=ExtensionBase)
-ENTRY_POINTS: Final = "minutch.plugins"
-"""The group of entry points by which packages announce plugins: id = package, with its plugin.xml.
-"""
-_CHOICES = ("plugin.includes", "plugin.excludes")
-_said: set[str] = set()
-"""Messages that this process has logged already."""
-_making = RLock()
-"""Held while repositories and extensions are made, since threads of a job share them."""
 
 
 @dataclass
@@ -202,6 +194,20 @@ class PluginRepository:
                 log.error("%s: %s is not in an active plugin, ignored", order, name)
         return [instance_of(by_name[name], point) for name in names if name in by_name]
 
+    def unmatched_includes(self) -> list[tuple[str, list[str]]]:
+        """Returns the alternatives of plugin.includes and plugin.excludes that match no plugin,
+        each with similar ids.
+
+        Plugins of Nutch's that minutch lacks are no mistakes and not among them.
+        """
+        return [mistake for name in _CHOICES for mistake in self._misspelt(name)]
+
+    def _misspelt(self, name: str) -> list[tuple[str, list[str]]]:
+        return misspelt_plugins(self.conf.get(name, ""), [*self._known_ids(), *self._java])
+
+    def _known_ids(self) -> list[str]:
+        return [plugin_id for manifest in self.available.values() for plugin_id in manifest.ids]
+
     def _included(self) -> dict[str, Manifest]:
         includes, excludes = (_pattern(self.conf, name) for name in _CHOICES)
         self._report_unmatched()
@@ -217,8 +223,7 @@ class PluginRepository:
 
     def _report_unmatched(self) -> None:
         """Logs the alternatives that match no plugin, once in a process."""
-        known = [one for manifest in self.available.values() for one in manifest.ids]
-        missing = missing_plugins(self.conf.get("plugin.includes", ""), known)
+        missing = missing_plugins(self.conf.get("plugin.includes", ""), self._known_ids())
         if missing:
             _say_once(
                 logging.INFO,
@@ -226,7 +231,7 @@ class PluginRepository:
                 f" {', '.join(missing)}",
             )
         for name in _CHOICES:
-            for word, close in misspelt_plugins(self.conf.get(name, ""), [*known, *self._java]):
+            for word, close in self._misspelt(name):
                 hint = f", did you mean {' or '.join(close)}?" if close else ""
                 _say_once(logging.WARNING, f"{name}: no plugin {word}{hint}")
 
@@ -258,6 +263,16 @@ class PluginRepository:
                 extension.check()
 
 
+ENTRY_POINTS: Final = "minutch.plugins"
+"""The group of entry points by which packages announce plugins: id = package, with its plugin.xml.
+"""
+_CHOICES = ("plugin.includes", "plugin.excludes")
+_said: set[str] = set()
+"""Messages that this process has logged already."""
+_making = RLock()
+"""Held while repositories and extensions are made, since threads of a job share them."""
+
+
 def instance_of(extension: Extension, point: type[P]) -> P:
     """Returns the extension's object. Raises PluginError if it is not of the point."""
     instance = extension.instance()
@@ -286,6 +301,11 @@ def plugin_folders(conf: Configuration) -> list[Path]:
         else:
             log.warning("plugin.folders: no folder %s", name)
     return list(dict.fromkeys(found))
+
+
+def unmatched_includes(conf: Configuration) -> list[tuple[str, list[str]]]:
+    """Returns `PluginRepository.unmatched_includes` for a configuration without a repository."""
+    return PluginRepository.of(conf).unmatched_includes()
 
 
 def is_included(conf: Configuration, plugin_id: str) -> bool:

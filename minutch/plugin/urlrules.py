@@ -63,9 +63,7 @@ def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalize
 
 
 class UrlShortcut:
-    """The automaton of some normalizers and filters, for several threads; it is extended while it
-    is used.
-    """
+    """The automaton of some normalizers and filters, for several threads; extended in use."""
 
     def __init__(self, normalizers: URLNormalizers | None, filters: URLFilters | None) -> None:
         self._normalizers, self._filters = normalizers, filters

@@ -91,9 +91,7 @@ _RECORDS_AT_A_TIME = 1 << 15
 
 
 class CrawlDatumFields(NamedTuple):
-    """Fields by their names: numbers, and the places of strings in `values`; the key's are in
-    `keys`.
-    """
+    """Fields by name: numbers, and the places of strings in `values`; the key's are in `keys`."""
 
     keys: Bytes
     values: Bytes
@@ -146,9 +144,7 @@ class CrawlDatumFields(NamedTuple):
         )
 
     def column(self, name: str) -> pl.Series:
-        """Returns a field as a column; strings are views into the records. A string without a byte
-        is null.
-        """
+        """Returns a field as a column; strings are views into the records, empty ones null."""
         if name == KEY:
             return string_column(KEY, self.keys, *self.key_places)
         if name in NUMBERS:
@@ -212,9 +208,7 @@ def decode(batch: Batch) -> pl.DataFrame:
 
 
 def decode_packed(batch: Batch) -> pl.DataFrame:
-    """Returns the records of `batch` as a table of PACKED_SCHEMA. Raises FormatError, which names
-    the key.
-    """
+    """Returns the records of `batch` as a table of PACKED_SCHEMA. FormatError names the key."""
     status, fetch_time, score = (
         np.empty(batch.size, NUMBERS[name]) for name in ("status", "fetch_time", "score")
     )
@@ -311,9 +305,7 @@ _NAMES = CRAWLDB_SCHEMA.names()
 
 
 def to_datum(row: Sequence[Any]) -> CrawlDatum:
-    """Returns the record of a row in the order of CRAWLDB_SCHEMA, `key` left out. FormatError for
-    damaged metadata.
-    """
+    """Returns a row's record in the order of CRAWLDB_SCHEMA without `key`. Raises FormatError."""
     status, fetch_time, modified_time, retries, interval, score, signature, metadata = row
     return CrawlDatum(
         status,

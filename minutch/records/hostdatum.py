@@ -134,9 +134,7 @@ class HostDatum(Writable):
 
 
 def decode(batch: Batch) -> pl.DataFrame:
-    """Returns the records of `batch` as a table of HOSTDB_SCHEMA. Raises FormatError, which names
-    the key.
-    """
+    """Returns the records of `batch` as a table of HOSTDB_SCHEMA. FormatError names the key."""
     at, size = batch.value_at, batch.value_len.astype(np.int64)
     url_size, url_at = _url(batch)
     counts_at = url_at + url_size

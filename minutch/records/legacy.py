@@ -100,9 +100,7 @@ def write_gzipped(out: DataOutput, content: bytes) -> None:
 
 
 def read_list(data: DataInput, what: str, least: int, read: Callable[[DataInput], T]) -> list[T]:
-    """Returns an int and so many values of at least `least` bytes. Raises FormatError for numbers
-    that can't be.
-    """
+    """Returns an int and so many values of at least `least` bytes. FormatError if it can't be."""
     start = data.pos
     count = data.read_int()
     if not 0 <= count <= data.remaining // least:

@@ -67,9 +67,7 @@ PROTOCOL_STATUS: Final = {
     FAILED: protocol.FAILED,
     CANT_PARSE: protocol.SUCCESS,
 }
-"""Code → what it is today. What can't be parsed was fetched; 0.7 takes it for something to try
-again.
-"""
+"""Code → what it is today. What can't be parsed was fetched; 0.7 takes it for a retry."""
 
 
 class HoldsPage(Writable):
@@ -139,9 +137,7 @@ class FetchListEntry(HoldsPage):
 
 @dataclass(slots=True)
 class FetcherOutput(HoldsPage):
-    """The outcome. `title` and `outlinks` are those of version 3, `protocol_status` that of version
-    5.
-    """
+    """The outcome. `title`, `outlinks` are those of version 3, `protocol_status` of version 5."""
 
     class_name = "net.nutch.fetcher.FetcherOutput"
     entry: FetchListEntry = field(default_factory=FetchListEntry)

@@ -131,9 +131,7 @@ class Inlink(Writable):
 
 
 class Inlinks(Writable):
-    """The links to one page, each once, in the order in which they were added or read. (Nutch has a
-    HashSet.)
-    """
+    """The links to one page, each once, in the order of their coming. (Nutch has a HashSet.)"""
 
     __slots__ = ("_links",)
     class_name = "org.apache.nutch.crawl.Inlinks"
@@ -153,9 +151,7 @@ class Inlinks(Writable):
         return iter(self._links)
 
     def anchors(self) -> list[str]:
-        """Returns the texts of the links that have one, each once for each host that uses it
-        (Inlinks.getAnchors).
-        """
+        """Returns the links' texts, each once for each host that uses it (Inlinks.getAnchors)."""
         seen = dict.fromkeys(
             (spelled_host(link.from_url), link.anchor) for link in self._links if link.anchor
         )
@@ -189,9 +185,7 @@ class Inlinks(Writable):
 
 
 def layouts_of(record: bytes) -> frozenset[str]:
-    """Returns the layouts under which the bytes of one Inlinks record are used up exactly; none if
-    it is damaged.
-    """
+    """Returns the layouts that use up the bytes of an Inlinks record exactly; none if damaged."""
     return frozenset(layout for layout in LAYOUTS if fits(record, layout))
 
 
@@ -302,9 +296,7 @@ class RelativeRun(OutlinkRun):
 
 
 def resolve_runs(runs: Sequence[RelativeRun]) -> None:
-    """Makes the links of pages absolute, by a kernel as far as it goes, without those that can't be
-    resolved.
-    """
+    """Makes the links of pages absolute, by a kernel where it can, without those that fail."""
     if not runs:
         return
     import numpy as np

@@ -96,9 +96,7 @@ class LinkSets:
             yield type(self)(self.links, self.rows, self.starts[first : first + records + 1])
 
     def table(self) -> pl.DataFrame:
-        """Returns the rows in a table of INLINKS_SCHEMA of their own, in which those of a key lie
-        together.
-        """
+        """Returns the rows in a table of INLINKS_SCHEMA, those of a key one after the other."""
         table = self.links[self.rows[self.starts[0] : self.starts[-1]]]
         return (
             table
@@ -195,9 +193,7 @@ def _row(url: str, link: Inlink | Outlink) -> _Row:
 
 
 def _read_inlinks(record: bytes, layout: str) -> list[_Row]:
-    """Returns the links of a serialized Inlinks in `layout`. FormatError if they don't use up
-    `record` exactly.
-    """
+    """Returns the links of a serialized Inlinks in `layout`. FormatError unless it fits exactly."""
     data = DataInput(record)
     count = data.read_int()
     if not 0 <= count <= data.remaining:
@@ -292,9 +288,7 @@ class _LinkStrings(NamedTuple):
 
     @classmethod
     def of(cls, links: pl.DataFrame) -> _LinkStrings:
-        """Returns the strings of a table with the columns of INLINKS_SCHEMA, or without the last
-        one.
-        """
+        """Returns the strings of a table of INLINKS_SCHEMA, with or without the last column."""
         present = links["from_url"].is_not_null().to_numpy()
         key, from_url, anchor = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
         bare = "metadata" not in links.columns or links["metadata"].null_count() == len(links)
@@ -315,9 +309,7 @@ class InlinksEncoder:
         self._places = deflate.new_places()
 
     def records(self, sets: LinkSets) -> Iterator[Places]:
-        """Yields the records as they go into a file; each piece is good until the next one is asked
-        for.
-        """
+        """Yields the records as they go into a file; each piece is good until the next one."""
         links = _LinkStrings.of(sets.links)
         with compressor(_LEVEL) as state:
             for first in range(0, sets.records, _KEYS_AT_A_TIME):

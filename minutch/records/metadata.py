@@ -36,9 +36,7 @@ RESPONSE_HEADERS_KEY: Final = "_response.headers_"
 PROTOCOL_VERSIONS_KEY: Final = "_protocol_versions_"
 CONTENT_TYPE_KEY: Final = "Content-Type"
 CAPTURE: Final = "_warc_"
-"""The last capture of the page in WARC files (minutch.cycle.fetch.results.recorder). Nutch has no
-such key.
-"""
+"""The page's last capture in WARC files (cycle.fetch.results.recorder). Nutch has no such key."""
 
 # Keys in the metadata of Content and ParseData
 ROBOTS_KEY: Final = "robots"
@@ -66,9 +64,7 @@ TRUNCATED_REASON_KEY: Final = "http.content.truncated.reason"
 TOO_SLOW: Final = "time"
 """The reason where the time for one page was over."""
 DAMAGED_KEY: Final = "http.content.damaged"
-"""The compressed content was damaged or cut off: what is there comes from before the damage. Nutch
-has no such key.
-"""
+"""The content was damaged or cut off: what is there came before that. Nutch has no such key."""
 
 _ONE: Final = bytes((0, 0, 0, 1))
 """The number of values of most names."""

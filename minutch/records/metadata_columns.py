@@ -201,9 +201,7 @@ def stored(name: bytes) -> bytes:
 
 
 def stored_value(value: Writable) -> bytes:
-    """Returns a value as it is stored, with the id of its class, which is one of Hadoop's. KeyError
-    for any other.
-    """
+    """Returns a value as it is stored, with its class's id, one of Hadoop's. Raises KeyError."""
     return bytes((_KINDS[value.class_name],)) + value.to_bytes()
 
 
@@ -312,9 +310,7 @@ def with_all(metadata: pl.Series, others: pl.Series) -> pl.Series:
 def _joined(
     at: npt.NDArray[np.int64], length: npt.NDArray[np.int64]
 ) -> tuple[Bytes, Offsets, Lengths]:
-    """Returns the pieces of each row one after the other, and where the rows begin and how long
-    they are.
-    """
+    """Returns the pieces of each row one after the other, where rows begin, how long they are."""
     out = np.empty(int(length.sum()) + 1, np.uint8)
     out_at = np.empty(at.size, np.int64)
     maps.gather(at.reshape(-1), length.astype(np.int32).reshape(-1), out, out_at)

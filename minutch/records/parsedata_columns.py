@@ -109,9 +109,7 @@ class ParseTable:
         return np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
 
     def outlinks(self) -> pl.DataFrame:
-        """Returns the links out of the pages: `row`, `to_url` (Binary), in order. Raises
-        FormatError.
-        """
+        """Returns the links out of the pages: `row`, `to_url` (Binary). Raises FormatError."""
         at, length = (
             np.ascontiguousarray(self.places[name].to_numpy()) for name in ("at", "length")
         )
@@ -153,9 +151,7 @@ class ParseTable:
 
 
 def decode(batch: Batch) -> ParseTable:
-    """Returns the records of a batch, whose keys the caller has. Raises FormatError, which names
-    the key.
-    """
+    """Returns the records of a batch whose keys the caller has. FormatError names the key."""
     columns: dict[str, npt.NDArray[Any]] = {
         name: np.empty(batch.size, kind) for name, kind in _PLACES.items()
     }
@@ -167,9 +163,7 @@ def decode(batch: Batch) -> ParseTable:
 
 
 def _split_by_record(batch: Batch, columns: dict[str, npt.NDArray[Any]]) -> None:
-    """Splits like the kernel, record by record, for links with unusual metadata and to name an
-    error.
-    """
+    """Splits like the kernel, one by one, for links with unusual metadata and to name an error."""
     for row in range(batch.size):
         base, data = int(batch.value_at[row]), DataInput(batch.value(row))
         try:

@@ -133,9 +133,7 @@ class Content(Writable):
 
 
 def is_truncated(content: Content) -> bool:
-    """Returns whether content is cut off: by the protocol's mark if there is one, else by the
-    Content-Length header.
-    """
+    """Returns whether content is cut off: by the protocol's mark, else by Content-Length."""
     mark = content.metadata.get(TRUNCATED_KEY)
     if mark is not None:
         return mark == "true"

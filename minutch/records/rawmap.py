@@ -55,9 +55,7 @@ def text_key(name: str) -> bytes:
 
 
 def _header(data: bytes) -> tuple[list[bytes], int, int]:
-    """Returns the names of the class table as writeUTF writes them, the number of entries, and
-    where they begin.
-    """
+    """Returns the names of the class table (as writeUTF), the number of entries, their start."""
     classes, pos = [], 1
     for _ in range(data[0]):
         end = pos + 3 + _NAME_LENGTH.unpack_from(data, pos + 1)[0]
@@ -92,9 +90,7 @@ def _class_name(class_id: int, classes: list[bytes]) -> str:
 
 
 class RawMap:
-    """A MapWritable's entries as bytes: id byte and value, for key and value alike; in the order of
-    insertion.
-    """
+    """A MapWritable's entries as bytes, in order: id byte and value, for key and value alike."""
 
     __slots__ = ("_peak", "classes", "entries")
 
@@ -134,9 +130,7 @@ class RawMap:
         self._peak = max(self._peak, len(self.entries))
 
     def _own(self, item: bytes, other: RawMap) -> bytes:
-        """`item` of `other` with the id that its class has here; a class new to this map joins its
-        table.
-        """
+        """`item` of `other` with its class's id here; a class new to this map joins its table."""
         class_id = item[0]
         if class_id in _NAMES:
             return item
@@ -187,9 +181,7 @@ def _order(keys: tuple[bytes, ...], classes: tuple[bytes, ...], peak: int) -> tu
 
 
 def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
-    """Returns a new map of `first`, then all entries of each of `others` put in turn; None stands
-    for an empty map.
-    """
+    """Returns a new map of `first`, then all entries of each of `others`; None is an empty map."""
     if not any(others):
         return first
     result = RawMap(first)
@@ -240,9 +232,7 @@ def without(data: bytes | None, key: bytes) -> bytes | None:
 
 
 def values_of(metadata: pl.Series, key: bytes) -> dict[int, Writable]:
-    """Returns the values of `key` (see `text_key`) in a column of metadata: row number -> value,
-    where there is one.
-    """
+    """Returns the values of `key` (see `text_key`) in a column of metadata: row number -> value."""
     rows = metadata.bin.contains(key).fill_null(False).arg_true()
     found = zip(rows, metadata.gather(rows), strict=True)
     return {i: value for i, data in found if (value := RawMap(data).value(key)) is not None}

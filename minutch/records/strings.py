@@ -1,6 +1,4 @@
-"""Hadoop's WritableUtils for strings: with an int length, or gzip'd, one or many; null is told by a
-length of -1.
-"""
+"""Hadoop's WritableUtils for strings: with int length, or gzip'd, one or many; length -1: null."""
 
 from __future__ import annotations
 
@@ -54,9 +52,7 @@ def inflate(compressed: bytes, offset: int, wbits: int = 15) -> bytes:
 def read_string_array(
     data: DataInput, read: Callable[[DataInput], str | None] = read_string
 ) -> list[str | None] | None:
-    """WritableUtils.readStringArray, or with `read_compressed_string` readCompressedStringArray;
-    null is None.
-    """
+    """WritableUtils.readStringArray, or readCompressedStringArray (`read_string`); null is None."""
     count = data.read_int()
     return None if count == -1 else [read(data) for _ in range(count)]
 

@@ -34,9 +34,7 @@ _PRIVATE = re.compile("===BEGIN PRIVATE DOMAINS===.*?(?:===END PRIVATE DOMAINS==
 
 @dataclass(frozen=True, slots=True)
 class SuffixRule:
-    """One line of the list: the suffix in ASCII, and whether it is a wildcard's parent or an
-    exception.
-    """
+    """A line of the list: the suffix in ASCII; is it a wildcard's parent, or an exception?"""
 
     suffix: str
     wildcard: bool
@@ -55,9 +53,7 @@ class SuffixRule:
 
 
 class SuffixList:
-    """The rules of a public suffix list, by every spelling (Unicode, ASCII, mixed) of each
-    suffix.
-    """
+    """The rules of a public suffix list, by each spelling (Unicode, ASCII) of each suffix."""
 
     def __init__(self, text: str) -> None:
         self._rules: dict[str, SuffixRule] = {}
@@ -112,9 +108,7 @@ def _list(path: Path | None) -> SuffixList:
 
 
 def _bundled() -> Path:
-    """tldextract's snapshot, found without importing the package (which takes longer than a small
-    job).
-    """
+    """tldextract's snapshot, found without importing the package, slower than a small job."""
     spec = find_spec("tldextract")
     if spec is None or spec.origin is None:
         raise ConfigError(
@@ -124,9 +118,7 @@ def _bundled() -> Path:
 
 
 def domain_of(host: str) -> str:
-    """Returns the registered domain of a host in lower case; the host itself if there is none
-    (getAssignedDomain).
-    """
+    """Returns the registered domain of a host in lower case; else the host (getAssignedDomain)."""
     return _domain_of(host, processwide.settings().suffix_list)
 
 

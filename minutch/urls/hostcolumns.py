@@ -29,9 +29,7 @@ def lack_host(urls: pl.Series) -> pl.Series:
 
 
 def hosts_of(urls: pl.Series) -> pl.Series:
-    """Returns the host of each URL (String) as it is spelled there; null for what is no URL, and
-    for null.
-    """
+    """Returns the host of each URL (String) as spelled there; null for what is no URL, or null."""
     strings = from_series(urls)
     hosts, others = _plain_hosts(0, *places(strings))
     return (

@@ -45,9 +45,7 @@ def to_ascii_2003(host: str) -> str:
 
 
 def label_to_ascii_2003(label: str) -> str:
-    """RFC 3490's ToASCII of one label; UrlError for what nameprep forbids and for more than 63
-    characters.
-    """
+    """RFC 3490's ToASCII of one label; UrlError for over 63 characters or what nameprep forbids."""
     text = label if label.isascii() else _nameprep(label)
     if not text:
         raise UrlError("empty label in host name")
@@ -70,9 +68,7 @@ def _nameprep(label: str) -> str:
 
 
 def to_unicode_2003(host: str) -> str:
-    """Returns each label through ToUnicode (java.net.IDN.toUnicode); a label that can't be decoded
-    stays as it is.
-    """
+    """Returns each label through java.net.IDN.toUnicode; one that can't be decoded stays."""
     if not host:
         return host
     return ".".join(_label_to_unicode_2003(label) for label in _DOTS.split(host))

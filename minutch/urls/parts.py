@@ -39,9 +39,7 @@ _PLAIN = re.compile(
 
 
 class Url(NamedTuple):
-    """One parsed URL; the fields are java.net.URL's, `None` where Java has null, port -1 where none
-    is given.
-    """
+    """One parsed URL; the fields are java.net.URL's: `None` for its null, port -1 for none."""
 
     protocol: str
     user_info: str | None
@@ -75,9 +73,7 @@ class Url(NamedTuple):
 
 
 def register_protocol(name: str, default_port: int = -1) -> None:
-    """Registers a scheme, as a plugin's `urlStreamHandler` parameter does in Nutch. A known one
-    stays as it is.
-    """
+    """Registers a scheme, as a plugin's `urlStreamHandler` does in Nutch, unless it is known."""
     PROTOCOLS.setdefault(name, default_port)
 
 
@@ -124,9 +120,7 @@ def _parse_any(spec: str, context: Url | None) -> Url:
 
 
 def _split_protocol(text: str) -> tuple[str | None, str]:
-    """Returns the lower-cased scheme before the first colon, unless a slash or a leading `#` shows
-    that there is none.
-    """
+    """Returns the lower-cased scheme before the first colon, unless a slash or `#` comes first."""
     colon = text.find(":")
     if colon < 0 or text.startswith("#") or "/" in text[:colon]:
         return None, text
@@ -327,9 +321,7 @@ def host_segments(host: str) -> list[str]:
 
 
 def split_labels(text: str, separator: str = ".") -> list[str]:
-    """Java's String.split: like Python's, without the empty strings at the end (an empty text stays
-    one).
-    """
+    """Java's String.split: Python's without the empty strings at the end (empty text stays one)."""
     parts = text.split(separator)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
@@ -395,9 +387,7 @@ def is_ipv6(text: str) -> bool:
 
 
 def _groups(text: str, *, last: bool) -> int | None:
-    """Counts the 16-bit groups of colon-separated `text` (a trailing IPv4 address is two); None if
-    it is malformed.
-    """
+    """Counts the 16-bit groups of `text` (a trailing IPv4 address is two); None if malformed."""
     if not text:
         return 0
     fields = text.split(":")

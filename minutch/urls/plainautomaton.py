@@ -41,9 +41,7 @@ _MOST_STATES: Final = 1 << 12
 _MOST_STEPS: Final = 1 << 14
 """Entries of the table that are made; each costs Python some 20 us, more for larger patterns."""
 _LARGEST: Final = 5000
-"""Characters in patterns, with each as often as it may be repeated; the usual rules have some
-hundreds.
-"""
+"""Characters in patterns, each as often as it may be repeated; the usual rules have hundreds."""
 _ORDINARY: Final = range(0x21, 0x7F)
 
 Triple = tuple[State, State, State]
@@ -56,9 +54,7 @@ class PlainUrlAutomaton:
     def of(
         cls, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]
     ) -> PlainUrlAutomaton | None:
-        """Builds the automaton; None if the patterns are so large that calling the plugins costs
-        less.
-        """
+        """Builds the automaton; None for patterns so large that calling the plugins costs less."""
         patterns = [
             pattern
             for normalizer in normalizers

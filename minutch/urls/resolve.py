@@ -53,9 +53,7 @@ class Resolver:
 
     @cached_property
     def _directory(self) -> str | None:
-        """The prefix of a plain relative target; None where joining would have to remove dot
-        segments.
-        """
+        """The prefix of a plain relative target; None if dot segments would have to be removed."""
         path = self._base.path[: self._base.path.rfind("/") + 1] or "/"
         plain = self._base.authority is not None and path[0] == "/" and "/." not in path
         return self._root + path if plain and self._base.protocol != "jar" else None
@@ -105,9 +103,7 @@ class Resolver:
         return self.resolve_slowly(target)
 
     def _climb(self, target: str) -> str:
-        """Returns the same for a target that may start with `./` or `../` and whose base has a
-        plain directory.
-        """
+        """Returns the same for a target that may start with `./` or `../`, on a plain directory."""
         directory, rest = self._directory or "", target
         while rest.startswith(("./", "../")):
             up, rest = rest.startswith(".."), rest.partition("/")[2]
@@ -162,9 +158,7 @@ def resolver(base: str) -> Resolver:
 
 
 def resolve(base: str, target: str) -> str:
-    """Returns `target` made absolute as Nutch spells it; UrlError if base or target is not a
-    URL.
-    """
+    """Returns `target` made absolute as Nutch spells it; UrlError if base or target is no URL."""
     return resolver(base).resolve(target)
 
 
@@ -188,9 +182,7 @@ class WhatwgResolver:
         return cls(url, charset)
 
     def based(self, href: str) -> WhatwgResolver:
-        """Returns the resolver of a page with this base element; UrlError for one that does not
-        count.
-        """
+        """Returns the resolver of a page with a base element; UrlError for one that is ignored."""
         base = self.resolve(href)
         if base.startswith(_NO_BASE):
             raise UrlError(f"not for a base element: {base[:80]}")

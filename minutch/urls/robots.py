@@ -118,23 +118,17 @@ class RobotRules:
         return own + (0 if self._table is NO_RULES else self._table.cost)
 
     def is_allowed(self, url: str) -> bool:
-        """Returns whether the crawler may fetch `url`. A string that is not a URL counts as the
-        host's root.
-        """
+        """Returns whether the crawler may fetch `url`. What is no URL counts as the host's root."""
         if self.allow_all or self.allow_none:
             return self.allow_all
         return self.is_path_allowed(normal_path(url))
 
     def is_path_allowed(self, path: str) -> bool:
-        """Returns the same for a path with its query, in normal form; robots.txt itself is always
-        allowed.
-        """
+        """Returns the same for a path with query, in normal form; robots.txt is always allowed."""
         return path == "/robots.txt" or self._table.allows(path)
 
     def deciding(self, path: str) -> PathRule | None:
-        """Returns the rule that decides about a path with its query, in normal form; None where
-        none speaks of it.
-        """
+        """Returns the rule that decides about a path with query, in normal form; or None."""
         return None if path == "/robots.txt" else self._table.deciding(path)
 
 
@@ -179,9 +173,7 @@ def normal_path(url: str) -> str:
 
 
 def normal_rule(path: str) -> str:
-    """Returns a rule's path as URLs are compared with it: its stars and a dollar at its end keep
-    their meaning.
-    """
+    """Returns a rule's path in the form of URLs; stars and a dollar at its end are kept."""
     if _PLAIN_RULE.fullmatch(path) is not None:
         return path
     to_end = path.endswith("$")
@@ -251,9 +243,7 @@ def _is_named(name: str, agents: Collection[str]) -> bool:
 
 
 def _sitemaps(values: Iterable[str], base: str) -> Iterable[str]:
-    """Absolute URLs with a host; other values are skipped. A quirk: an empty value is the file's
-    folder.
-    """
+    """Absolute URLs with a host; others are skipped. A quirk: an empty value is the folder."""
     for value in values:
         try:
             parse_uri(value)

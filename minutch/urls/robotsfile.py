@@ -103,9 +103,7 @@ class RuleLine(NamedTuple):
 
 @dataclass(slots=True)
 class RobotsGroup:
-    """Agents (in lower case) and what holds for them; a delay (ms) is kept with the number of
-    agents before it.
-    """
+    """Agents (lower case) and what holds for them; a delay (ms) has the number of those before."""
 
     agents: list[str] = field(default_factory=list)
     rules: list[RuleLine] = field(default_factory=list)
@@ -114,9 +112,7 @@ class RobotsGroup:
     closed: bool = False
 
     def delay_for(self, index: int) -> int | None:
-        """Returns the first Crawl-delay after the agent at `index`, in milliseconds; None if there
-        is none.
-        """
+        """Returns the first Crawl-delay (ms) after the agent at `index`; None if there is none."""
         return next((delay for count, delay in self.delays if count > index), None)
 
 
@@ -245,9 +241,7 @@ _READERS = {
 
 @dataclass(frozen=True, slots=True)
 class PathRule:
-    """One rule with its path in normal form, and the line of the file that it stands on first (0:
-    none).
-    """
+    """A rule with its path in normal form, and the line of the file that has it first (0: none)."""
 
     path: str
     allow: bool

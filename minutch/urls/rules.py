@@ -48,9 +48,7 @@ def file_name(conf: Configuration, file: str, parameters: Mapping[str, str] | No
 def rule_place(
     conf: Configuration, prefix: str, parameters: Mapping[str, str] | None = None
 ) -> str:
-    """Names the property or file that holds the rules of `PREFIX.rules` or `PREFIX.file`, for
-    messages.
-    """
+    """Names the property or file of the rules `PREFIX.rules` or `PREFIX.file`, in messages."""
     if conf.get(f"{prefix}.rules") is not None:
         return f"{prefix}.rules ({conf.source(f'{prefix}.rules')})"
     name = file_name(conf, f"{prefix}.file", parameters)

@@ -123,9 +123,7 @@ def _check(allowed: re.Pattern[str], part: str, name: str, text: str) -> None:
 
 
 def _host_of(authority: str, text: str) -> str | None:
-    """Returns the host of a server-based authority; None for a registry-based one; UrlError if it
-    is neither.
-    """
+    """Returns the host of a server-based authority; None if it is registry-based; or UrlError."""
     literal = authority.find("]") > 0
     server = (_SERVER_SCOPED if literal else _SERVER).fullmatch(authority) is not None
     host = _server_host(authority) if server else None
@@ -225,9 +223,7 @@ def normalize_escapes(file: str) -> str:
 
 
 def form_decode(text: str) -> str:
-    """java.net.URLDecoder.decode with UTF-8: `+` is a blank; UrlError for an incomplete or broken
-    escape.
-    """
+    """java.net.URLDecoder.decode with UTF-8: `+` is a blank; UrlError for an invalid escape."""
     return _FORM.sub(_form_part, text)
 
 

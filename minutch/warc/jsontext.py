@@ -70,9 +70,7 @@ def pretty(value: Json, indent: str = "") -> str:
 
 
 def metadata_object(metadata: Metadata) -> dict[str, str | list[str]]:
-    """Returns the names of a Metadata in Java's order, each with its value, or with a list of
-    several.
-    """
+    """Returns the names of a Metadata in Java's order, each with its value or list of values."""
     found = {}
     for name in metadata.java_names():
         values = [valid(value) for value in metadata[name]]

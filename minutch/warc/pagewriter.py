@@ -72,9 +72,7 @@ _DEEPEST: Final = 10_000
 MADE_HEAD: Final = "X-Crawler-Head: made, none was stored"
 """A line by which a head is marked that is not the server's."""
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z-]*")
-"""A header's name (RFC 9110, section 5.6.2); one that begins with an underscore is the crawler's
-own.
-"""
+"""A header's name (RFC 9110, 5.6.2); one that begins with an underscore is the crawler's own."""
 _OWN: Final = frozenset({SEGMENT_NAME_KEY, SIGNATURE_KEY, SCORE_KEY, CONTENT_FETCH_TIME_KEY})
 _OWN_BEGINNINGS: Final = ("nutch.", "http.content.", "robotstxt.")
 _LINE_ENDS: Final = re.compile(r"[\r\n\0]+")
@@ -83,9 +81,7 @@ _ENCODINGS = re.compile(r"(?i)(?:content|transfer)-encoding")
 
 
 class Original(NamedTuple):
-    """The capture that a revisit refers to: its time, the digest of its content, and the ID of its
-    record.
-    """
+    """The capture that a revisit refers to: its time, its content's digest, its record's ID."""
 
     time: int
     digest: str

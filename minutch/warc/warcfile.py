@@ -154,9 +154,7 @@ class WarcFiles:
             self._file = None
 
     def begin_page(self) -> None:
-        """Announces records that belong together: they go into one file, a new one if the last is
-        full.
-        """
+        """Announces records that belong together: they go into one file, or a new one."""
         if self._file is None or self.size > self._limit:
             self.open_next()
 
@@ -278,9 +276,7 @@ def warc_fields(fields: Iterable[tuple[str, str]]) -> bytes:
 
 
 def one_line(value: str) -> str:
-    """Returns a text as the value of a field: control characters, line ends among them, become
-    blanks.
-    """
+    """Returns a text as the value of a field: control characters and line ends become blanks."""
     return value.strip() if value.isprintable() else _NOT_IN_FIELDS.sub(" ", value).strip()
 
 
@@ -299,9 +295,7 @@ def warc_date(ms: int, version: str = V1_0) -> str:
 
 
 def target_uri(url: str) -> str:
-    """Returns a URL as a URI in ASCII, encoding what is not allowed in one. UrlError for what has
-    no scheme.
-    """
+    """Returns a URL as a URI in ASCII, encoding what is not allowed. UrlError without scheme."""
     text = url.replace(" ", "%20")
     try:
         parsed = parse_uri(text)

@@ -88,9 +88,7 @@ def page(
     data: Child = None,
     doctype: str = DOCTYPE,
 ) -> str:
-    """Returns a whole page. `head` is what its head has besides; `data` stands before the
-    script.
-    """
+    """Returns a page. `head` is what its head has besides; `data` stands before the script."""
     top = e(
         "head",
         e("meta", charset="utf-8"),

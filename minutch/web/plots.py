@@ -278,9 +278,7 @@ def _figure(
 
 
 def _labels(axis: Sequence[Mark]) -> list[Markup]:
-    """Draws as many labels as there is room for; a narrow window hides every other one (class
-    `minor`).
-    """
+    """Draws as many labels as fit; a narrow window hides every other one (class `minor`)."""
     every = math.ceil(len(axis) / _MOST_LABELS)
     shown = axis[:: max(every, 1)]
     found = []

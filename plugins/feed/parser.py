@@ -92,9 +92,7 @@ class FeedParser(Parser):
         return Parse(parsed.text, data, is_original=False)
 
     def _parsed(self, link: str, entry: FeedEntry, metadata: Metadata) -> Parse | None:
-        """Returns the entry's text as the first parser of its type reads it; None if there is no
-        parser.
-        """
+        """Returns the entry's text as the first parser of its type reads it; None without one."""
         content_type = f"{entry.content_type}; charset=UTF-8"
         metadata.set(CONTENT_TYPE_KEY, content_type)
         base = entry.base or link

@@ -44,9 +44,7 @@ class HeadingsParseFilter(HtmlParseFilter):
         return result
 
     def _texts(self, document: LexborHTMLParser, name: str) -> Iterator[str]:
-        """Yields the texts of the elements, blanks folded; all their text counts, scripts'
-        included.
-        """
+        """Yields the texts of the elements, blanks folded; all text counts, scripts', too."""
         nodes = document.tags(name.lower()) if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name) else []
         for node in nodes if self.multivalued else nodes[:1]:
             yield _BLANKS.sub(" ", node.text()).strip(_TRIMMED)

@@ -219,9 +219,7 @@ def read_styles(text: str) -> list[DateStyle]:
 
 
 def parse_date(text: str, styles: Sequence[DateStyle], now: int) -> int | None:
-    """Returns the first style that fits; `now` (ms) decides about years of two digits. None if none
-    does.
-    """
+    """Returns the first style that fits, or None; `now` (ms) is for years of two digits."""
     moment = datetime.fromtimestamp(now / 1000, UTC)
     return next(
         (found for style in styles if (found := style.parse(text, moment)) is not None), None

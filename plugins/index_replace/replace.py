@@ -70,9 +70,7 @@ class Replacer:
 
 @dataclass
 class RuleSet:
-    """The rules for the documents in whose field `key`, host or url, `regex` is found; None: in
-    none.
-    """
+    """The rules for documents in whose field `key`, host or url, `regex` is found, or None."""
 
     key: str
     regex: JavaRegex | None
@@ -183,9 +181,7 @@ class ReplaceIndexer(IndexingFilter):
         )
 
     def _has_texts(self, documents: Documents) -> bool:
-        """Returns True if the rules' fields have only strings, and documents one host and one URL
-        each.
-        """
+        """Returns True if the rules' fields are only strings, with one host and URL each."""
         keys = (documents.column(key) for key in (HOST, URL))
         names = {
             name
@@ -212,9 +208,7 @@ def _apply(rules: RuleSet, doc: NutchDocument) -> None:
 
 
 def _marked(rules: RuleSet, values: pl.Series, failed: np.ndarray) -> pl.Series:
-    """Returns the documents that the rules are for, by their hosts or URLs; those that take too
-    long fail.
-    """
+    """Returns the documents for the rules, by hosts or URLs; those that take too long fail."""
     if rules.is_for_all:
         return values.is_not_null()
     marks = np.zeros(len(values), dtype=bool)

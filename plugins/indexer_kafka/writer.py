@@ -128,9 +128,7 @@ class KafkaIndexWriter(IndexWriter):
         return refused
 
     def _passing(self, error: KafkaError) -> KafkaError:
-        """Returns the error, if the message may go out again; else it leaves as an
-        IndexWriterError.
-        """
+        """Returns the error, if the message may go out again; or raises IndexWriterError."""
         if not error.retriable:
             raise IndexWriterError(f"Kafka, topic {self.topic}: {_reason(error)}") from error
         return error

@@ -109,9 +109,7 @@ class RabbitIndexWriter(IndexWriter):
         return ()
 
     def _rest(self, actions: Sequence[Action], sent: int) -> Sequence[Action]:
-        """Returns the actions to send again after `sent` messages; those of one message are kept
-        together.
-        """
+        """Returns the actions to send again after `sent` messages; a message's stay together."""
         if self.mode != SINGLE:
             return actions
         return [*_deletions(actions), *_additions(actions)][sent:]

@@ -115,9 +115,7 @@ def _identifier() -> Any:
 
 
 def _stated(document: LexborHTMLParser) -> str | None:
-    """Returns the language that a page states: lang attribute, then dc.language, then
-    content-language.
-    """
+    """Returns the language that a page states: lang, then dc.language, then content-language."""
     for values in (
         _attributes(document),
         _metas(document, "name", "dc.language"),

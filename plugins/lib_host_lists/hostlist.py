@@ -44,9 +44,7 @@ class HostList:
         return self.name_of(host) is not None
 
     def name_of(self, host: str) -> str | None:
-        """Returns the name on the list that a host goes by: the host itself, its domain, or its
-        suffix.
-        """
+        """Returns the name on the list that a host goes by: itself, its domain or its suffix."""
         names = (host.lower(), domain_of(host), suffix_of(host))
         return next((name for name in names if name in self.names), None)
 

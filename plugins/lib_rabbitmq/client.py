@@ -80,9 +80,7 @@ def _pairs(name: str, text: str, between: str, within: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Binding:
-    """An exchange and a queue that belong together, and what makes a message of the one go to the
-    other.
-    """
+    """An exchange and a queue that belong together, and what takes a message to the queue."""
 
     exchange: str = ""
     exchange_type: str = "direct"

@@ -18,9 +18,7 @@ _ODD_ASCII = "[\n\r]"
 
 
 def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
-    """Returns for each URL whether it passes; null for null. Unusual characters take the row
-    method.
-    """
+    """Returns for each URL whether it passes (or null). Unusual ones take the row method."""
     plain = (~_is_odd(urls)).fill_null(False)
     if plain.all():
         return _Column(rules, urls).decide()

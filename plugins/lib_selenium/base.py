@@ -123,9 +123,7 @@ class BrowserHttp(HttpBase):
         return await self.fetch(parsed, datum, most)
 
     def _rendered(self, answer: Answer, shown: Rendered, kind: str) -> Answer:
-        """Returns the answer with the document in place of what came; as it came, where it leads
-        elsewhere.
-        """
+        """Returns the answer with the document in place of what came, unless it leads elsewhere."""
         if shown.moved is not None:
             return replace(answer, moved=shown.moved)
         limit, metadata = self.settings.content_limit, answer.metadata

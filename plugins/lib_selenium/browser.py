@@ -1,6 +1,4 @@
-"""Runs one browser for all pages of a process: it is started with the first, and again when it has
-ended.
-"""
+"""Runs one browser for all pages of a process: started with the first, again after its end."""
 
 from __future__ import annotations
 

@@ -142,9 +142,7 @@ class Chromium:
         return browser
 
     def memory(self) -> int:
-        """Bytes that the browser and its processes have for themselves; 0 where /proc does not
-        tell.
-        """
+        """Bytes that the browser's processes have for themselves; 0 if /proc does not tell."""
         return sum(_own_memory(pid) for pid in _descendants(self.pid))
 
     def kill(self) -> None:

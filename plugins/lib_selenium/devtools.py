@@ -127,9 +127,7 @@ class BrowserConnection:
     async def send(
         self, method: str, session: str = "", timeout: float = 30, **params: Any
     ) -> dict[str, Any]:
-        """Sends a command and waits for its answer, at most `timeout` seconds. Raises
-        BrowserFailure.
-        """
+        """Sends a command and waits `timeout` seconds for its answer, or BrowserFailure."""
         if self.lost.is_set():
             raise BrowserFailure("the browser has ended")
         number = next(self._numbers)

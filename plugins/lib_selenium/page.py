@@ -63,15 +63,11 @@ _UNSENT: Final = (
 """Headers that speak of how content came, which is not how it goes on."""
 _REFUSED: Final = "BlockedByClient"
 _STAYS: Final = "Aborted"
-"""The document that is there stays, where any other reason puts a page about the error in its
-place.
-"""
+"""The document stays; any other reason puts a page about the error in its place."""
 _MOST_SCRIPT_TIMES: Final = 2
 
 FetchLoad = Callable[[str, int, str | None], Awaitable[Answer | None]]
-"""Brings what a page asks for: URL, most bytes, cookies; None where robots.txt or the address rules
-say no.
-"""
+"""Brings what a page asks for: URL, most bytes, cookies; None if robots.txt or rules say no."""
 
 
 class RequestVerdict(Enum):
@@ -305,9 +301,7 @@ class Page:
         return httpx.URL(url).host == self._host
 
     async def _cookies(self, url: str) -> str | None:
-        """Returns the cookies that the page's own host has set in this context; those of no other
-        host.
-        """
+        """Returns the cookies of the page's own host in this context, and of no other host."""
         if not self._is_own(url):
             return None
         found = await self.send("Network.getCookies", urls=[url])
@@ -336,9 +330,7 @@ class Page:
     # -- what is done with a page ------------------------------------------------------------------
 
     async def show(self, url: str, answer: Answer | None) -> None:
-        """Goes to `url`, with the document in `answer` (None: fetch it), and waits until it is
-        loaded.
-        """
+        """Goes to `url`, with the document in `answer` (None: fetch it), and waits for it."""
         url = url.partition("#")[0]
         self._loads.url, self._host, self._own = url, httpx.URL(url).host, answer
         self._loads.opened = answer is None
@@ -386,9 +378,7 @@ class Page:
         return Rendered(text, url, self.moved)
 
     async def _in_own_world(self, expression: str) -> Any:
-        """Evaluates a script out of reach of the page's own; ends a script that keeps the page
-        busy.
-        """
+        """Evaluates a script out of reach of the page's; ends one that keeps the page busy."""
         for time in range(_MOST_SCRIPT_TIMES):
             try:
                 patience = self.settings.script_time

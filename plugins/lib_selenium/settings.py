@@ -1,6 +1,4 @@
-"""Reads the properties of the protocol plugins with a browser (HttpWebClient and
-HtmlUnitWebDriver).
-"""
+"""Reads the properties of plugins with a browser (HttpWebClient and HtmlUnitWebDriver)."""
 
 from __future__ import annotations
 

@@ -54,9 +54,7 @@ _RELATIONS: Final = "http://www.iana.org/assignments/relation/"
 
 
 def plain_text(markup: str) -> str:
-    """Returns the text of markup, blanks folded: characters for their names, a blank between
-    blocks.
-    """
+    """Returns the text of markup, blanks folded; a blank between blocks; names as characters."""
     if "<" not in markup and "&" not in markup:
         return " ".join(markup.split())
     tree = LexborHTMLParser(markup)
@@ -111,9 +109,7 @@ def is_feed(root: etree._Element) -> bool:
 
 
 def read_feed(data: bytes, declared: Charset | None, url: str) -> Feed:
-    """Returns the feed in a document at a URL, whose header says `declared`. Raises ParseError if
-    it is none.
-    """
+    """Returns the feed at a URL, whose header says `declared`. ParseError if it is none."""
     return feed_of(parse_xml(data, declared), url)
 
 

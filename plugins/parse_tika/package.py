@@ -226,9 +226,7 @@ class Package:
             return None
 
     def elements(self, name: str, tags: list[str]) -> Iterator[etree._Element]:
-        """Yields elements of a member as they end, and forgets them: for members that may be
-        large.
-        """
+        """Yields elements of a member as they end, and forgets them: a member may be large."""
         data = self.read(name)
         try:
             yield from large_xml(data, tags) if data else ()

@@ -149,9 +149,7 @@ class MainText:
         return cls(algorithm, frozenset(types if extractor == "boilerpipe" else ()))
 
     def of(self, media_type: str) -> Callable[[bytes, ParsedMarkup], str] | None:
-        """Returns the extractor of main text for a page of this type; None if all of its text is
-        kept.
-        """
+        """Returns the extractor of main text for a page of this type; None to keep all text."""
         return self.text if media_type in self.types else None
 
     def text(self, markup: bytes, page: ParsedMarkup) -> str:

@@ -292,9 +292,7 @@ def _joined(text: str) -> str:
 
 
 def _links(document: Any, page: Any, text: Any, found: Document) -> None:
-    """Adds the links of a page. Two annotations for one link that goes on in the next line are
-    one.
-    """
+    """Adds the links of a page. Two annotations for a link that is on two lines are one."""
     at, link, last = ctypes.c_int(), pdfium.FPDF_LINK(), ""
     while pdfium.FPDFLink_Enumerate(page, ctypes.byref(at), ctypes.byref(link)):
         if len(found.links) >= _MOST_LINKS:
@@ -340,9 +338,7 @@ def _notes(page: Any) -> Iterator[str]:
 
 
 def _outline(document: Any, found: Document) -> Iterator[str]:
-    """Yields the titles of the outline, and adds its links. One that leads back into itself ends
-    there.
-    """
+    """Yields the titles of the outline, and adds its links; one that leads back ends there."""
     seen: set[int | None] = {None}
     waiting = [pdfium.FPDFBookmark_GetFirstChild(document, None)]
     while waiting and len(seen) <= _MOST_ENTRIES:

@@ -176,9 +176,7 @@ def _link(name: str) -> str:
 
 
 def _path_of(url: Url) -> Path:
-    """Returns the path, percent-decoded; `+` is a blank as in Nutch, unless only the literal name
-    exists.
-    """
+    """Returns the decoded path; `+` is a blank as in Nutch, unless only the literal name exists."""
     text = url.path or "/"
     decoded = Path(unquote_plus(text, errors="surrogateescape"))
     literal = Path(unquote(text, errors="surrogateescape"))

@@ -178,9 +178,7 @@ class Ftp(Protocol):
     async def _talk(
         self, exchange: _Exchange, addresses: list[str], host: str, port: int
     ) -> Answer:
-        """Runs an exchange in a thread, up to the time limit. Raises httpx.TransportError, or one
-        of _BROKEN.
-        """
+        """Runs an exchange in a thread, for a limited time. Raises TransportError or _BROKEN."""
         task = asyncio.get_running_loop().run_in_executor(
             self._threads, exchange.run, addresses, port
         )
@@ -242,9 +240,7 @@ class Ftp(Protocol):
 
 
 class _Exchange:
-    """The dialogue about a URL, in a thread of its own; `session` is the connection, once there is
-    one.
-    """
+    """The dialogue about a URL, in a thread of its own; `session` is the open connection."""
 
     def __init__(
         self, ftp: Ftp, path: str, known_date: str, limit: int, session: FtpSession | None = None
@@ -279,9 +275,7 @@ class _Exchange:
         return answer
 
     def _connect(self, addresses: list[str], port: int) -> FtpSession:
-        """Returns a connection to the first address that answers, logged in. Raises as `run`, and
-        FtpRefused.
-        """
+        """Returns a connection to the first address that answers, logged in. Raises as `run`."""
         failure: Exception = httpx.ConnectError("")
         for address in addresses:
             if self._is_cut:

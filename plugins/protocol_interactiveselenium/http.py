@@ -91,9 +91,7 @@ OWN: Final[dict[str, type[DefaultHandler]]] = {
 
 
 def load(conf: Configuration) -> list[Handler]:
-    """Returns the handlers that the configuration names. Raises ConfigError for one that is not
-    there.
-    """
+    """Returns the handlers that the configuration names. ConfigError for one not there."""
     names = conf.get_trimmed_strings(PROPERTY)
     return [_make(conf, name) for name in names if name]
 

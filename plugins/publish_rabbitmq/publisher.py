@@ -130,9 +130,7 @@ class RabbitMQPublisher(NutchPublisher):
                 self._lost += 1
 
     def _send(self, message: bytes) -> bool:
-        """Sends a message, even if the server is away for long, unless the fetch ends; returns
-        whether it did.
-        """
+        """Sends a message, even if the server is away for long; False if the fetch ends."""
         pause = 1.0
         while True:
             try:

@@ -71,9 +71,7 @@ class DepthScoring(ScoringFilter):
         return float32(init_sort * (1 + (0 if depth is None else maximum - depth)))
 
     def generator_sort_value_columns(self, frame: pl.DataFrame, init: pl.Series) -> pl.Series:
-        """Only rows with metadata go through the row method: without, a page counts as being as
-        deep as allowed.
-        """
+        """Only rows with metadata take the row method: without, a page is as deep as allowed."""
         known = frame["metadata"].is_not_null()
         if not known.any():
             return init
@@ -113,9 +111,7 @@ class DepthScoring(ScoringFilter):
         adjust: CrawlDatum | None,
         all_count: int,
     ) -> CrawlDatum | None:
-        """Gives the links their depth; all are dropped from `targets` where the maximum is reached
-        or unknown.
-        """
+        """Gives the links their depth; `targets` is emptied if that is the maximum or unknown."""
         if not targets:
             return adjust
         depth = _meta(parse_data, DEPTH)

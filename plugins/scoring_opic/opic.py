@@ -150,9 +150,7 @@ class OpicScoring(ScoringFilter):
 
 
 def _score_of(parse_data: ParseData) -> float:
-    """Returns the page's score as the fetcher passed it on in the metadata; 0 if it is missing or
-    not a number.
-    """
+    """Returns the page's score from the fetcher's metadata; 0 if missing or no number."""
     text = parse_data.content_meta.get(SCORE_KEY)
     if text is None:
         return 0.0

@@ -113,9 +113,7 @@ def _in_32_bits(seconds: _Seconds) -> _Seconds:
 
 
 _ALONE: Final = MapWritable({LAST_LINKED: IntWritable(0)}).to_bytes()[:-4]
-"""The bytes of a map that has nothing else, before the number: those of most pages that were never
-fetched.
-"""
+"""The bytes of a map with nothing else, before the number: of most pages never fetched."""
 
 
 def _stamped(metadata: pl.Series, stamp: bytes) -> pl.Series:

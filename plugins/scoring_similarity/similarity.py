@@ -53,9 +53,7 @@ _LONGEST: Final = 255
 _SHORTEST_STEMMED: Final = 3
 MODELS: Final = ("cosine",)
 _MOST_WORDS: Final = 10
-"""In a run; more are compared in no Nutch that anybody knows of, and cost memory with every
-page.
-"""
+"""In a run; no known Nutch compares more, and each costs memory with every page."""
 _META_TAGS: Final = ("metatag.description", "metatag.keywords", "metatag.keyword")
 
 
@@ -159,9 +157,7 @@ class SimilarityScoringFilter(ScoringFilter):
 
 
 def cosine(one: Counter[str], other: Counter[str]) -> float:
-    """Returns the cosine of the angle between two vectors in Java's 32-bit floats; 0 where one of
-    them is empty.
-    """
+    """Returns the cosine of the angle of two vectors in Java's 32-bit floats; 0 if one is empty."""
     small, large = sorted((one, other), key=len)
     product = sum(count * large[term] for term, count in small.items())
     return float32(product / (_norm(one) * _norm(other))) if product else 0.0

@@ -210,9 +210,7 @@ def _same_length(low: str, high: str) -> Node:
 
 
 class AutomatonMatcher:
-    """One pattern: by its automaton for a URL; for columns by Polars' engine where the pattern is a
-    plain one.
-    """
+    """One pattern: by its automaton for a URL; for columns by Polars, if it is plain."""
 
     needs = None
     is_loop_rule = False

@@ -79,9 +79,7 @@ class SuffixURLFilter(URLFilter):
         return f"{self.source}:{found}: {mode} {self.lines[found]}"
 
     def filter_column(self, urls: pl.Series) -> pl.Series:
-        """Plain URLs (or all, unless only the path counts) by expressions, the others by the row
-        method.
-        """
+        """Plain URLs (or all, unless only paths count) by expressions, others by row."""
         import polars as pl
 
         text = urls.str.to_lowercase() if self.ignore_case else urls

@@ -98,9 +98,7 @@ class BasicURLNormalizer(URLNormalizer):
         return not (self.to_unicode and "xn--" in url)
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
-        """URLs that are normal already stay or lose their fragment, the others go through the row
-        method.
-        """
+        """Normal URLs stay or lose their fragment, the others go through the row method."""
         normal = urls.str.contains(_NORMAL_COLUMN)
         if self.to_unicode:
             normal &= ~urls.str.contains("xn--", literal=True)
@@ -190,9 +188,7 @@ def _plain_path(url: Url) -> str:
 
 
 def _without_climbing(file: str) -> str:
-    """`file` without the `/..` that it starts with. A quirk: whether one ends there is judged by
-    the first.
-    """
+    """`file` without the `/..` at its start. A quirk: the first decides whether one ends there."""
     start = 0
     while file.startswith("/..", start) and (start + 3 == len(file) or file[3] == "/"):
         start += 3

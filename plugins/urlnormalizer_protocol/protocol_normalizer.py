@@ -63,9 +63,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         return str(compose(wanted, parsed.host, -1, parsed.file))
 
     def protocol(self, host: str) -> str | None:
-        """Returns the scheme for a host: its own, else that of the longest suffix; None if it
-        stays.
-        """
+        """Returns the scheme for a host: its own or its longest suffix's; None to keep it."""
         if host in self.hosts:
             return self.hosts[host]
         if not self.domains:

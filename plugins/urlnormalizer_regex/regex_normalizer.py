@@ -160,9 +160,7 @@ class RegexURLNormalizer(URLNormalizer):
         return rewrite(urls, touched, lambda url: self._apply(rules, url))
 
     def untouched(self, scope: str) -> Untouched | None:
-        """Uses the patterns. Of Nutch's own rules one drops fragments, the last removes empty
-        segments.
-        """
+        """Uses the patterns. One of Nutch's rules drops fragments, the last empty segments."""
         touched: Pattern = NOTHING
         rules = self.rules(scope).rules
         collapses = rules and _is(rules[-1], _SLASHES, "/")

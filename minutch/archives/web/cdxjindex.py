@@ -256,9 +256,7 @@ def is_indexed(kind: str, content_type: str | None) -> bool:
 
 
 def media_type(kind: str, header: bytes, head: bytes) -> str | None:
-    """Returns the media type that an index states: for a response, the value of its HTTP header,
-    unchanged.
-    """
+    """Returns the media type that an index states: of a response, its HTTP header, unchanged."""
     if kind == "revisit":
         return REVISIT_TYPE
     value = field(head, "Content-Type") if kind == "response" else field(header, "Content-Type")

@@ -219,9 +219,7 @@ def entry_of_existing(record: Record, name: str, length: int) -> IndexEntry | No
 
 
 def _http_head(block: bytes) -> bytes:
-    """Returns the head of the HTTP response in a block, with its empty line; empty if there is
-    none.
-    """
+    """Returns the head of the HTTP response in a block, with its empty line; or nothing."""
     if not block.startswith(_HTTP):
         return b""
     end = block.find(_BLANK, 0, _LONGEST_HEAD)

@@ -81,9 +81,7 @@ _CODE: Final = Text(RESPONSE_CODE_KEY)
 
 
 def three_letters(code: str | None) -> str | None:
-    """Returns the three-letter code of a two-letter code, with or without a region; None if it is
-    unknown.
-    """
+    """Returns the three-letter code of a two-letter code (region or not); None if unknown."""
     return _CODES.get((code or "").strip().lower()[:3].rstrip("-_"))
 
 
@@ -273,9 +271,7 @@ class CaptureWriter:
 
 
 def _time_of(capture: Capture) -> int | None:
-    """Time of the fetch: from its record, or, for a robots.txt, which has none, from the page's
-    metadata.
-    """
+    """Time of the fetch: from its record, or, for a robots.txt, from the page's metadata."""
     if capture.datum is not None:
         return capture.datum.fetch_time
     return None if capture.content is None else fetch_time(capture.content)

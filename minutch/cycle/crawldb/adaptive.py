@@ -56,15 +56,9 @@ from minutch.urls.uri import parse_uri
 log = logging.getLogger(__name__)
 
 HOST_FILE = "adaptive-host-specific-intervals.txt"
+MIME_FILE = "adaptive-mimetypes.txt"
 
 Bounds = tuple[float, float]
-MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"
-
-_FIXED_KEY = rawmap.text_key(FIXED_INTERVAL_KEY)
-_TYPE_KEY = rawmap.text_key(CONTENT_TYPE_KEY)
-_DAY = SECONDS_PER_DAY * 1000
-_CHANGES_EVERY = 30 * _DAY
-_DAYS = 10_000
 
 
 def read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str, Bounds]:
@@ -140,6 +134,12 @@ def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
         return []
     lines = enumerate(text.splitlines(), 1)
     return [(number, line) for number, line in lines if line.strip() and not line.startswith("#")]
+
+
+MIME_FILE_PROPERTY = "db.fetch.schedule.mime.file"
+
+_FIXED_KEY = rawmap.text_key(FIXED_INTERVAL_KEY)
+_TYPE_KEY = rawmap.text_key(CONTENT_TYPE_KEY)
 
 
 class AdaptiveFetchSchedule(AbstractFetchSchedule):
@@ -398,6 +398,11 @@ def _round_columns(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     floor = np.floor(value)
     rounded: np.ndarray[Any, Any] = (floor + (value - floor >= 0.5)).astype(np.int64)
     return rounded
+
+
+_DAY = SECONDS_PER_DAY * 1000
+_CHANGES_EVERY = 30 * _DAY
+_DAYS = 10_000
 
 
 def simulate(

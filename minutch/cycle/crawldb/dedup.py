@@ -91,9 +91,7 @@ def pages_in(piece: InputSplit, group: str, where: pl.Expr) -> Iterator[pl.DataF
 
 
 def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
-    """Returns the columns that `duplicates` compares, of pages whose signatures are
-    SimHashes.
-    """
+    """Returns the columns that `duplicates` compares, of pages whose signatures are SimHashes."""
     tables = [pl.DataFrame(schema=duplicates.SCHEMA)]
     for page in pages:
         url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)
@@ -173,9 +171,7 @@ def dedup(
 def _found(
     db: CrawlDb, engine: Engine, group: str, order: Sequence[str], where: pl.Expr
 ) -> Iterator[Shuffled]:
-    """Yields the keys of the duplicates. All pages with one signature come together to be
-    compared.
-    """
+    """Yields the keys of the duplicates. All pages with a signature are compared together."""
 
     def pages(task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
         for table in pages_in(piece, group, where):
@@ -198,9 +194,7 @@ def _found(
 
 
 def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
-    """Yields the keys of pages near a better one. Some 100 bytes of each page are held in memory,
-    but not its URL.
-    """
+    """Yields the keys of pages near a better one. Some 100 bytes of each page are in memory."""
     where = FETCHED & IS_SIMHASH
     pages = compared(pages_with_signature(db, group, where), grouped=group != "none")
     if pages.is_empty():
@@ -220,9 +214,7 @@ def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iter
 
 
 def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
-    """Marks the entries (packed) whose keys are in one of `found` as duplicates; all are sorted by
-    key.
-    """
+    """Marks the entries (packed) with a key in one of `found` as duplicates; all are sorted."""
     frame = last_of_key(frame)
     keys = found[0] if len(found) == 1 else sort_by_key(pl.concat(found))
     at = match(keys["key"], frame["key"]).at
@@ -246,9 +238,7 @@ _SCHEMA: Final = pl.Schema(
 
 
 class DuplicatePage(NamedTuple):
-    """A duplicate, and the number of bits by which its signature differs from that of the page that
-    is kept.
-    """
+    """A duplicate, and the number of bits by which its signature differs from the kept page's."""
 
     bits: int
     status: int
@@ -265,9 +255,7 @@ class DuplicateGroup(NamedTuple):
 def groups(
     db: CrawlDb, group: str, order: Sequence[str], near: int | None
 ) -> Iterator[DuplicateGroup]:
-    """Yields the groups, the largest first. Arguments as for dedup; StoreError where there is no
-    CrawlDb.
-    """
+    """Yields the groups, the largest first, with arguments as for dedup. Raises StoreError."""
     signed = FETCHED | IS_MARKED
     if near is None:
         tables = [_equal(db, group, order, signed)]
@@ -325,9 +313,7 @@ def _chosen(db: CrawlDb, group: str, where: pl.Expr, mask: Flags) -> pl.DataFram
 
 
 def _leaders(table: pl.DataFrame, order: Sequence[str], bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the rows of `table`, best first, and for each of these the place of its leader among
-    them.
-    """
+    """Returns the rows of `table`, best first, and the place of each one's leader among them."""
     rows, ranks = duplicates.best_first(table, order)
     words, group = table["word"].to_numpy()[rows], table["group"].to_numpy()[rows]
     return rows, duplicates.leaders(words, group, ranks, bits)
@@ -336,9 +322,7 @@ def _leaders(table: pl.DataFrame, order: Sequence[str], bits: int) -> tuple[np.n
 def _members(
     table: pl.DataFrame, pages: pl.DataFrame, order: Sequence[str], bits: int
 ) -> pl.DataFrame:
-    """Returns the duplicates as rows of _SCHEMA; `table` has the compared values of each page in
-    `pages`.
-    """
+    """Returns the duplicates as rows of _SCHEMA; `table` has each page's compared values."""
     rows, leaders = _leaders(table, order, bits)
     goes = leaders != duplicates.NO_LEADER
     member, stays = pl.Series(rows[goes]), pl.Series(rows[leaders[goes]])

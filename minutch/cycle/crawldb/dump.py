@@ -82,9 +82,7 @@ WRITTEN: Final = "entries written"
 LEFT_OUT: Final = "entries left out"
 
 _MORE: Final = 500_000
-"""Entries that may be held beside twice those that are asked for, until the highest of them are
-looked for.
-"""
+"""Entries that may be held beside twice those asked for, before the highest are chosen."""
 _HASHES: Final = 1 << 30
 _MIXER: Final = np.uint64(
     0x9E37_79B9_7F4A_7C15
@@ -100,9 +98,7 @@ class Writer(Protocol):
 
 
 class _TextWriter(AbstractContextManager["_TextWriter"]):
-    """A text file; `before` precedes what `urls` makes of the URL of each entry, `after` makes what
-    follows it.
-    """
+    """A text file; `before` precedes what `urls` makes of a URL, `after` makes the rest."""
 
     def __init__(
         self,
@@ -321,9 +317,7 @@ class ReaddbDumpOptions:
 
 
 def _sampling(fraction: float) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Returns about `fraction` of the entries: a hash of the URL decides, so that a sample can be
-    repeated.
-    """
+    """Returns about `fraction` of the entries, by a hash of the URL: a sample can be repeated."""
 
     def select(frame: pl.DataFrame) -> pl.DataFrame:
         hashes = partition_of(frame["key"], _HASHES).to_numpy().astype(np.uint64) * _MIXER
@@ -443,9 +437,7 @@ def readdb_top(
 
 
 def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
-    """Returns the `count` highest scores of all tables (at least one), equal ones in the order of
-    the keys.
-    """
+    """Returns the `count` highest scores of all tables (at least one), equal ones by key."""
     held: list[pl.DataFrame] = []
     for table in tables:
         best = _highest(sort_by_key(table), count)
@@ -457,8 +449,6 @@ def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
 
 
 def _highest(frame: pl.DataFrame, count: int) -> pl.DataFrame:
-    """Returns the `count` highest scores, equal ones in the order of the table; NaN is above
-    all.
-    """
+    """Returns the `count` highest scores, equal ones in the table's order; NaN comes first."""
     order = frame.select(pl.arg_sort_by("score", descending=True, maintain_order=True)).to_series()
     return frame[order.head(count)]

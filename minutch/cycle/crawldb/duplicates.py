@@ -105,9 +105,7 @@ def may_repeat(groups: pl.Series) -> pl.Series:
 
 
 def _one_by_one(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
-    """Returns the URLs of the duplicates. `pages` is sorted by group, each group in the order of
-    comparison.
-    """
+    """Returns the URLs of the duplicates. `pages` is sorted by group, then for comparison."""
     found: list[bytes] = []
     kept: tuple[Any, ...] | None = None
     for page in pages.select("key", "url", *_NUMERIC.values()).iter_rows():
@@ -184,9 +182,7 @@ def _decode(url: str) -> str:
 
 
 def _escape(digits: str) -> int:
-    """Returns the byte of an escape, from its two characters, as Integer.parseInt reads them (it
-    accepts a sign).
-    """
+    """Returns the byte of an escape, from its two characters, as Integer.parseInt reads them."""
     if len(digits) < 2 or "_" in digits or digits.strip() != digits:
         raise ValueError(digits)
     value = int(digits, 16)

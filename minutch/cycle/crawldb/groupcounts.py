@@ -215,9 +215,7 @@ def domainstats(
     *,
     context: JobContext,
 ) -> Counters:
-    """Counts the pages of `crawldbs` into the new folder `output`. Raises StoreError,
-    FormatError.
-    """
+    """Counts the pages of `crawldbs` into the new `output`. Raises StoreError, FormatError."""
 
     def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         fetched = table.filter(IS_FETCHED)

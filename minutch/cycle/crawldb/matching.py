@@ -34,9 +34,7 @@ class Match(NamedTuple):
 
 
 def match(keys: pl.Series, table: pl.Series) -> Match:
-    """Numbers the distinct `keys` and looks them up in `table`; both sorted, the keys in `table`
-    unique.
-    """
+    """Numbers the distinct `keys` and finds them in `table`, where each is once; both sorted."""
     own, others = from_series(keys), from_series(table)
     group, at, before = (np.empty(len(keys), np.int64) for _ in range(3))
     count = kernels.meet(

@@ -102,9 +102,7 @@ def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
 def merge(
     frames: Sequence[pl.DataFrame], schedule: AbstractFetchSchedule
 ) -> tuple[pl.DataFrame, Counters]:
-    """Returns one entry per URL; each table is sorted by key, and entries of the first table come
-    first.
-    """
+    """Returns one entry per URL; each table is sorted by key, the first table's come first."""
     table = frames[0] if len(frames) == 1 else sort_by_key(pl.concat(frames))
     counters = Counters()
     if not has_repeats(table["key"]):

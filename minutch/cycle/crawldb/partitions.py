@@ -52,15 +52,11 @@ PURGED_ORPHANS: Final = "orphaned entries removed"
 
 T = TypeVar("T", pl.DataFrame, Patched)
 RangeFunction = Callable[[tuple[pl.DataFrame, ...]], tuple[T, Counters]]
-"""A job's function of the rows of a range of keys, one table per source: returns new entries and
-counts.
-"""
+"""A job's function of the rows of a range of keys, a table per source: entries and counts."""
 
 
 class EntryFilter:
-    """Decides which entries pass through a job, and under which URL. Without arguments, all pass
-    unchanged.
-    """
+    """Decides which entries pass through a job, and as which URL; by default all, unchanged."""
 
     def __init__(
         self,
@@ -80,9 +76,7 @@ class EntryFilter:
     def from_conf(
         cls, conf: Configuration, *, normalize: bool | None = None, filtering: bool | None = None
     ) -> EntryFilter:
-        """Reads `db.update.purge.*`, and for None `crawldb.url.normalizers` or
-        `crawldb.url.filters`.
-        """
+        """Reads `db.update.purge.*`; for None `crawldb.url.normalizers`, `crawldb.url.filters`."""
         if normalize is None:
             normalize = conf.get_boolean(NORMALIZE_PROPERTY)
         if filtering is None:
@@ -115,9 +109,7 @@ class EntryFilter:
         return STATUS_DB_GONE in self._purged
 
     def apply(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """Returns the entries that pass, in their order, under their normalized URLs; counts the
-        others.
-        """
+        """Returns the entries that pass, in order, under their normal URLs; counts the others."""
         for status, reason in self._purged.items():
             before = len(frame)
             frame = frame.filter(pl.col("status") != status)

@@ -57,9 +57,7 @@ _INT_MIN, _INT_MAX = -0x8000_0000, 0x7FFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStep:
-    """One step towards a date: what was done, and the interval (s) after it, if it concerns
-    that.
-    """
+    """One step towards a date: what was done, and the interval (s) after it, if any."""
 
     text: str
     seconds: float | None = None
@@ -161,9 +159,7 @@ class AbstractFetchSchedule:
     def plan(
         self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
     ) -> PlannedFetch:
-        """Returns what `set_fetch_schedule` would set for a page that was fetched; `datum` stays
-        unchanged.
-        """
+        """Returns what `set_fetch_schedule` would set for a fetched page; `datum` stays."""
         after = datum.copy()
         self.set_fetch_schedule(
             url, after, 0, datum.modified_time, fetch_time, modified_time, state
@@ -220,9 +216,7 @@ class AbstractFetchSchedule:
         return datum.fetch_time <= now
 
     def force_refetch(self, url: str, datum: CrawlDatum, asap: bool, now: int) -> None:
-        """Forgets the page's content, so that it is fetched as if for the first time: at once, or
-        when it is due.
-        """
+        """Forgets the content, so that the page is fetched as if new: now, or when it is due."""
         if datum.fetch_interval > self.max_interval:
             datum.fetch_interval = self._shortened
         datum.status = STATUS_DB_UNFETCHED
@@ -293,9 +287,7 @@ class AbstractFetchSchedule:
         return fetched.set(frame["status"] == STATUS_DB_UNFETCHED, 0)
 
     def should_fetch_columns(self, frame: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.Series]:
-        """Returns `frame` with the changes of `should_fetch`, and the mask of the pages that are
-        due.
-        """
+        """Returns `frame` as `should_fetch` changes it, and the mask of the pages that are due."""
         too_late = pl.col("fetch_time") - now > self.max_interval * 1000
         too_long = pl.col("fetch_interval") > self.max_interval
         frame = frame.with_columns(

@@ -114,9 +114,7 @@ def _guarded(
     make_change: Callable[[], Callable[[str, CrawlDatum], None]],
     counters: Counters,
 ) -> pl.DataFrame:
-    """`columns` of the table; if that fails, `make_change()` applied record by record, skipping
-    failures.
-    """
+    """`columns` of the table; if that fails, `make_change()` by record, skipping failures."""
     if frame.is_empty():
         return frame
     try:

@@ -70,9 +70,7 @@ class SeedText(NamedTuple):
 
 
 def seed_files(path: Path) -> list[Path]:
-    """Returns the seed files of a directory (or the one file), by name. Raises StoreError if there
-    is none.
-    """
+    """Returns the seed files of a directory (or the file), by name. StoreError without any."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -91,16 +89,12 @@ def seed_files(path: Path) -> list[Path]:
 
 
 def read_seeds(path: Path) -> Iterator[pl.DataFrame]:
-    """Returns the seeds of a file in tables of SEED_SCHEMA. Raises FormatError for damaged
-    compressed data.
-    """
+    """Returns the seeds of a file in tables of SEED_SCHEMA. FormatError for damaged data."""
     return ordered(seeds_in, seed_texts(path))
 
 
 def seed_texts(path: Path) -> Iterator[SeedText]:
-    """Yields the pieces of a file, without a byte order mark. Raises FormatError for damaged
-    compressed data.
-    """
+    """Yields the pieces of a file without byte order mark. FormatError for damaged data."""
     number = 1
     try:
         with _open(path) as stream:
@@ -242,9 +236,7 @@ def new_entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataF
 def _with_metadata(
     frame: pl.DataFrame, lines: pl.DataFrame, special: pl.Series, defaults: Defaults, path: Path
 ) -> pl.DataFrame:
-    """Returns the entries, those at rows `special` with the values from their lines; equal texts
-    are parsed once.
-    """
+    """Returns the entries, those at rows `special` with their line's values, each parsed once."""
     extras = lines.select(pl.col("line", "extra").gather(special))
     texts = extras.unique("extra", keep="first", maintain_order=True)
     parsed = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]

@@ -60,9 +60,7 @@ class StatsOptions:
 def readdb_stats(
     crawldb: Path, options: StatsOptions = StatsOptions(), *, context: JobContext
 ) -> CrawlDbStatistics:
-    """Counts the entries of a CrawlDb. Raises StoreError where there is none, FormatError
-    (damage).
-    """
+    """Counts the entries of a CrawlDb. Raises StoreError (there is none), FormatError (damage)."""
     log.info("CrawlDb statistics start: %s", crawldb)
     db, engine, hosts = CrawlDb(crawldb), engine_of(context.conf), options.hosts
     total = CrawlDbStatistics(hosts=hosts, quantiles=_wanted_quantiles(context.conf))

@@ -25,9 +25,7 @@ class CrawlDb(Database):
     """The CrawlDb at a path."""
 
     def get(self, url: str) -> CrawlDatum | None:
-        """Returns the entry of `url`; None if there is none. Raises StoreError where there is no
-        CrawlDb.
-        """
+        """Returns the entry of `url` or None. Raises StoreError if there is no CrawlDb."""
         value = self.lookup(url)
         return None if value is None else CrawlDatum.from_bytes(value)
 

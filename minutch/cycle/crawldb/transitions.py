@@ -80,9 +80,7 @@ _SUCCESSES: Final = {
 
 
 def _needs_parse(conf: Configuration, name: str) -> bool:
-    """Unless the fetcher signs a page that is not parsed; else the page keeps the signature of the
-    fetch list.
-    """
+    """Unless the fetcher signs a page not parsed; else it keeps the fetch list's signature."""
     signs = conf.get_boolean("fetcher.signature") or conf.get_boolean("fetcher.parse")
     return conf.get_boolean(name) and not signs
 
@@ -143,9 +141,7 @@ def update(
 
 
 def _latest(entries: pl.DataFrame) -> pl.DataFrame:
-    """Returns, of several entries of a key, the one with the latest fetch time, of equally late
-    ones the first.
-    """
+    """Returns, of entries of a key, the latest by fetch time, of equally late ones the first."""
     by_time = entries.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
     return by_time.unique("key", keep="first", maintain_order=True)
 
@@ -153,9 +149,7 @@ def _latest(entries: pl.DataFrame) -> pl.DataFrame:
 def _scored(
     updates: Updates, urls: Ints, old: pl.DataFrame, settings: UpdateSettings
 ) -> tuple[Ints, pl.Series]:
-    """Returns the known pages among `urls` that only get new scores, as they are linked to; and
-    these scores.
-    """
+    """Returns the known pages among `urls` that only get new scores from links; and these."""
     chosen = urls[~updates.fetched[urls] & (updates.at[urls] >= 0)]
     entries = old.select(pl.col("score", "value").gather(pl.lit(pl.Series(updates.at[chosen]))))
     marked = entries["value"].bin.contains(_GENERATE_TIME)
@@ -180,9 +174,7 @@ def _transit(
     now: int,
     counters: Counters,
 ) -> pl.DataFrame:
-    """Returns the new entries of `urls`, in their order, before scores are updated; `old` row for
-    row.
-    """
+    """Returns the new entries of `urls`, in order, with old scores; `old` row for row."""
     fetched = updates.fetched[urls]
     known = ~fetched & (updates.at[urls] >= 0)
     new = urls[~fetched & ~known]
@@ -281,9 +273,7 @@ def modification(pages: FetchRecords, needs_parse: bool) -> pl.Series:
 
 
 def _retry(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.DataFrame:
-    """Returns the entries of pages whose fetch failed for now: tried again, until there were too
-    many retries.
-    """
+    """Returns entries whose fetch failed for now: tried again, up to the number of retries."""
     frame = settings.schedule.set_page_retry_schedule_columns(
         _with_old_signature(pages), *pages.previous
     )
@@ -342,9 +332,7 @@ def _with_old_signature(pages: FetchRecords) -> pl.DataFrame:
 
 
 def with_old_metadata(pages: FetchRecords, *overlays: pl.Series) -> pl.DataFrame:
-    """Returns the fetch, with the old entry's metadata, and its modified time if the fetch has
-    none.
-    """
+    """Returns the fetch with the old entry's metadata, and its modified time if it has none."""
     new, old = pages.new, pages.old
     keep = ((old["modified_time"] > 0) & (new["modified_time"] == 0)).fill_null(False)
     return new.with_columns(
@@ -354,9 +342,7 @@ def with_old_metadata(pages: FetchRecords, *overlays: pl.Series) -> pl.DataFrame
 
 
 def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.Series:
-    """Returns the fetch's metadata with the old entry's as defaults, then the overlays put over
-    them.
-    """
+    """Returns the fetch's metadata with the old entry's as defaults, then the overlays on top."""
     if (known := old.is_not_null()).any():
         pairs = zip(new.filter(known), old.filter(known), strict=True)
         merged = [rawmap.with_defaults(*pair) for pair in pairs]
@@ -412,9 +398,7 @@ def _without_generate_time(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _report_lost(updates: Updates, counters: Counters) -> None:
-    """Counts and reports rows without effect: a signature with neither a fetch nor an entry, an
-    unknown status.
-    """
+    """Counts rows without effect: a signature without fetch or entry, an unknown status."""
     codes = updates.segment["status"].to_numpy()
     found = np.flatnonzero(np.bincount(codes, minlength=_STATUSES)).astype(np.uint8)
     used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]

@@ -179,9 +179,7 @@ def updatedb(
 
 
 def _inputs(segment: Segment) -> list[Path]:
-    """Returns the part files of a segment that an update reads; none, with a warning, if it has no
-    crawl_fetch.
-    """
+    """Returns the part files of a segment for an update; none, and a warning, if not fetched."""
     segment.check()
     if not segment.has(FETCH_PART):
         log.warning("CrawlDb update: skipping %s, which has no %s", segment.path, FETCH_PART)

@@ -53,9 +53,7 @@ class FetchRecords(NamedTuple):
 
     @property
     def previous(self) -> tuple[pl.Series, pl.Series, pl.Series]:
-        """Fetch time and modified time before (0 where there was no entry), and the fetch time
-        now.
-        """
+        """Fetch time and modified time before (0 without an entry), and the fetch time now."""
         old = self.old
         return (
             old["fetch_time"].fill_null(0),
@@ -65,9 +63,7 @@ class FetchRecords(NamedTuple):
 
 
 class Updates:
-    """The rows of a segment (packed) by URL; `keys` are the CrawlDb's. `matching` numbers the
-    URLs.
-    """
+    """The rows of a segment (packed) by URL; `keys` are the CrawlDb's; `matching` has numbers."""
 
     def __init__(self, segment: pl.DataFrame, keys: pl.Series, max_inlinks: int) -> None:
         self.segment = segment
@@ -108,9 +104,7 @@ class Updates:
 
 
 def _is_db(codes: Codes) -> Mask:
-    """CrawlDatum.hasDbStatus. Status codes are signed bytes in Nutch, so those above 0x7f are below
-    zero.
-    """
+    """CrawlDatum.hasDbStatus. Status codes are signed bytes in Nutch: above 0x7f means below 0."""
     found: Mask = (codes <= status.STATUS_DB_MAX) | (codes > 0x7F)
     return found
 
@@ -124,9 +118,7 @@ def is_fetch(codes: Codes) -> Mask:
 
 
 def split_by_status(old: pl.DataFrame, segment: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Separates entries from updates by their status, not by the file they come from, as Nutch
-    does.
-    """
+    """Separates entries from updates by their status, not by their file, as Nutch does."""
     entries, misplaced = (pl.Series(_is_db(frame["status"].to_numpy())) for frame in (old, segment))
     if entries.all() and not misplaced.any():
         return old, segment

@@ -48,9 +48,7 @@ class ExplainedUpdate:
     steps: tuple[ScheduleStep, ...]
 
     def led_to(self, entry: CrawlDatum) -> bool:
-        """Returns True if `entry` is this one, as far as status and dates go; dedup may have marked
-        it since.
-        """
+        """Returns True if `entry` is this one by status and dates; dedup may have marked it."""
         mine = self.entry
         if (mine.fetch_time, mine.fetch_interval, mine.retries) != (
             entry.fetch_time,
@@ -152,9 +150,7 @@ def _fetched(
 
 
 def _holds(plan: PlannedFetch, entry: CrawlDatum) -> bool:
-    """Returns True if the plan's steps explain this entry; a user's schedule may go on from
-    there.
-    """
+    """Returns True if the plan explains this entry; a user's schedule may go on from there."""
     return (plan.interval, plan.fetch_time) == (entry.fetch_interval, entry.fetch_time)
 
 

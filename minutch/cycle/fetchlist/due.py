@@ -110,9 +110,7 @@ class PatternLimits:
     def of(
         cls, tables: Iterable[pl.DataFrame], most: int, taken: pl.Series | None
     ) -> PatternLimits:
-        """Counts the entries of a CrawlDb; `most` is the limit, `taken` are keys that are being
-        asked for.
-        """
+        """Counts the entries of a CrawlDb; `most` is the limit, `taken` are keys asked for now."""
         found, rows = [pl.DataFrame(schema=_SCHEMA)], 0
         for table in tables:
             asked = _is_asked(table)
@@ -166,9 +164,7 @@ def _status(conf: Configuration, name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Conditions(Settings):
-    """The conditions that an entry has to meet besides the URL filters and the fetch schedule.
-    Times in ms.
-    """
+    """The conditions for an entry besides URL filters and the fetch schedule. Times in ms."""
 
     now: int
     expression: Expression | None
@@ -320,16 +316,12 @@ def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
 
 
 def awaited_until(generated: int, conditions: Conditions) -> int:
-    """Returns until when (ms) the result may come of an entry that was put into a fetch list at
-    `generated`.
-    """
+    """Returns until when (ms) the result of an entry may come that was listed at `generated`."""
     return generated + conditions.generate_delay
 
 
 def _sort_values(frame: pl.DataFrame, scoring: ScoringFilters) -> pl.Series:
-    """Returns the sort values of entries. A scoring filter that fails leaves an entry the initial
-    value.
-    """
+    """Returns the sort values of entries; the initial one where a scoring filter fails."""
     init = pl.repeat(_FIRST_SORT_VALUE, len(frame), dtype=pl.Float32, eager=True).alias("sort")
     try:
         return scoring.generator_sort_value_columns(frame, init).alias("sort")

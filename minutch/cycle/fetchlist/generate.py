@@ -176,9 +176,7 @@ def freegen(
     *,
     context: JobContext,
 ) -> tuple[Path, Counters]:
-    """Makes a segment in `segments` from the URLs in the files of `urls`. Raises StoreError if
-    there are no files.
-    """
+    """Makes a segment in `segments` from the URLs in the files of `urls`. Raises StoreError."""
     conf, counters = context.conf, Counters()
     log.info("FreeGenerator: starting")
     rules = UrlRules(

@@ -72,9 +72,7 @@ def _compiled(conf: Configuration, name: str) -> Expression | None:
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """The numbers of hosts: a table of `host`, `max_count` and `delay`, null where an expression
-    gives none.
-    """
+    """The numbers of hosts: `host`, `max_count`, `delay`, null where an expression gives none."""
 
     table: pl.DataFrame
     limits_counts: bool
@@ -86,9 +84,7 @@ class HostLimits:
         expressions: Expressions,
         wanted: pl.Series,
     ) -> HostLimits:
-        """Returns the numbers of the hosts that are among `wanted`; `hosts` are tables of
-        HOSTDB_SCHEMA.
-        """
+        """Returns the numbers of the hosts in `wanted`; `hosts` are tables of HOSTDB_SCHEMA."""
         tables = []
         for frame in hosts:
             mine = frame.filter(decode_keys(frame["key"]).is_in(wanted.implode()))
@@ -109,9 +105,7 @@ class HostLimits:
         return cls(table, expressions.max_count is not None)
 
     def max_counts(self, urls: pl.Series, default: int) -> Ints | None:
-        """Returns the limit of pages of each URL's host in a segment; None if it is `default` for
-        all.
-        """
+        """Returns the limit of pages of each URL's host in a segment; None if all are `default`."""
         if not self.limits_counts:
             return None
         found: Ints = self._of(urls)["max_count"].fill_null(default).to_numpy()
@@ -150,9 +144,7 @@ def _numbers(
     name: str,
     variables: Mapping[str, object],
 ) -> pl.Series:
-    """Returns the value of an expression for each host, as a whole number; null where it gives
-    none.
-    """
+    """Returns the value of an expression for each host, as a whole number, or null."""
     if expression is None:
         return pl.Series([None], dtype=pl.Int64).new_from_index(0, len(hosts))
     numbers = list(_rounded(evaluate(hosts, expression, variables)))

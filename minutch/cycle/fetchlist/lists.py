@@ -68,18 +68,14 @@ from minutch.work.tables.recordfiles import CrawlDataWriter, scan
 from minutch.work.tables.shuffle import Shuffle
 
 _PLACE: Final = 12
-"""Bytes of an entry's place: its segment, its part and the hash of its URL, each a big-endian
-int.
-"""
+"""Bytes of an entry's place: segment, part and hash of the URL, each a big-endian int."""
 log = logging.getLogger(__name__)
 
 RECORD: Final = ".generated"
 
 
 def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
-    """Adds `_ngt_` (LongWritable, ms), the time of their selection, to the metadata of
-    `entries`.
-    """
+    """Adds `_ngt_` (LongWritable, ms), the time of selection, to the metadata of `entries`."""
     own = MapWritable({Text(GENERATE_TIME_KEY): LongWritable(time)}).to_bytes()
     values = entries["metadata"]
     rows, numbers = numbered(from_series(values).column)  # many pages have the same
@@ -88,9 +84,7 @@ def stamp(entries: pl.DataFrame, time: int) -> pl.DataFrame:
 
 
 def number_of_lists(conf: Configuration, asked: int | None) -> int:
-    """Returns the number of parts of a fetch list: one for each process that fetches, so one in
-    local mode.
-    """
+    """Returns the parts of a fetch list: one for each process that fetches, so one if local."""
     is_here = runs_here(conf)
     if is_here and (conf.get("mapreduce.framework.name") or "local") == "local":
         return 1
@@ -199,9 +193,7 @@ class FetchLists:
     def add_to(
         self, segment: Segment, finish: Callable[[pl.DataFrame], pl.DataFrame] = lambda table: table
     ) -> list[Path]:
-        """Adds parts to the list of a segment, where all entries are for one; returns their
-        paths.
-        """
+        """Adds parts to the list of a segment to which all entries belong; returns their paths."""
         folder, begun = segment.path / CRAWL_GENERATE, len(segment.data_files(CRAWL_GENERATE))
         names = [part_name(begun + part) for part in range(self._writer.parts)]
         cut, (number,) = _Cut(self._rows.sorted(0)), self._segments
@@ -224,9 +216,7 @@ class _Cut:
         self._rest = next(tables)
 
     def up_to(self, segment: int, part: int) -> Iterator[pl.DataFrame]:
-        """Yields the rows up to the end of a part of a segment, with their URLs as keys; at least
-        one table.
-        """
+        """Yields the rows up to the end of a part of a segment, by URL; at least one table."""
         bound = segment.to_bytes(4, "big") + (part + 1).to_bytes(4, "big")
         while True:
             table = self._rest
@@ -248,9 +238,7 @@ def mark(
     output: OutputSettings,
     progress: Progress,
 ) -> None:
-    """Puts `_ngt_` (`time`, ms) into the CrawlDb's entries of the selected URLs. The caller holds
-    the lock.
-    """
+    """Puts `_ngt_` (`time`, ms) into the CrawlDb's entries of these URLs, under the lock."""
 
     def step(frames: tuple[pl.DataFrame, ...]) -> tuple[pl.DataFrame, Counters]:
         entries, marked = frames
@@ -309,9 +297,7 @@ def plan(db: CrawlDb, segments: Path, time: int) -> None:
 def make_up(
     db: CrawlDb, schedule: AbstractFetchSchedule, mark: Callable[[Iterable[pl.Series], int], None]
 ) -> None:
-    """Marks the entries of a run that was stopped before it did; the caller holds the lock. Raises
-    StoreError.
-    """
+    """Marks the entries of a run that was stopped before, under the lock. Raises StoreError."""
     record = db.path / RECORD
     record.with_name(f"{RECORD}.new").unlink(missing_ok=True)
     if not record.exists():

@@ -69,9 +69,7 @@ _BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
 
 
 def url_hashes(keys: pl.Series) -> NDArray[np.uint32]:
-    """Returns the hash code of each URL (Binary), moved so that its unsigned order is the signed
-    order of Java's.
-    """
+    """Returns the hash code of each URL (Binary), moved: unsigned order is Java's signed one."""
     strings, hashes = from_series(keys), np.empty(len(keys), np.int32)
     hash_kernels.url_hashes(strings.views, strings.addresses, hashes)
     return hashes.view(np.uint32) ^ np.uint32(1 << 31)
@@ -104,9 +102,7 @@ def ranks_of(order: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> Ranks:
 
 
 def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
-    """Yields the numbers of all rows by rank, then key, in stretches of which the first has about
-    `first` rows.
-    """
+    """Yields all row numbers by rank, then key, in stretches, the first of about `first` rows."""
     low = 0
     while first < len(ranks):
         bound = int(np.partition(ranks, first - 1)[first - 1])
@@ -223,9 +219,7 @@ class ListSelection:
     def segments_of(
         self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0
     ) -> Ints:
-        """Returns the segment of each entry of all tables, one after the other; of those without
-        one, WHY not.
-        """
+        """Returns the segment of each entry of all tables in order, or WHY it has none."""
         keys = pl.concat([table["key"] for table in found], rechunk=True)
         total = max(total, len(keys))
         segments = np.zeros(len(keys), dtype=np.int64)
@@ -280,9 +274,7 @@ class ListSelection:
         return reducers
 
     def _owners(self, urls: pl.Series) -> pl.Series:
-        """Returns the host or domain that each URL counts for, in lower case; null for what is no
-        URL.
-        """
+        """Returns the host or domain that each URL counts for, in lower case; null for no URL."""
         if self._normalizers is not None:
             urls = self._normalizers.normalize_column(urls)
         owners = host_names(urls)
@@ -295,9 +287,7 @@ def _in_order(rows: int) -> Iterator[Ints]:
 
 
 def _placed(table: pl.DataFrame, segments: Ints) -> pl.DataFrame:
-    """Returns the entries that have a segment, with it; where all have one, they stay where they
-    lie.
-    """
+    """Returns the entries that have a segment, with it; if all have one, they stay as they lie."""
     table, has_place = table.with_columns(pl.Series("segment", segments)), segments > NO_PLACE
     return table if has_place.all() else table.filter(pl.Series(has_place))
 

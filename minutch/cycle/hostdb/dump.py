@@ -76,9 +76,7 @@ class HostDumpSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration, options: ReadHostDbOptions) -> Self:
-        """Completes the options by hostdb.dump.* and hostdb.filter.expression. Raises
-        ExpressionError.
-        """
+        """Completes the options by hostdb.dump.*, hostdb.filter.expression, or ExpressionError."""
         text = options.expression or conf.get("hostdb.filter.expression")
         return cls(
             options.homepages or conf.get_boolean("hostdb.dump.homepages", False),

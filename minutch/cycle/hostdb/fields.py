@@ -56,9 +56,7 @@ VALUES_SCHEMA: Final = pl.Schema(
     }
 )
 NEW_SCHEMA: Final = pl.Schema({"row": pl.UInt32(), "key": pl.Binary(), "value": pl.Binary()})
-"""Entries of metadata, key and value as stored, in the order of their insertion into the map of
-host `row`.
-"""
+"""Entries of metadata, key and value as stored, in their order in the map of host `row`."""
 
 _NUMBERS: Final[dict[int, type[Writable]]] = {
     INT: IntWritable,

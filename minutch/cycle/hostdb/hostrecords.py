@@ -81,9 +81,7 @@ class HostRange:
 
 
 def merged(known: HostRange, statistics: HostStatistics, *, has_crawldb: bool) -> pl.DataFrame:
-    """Returns one row of HOSTDB_SCHEMA for each host, sorted by key. Raises FormatError for damaged
-    metadata.
-    """
+    """Returns a row of HOSTDB_SCHEMA for each host, sorted by key. Raises FormatError."""
     before = known.before.unique("key", keep="last")
     counts = known.counts.group_by("key").agg(pl.all().sum())
     ranked = known.homepages.sort("rank", maintain_order=True)

@@ -171,9 +171,7 @@ class HostRules:
 
 @dataclass(slots=True)
 class HostTables:
-    """The statistics of some entries: `counts` has a row per host, `homepages` and `values` any
-    number.
-    """
+    """The statistics of entries: `counts` has a row per host, `homepages`, `values` any number."""
 
     counts: pl.DataFrame
     homepages: pl.DataFrame
@@ -203,9 +201,7 @@ class HostStatistics:
         ]
 
     def of(self, entries: pl.DataFrame) -> HostTables:
-        """Computes the statistics of `entries` (CRAWLDB_SCHEMA). Raises FormatError for damaged
-        metadata.
-        """
+        """Computes the statistics of `entries` (CRAWLDB_SCHEMA). Raises FormatError."""
         counters = Counters()
         urls = decode_keys(entries["key"])
         hosts = host_names(urls)

@@ -31,9 +31,7 @@ class HostDb(Database):
     """The HostDb at a path."""
 
     def get(self, host: str) -> HostDatum | None:
-        """Looks up the record of `host`; None if there is none. Raises StoreError if there is no
-        HostDb.
-        """
+        """Looks up the record of `host`, or None. Raises StoreError if there is no HostDb."""
         value = self.lookup(host)
         return None if value is None else HostDatum.from_bytes(value)
 

@@ -399,9 +399,7 @@ class _Checker:
     progress: Progress
 
     def check(self, hosts: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """Looks up the hosts that are due and updates their records; drops those that have failed
-        too often.
-        """
+        """Looks up the hosts that are due; updates their records, or drops those often failing."""
         now = self.clock.now()
         due = self.checks.due(hosts, now)
         counters.add(NOT_ELIGIBLE, len(hosts) - int(due.sum()))

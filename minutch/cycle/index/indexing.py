@@ -56,9 +56,7 @@ RANGE_BYTES: Final = 1 << 23
 """Bytes of a range in the files, which may be compressed."""
 SMALLEST_RANGE: Final = 1 << 20
 BYTES_PER_RANGE_BYTE: Final = 24
-"""Bytes of memory that a byte of a range takes at most: texts are decompressed and encoded for a
-writer.
-"""
+"""Memory that a byte of a range takes at most: texts are inflated and encoded for a writer."""
 DELETED: Final = "deleted_documents_total"
 _UNWANTED: Final = (STATUS_DB_GONE, STATUS_DB_DUPLICATE)
 
@@ -137,9 +135,7 @@ def index(
 def find_inputs(
     crawldb: Path | None, linkdb: Path | None, segments: Sequence[Segment], *, content: bool
 ) -> Inputs:
-    """Finds the input. A CrawlDb or LinkDb that does not exist is ignored with a warning, as in
-    Nutch.
-    """
+    """Finds the input. A missing CrawlDb or LinkDb is ignored with a warning, as in Nutch."""
     sources = []
     if crawldb is not None and _exists(CrawlDb(crawldb), "crawlDb"):
         sources.append(IndexSource(CRAWLDB, CrawlDb(crawldb).parts(), CRAWL_DATUM))

@@ -177,9 +177,7 @@ class MisplacedRecords:
 def find_misplaced(
     inputs: Inputs, segments: Sequence[Segment], normalizers: URLNormalizers | None, memory: int
 ) -> Iterator[MisplacedRecords]:
-    """Finds the misplaced records of a job's inputs; `memory` is that of the job. Raises
-    FormatError.
-    """
+    """Finds a job's misplaced records; `memory` is that of the job. Raises FormatError."""
     with (
         scratch("index") as folder,
         Shuffle(1, MISPLACED, budget=memory // SHARE, spill=folder) as shuffle,
@@ -195,9 +193,7 @@ def find_misplaced(
 def _of_crawl_parse(
     inputs: Inputs, segments: Sequence[Segment], normalizers: URLNormalizers | None
 ) -> Iterator[pl.DataFrame]:
-    """Reads the fetches in crawl_parse; they belong to, and come after, those in crawl_fetch of the
-    same segment.
-    """
+    """Reads the fetches in crawl_parse, which come after the same segment's in crawl_fetch."""
     ordered = sorted(segments, key=lambda segment: segment.name)
     parts = [
         (number, path)

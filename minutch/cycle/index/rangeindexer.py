@@ -205,9 +205,7 @@ class RangeRecords:
         return concat(self._tables(LINKS, read, only=self.urls()), INLINKS_SCHEMA)
 
     def _links_of(self, keys: pl.Series) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the first row and the number of links of each URL; -1 links if it is not in the
-        LinkDb.
-        """
+        """Returns the first row and number of links of each URL; -1 if it is not in the LinkDb."""
         runs = (
             self.links.with_row_index(ROW)
             .with_columns(pl.col("key").rle_id().alias("run"))
@@ -358,9 +356,7 @@ class RangeIndexer:
         return columnar and not self._settings.content
 
     def __call__(self, index_range: IndexRange) -> RangeResult:
-        """Indexes a range. Raises FormatError for damage; errors of one document are counted and
-        logged.
-        """
+        """Indexes a range. Raises FormatError; errors of one document are counted and logged."""
         found = RangeRecords(self._inputs, index_range)
         counters = Counters()
         urls = self._filtered(found.urls(), counters)
@@ -394,9 +390,7 @@ class RangeIndexer:
     def _documents(
         self, found: RangeRecords, records: pl.DataFrame
     ) -> tuple[Documents, pl.DataFrame]:
-        """Makes documents of the pages in `records`; returns the outcome of each page as well (key,
-        outcome).
-        """
+        """Makes documents of the pages in `records`; also returns each outcome (key, outcome)."""
         pages = found.pages(records)
         documents = Documents(pages.urls)
         documents.add("id", pages.urls)

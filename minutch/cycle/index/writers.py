@@ -68,9 +68,7 @@ class ConfiguredWriter:
 
 
 def configured_writers(conf: Configuration) -> dict[str, ConfiguredWriter]:
-    """Reads the writers, by id in the order of the file. Raises ConfigError for a missing or
-    invalid file.
-    """
+    """Reads the writers, by id in the file's order. ConfigError for a missing or invalid file."""
     file = conf.get_text(FILE_PROPERTY)
     extensions = {
         e.implementation.class_name: e
@@ -128,9 +126,7 @@ class Encoders:
         return all(writer.overrides("encode_columns") for _, writer in self._writers.values())
 
     def encode(self, documents: Documents, deletions: Sequence[str]) -> tuple[Encoded, Counters]:
-        """Returns the actions of each writer, sorted by URL, and the number of documents that go to
-        none.
-        """
+        """Returns the actions of each writer, sorted by URL, and the number that go to none."""
         masks = self._exchanges.masks(documents, list(self._writers))
         gone = pl.DataFrame({"key": deletions}, schema={"key": pl.String}).with_columns(
             pl.lit(None, pl.Binary).alias("payload")
@@ -169,9 +165,7 @@ class _Queue:
 
 
 class WriterChain:
-    """All writers of a job. A context manager: an error aborts them, otherwise `finish` has to be
-    called.
-    """
+    """All writers of a job. A context manager: an error aborts them; else call `finish`."""
 
     def __init__(
         self,

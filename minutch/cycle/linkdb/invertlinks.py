@@ -62,9 +62,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NewLinks:
-    """Links that are not in any LinkDb yet: `read` gives those of a piece in tables of
-    LINKS_SCHEMA.
-    """
+    """Links not in any LinkDb yet: `read` gives those of a piece in tables of LINKS_SCHEMA."""
 
     read: ReadRows[InputSplit]
     pieces: Sequence[InputSplit]
@@ -189,9 +187,7 @@ def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, R
 
 
 def merged(links: pl.DataFrame, order: Rows, limit: int) -> LinkSets:
-    """Returns one record for each key of `links` (LINKS_SCHEMA); `order` has the numbers of the
-    rows, by key.
-    """
+    """Returns a record for each key of `links` (LINKS_SCHEMA); `order` has the rows by key."""
     links = links.rechunk()
     keys, urls, anchors = (from_series(links[name]) for name in ("key", "from_url", "anchor"))
     sets = inlinks_kernels.Sets(np.empty(len(order), np.uint32), np.empty(len(order) + 1, np.int64))

@@ -62,9 +62,7 @@ class InvertedLinks(NamedTuple):
 
 
 def scan_links(split: InputSplit, rules: LinkRules) -> Iterator[Found]:
-    """Yields the links of parse_data parts that count, in their order, by all cores. Raises
-    FormatError.
-    """
+    """Yields the counting links of parse_data parts, in order, by all cores, or FormatError."""
 
     def read(group: Sequence[FileSpan]) -> list[Found]:
         full = [(file, span) for _, file, span in group if span and span.start < span.end]

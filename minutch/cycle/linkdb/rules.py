@@ -47,9 +47,7 @@ LINKS_SCHEMA: Final = pl.Schema(
 
 
 class UrlChain:
-    """Normalizers and filters for the two URLs of a link; without either all links pass as they
-    are.
-    """
+    """Normalizers and filters for both URLs of a link; without either all links pass."""
 
     def __init__(
         self, normalizers: URLNormalizers | None = None, filters: URLFilters | None = None
@@ -62,9 +60,7 @@ class UrlChain:
     def from_conf(
         cls, conf: Configuration, *, normalize: bool, filtering: bool, scope: str = ""
     ) -> UrlChain:
-        """Builds the configured plugins; `scope` is that of the normalizers, by default the
-        LinkDb's.
-        """
+        """Builds the configured plugins; `scope` is the normalizers', by default the LinkDb's."""
         scope = scope or conf.get(SCOPE_PROPERTY) or SCOPE_LINKDB
         return cls(
             URLNormalizers(conf, scope) if normalize else None,

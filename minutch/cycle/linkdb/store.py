@@ -38,9 +38,7 @@ class LinkDb(Database):
 
     @cached_property
     def layout(self) -> str:
-        """The layout of the records; LAYOUT_METADATA where none of them decides. Raises
-        FormatError.
-        """
+        """The layout of the records; LAYOUT_METADATA if none decides it. Raises FormatError."""
         self.require_class(Inlinks.class_name)
         try:
             return layout_of(self._values())
@@ -53,9 +51,7 @@ class LinkDb(Database):
                 yield from (value for _, value in reader)
 
     def get(self, url: str) -> Inlinks | None:
-        """Returns the inlinks of `url`; None if there is no entry. Raises StoreError where there is
-        no LinkDb.
-        """
+        """Returns the inlinks of `url` or None. Raises StoreError if there is no LinkDb."""
         value = self.lookup(url)
         return None if value is None else Inlinks.read(DataInput(value), self.layout)
 
@@ -82,9 +78,7 @@ class LinkDb(Database):
                     yield DataInput(key).read_text(), Inlinks.read(DataInput(value), self.layout)
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
-        """Returns a partition in tables of INLINKS_SCHEMA, sorted by key over the whole
-        partition.
-        """
+        """Returns a partition in tables of INLINKS_SCHEMA, sorted by key as a whole."""
         return scan_inlinks(self.require_parts()[index], self.layout)
 
     @staticmethod

@@ -70,9 +70,7 @@ GROWTH: Final = 2
 DEAD_SHARE: Final = 0.5
 """What may be superseded, as a share of what is not."""
 LEAST_NEW: Final = 0.25
-"""What must have come since the oldest segment was made, as a share of that, before it is merged
-again.
-"""
+"""What must have come since the oldest segment was made, as a share of that, to merge it."""
 MERGED: Final = "segments merged"
 MADE: Final = "segments made"
 REMOVED: Final = "replaced segments removed"

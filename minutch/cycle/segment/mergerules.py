@@ -102,9 +102,7 @@ def together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def newest(tables: Tables, times: Sequence[int]) -> Tables:
-    """Returns the records that stay, by Nutch's rule; `times` are those of the segments (ms), by
-    rank.
-    """
+    """Returns the records that stay, by Nutch's rule; `times` are the segments' (ms), by rank."""
     fetched = _fetched(tables)
     found = {}
     for folder, table in tables.items():
@@ -148,9 +146,7 @@ def _first(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _signatures_and_links(table: pl.DataFrame) -> pl.DataFrame:
-    """Returns the newest signature of each key, then the links of its newest segment that has
-    some.
-    """
+    """Returns the newest signature of each key, then the links of its newest segment with any."""
     signatures = _first(table.filter(pl.col("status") == STATUS_SIGNATURE))
     links = _newest_links(table.filter(pl.col("status") != STATUS_SIGNATURE))
     return sort_by_key(pl.concat([signatures, links]))
@@ -209,9 +205,7 @@ def layered(
 def _kept(
     tables: Tables, times: Sequence[int], is_parsed: Callable[[pl.DataFrame], pl.Series]
 ) -> pl.DataFrame:
-    """Returns the visits that stay: `key`, `rank`, the time `at`; sorted, the oldest of each key
-    first.
-    """
+    """Returns the visits that stay: `key`, `rank`, the time `at`; a key's oldest first."""
     empty = pl.DataFrame(schema=MERGE_SCHEMA)
     success = pl.col("status") == STATUS_FETCH_SUCCESS
     known: Mapping[str, Mapping[str, pl.Expr]] = {
@@ -295,9 +289,7 @@ class SegmentSlices:
         self._counts = [0] * parts
 
     def cut(self, tables: Tables, keys: pl.Series) -> Iterator[SegmentPiece]:
-        """Yields the pieces of the next range of keys; `keys` are all of them, sorted, each
-        once.
-        """
+        """Yields the pieces of the next range of keys; `keys` are all of them, sorted, unique."""
         split_tables = {folder: split(table, self._parts) for folder, table in tables.items()}
         for part, own in enumerate(split(keys.to_frame("key"), self._parts)):
             mine = {folder: found[part] for folder, found in split_tables.items()}

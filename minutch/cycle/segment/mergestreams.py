@@ -193,9 +193,7 @@ class Streams:
             yield _ranked(mine, np.zeros(len(mine), np.uint32))
 
     def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
-        """Returns the wanted records of a table, under their URLs. They are counted under their old
-        URLs.
-        """
+        """Returns the wanted records of a table under their URLs, counted under the old ones."""
         mine = self._are_wanted(frame["key"])
         own = frame if mine.all() else frame.filter(mine)
         counters.add(READ, len(own))

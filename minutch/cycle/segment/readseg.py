@@ -172,9 +172,7 @@ class SegmentCounts:
 
 
 def readseg_list(path: Path, options: ReadsegOptions = ReadsegOptions()) -> SegmentCounts:
-    """Counts the records of a segment. Raises StoreError if it does not exist, or is a folder of
-    segments.
-    """
+    """Counts the records of a segment. Raises StoreError if it does not exist, or is none."""
     [segment] = segments_at([path])
     if not segment.path.is_dir():
         raise StoreError(f"Input path does not exist: {segment.path}")

@@ -102,9 +102,7 @@ COMPLETE = (PARSE_DATA, PARSE_TEXT, CRAWL_PARSE, CRAWL_FETCH)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of one folder of a segment. `compression` is None where the configuration
-    decides.
-    """
+    """The layout of a folder of a segment; `compression` is None if it is configured."""
 
     name: str
     value_class: str
@@ -211,9 +209,7 @@ class Segment:
             yield from raw_records(path)
 
     def raw_sorted(self, folder: str, *, run_bytes: int = RUN_BYTES) -> Iterator[RawRecord]:
-        """Yields all records by URL; files that are not sorted are sorted first, perhaps on
-        disk.
-        """
+        """Yields all records by URL; files that are not sorted are first, perhaps on disk."""
         if LAYOUTS[folder].map_file:
             return merge_records(raw_records(path) for path in self.data_files(folder))
         return sort_records(self.raw(folder), run_bytes=run_bytes)
@@ -254,9 +250,7 @@ class Segment:
                     at = reader.position
 
     def get(self, folder: str, url: str) -> list[Writable]:
-        """Returns all values of a URL in a folder, by the MapFiles' indexes or by reading flat
-        files.
-        """
+        """Returns all values of a URL in a folder, by MapFiles' indexes or from flat files."""
         return [value for part in self.parts(folder) for value in values_of(part, encode_text(url))]
 
     def finish(self) -> None:
@@ -374,9 +368,7 @@ def part_writer(
 
 
 def compression_of(folder: str, conf: Configuration) -> str:
-    """Returns the compression type of a folder: NONE, RECORD or BLOCK. Raises ConfigError for
-    others.
-    """
+    """Returns the compression type of a folder: NONE, RECORD or BLOCK. Raises ConfigError."""
     return LAYOUTS[folder].compression or compression_type(conf)
 
 

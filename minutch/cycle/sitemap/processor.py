@@ -238,9 +238,7 @@ def _merge(
 
 
 class _Collected:
-    """Takes sitemaps, from several threads, and puts their URLs, normalized and filtered, into
-    `shuffle`.
-    """
+    """Takes sitemaps, from several threads; puts their filtered URLs into `shuffle`."""
 
     def __init__(self, rules: UrlRules, settings: EntrySettings) -> None:
         self.shuffle: Shuffle | None = None

@@ -53,9 +53,7 @@ class EntrySettings(Settings):
 def entries(
     urls: pl.Series, said: Sequence[SitemapUrl], place: int, rules: EntrySettings
 ) -> pl.DataFrame:
-    """Returns a table of SITEMAP_SCHEMA of `urls`, of which the sitemap has `said` this; null URLs
-    are left out.
-    """
+    """Returns `urls`, of which the sitemap has `said` this, in SITEMAP_SCHEMA, without nulls."""
     dates = [
         page.modified if page.modified is not None and page.modified <= rules.now else 0
         for page in said
@@ -84,9 +82,7 @@ def entries(
 def merge(
     old: pl.DataFrame, found: pl.DataFrame, rules: EntrySettings
 ) -> tuple[pl.DataFrame, Counters]:
-    """Returns the entries with those of sitemaps (SITEMAP_SCHEMA) put in; both are sorted by
-    key.
-    """
+    """Returns the entries with those of sitemaps (SITEMAP_SCHEMA) put in; both are sorted."""
     old, counters = last_of_key(old), Counters()
     found = found.sort("key", "place")
     matched = match(found["key"], old["key"])

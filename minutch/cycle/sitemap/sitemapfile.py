@@ -411,9 +411,7 @@ _XML, _TEXT, _GZIP = "xml", "text", "gzip"
 
 
 def _kind(content_type: str, content: bytes) -> str | None:
-    """Returns the kind of a sitemap by its first bytes if they are known, else by its media
-    type.
-    """
+    """Returns the kind of a sitemap by its first bytes if they are known, or by media type."""
     name = content_type.lower()
     for types, kind in ((XML_TYPES, _XML), (TEXT_TYPES, _TEXT), (GZIP_TYPES, _GZIP)):
         if name in types:

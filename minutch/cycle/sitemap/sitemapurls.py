@@ -38,9 +38,7 @@ FREQUENCIES: Final = {
     "YEARLY": 31536000,
     "NEVER": 0x7FFF_FFFF,
 }
-"""Seconds between two fetches, by the names of `changefreq`, which may stand anywhere in its
-text.
-"""
+"""Seconds between two fetches, by the names of `changefreq`, found anywhere in its text."""
 
 _PLAIN_URL: Final = re.compile(
     r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?/[A-Za-z0-9/._~?=&;,:+!()'@*$-]*"
@@ -189,9 +187,7 @@ class SitemapIndex:
 
 
 def base_of(url: str) -> str:
-    """Returns the folder of a sitemap's URL: up to the last slash of its path, without user and
-    query.
-    """
+    """Returns the folder of a sitemap's URL: up to its path's last slash, without user, query."""
     parsed = parts.parse(url)
     port = "" if parsed.port == -1 else f":{parsed.port}"
     folder = parsed.path[: parsed.path.rfind("/") + 1] or "/"
@@ -228,9 +224,7 @@ def interval_of(frequency: str | None) -> int | None:
 
 
 def priority_of(text: str) -> float:
-    """Returns the number of a `priority`; the default for none, or for one that is not from 0 to
-    1.
-    """
+    """Returns the number of a `priority`; the default if there is none from 0 to 1."""
     number = text.strip()
     if not _NUMBER.fullmatch(number):
         return DEFAULT_PRIORITY

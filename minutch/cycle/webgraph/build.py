@@ -116,9 +116,7 @@ def webgraph(
 
 
 def _is_parsed(segment: Segment) -> bool:
-    """Returns whether a segment is parsed, with a warning if not. Raises StoreError if the folder
-    is no segment.
-    """
+    """Returns whether a segment is parsed, or warns. Raises StoreError if it is no segment."""
     segment.check()
     if not any(map(segment.has, LAYOUTS)):
         raise StoreError(f"{segment.path} is no segment")
@@ -231,9 +229,7 @@ class _Writing:
                 self.counters.merge(counted)
 
     def inlinks(self, directory: Path, outlinks: OutlinkDb, now: int) -> None:
-        """Writes the same links by the page that they lead to, then in the order of the pages that
-        they come from.
-        """
+        """Writes the same links by target, then in the order of the pages that they come from."""
         log.info("InlinkDb: running")
         with self._shuffle(_SORTED) as shuffle:
             for links in outlinks.in_order():

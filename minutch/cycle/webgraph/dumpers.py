@@ -304,9 +304,7 @@ def _inverted(graph: WebGraph, counters: Counters, progress: Progress) -> Iterat
 
 
 def _java_utf(urls: pl.Series) -> pl.Series:
-    """Encodes URLs in Java's modified UTF-8, which differs in zero bytes and in characters of four
-    bytes.
-    """
+    """Encodes URLs in Java's modified UTF-8: zero bytes and characters of four bytes differ."""
     others = (
         urls.bin.contains(b"\0") | urls.bin.contains(b"\xf0") | urls.bin.contains(b"\xf4")
     ).arg_true()

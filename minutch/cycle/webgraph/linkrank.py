@@ -322,9 +322,7 @@ def scoreupdater(crawldb: Path, webgraphdb: Path, *, context: JobContext) -> Cou
 def _scored(
     frame: pl.DataFrame, scores: pl.DataFrame, *, clear: float
 ) -> tuple[pl.DataFrame, Counters]:
-    """Returns the entries of a range of keys with their new scores, and counts; both tables are
-    sorted by key.
-    """
+    """Returns a range's entries with their new scores, and counts; both tables are sorted."""
     entries, counters = last_of_key(frame), Counters()
     scores = last_of_key(scores)
     at = match(entries["key"], scores["key"]).at

@@ -220,9 +220,7 @@ def keys_of(batch: Batch) -> pl.Series:
 
 
 def own_column(column: pl.Series) -> pl.Series:
-    """Returns the same strings (Binary) in memory of their own: what they lay in, a whole file
-    perhaps, is let go.
-    """
+    """Returns the same strings (Binary) in their own memory: what they lay in is let go."""
     strings, rows = from_series(column), np.arange(len(column), dtype=np.uint32)
     out = np.empty(int(strings.views[:, 0].sum(dtype=np.int64)), np.uint8)
     at, length = np.empty(len(column), np.int64), np.empty(len(column), np.int32)

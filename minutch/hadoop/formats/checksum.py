@@ -115,9 +115,7 @@ class ChecksumWriter(WholeOrNothing):
             self._put(len(self._pending) // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM)
 
     def _put(self, size: int) -> None:
-        """Moves `size` pending bytes, whole chunks except at the end, into the file. Raises OSError
-        with its name.
-        """
+        """Moves `size` pending bytes, whole chunks or the rest, to the file. OSError names it."""
         with memoryview(self._pending) as view, view[:size] as part, naming(self.path):
             self._sums.write(chunk_sums(part))
             done = 0
@@ -127,9 +125,7 @@ class ChecksumWriter(WholeOrNothing):
         del self._pending[:size]
 
     def close(self) -> None:
-        """Writes the rest and closes both files; moving the directory into place brings them to
-        disk.
-        """
+        """Writes the rest and closes both files; moving the directory brings them to disk."""
         if self._file.closed:
             return
         try:
@@ -215,9 +211,7 @@ class ChecksumReader:
         self._pos = position
 
     def read(self, size: int) -> bytes:
-        """Returns up to `size` bytes, fewer only at the end. Raises ChecksumError on a damaged
-        chunk.
-        """
+        """Returns `size` bytes, fewer only at the end. Raises ChecksumError for a damaged chunk."""
         start = self._pos
         size = min(size, self.size - start)
         if size <= 0:
@@ -241,9 +235,7 @@ class ChecksumReader:
         return data
 
     def _compare(self, data: bytes, start: int) -> None:
-        """Compares the chunks of `data`, of which the first starts at offset `start`, with their
-        sums.
-        """
+        """Compares the chunks of `data`, whose first starts at offset `start`, with their sums."""
         found = chunk_sums(data, self._chunk)
         expected = os.pread(self._sums, len(found), HEADER_SIZE + start // self._chunk * 4)
         if found == expected:

@@ -111,9 +111,7 @@ class _Numbers:
         return list(zip(number.tolist(), count.tolist(), point.tolist(), strict=True))
 
     def _next(self, going: npt.NDArray[np.bool_] | None = None) -> tuple[Any, Any, Any]:
-        """Returns the next digit, and whether stopping after it is within the margin below and
-        above.
-        """
+        """Returns the next digit, and whether stopping there is within the margin on each side."""
         digit, rest = np.divmod(self._rest, self._scale)
         rest, margin = rest * 10, self._wrapped(self._margin * 10)
         low, high = rest < margin, self._wrapped(rest + margin) > 10 * self._scale

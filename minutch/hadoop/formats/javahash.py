@@ -78,9 +78,7 @@ def string_hash(value: str) -> int:
 
 
 def text_hash(data: bytes) -> int:
-    """Text.hashCode (WritableComparator.hashBytes) of a Text's UTF-8 bytes, without their
-    length.
-    """
+    """Text.hashCode (WritableComparator.hashBytes) of a Text's UTF-8 bytes without their length."""
     return _polynomial(data if data.isascii() else memoryview(data).cast("b"), 1)
 
 
@@ -119,9 +117,7 @@ _LONGEST_KEPT = 512
 
 
 def names_order(names: tuple[str, ...]) -> tuple[int, ...]:
-    """`hash_map_order` of a HashMap<String, …> with these keys; kept for short ones, as metadata's
-    names recur.
-    """
+    """`hash_map_order` of a HashMap<String, …>; kept for short keys, as metadata's names recur."""
     return (
         _kept_names_order(names) if sum(map(len, names)) <= _LONGEST_KEPT else _names_order(names)
     )
@@ -218,9 +214,7 @@ def _to_string(value: float, exponent: int, fraction: int, bias: int, precision:
 
 
 def float_layout(digits: str, point: int) -> str:
-    """0.`digits` times ten to the `point`: plain from 0.001 up to 10 million, with an exponent
-    beyond.
-    """
+    """0.`digits` times ten to the `point`: plain from 0.001 to 10 million, or with an exponent."""
     if 0 < point < 8:
         return f"{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
     if -3 < point <= 0:
@@ -243,9 +237,7 @@ def _decimal(fraction: int, exponent: int, precision: int) -> tuple[str, int]:
 
 
 def _integer(value: int, exponent: int, precision: int) -> tuple[str, int]:
-    """Whole numbers keep their digits, except those that lie wholly below the precision, which
-    round half up.
-    """
+    """Whole numbers keep their digits, but for those below the precision, which round half up."""
     dropped = 0
     if exponent > precision:
         beyond = exponent - precision - 1
@@ -323,9 +315,7 @@ class _Remainder:
         self._margin = 5**rest5 << margin2
 
     def next_digit(self) -> tuple[int, bool, bool]:
-        """Returns the next digit, and whether stopping after it is within the margin below and
-        above.
-        """
+        """Returns the next digit, and whether stopping there is within the margin on each side."""
         digit, rest = divmod(self._rest, self._scale)
         tens = 10 * self._scale
         self._rest = rest = 10 * rest
@@ -338,9 +328,7 @@ class _Remainder:
         return digit, rest < self._margin, self._wrap(rest + self._margin) > tens
 
     def rounds_up(self, digit: int) -> bool:
-        """Returns whether the rest is above half a unit of the last digit, or exactly half and the
-        digit is odd.
-        """
+        """Returns whether the rest is above half a unit of the last digit, or half and odd."""
         twice, tens = 2 * self._rest, 10 * self._scale
         return twice > tens or (twice == tens and digit % 2 == 1)
 
@@ -356,9 +344,7 @@ def date_to_string(ms: int) -> str:
 
 
 def date_time_to_string(ms: int, between: str = " ") -> str:
-    """SimpleDateFormat("yyyy-MM-dd HH:mm:ss") in the time zone UTC; `between` stands between date
-    and time.
-    """
+    """SimpleDateFormat("yyyy-MM-dd HH:mm:ss") in UTC; `between` stands between date and time."""
     year, month, day, second = date_fields(ms)
     time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
     return f"{year:04}-{month:02}-{day:02}{between}{time}"
@@ -376,9 +362,7 @@ def date_fields(ms: int) -> tuple[int, int, int, int]:
 
 
 def _civil(day: int) -> tuple[int, int, int]:
-    """Year, month and day of a day counted from 1970-01-01. Years are counted from 1 March
-    inside.
-    """
+    """Year, month and day of a day counted from 1970-01-01. Inside, years begin on 1 March."""
     if day >= _FIRST_GREGORIAN_DAY:
         era, day = divmod(day + 719_468, 146_097)
         in_era = (day - day // 1460 + day // 36_524 - day // 146_096) // 365

@@ -57,9 +57,7 @@ def encode_text(value: str) -> bytes:
 
 
 def encode_modified_utf8(value: str) -> bytes:
-    """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as two three-byte
-    surrogates.
-    """
+    """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as surrogates."""
     if value.isascii() and "\0" not in value:
         return value.encode("ascii")
     units = value.encode("utf-16-be", "surrogatepass")
@@ -124,9 +122,7 @@ class DataInput:
         return self.end - self.pos
 
     def skip(self, size: int) -> int:
-        """Moves over `size` bytes; returns where they start. Raises TruncatedError if they are not
-        there.
-        """
+        """Passes `size` bytes; returns where they start. TruncatedError if they are not there."""
         pos = self.pos
         if size < 0:
             raise FormatError("negative length", offset=pos, expected="0 or more", found=size)

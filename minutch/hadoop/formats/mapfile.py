@@ -134,9 +134,7 @@ class _Index:
 
 
 class MapFileReader:
-    """Reads a MapFile. The index is loaded when it is first needed; if it is lost it is made from
-    the data.
-    """
+    """Reads a MapFile. The index is loaded when first needed; a lost one is made from the data."""
 
     def __init__(self, directory: str | Path, *, verify: bool = True) -> None:
         self.path = as_path(directory)
@@ -188,9 +186,7 @@ class MapFileReader:
         return list(zip(self._index.raw, self._index.positions, strict=True))
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """Returns the records from where the data reader stands, at first the beginning, in key
-        order.
-        """
+        """Returns the records from where the reader stands, first the beginning, in key order."""
         return iter(self.data)
 
     def records(self) -> Iterator[tuple[Writable, Writable]]:
@@ -337,9 +333,7 @@ class _IndexChoice:
 
 
 def _index_entries(data: SequenceFileReader, interval: int) -> Iterator[tuple[bytes, int]]:
-    """Yields the index entries that a writer would have made for the records from `data.position`
-    on.
-    """
+    """Yields the index entries that a writer would have made from `data.position` on."""
     choice = _IndexChoice(interval)
     position = after = data.position
     for key, _ in data:
@@ -421,7 +415,5 @@ def _write_run(path: Path, records: Iterable[Record]) -> Path:
 
 
 def merge_records(sources: Iterable[Iterable[Record]]) -> Iterator[Record]:
-    """Merges sources that are sorted by their keys' bytes; of equal keys, the earlier source goes
-    first.
-    """
+    """Merges sources sorted by their keys' bytes; of equal keys, the earlier source's is first."""
     return merge(*sources, key=_first)

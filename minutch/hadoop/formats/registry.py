@@ -60,9 +60,7 @@ class Writable:
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
-        """Returns the value that takes up exactly `data`; raises FormatError for left-over bytes
-        too.
-        """
+        """Returns the value that takes up exactly `data`; FormatError for left-over bytes, too."""
         source = DataInput(data)
         value = cls.read(source)
         if source.remaining:
@@ -88,16 +86,12 @@ def register(cls: W) -> W:
 
 
 def add_finder(finder: Finder) -> None:
-    """Lets `finder` import the class of a Java class name that is not in REGISTRY yet; None if it
-    has none.
-    """
+    """Lets `finder` import the class of a Java name not yet in REGISTRY; None if it has none."""
     _FINDERS.append(finder)
 
 
 def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
-    """Returns the class of a Java class name; FormatError (at `offset`, where the name stood) if
-    minutch has none.
-    """
+    """Returns the class of a Java name; FormatError (at `offset`, its place) if there is none."""
     class_name = ALIASES.get(class_name, class_name)
     found = REGISTRY.get(class_name) or next(
         filter(None, (find(class_name) for find in _FINDERS)), None
@@ -109,9 +103,7 @@ def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
 
 
 class GenericWritable(Writable):
-    """org.apache.hadoop.io.GenericWritable: a value of one of `types`, whose index is stored in one
-    byte.
-    """
+    """org.apache.hadoop.io.GenericWritable: a value of one of `types`, after its index (a byte)."""
 
     __slots__ = ("instance",)
     types: ClassVar[tuple[str, ...]] = ()

@@ -205,9 +205,7 @@ class SequenceFileReader:
 
     @property
     def position(self) -> int:
-        """The offset after the last record; in a file of blocks, after the block that it lies
-        in.
-        """
+        """The offset after the last record; in a file of blocks, after the block it lies in."""
         return self._in.offset
 
     def seek(self, position: int) -> None:
@@ -257,9 +255,7 @@ class SequenceFileReader:
 
     @property
     def value_type(self) -> type[Writable]:
-        """The class of the values; FormatError, naming the file, if minutch has none of that
-        name.
-        """
+        """The class of the values; FormatError, naming the file, if minutch does not have it."""
         return self._type(self.value_class)
 
     def _type(self, class_name: str) -> type[Writable]:
@@ -302,9 +298,7 @@ class SequenceFileReader:
                 return
 
     def _ready(self) -> bool:
-        """Passes a marker, checks the next record's lengths and reads it into the window; False at
-        the end.
-        """
+        """Passes a marker and reads the next record into the window; False at the end."""
         window = self._in
         if self._pass_marker() or not window.fill(1):
             return False

@@ -50,9 +50,7 @@ _LENGTHS = struct.Struct(">ii")
 
 @dataclass(frozen=True, slots=True)
 class SequenceHeader:
-    """The header of a SequenceFile. `sync` is empty in version 1, `codec` is None where nothing is
-    compressed.
-    """
+    """The header of a SequenceFile: `sync` is empty in version 1, `codec` None if uncompressed."""
 
     key_class: str
     value_class: str
@@ -127,9 +125,7 @@ def new_sync() -> bytes:
 
 
 class _StreamOut:
-    """A binary stream as the place to write to; it is left open, and what went into it cannot be
-    taken back.
-    """
+    """A binary stream to write to; it is left open, and what went into it can't be taken back."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -199,9 +195,7 @@ class SequenceFileWriter(WholeOrNothing):
 
     @property
     def position(self) -> int:
-        """The file's length so far (Writer.getLength): where the next record or the current block
-        will stand.
-        """
+        """The file's length so far (Writer.getLength): where the next record or block will be."""
         return self._out.position
 
     def append(self, key: Writable, value: Writable) -> None:

@@ -150,9 +150,7 @@ def _decoder(class_name: str) -> Decoder:
 
 
 def to_json(value: Any) -> Any:
-    """Converts a value to JSON: its fields by name, in Java's spelling, with nothing rounded or
-    left out.
-    """
+    """Converts a value to JSON: its fields by Java's names, with nothing rounded or left out."""
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
             return convert(value)
@@ -186,9 +184,7 @@ def _float_to_json(value: float) -> float | str:
 
 
 def _mapping_to_json(value: Mapping[Any, Any]) -> Any:
-    """Returns an object if the keys are strings that differ, else a list of pairs with their
-    classes.
-    """
+    """Returns an object if keys are strings that differ, else a list of pairs and classes."""
     items = value.java_items() if hasattr(value, "java_items") else value.items()
     keys = [key if isinstance(key, str) else getattr(key, "value", None) for key in value]
     if all(isinstance(key, str) for key in keys) and len(set(keys)) == len(keys):

@@ -159,9 +159,7 @@ class _Number(Writable):
 
 
 def _number(name: str, method: str) -> Callable[[W], W]:
-    """Class decorator: the Hadoop class `name` whose bytes are those of DataInput/DataOutput's
-    `method`.
-    """
+    """Class decorator: the Hadoop class `name` with the bytes of DataInput/Output's `method`."""
     read, write = getattr(DataInput, f"read_{method}"), getattr(DataOutput, f"write_{method}")
 
     def decorate(cls: Any) -> Any:
@@ -305,9 +303,7 @@ class MD5Hash(Writable):
 
 @dataclass(frozen=True, slots=True)
 class ArrayWritable(Writable):
-    """Values of one class; the class is not in the bytes, so `ArrayWritable.of(Text)` makes the
-    readable type.
-    """
+    """Values of one class, which the bytes don't name: `ArrayWritable.of(Text)` makes the type."""
 
     class_name = "org.apache.hadoop.io.ArrayWritable"
     value_class: ClassVar[type[Writable]]
@@ -388,9 +384,7 @@ class MapWritable(dict[Writable, Writable], Writable):
             self[key] = value
 
     def copy(self) -> MapWritable:
-        """Returns what Hadoop's copy constructor makes: the same entries, in the order in which
-        they would be written.
-        """
+        """Returns what Hadoop's copy constructor makes: the entries in the order of writing."""
         result = MapWritable()
         result.new_classes = list(self.new_classes)
         for key, value in self.java_items():
@@ -468,9 +462,7 @@ def _read_by_id(data: DataInput, names: dict[int, str]) -> Writable:
 
 @register
 class SortedMapWritable(MapWritable):
-    """org.apache.hadoop.io.SortedMapWritable: a MapWritable whose entries are written in the order
-    of their keys.
-    """
+    """org.apache.hadoop.io.SortedMapWritable: a MapWritable written in the order of its keys."""
 
     __slots__ = ()
     class_name = "org.apache.hadoop.io.SortedMapWritable"

@@ -34,9 +34,7 @@ def decompressor(window_log: int, shared: Any = None) -> Any:
 
 
 def dictionary(data: bytes) -> Any:
-    """Returns a dictionary: as zstd makes them, or any data that frames may refer to. ZstdError or
-    ValueError.
-    """
+    """Returns a dictionary: zstd's, or any data that frames refer to. ZstdError or ValueError."""
     made = zstd.ZstdDict(data, is_raw=not data.startswith(_DICTIONARY))
     zstd.ZstdDecompressor(made)
     return made

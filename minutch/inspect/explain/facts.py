@@ -35,9 +35,7 @@ class NormalForm:
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """The answer of one URL filter, and the rule that decided: file, line and text, as far as the
-    filter tells.
-    """
+    """The answer of a URL filter, and the rule that decided: file, line and text, if known."""
 
     filter: str
     passed: bool
@@ -67,9 +65,7 @@ class RobotsFacts:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """The fetcher's treatment of the URL's host: queue, pauses, and what keeps it from asking at
-    all.
-    """
+    """The fetcher's treatment of the URL's host: queue, pauses, what keeps it from asking."""
 
     queue: str | None
     queue_mode: str
@@ -89,9 +85,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class FetchVerdict:
-    """The outcome of a fetch now, before it sends a request: `reason` is a word, `text` a
-    sentence.
-    """
+    """The outcome of a fetch now, before its request: `reason` is a word, `text` a sentence."""
 
     asks: bool
     reason: str
@@ -174,9 +168,7 @@ class ReferringLink:
 
 @dataclass(frozen=True, slots=True)
 class ReferringSegment:
-    """A segment with links or redirects to the URL: their number, and the score that they bring in
-    all.
-    """
+    """A segment with links or redirects to the URL: their number, the score they bring."""
 
     segment: str
     links: int
@@ -216,9 +208,7 @@ class Referrers:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score, the part of it that comes from links in segments, the rest, and the filters that
-    decide.
-    """
+    """The score, the part that comes from links in segments, the rest, the deciding filters."""
 
     score: float
     from_links: float
@@ -255,9 +245,7 @@ class MissingEntry:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The whole answer. `url` is the URL that was looked up: as given, or its normal form if that
-    one is known.
-    """
+    """The whole answer. `url` is what was looked up: as given, or its normal form if known."""
 
     url: str
     given: str

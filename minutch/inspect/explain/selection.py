@@ -271,9 +271,7 @@ _NO_PLACE: Final[dict[int, Callable[[str, float, int, int, Selector], GenerateVe
 
 @dataclass(frozen=True, slots=True)
 class EntryOrigin:
-    """The segment that led to an entry, and updatedb's steps there; `pending` are segments with a
-    later fetch.
-    """
+    """The segment that led to an entry, updatedb's steps, and `pending` segments fetched later."""
 
     segment: str
     replayed: ExplainedUpdate | None

@@ -1,6 +1,4 @@
-"""Settings of `explain`, those of the jobs whose decisions it repeats; a URL's forms, a crawl's
-stores.
-"""
+"""Settings of `explain`, those of the jobs that it repeats; a URL's forms, a crawl's stores."""
 
 from __future__ import annotations
 
@@ -149,9 +147,7 @@ def settings_of(conf: Configuration) -> Iterator[Setting]:
 
 
 class CrawlStores:
-    """The databases and segments of a crawl. Raises StoreError if there is no crawl, or one without
-    a CrawlDb.
-    """
+    """The databases and segments of a crawl. Raises StoreError without crawl or CrawlDb."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

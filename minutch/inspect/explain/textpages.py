@@ -73,9 +73,7 @@ def _fit(line: str, width: int | None) -> str:
 
 
 def summary_lines(found: Explanation) -> Lines:
-    """Yields the answer in short: if it would be fetched now, why not, and what would change
-    that.
-    """
+    """Yields the answer in short: would it be fetched now, why not, what would change that?"""
     waiting = [visit.segment for visit in found.visits if visit.state == LISTED]
     if found.unknown is not None:
         yield f"Not in the CrawlDb: {found.unknown.text}"

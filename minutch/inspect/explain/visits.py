@@ -342,9 +342,7 @@ def left_out_words(left_out: LeftOut) -> Iterator[str]:
 def referrers_of(
     url: str, linkdb: LinkDb, segments: Sequence[Segment], *, quick: bool
 ) -> Referrers:
-    """Finds the pages that lead to a URL; if `quick`, in the LinkDb alone. Raises FormatError
-    (damage).
-    """
+    """Finds the pages that lead to a URL; if `quick`, in the LinkDb alone. Raises FormatError."""
     inlinks = linkdb.get(url) if linkdb.exists() else None
     total = 0 if inlinks is None else len(inlinks)
     known = [] if inlinks is None else list(inlinks)[:MOST_SHOWN]

@@ -263,9 +263,7 @@ def fsck(crawl: Path, options: FsckOptions = _DEFAULTS, *, context: JobContext) 
 
 
 def problems(crawl: Path, conf: Configuration) -> Iterator[Problem]:
-    """Yields all that is wrong in a crawl's folder. Raises StoreError if there is no crawl, and
-    ConfigError.
-    """
+    """Yields all that is wrong in a crawl's folder. Raises StoreError, ConfigError."""
     names = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
     graphs = [WebGraph(path) for path in sorted(crawl.glob("*/")) if (path / OUTLINKS).is_dir()]
     if not graphs and not any((crawl / name).is_dir() for name in names):

@@ -191,9 +191,7 @@ def _damaged_sums(path: Path) -> _Sums | None:
 def _check_records(
     data: Path, order: _Order, check: Check | None, *, verified: bool
 ) -> Iterator[Problem]:
-    """Yields problems of keys and values. If the checksums are wrong, the records are still read,
-    one by one.
-    """
+    """Yields problems of keys and values; with wrong checksums, records are read one by one."""
     try:
         for keys in _scanned(data, check) if verified else _read_one_by_one(data):
             yield from order.take(keys)

@@ -302,9 +302,7 @@ def in_crawl(crawl: Path) -> Iterator[Problem]:
 
 
 def checksums(folder: Path) -> Iterator[Problem]:
-    """Yields checksums of files that are missing, in `folder` and below, and work folders of such
-    files.
-    """
+    """Yields checksums of missing files, in `folder` and below, and their work folders."""
     for path in sorted(folder.rglob(".*.crc")):
         if not (path.parent / path.name[1:-4]).exists():
             yield Problem(path, "checksums of a file that is not there", Remedy.REMOVE)

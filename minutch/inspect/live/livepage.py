@@ -114,9 +114,7 @@ def _state(watch: Watch) -> Iterable[Child]:
 
 
 def _is_other_step(watch: Watch) -> bool:
-    """Returns True if a step runs that can't be paused midway, as a fetch or that of sitemaps
-    can.
-    """
+    """Returns True if a step runs that can't be paused midway, unlike a fetch or sitemaps."""
     return watch.step not in ("", "sitemap") and watch.fetch is None
 
 

@@ -32,9 +32,7 @@ class LiveSettings(Settings):
 
 
 class LiveServer:
-    """A server that has its port from the start, and answers while `running`. Raises MinutchError,
-    ConfigError.
-    """
+    """A server with its port from the start; answers while `running`. MinutchError, ConfigError."""
 
     def __init__(self, watch: Watch, settings: LiveSettings, port: int, option: str) -> None:
         """Takes the port that `option` chose; 0 takes a free one."""

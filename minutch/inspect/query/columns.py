@@ -64,9 +64,7 @@ def hex_of(data: pl.Series) -> pl.Series:
 
 
 def metadata_lists(metadata: pl.Series, keys: pl.Series) -> pl.Series:
-    """Returns the entries of each map whose key is a Text, perhaps none. Raises FormatError for a
-    damaged map.
-    """
+    """Returns the entries of each map whose key is a Text, if any. Raises FormatError."""
     found = entries(metadata, keys)
     pairs = found.select(
         "row",

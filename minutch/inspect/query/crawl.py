@@ -1,6 +1,4 @@
-"""Opens a crawl: its databases, its segments one by one with their folders, and all of them as
-tables.
-"""
+"""Opens a crawl: databases, segments one by one with their folders, and all as tables."""
 
 from __future__ import annotations
 
@@ -148,9 +146,7 @@ class CrawlSegment(Segment):
 
 
 class Segments(Sequence[CrawlSegment]):
-    """The segments in a folder, oldest first, found by number or by name. None if the folder does
-    not exist.
-    """
+    """The segments in a folder, oldest first, by number or name. None without the folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -76,9 +76,7 @@ class EntryRows:
 
     @once
     def key(self) -> pl.Series:
-        """The URLs as bytes, in a buffer of their own, so that a row keeps no stretch of the file
-        in memory.
-        """
+        """The URLs as bytes, in a buffer of their own: a row keeps no stretch of the file."""
         (at, length), keys = self._fields.key_places, self._fields.keys
         out, out_at = (
             np.empty(int(length.sum(dtype=np.int64)), np.uint8),

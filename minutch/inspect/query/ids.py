@@ -31,9 +31,7 @@ def of_keys(urls: pl.DataFrame) -> pl.DataFrame:
 
 
 def places_of_runs(ids: Ids, wanted: Ids) -> tuple[Places, Mask]:
-    """Returns the same, faster for numbers with many repeats in a row, such as a page with many
-    links.
-    """
+    """Returns the same, faster for many repeats in a row, such as a page with many links."""
     heads = (
         np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]]))
         if len(wanted)

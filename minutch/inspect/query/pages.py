@@ -158,9 +158,7 @@ class FetchRows:
         return self._beside(self._group.read(PARSE_TEXT, texts), pl.String())
 
     def _beside(self, table: pl.DataFrame | None, dtype: pl.DataType) -> pl.Series:
-        """Returns the column `value` of another folder; the n-th answer of a URL has the n-th value
-        there.
-        """
+        """Returns the column `value` of another folder; a URL's n-th answer has the n-th value."""
         if table is None:
             return pl.Series([None], dtype=dtype).new_from_index(0, len(self))
         rows = self.answered.arg_true()
@@ -189,9 +187,7 @@ def _sizes(batch: Batch) -> pl.DataFrame:
 
 
 def _sizes_of_streams(batch: Batch) -> pl.DataFrame:
-    """Returns the same of Contents that are zlib streams, inflated no further than the size
-    needs.
-    """
+    """Returns the same of Contents that are zlib streams, inflated as far as is needed."""
 
     def size(row: int) -> int:
         value = batch.value(row)

@@ -83,9 +83,7 @@ def _write(table: Table, folder: Path, *, required: bool) -> int:
 
 
 def write_parquet(rows: pl.LazyFrame, path: Path) -> int:
-    """Writes a file and returns the number of rows. Raises StoreError if it exists, and what
-    reading raises.
-    """
+    """Writes a file; returns the number of rows. StoreError if it exists, or as reading."""
     with output_file(path) as new:
         sink(rows, new)
         return count(new)
@@ -104,9 +102,7 @@ def sink(rows: pl.LazyFrame, path: Path) -> None:
 
 
 def count(path: Path) -> int:
-    """Returns the number of rows in a file, or in the files that a pattern names. Raises
-    OSError.
-    """
+    """Returns the number of rows in a file, or in those of a pattern. Raises OSError."""
     with _os_errors(path):
         return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 

@@ -35,9 +35,7 @@ Combine = Callable[[pl.Expr, pl.Expr], pl.Expr]
 
 
 class Pruning(NamedTuple):
-    """The rows that a condition can hold for: ascending ranges of URLs, and a condition on hosts
-    alone.
-    """
+    """The rows that a condition can hold for: ascending ranges of URLs, a condition on hosts."""
 
     urls: Ranges = EVERYWHERE
     hosts: pl.Expr | None = None
@@ -123,9 +121,7 @@ def _comparison(condition: pl.Expr, column: str) -> tuple[str, list[bytes]] | No
 
 
 def _texts(literal: pl.Expr, *, several: bool) -> list[bytes] | None:
-    """Returns the strings of a literal; None where one may stand for other bytes, or there are too
-    many.
-    """
+    """Returns the strings of a literal; None if one may stand for other bytes, or for too many."""
     values = pl.select(literal).to_series()
     if several and values.dtype == pl.List(pl.String) and len(values) == 1:
         values = values[0]

@@ -112,9 +112,7 @@ def _json(value: object) -> Any:
 
 
 def csv_lines(frames: Iterable[pl.DataFrame], head: Iterable[str]) -> Iterator[str]:
-    """Yields names, then rows as CSV (RFC 4180, line feeds as line ends); lists and maps as
-    JSON.
-    """
+    """Yields names, then rows as CSV (RFC 4180, with line feeds); lists and maps as JSON."""
     yield pl.DataFrame(schema=dict.fromkeys(head, pl.String())).write_csv()
     for frame in _slices(frames):
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]

@@ -119,9 +119,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 
 class Session:
-    """The tables of one crawl, or others in their place, in SQL. `now` (ms) is the time that
-    statements see.
-    """
+    """The tables of a crawl, or others, in SQL. `now` (ms) is the time that statements see."""
 
     def __init__(
         self, crawl: CrawlFolder, now: int, tables: Mapping[str, Table] | None = None

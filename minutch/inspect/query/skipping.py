@@ -35,9 +35,7 @@ from minutch.work.tables.spans import Decode, ReadSpan, opened, read_all
 RANGE_SIZE: Final = 1 << 22
 """Bytes of a file that are read at a time."""
 _GAP: Final = 16
-"""Blocks are read along with those before and after them if they take less than this part of
-RANGE_SIZE.
-"""
+"""Blocks are read with those around them if they take less than this part of RANGE_SIZE."""
 _SITE: Final = r"^[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*[/?#]"
 """A URL up to the end of its host (and port)."""
 
@@ -90,9 +88,7 @@ def _wanted(part: SortedPart, pruning: Pruning) -> Mask:
 
 
 def _windows(part: SortedPart, pruning: Pruning) -> Iterator[tuple[int, Mask]]:
-    """Yields stretches of RANGE_SIZE bytes with wanted blocks: the number of the first block, and a
-    mask.
-    """
+    """Yields stretches of RANGE_SIZE bytes with wanted blocks: the first block's number, a mask."""
     wanted = _wanted(part, pruning)
     if part.file.compression == BLOCK:
         wanted[1:] |= wanted[

@@ -97,9 +97,7 @@ class Table(ABC):
     is_derived: ClassVar[bool] = False
     """True if all of it is in other tables."""
     key: ClassVar[str] = ""
-    """The column by whose values rows are found: `table[value]`; none where several rows may have
-    the same.
-    """
+    """The column by whose values rows are found: `table[value]`; none if they may repeat."""
 
     @property
     def schema(self) -> pl.Schema:
@@ -108,14 +106,10 @@ class Table(ABC):
 
     @abstractmethod
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        """Yields the requested rows, some at a time (see `make`). Raises StoreError,
-        FormatError.
-        """
+        """Yields the requested rows, some at a time (see `make`). StoreError, FormatError."""
 
     def partitions(self) -> Mapping[str, Table]:
-        """Returns the tables that this one consists of, by names for files; itself, if it is made
-        as a whole.
-        """
+        """Returns the tables that this one consists of, by names for files; itself if whole."""
         return {part_file(0): self}
 
     def make(self, rows: Any, request: Request) -> pl.DataFrame:
@@ -163,9 +157,7 @@ class Table(ABC):
         return self._first(request, n_rows)
 
     def _first(self, request: Request, count: int) -> Iterator[pl.DataFrame]:
-        """Yields those of the first `count` rows that the condition holds for: `head` before
-        `filter`.
-        """
+        """Yields those of the first `count` rows that fit the condition: `head`, then `filter`."""
         for frame in self.frames(Request(tuple(request.needed))):
             found = frame.head(count)
             yield (found if request.condition is None else found.filter(request.condition)).select(

@@ -271,9 +271,7 @@ class CrawlFiles:
         ]
 
     def history(self, url: str) -> list[Event]:
-        """Returns the records of a URL: those of the segments, oldest first, then that of the
-        CrawlDb.
-        """
+        """Returns the records of a URL: the segments', oldest first, then the CrawlDb's."""
         return list(self._events(url))
 
     def _events(self, url: str) -> Iterator[Event]:

@@ -99,9 +99,7 @@ def unpaired(text: str) -> str:
 
 
 def stemmer_of(lang: str | None) -> str | None:
-    """Returns the key of STEMMERS for a document's language (`en`, `en-GB`, `EN_us`); None if there
-    is none.
-    """
+    """Returns the key of STEMMERS for a document's language (`en`, `en-GB`, `EN_us`), or None."""
     code = re.split("[-_]", lang or "", maxsplit=1)[0].lower()
     code = "no" if code in ("nb", "nn") else code
     return code if code in STEMMERS else None

@@ -297,9 +297,7 @@ def is_panic(error: BaseException) -> bool:
 
 
 def opened(folder: Path) -> tantivy.Index:
-    """Opens the tantivy index in a folder, whose files were checked. Raises ValueError,
-    FormatError.
-    """
+    """Opens the tantivy index in a folder with checked files. Raises ValueError, FormatError."""
     index = tantivy.Index.open(str(folder))
     if index.schema != fields.schema():
         raise FormatError("other fields than those of an index of pages", path=folder / META)

@@ -190,9 +190,7 @@ def strange_fields(text: str, vocabulary: Vocabulary) -> list[str]:
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words and phrases of a query as they were typed; none if it has groups or
-    operators.
-    """
+    """Returns the words and phrases of a query as typed; none if it has groups or operators."""
     found = list(_PIECE.finditer(text[:LONGEST]))
     if any(one["open"] or one["close"] or one[0] in _OPERATORS for one in found):
         return []

@@ -97,9 +97,7 @@ class Hit:
         return dict(_fields(self.stored))
 
     def as_json(self) -> str:
-        """Returns the hit on one line; matched words stand in <b> in the snippet, whose text is
-        escaped.
-        """
+        """Returns the hit on one line; matched words are in <b> in the escaped snippet."""
         marked = "".join(
             f"<b>{html.escape(text)}</b>" if found else html.escape(text)
             for text, found in self.snippet

@@ -1,6 +1,4 @@
-"""Opens the local index for searches: in this process if its own jobs have written it, apart if
-not.
-"""
+"""Opens the local index for searches: in this process if its own jobs wrote it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Sets of characters as sorted ranges of code points: what a regular expression's `[…]`, `\\d` or
-`\\p{…}` matches.
-"""
+"""Sets of characters as sorted ranges of code points: what `[…]`, `\\d` or `\\p{…}` matches."""
 
 from __future__ import annotations
 
@@ -58,9 +56,7 @@ def ignore_ascii_case(one: Ranges) -> Ranges:
 
 
 def ignore_case(one: Ranges) -> Ranges:
-    """Adds the other case of every letter (Java's UNICODE_CASE); in large sets, of ASCII letters
-    only.
-    """
+    """Adds the other case of every letter (UNICODE_CASE); in large sets, of ASCII letters only."""
     result = ignore_ascii_case(one)
     if sum(high - low + 1 for low, high in one) > 0x1000:
         return result

@@ -64,9 +64,7 @@ class Complement:
 
 
 Pattern: TypeAlias = Node | Intersection | Complement
-"""A tree of nodes (`tree`, without groups, look-around, references, anchors), in which these two
-may stand anywhere.
-"""
+"""A tree of nodes (`tree`, without groups, look-around, references), with these two anywhere."""
 
 
 def size_of(patterns: Iterable[Pattern], most: int) -> int:
@@ -90,9 +88,7 @@ def size_of(patterns: Iterable[Pattern], most: int) -> int:
 
 
 class State:
-    """A normalised pattern: equal languages of equal form are one object, so states can be compared
-    by identity.
-    """
+    """A normalised pattern: those that accept the same in equal form are one object, as states."""
 
     __slots__ = ("kind", "nullable", "parts", "ranges", "steps")
 
@@ -292,9 +288,7 @@ def found_in(tree: Tree) -> tuple[Pattern, bool] | None:
 
 
 def _strict(node: Node, *, head: bool, tail: bool) -> tuple[Node, bool]:  # noqa: PLR0911 - one return a case
-    """Returns a node without what is not strict; `head` and `tail` say that nothing stands before
-    or behind it.
-    """
+    """Returns a node without what is not strict; `head`, `tail`: nothing stands before, behind."""
     if isinstance(node, Chars):
         return node, True
     if isinstance(node, RegexGroup):

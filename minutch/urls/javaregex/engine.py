@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from minutch.urls.javaregex.derivative import Pattern
 
 LINE_ENDS = "[\n\r\x85\u2028\u2029]"
-"""`superset` must not be used on strings with one of these: dot and dollar have another meaning
-there.
-"""
+"""`superset` is not for strings with one of these: dot and dollar have another meaning there."""
 
 _ORDINARY = 4096
 """Characters; longer strings always go to the engine with the time limit."""
@@ -87,9 +85,7 @@ class JavaRegex:
 
     @property
     def superset(self) -> str | None:
-        """A pattern for Polars that matches every string (without line ends) that this one
-        matches.
-        """
+        """A pattern for Polars that matches every string (without line ends) that this matches."""
         return None if self._rust is None else self._rust[0]
 
     @property
@@ -113,23 +109,17 @@ class JavaRegex:
         return self._patient.search(text, timeout=self.seconds) is not None
 
     def search_column(self, texts: pl.Series) -> pl.Series | None:
-        """`search` for a column of strings (without line ends) where Polars' pattern decides it,
-        else None.
-        """
+        """`search` of a column (without line ends) where Polars' pattern decides it, else None."""
         return texts.str.contains(str(self.superset)) if self.is_exact else None
 
     def matches(self, text: str) -> bool:
-        """Returns whether the pattern matches all of `text` (Matcher.matches). May raise
-        TimeoutError.
-        """
+        """Returns whether all of `text` matches (Matcher.matches). May raise TimeoutError."""
         if self._tame and len(text) <= _ORDINARY:
             return self._quick.fullmatch(text) is not None
         return self._patient.fullmatch(text, timeout=self.seconds) is not None
 
     def replace_all(self, text: str, replacement: Replacement, count: int = 0) -> str:
-        """Returns every match replaced, or the first `count` (Matcher.replaceAll). Raises
-        TimeoutError.
-        """
+        """Returns all matches replaced, or `count` (Matcher.replaceAll). Raises TimeoutError."""
         if self._literal not in text:
             return text
         if self._tame and len(text) <= _ORDINARY:
@@ -141,9 +131,7 @@ class JavaRegex:
         return self.replace_all(text, self.replacement(replacement), 1)
 
     def replacement(self, text: str) -> Replacement:
-        """Returns a replacement text for this pattern: `$1`, `${name}`, and a backslash before
-        anything else.
-        """
+        """Returns a replacement text: `$1`, `${name}`, a backslash before anything else."""
         return Replacement(text, self._tree.groups, self._tree.names)
 
 

@@ -271,9 +271,7 @@ class _Reader:
         return Backreference(self.names[found[1]], "i" in self.flags)
 
     def escaped_set(self) -> Ranges:
-        """Reads an escape that matches one character and returns its set; `at` is behind the
-        backslash.
-        """
+        """Reads an escape of one character and returns its set; `at` is behind the backslash."""
         for pattern, base in _CODES:
             code = self.match(pattern)
             if code is not None:

@@ -103,9 +103,7 @@ def required_character(tree: Tree) -> tuple[str, int] | None:
 
 
 def required_literal(tree: Tree) -> str:
-    """Returns the longest text that every match contains, as far as the pattern spells it out; ""
-    if it doesn't.
-    """
+    """Returns the longest text that every match contains, if the pattern spells it out; else ""."""
     items = tree.node.items if isinstance(tree.node, Sequence) else (tree.node,)
     best = run = ""
     for item in items:
@@ -129,9 +127,7 @@ def _single(node: Node) -> str | None:
 
 
 def _count_unbounded(node: Node, *, nested: bool) -> int:
-    """Unbounded repetitions in `node`; too many where one lies in another, and for what only
-    backtracking does.
-    """
+    """Unbounded repetitions in `node`; too many if one is in another, or needs backtracking."""
     if isinstance(node, Backreference):
         return _MANY
     if isinstance(node, Repeat):
@@ -151,9 +147,7 @@ def _parts(node: Node) -> tuple[Node, ...]:
 
 
 def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:  # noqa: PLR0911 - one return a case
-    """Counts how often each character occurs at least in a match; a back-reference needs what its
-    group needs.
-    """
+    """Counts how often each character occurs at least; a back-reference counts as its group."""
     if isinstance(node, Chars):
         char = _single(node)
         return Counter() if char is None else Counter({char: 1})

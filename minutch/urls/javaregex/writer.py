@@ -56,9 +56,7 @@ def write_rust(tree: Tree) -> tuple[str, bool]:
 
 
 def _literal_first(node: Node) -> Node:
-    """`(?<!a)b+` as `b(?<!ab)b*`, which is the same and lets Python's `re` look for the `b`
-    first.
-    """
+    """`(?<!a)b+` as `b(?<!ab)b*`, which is the same and lets Python's `re` look for `b` first."""
     if not isinstance(node, Sequence) or len(node.items) < 2:
         return node
     look, repeat, *rest = node.items
@@ -183,9 +181,7 @@ class _RustWriter(_Writer):
         self.inside_copy = False
 
     def write_whole(self, node: Node) -> str:
-        """Writes the root, where look-around of one character at either end can be expressed
-        otherwise.
-        """
+        """Writes the root, where look-around of one character at either end has another form."""
         choices = node.choices if isinstance(node, Alternation) else (node,)
         return "|".join(map(self.write_branch, choices))
 

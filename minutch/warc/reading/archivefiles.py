@@ -34,9 +34,7 @@ _IN_WACZ: Final = re.compile(r"archive/.*\.w?arc(\.gz|\.zst)?$")
 _GZIP: Final = b"\x1f\x8b"
 _ZIP: Final = b"PK\x03\x04"
 _LOCAL_HEAD: Final = 30
-"""Bytes of an entry's head in a ZIP before its name; two of them, from 26 on, are the length of
-that.
-"""
+"""Bytes of an entry's head in a ZIP before its name; two, from 26 on, are that one's length."""
 MOST_OPEN: Final = 16
 GZIP: Final = "gzip"
 ZSTD: Final = "zstd"
@@ -80,9 +78,7 @@ class ArchiveFile:
         return f"{self.path}!{self.entry}" if self.entry else str(self.path)
 
     def open(self, most: int = MOST_BLOCK) -> OpenArchive:
-        """Opens the archive; blocks are cut after `most` bytes. StoreError if it can't be
-        opened.
-        """
+        """Opens the archive; blocks end after `most` bytes. StoreError if it can't be opened."""
         return OpenArchive(self, most)
 
 
@@ -149,18 +145,14 @@ class OpenArchives:
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """A file of CDXJ lines. `folders` are where the archives may lie that it names, beside its
-    own.
-    """
+    """A file of CDXJ lines. Its archives may lie in `folders`, beside the file's own folder."""
 
     path: Path
     folders: tuple[Path, ...] = ()
 
 
 def find_archives(paths: Iterable[Path]) -> Iterator[ArchiveFile | IndexFile]:
-    """Yields the archives at `paths` and in the folders there. StoreError or FormatError for what
-    is none.
-    """
+    """Yields the archives at `paths` and in folders there. StoreError, FormatError for others."""
     for path in paths:
         if path.is_dir():
             files = sorted(
@@ -204,9 +196,7 @@ def _archives_at(path: Path) -> Iterator[ArchiveFile | IndexFile]:
 
 
 def _compression(head: bytes, name: str) -> str:
-    """Recognizes the compression of a file by its first bytes, or by its name where those are
-    damaged.
-    """
+    """Recognizes a file's compression by its first bytes, or by its name if those are damaged."""
     if kind_of(head) is not None:
         return ""
     if head.startswith(_GZIP) or name.lower().endswith(".gz"):
@@ -241,9 +231,7 @@ def _by_name(name: str) -> Grammar | None:
 
 
 def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
-    """Yields the WARC files of a WACZ, where they lie in the ZIP. Source: the WACZ specification,
-    section 5.2.
-    """
+    """Yields the WARC files of a WACZ at their places in the ZIP. Source: WACZ, section 5.2."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as wacz:
             entries = [entry for entry in wacz.infolist() if _IN_WACZ.match(entry.filename)]

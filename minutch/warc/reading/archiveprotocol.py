@@ -1,6 +1,4 @@
-"""Finds protocol-archive, which turns archived answers into pages as if they came from the web
-now.
-"""
+"""Finds protocol-archive, which turns archived answers into pages as if they came now."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ def content_limit(conf: Configuration) -> int:
 
 
 def as_archived(conf: Configuration, files: Iterable[Path]) -> Configuration:
-    """Returns a configuration in which archived answers are kept as they came, whatever is kept of
-    fetched ones.
-    """
+    """Returns a configuration that keeps archived answers as they came, whatever fetches keep."""
     return conf.with_values(
         {
             "archive.files": ",".join(map(str, files)),

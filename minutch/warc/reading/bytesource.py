@@ -57,9 +57,7 @@ class ByteSource(Protocol):
     """What is no member and was passed over by the last `next_member`."""
 
     def more(self) -> bool:
-        """Drops what is used of the window and puts the next bytes behind the rest; False at the
-        end of the member.
-        """
+        """Drops the used part of the window and reads on behind the rest; False at the end."""
 
     def member(self) -> RecordPosition:
         """Returns the offset of the member."""
@@ -82,9 +80,7 @@ class ByteSource(Protocol):
         """Passes over bytes of this member; returns how many were there."""
 
     def next_whole(self) -> bool:
-        """After a good member: takes all of the next one into the window; True if it is good and
-        not large.
-        """
+        """After a good member: takes the next into the window; True if it is good and not large."""
 
     def next_member(self) -> bool:
         """Goes on with the next member; False at the end of the file. `damage` is empty again."""
@@ -160,9 +156,7 @@ class PlainSource:
 
 
 class MemberSource(ABC):
-    """A compressed file, from `start` up to `end`: member after member. A subclass knows how they
-    are compressed.
-    """
+    """A compressed file from `start` to `end`, member by member; subclasses know how to unpack."""
 
     magic: bytes
     """What a member begins with."""
@@ -182,9 +176,7 @@ class MemberSource(ABC):
         self._view = memoryview(b"")
         self._unit = _LEAST
         self._member_starts: list[tuple[int, int, int]] = []
-        """Members in the window: position in it, offset in the file, bytes of the member before
-        that position.
-        """
+        """Members in the window: position in it, offset in the file, bytes before that position."""
         self.gap: RecordPosition | None = None
         self._ended = False
         self._tried = 0
@@ -205,15 +197,11 @@ class MemberSource(ABC):
 
     @abstractmethod
     def _whole(self, data: bytes, at: int) -> tuple[bytes, int] | None:
-        """Returns the member at `data[at]` and its compressed size, if it is whole, good and not
-        large.
-        """
+        """Returns the member at `data[at]` and its packed size, if it is whole, good and small."""
 
     @abstractmethod
     def _first_bytes(self, head: bytes) -> bytes:
-        """Decompresses the first bytes of a member, as many as are easily had; empty for what is no
-        member.
-        """
+        """Decompresses the first bytes of a member that are easily had; empty if it is none."""
 
     # -- bytes of the file -------------------------------------------------------------------------
 

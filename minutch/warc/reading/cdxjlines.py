@@ -61,9 +61,7 @@ class CdxjLine:
 
 
 def read_entries(path: Path) -> Iterator[tuple[int, CdxjLine | None]]:
-    """Yields the lines of a file by number, None for those that say nothing. StoreError if it can't
-    be read.
-    """
+    """Yields the lines of a file by number, None for those without meaning. Raises StoreError."""
     letters: list[str] = []
     try:
         with path.open("rb") as raw:

@@ -209,9 +209,7 @@ class ZstdSource(MemberSource):
             self._begin(self._offset)
 
     def _read_dictionary(self) -> str:
-        """Reads the dictionary that the file begins with; what is wrong with it, empty if nothing
-        is.
-        """
+        """Reads the dictionary that the file begins with; returns what is wrong with it, if any."""
         head = bytes(self._peek(_SKIPPABLE_HEAD))
         size = int.from_bytes(head[len(DICTIONARY) :], "little")
         self._file.seek(self._offset + _SKIPPABLE_HEAD)
@@ -267,9 +265,7 @@ class ZstdSource(MemberSource):
         return data
 
     def _again(self) -> bytes:
-        """Decompresses this frame once more, as far as it came; its next bytes will be in smaller
-        pieces.
-        """
+        """Decompresses this frame again, as far as it came; the next bytes come in small pieces."""
         doubtful, left, step = self._fed, self._made, _SMALLER[self._step]
         self._seek(self._member)
         self._open_member()

@@ -166,9 +166,7 @@ class RecordReader:
         return found
 
     def _pass_blank(self) -> None:
-        """Passes over blank lines, at the end of a member up to its last byte, so that its checksum
-        counts.
-        """
+        """Passes blank lines, at a member's end to its last byte, so that its checksum counts."""
         source = self._source
         while True:
             blank = _BLANK.match(source.window, source.at)
@@ -178,9 +176,7 @@ class RecordReader:
                 return
 
     def _pass_zeros(self) -> bool:
-        """Passes over zeros; False if they go on to the end, as some disks leave them: that is no
-        damage.
-        """
+        """Passes zeros; False if they go on to the end: some disks leave them, without damage."""
         source = self._source
         while True:
             rest = source.window[source.at :].lstrip(b"\0")

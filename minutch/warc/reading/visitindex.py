@@ -68,9 +68,7 @@ Found = tuple[ArchiveFile, RecordPosition]
 
 
 def url_key(url: str) -> str:
-    """Reduces spellings of one page's URL to a common form: host in lower case, `/` for no path,
-    …
-    """
+    """Reduces spellings of a page's URL to a common form: host in lower case, `/` for no path, …"""
     try:
         url = target_uri(url)
     except UrlError:
@@ -147,9 +145,7 @@ class VisitIndex:
         self._db.executemany("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?)", rows)
 
     def put_off(self, visit: Visit, key: int) -> None:
-        """Keeps a visit that refers to another one until all are known; `key` is for whoever takes
-        it up.
-        """
+        """Keeps a visit that refers to another until all are known; `key`: who takes it up."""
         row = self._db.execute(
             "INSERT INTO later VALUES (?, ?)", (pickle.dumps(visit), key)
         ).lastrowid
@@ -216,9 +212,7 @@ class ArchiveIndex:
         self._index, self._archives = index, OpenArchives(most)
 
     def newest(self, url: str, until: int) -> Visit | None:
-        """Returns the newest visit to `url` up to `until` (ms), with its content; None if there is
-        none.
-        """
+        """Returns the newest visit to `url` up to `until` (ms), with its content, or None."""
         for archive, place in self._index.newest(url, until):
             visit = self._archives.visit_at(archive, place)
             if visit is not None and visit.kind is VisitKind.SAME and not self._resolve(visit):

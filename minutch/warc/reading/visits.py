@@ -67,9 +67,7 @@ class VisitKind(Enum):
 
 @dataclass(slots=True)
 class Visit:
-    """One visit. `time` in ms; `answer` is None for content without an HTTP head, which is `body`
-    then.
-    """
+    """One visit. `time` in ms; `answer` is None for content without HTTP head, then in `body`."""
 
     url: str
     time: int
@@ -87,17 +85,13 @@ class Visit:
     """Why the content is not whole: `length`, `time`, `disconnect`, `unspecified`."""
     place: RecordPosition = _START
     names: list[str] = field(default_factory=list)
-    """By what other visits may refer to this one: its record, URL and time, the digest of its
-    content.
-    """
+    """By what other visits may refer to this one: record, URL and time, digest of its content."""
     refers_to: list[str] = field(default_factory=list)
     """By what this visit knows the one that had the same content, the surest name first."""
 
     @property
     def method(self) -> str:
-        """The method of the request, as far as it is known; only the answer to a GET is the
-        page.
-        """
+        """The method of the request, if it is known; only the answer to a GET is the page."""
         found = _METHOD.match(self.request)
         return "GET" if found is None else found[1].decode()
 
@@ -254,9 +248,7 @@ def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
 
 
 def warc_time(text: str) -> int:
-    """Returns a date of WARC's (ISO 8601, to the year or up to nanoseconds) in ms; 0 for what is
-    none.
-    """
+    """Returns a date of WARC's (ISO 8601, from years to nanoseconds) in ms; 0 for what is none."""
     try:
         date = datetime.fromisoformat(text)
     except ValueError:

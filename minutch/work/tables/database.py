@@ -43,9 +43,7 @@ T = TypeVar("T")
 
 
 def part_name(index: int) -> str:
-    """Returns the name of a part file or directory, as Hadoop's FileOutputFormat gives it to a
-    reducer's output.
-    """
+    """Returns the name of a part, as Hadoop's FileOutputFormat names a reducer's output."""
     return f"part-r-{index:05d}"
 
 
@@ -69,9 +67,7 @@ def are_partitions(files: Sequence[Path], parts: int) -> bool:
 
 
 def is_partitioned(db: Database, parts: int) -> bool:
-    """Returns True if the parts of a database are the partitions of a job that makes `parts`, or if
-    it has none.
-    """
+    """Returns True if a database is partitioned as a job with `parts` does it, or is empty."""
     files = [path / DATA if path.is_dir() else path for path in db.parts()]
     return not files or are_partitions(files, parts)
 
@@ -92,9 +88,7 @@ def record_estimate(parts: Iterable[Path]) -> int:
 
 
 def _each(look: Callable[[tuple[int, Path]], T], files: Sequence[tuple[int, Path]]) -> Iterable[T]:
-    """Calls `look` on each file: one after the other, in a remote store in parallel, as each call
-    takes a while.
-    """
+    """Calls `look` on each file: in order, or in a remote store, which is slow, in parallel."""
     if all(is_local(path) for _, path in files):
         return map(look, files)
     from minutch.work.tables.parallel import for_each
@@ -155,9 +149,7 @@ class Database:
         return self.current.is_dir()
 
     def parts(self) -> list[Path]:
-        """Returns the directories of the partitions, in order; none where the database does not
-        exist.
-        """
+        """Returns the directories of the partitions, in order; none without a database."""
         return part_paths(self.current) if self.exists() else []
 
     def estimate(self) -> int:
@@ -171,18 +163,14 @@ class Database:
         return self.parts()
 
     def require_class(self, value_class: str) -> None:
-        """Raises FormatError if the database holds other records; for jobs that reach its records
-        late.
-        """
+        """Raises FormatError if the database holds other records, for jobs that read it late."""
         from minutch.work.tables.spannedfile import SpannedFile, data_file
 
         for part in self.parts()[:1]:
             SpannedFile(data_file(part)).require(value_class)
 
     def lookup(self, url: str) -> bytes | None:
-        """Returns the serialized record of `url`, found through the MapFile's index; None if there
-        is none.
-        """
+        """Returns the serialized record of `url` by the MapFile's index; None if there is none."""
         from minutch.hadoop.formats.javahash import partition
 
         key = encode_text(url)

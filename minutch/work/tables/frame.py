@@ -28,16 +28,12 @@ def empty(schema: pl.Schema) -> pl.DataFrame:
 
 
 def concat(frames: list[pl.DataFrame], schema: pl.Schema = CRAWLDB_SCHEMA) -> pl.DataFrame:
-    """Returns the rows of all `frames`, in order; a table of `schema` without rows where there are
-    none.
-    """
+    """Returns the rows of all `frames`, in order; an empty table of `schema` without any."""
     return pl.concat(frames, rechunk=False) if frames else empty(schema)
 
 
 def decode_keys(keys: pl.Series) -> pl.Series:
-    """Returns keys as strings; bytes that are not UTF-8 become U+FFFD, as Text.toString makes
-    them.
-    """
+    """Returns keys as strings; bytes that are not UTF-8 become U+FFFD, as in Text.toString."""
     try:
         return keys.cast(pl.String)
     except pl.exceptions.ComputeError:
@@ -82,9 +78,7 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
 
 
 def key_order(frame: pl.DataFrame, rows: Rows) -> Rows:
-    """Sorts `rows`, numbers of rows of `frame`, in place: by key, and those of one key by
-    number.
-    """
+    """Sorts `rows`, row numbers of `frame`, in place: by key, those of one key by number."""
     keys = from_series(frame["key"])
     sort.sort_order(keys.views, keys.addresses, rows)
     return rows

@@ -55,17 +55,6 @@ log = logging.getLogger(__name__)
 _numbers = count()
 """No name comes twice in a process: one that a folder has left is still cleared away at its end."""
 _NAME = re.compile(r"(\d+)(?:-(\d+)-(.+?)(?:\.\d+)?)?")
-CURRENT = "current"
-OLD = "old"
-NEXT = ".next"
-PREVIOUS = ".previous"
-NEW = ".new-"
-SPILL = ".spill-"
-
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-PROPERTY: Final = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
-SUCCESS: Final = "_SUCCESS"
 
 
 def make_folder(parent: Path, prefix: str) -> Path:
@@ -135,6 +124,17 @@ def _is_left(name: str) -> bool:
         return False
     here = Owner.current().host
     return Owner(int(match[1]), match[3] or here, int(match[2] or 0)).is_gone()
+
+
+CURRENT = "current"
+OLD = "old"
+NEXT = ".next"
+PREVIOUS = ".previous"
+NEW = ".new-"
+SPILL = ".spill-"
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
 
 
 def new_directory(database: Path) -> Path:
@@ -320,6 +320,10 @@ class WholeFile(WholeOrNothing):
         with suppress(OSError):
             self._file.close()
         remove(self._folder)
+
+
+PROPERTY: Final = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+SUCCESS: Final = "_SUCCESS"
 
 
 def mark_success(conf: Configuration, folder: Path) -> None:

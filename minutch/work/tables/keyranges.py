@@ -97,9 +97,7 @@ class SortedPart:
 
     @property
     def keys(self) -> pl.Series:
-        """The keys of the index: the first of each of the file's blocks, most of which have 128
-        records.
-        """
+        """The keys of the index: the first of each of the file's blocks, mostly of 128 records."""
         return self._index[0]
 
     @cached_property
@@ -119,9 +117,7 @@ class SortedPart:
         return self.file.batch_between(self._span(keys), None if is_all else wanted)
 
     def sizes(self) -> Iterator[tuple[bytes, int]]:
-        """Yields the keys of the index, and how many bytes of the file lie from each to the
-        next.
-        """
+        """Yields the keys of the index, and the bytes of the file from each to the next."""
         yield from zip(self.keys.to_list(), np.diff(self.bounds).tolist(), strict=True)
 
     def having(self, first: int, wanted: Mask, words: Sequence[bytes]) -> Mask:

@@ -77,9 +77,7 @@ class Owner:
         return None if match is None else cls(int(match[1]), match[2], int(match[3]))
 
     def is_gone(self) -> bool:
-        """True if the process certainly no longer runs: it was on this host, and its pid is free or
-        reused.
-        """
+        """True if the process no longer runs: it was on this host; its pid is free or reused."""
         if not self.is_here:
             return False
         try:
@@ -110,9 +108,7 @@ class Owner:
 
 
 def _start_time(pid: int) -> int:
-    """Returns the time a process began, in clock ticks since boot; 0 where the machine does not
-    say.
-    """
+    """Returns when a process began, in clock ticks since boot; 0 if the machine does not say."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(stat.rpartition(")")[2].split()[19])
@@ -145,9 +141,7 @@ def lock(directory: Path, force: bool = False, wait: float = 0) -> Iterator[Path
 
 
 def holder(directory: Path) -> Owner | None:
-    """Returns the running process of this host that has the lock of a folder; None if there is
-    none.
-    """
+    """Returns the running process of this host that has the lock of a folder, or None."""
     try:
         found = Owner.parse((directory / LOCK_NAME).read_text("utf-8", "replace"))
     except OSError:

@@ -68,9 +68,7 @@ def scan(
 
 
 def scan_having(path: Path, part: bytes) -> Iterator[pl.DataFrame]:
-    """Scans like `scan`, but skips stretches of the file whose values lack these bytes: for few
-    records.
-    """
+    """Scans like `scan`, without stretches whose values lack these bytes: for few records."""
     file = SpannedFile(data_file(path), span_size=_STRETCH)
     file.require(CRAWL_DATUM)
     for span in file.spans_with(part, of_values=True):
@@ -118,9 +116,7 @@ def unpack(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def take(table: pl.DataFrame, at: Offsets) -> pl.DataFrame:
-    """Returns the rows of a packed table at positions `at`, unpacked; all null where the position
-    is -1.
-    """
+    """Returns the rows of a packed table at positions `at`, unpacked; all null for -1."""
     positions = pl.Series(at)
     if len(at) and at.min() < 0:
         positions = positions.set(positions < 0, None)
@@ -147,9 +143,7 @@ class Patched:
 
     @property
     def changed(self) -> pl.DataFrame:
-        """The entries (CRAWLDB_SCHEMA) that have changed: those put in, then those with new
-        scores.
-        """
+        """The entries (CRAWLDB_SCHEMA) that have changed: those put in, those with new scores."""
         scored = take(self.table, self.scored).with_columns(score=self.scores)
         return pl.concat([self.rows.select(scored.columns), scored])
 
@@ -161,9 +155,7 @@ class Patched:
 
 
 class PatchedWriter(TableWriter[Patched]):
-    """Writes patched tables, in ascending order of key, to a MapFile at `path`; options as
-    `TableWriter`.
-    """
+    """Writes patched tables, ordered by key, to a MapFile at `path`; options as `TableWriter`."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         super().__init__(path, CRAWL_DATUM, Patched.records, **options)

@@ -40,17 +40,13 @@ from minutch.work.tables.install import SPILL, make_folder, remove
 from minutch.work.tables.parallel import for_each, ordered, workers
 
 RANGE_ROWS = 1 << 17
-"""About as many rows as a range should have, some megabytes of URLs: half as many take more
-steps.
-"""
+"""Rows that a range should have, some megabytes of URLs: half as many take more steps."""
 _SAMPLES = 32  # keys for each range that are looked at to find its borders
 _FEW_ROWS = 1 << 14  # tables with fewer are put together first
 
 
 class _Column(NamedTuple):
-    """A column of a table: strings for kernels, and which of them are there, if not all are; else
-    the values.
-    """
+    """A column of a table: strings for kernels, and which are there, if not all; or the values."""
 
     values: Strings | npt.NDArray[np.generic] | pl.Series
     present: npt.NDArray[np.bool_] | None = None
@@ -78,9 +74,7 @@ class _Piece(NamedTuple):
 
 
 class CacheRanges:
-    """The rows of `tables`, which have a Binary column `key` without nulls, by partition and
-    range.
-    """
+    """The rows of `tables`, with a Binary column `key` without nulls, by partition and range."""
 
     def __init__(
         self, tables: Sequence[pl.DataFrame], numbers: Sequence[npt.NDArray[np.uint32]], parts: int
@@ -114,9 +108,7 @@ class CacheRanges:
         self._starts = np.array([piece.starts for piece in self._pieces])
 
     def of_part(self, part: int) -> Iterator[pl.DataFrame]:
-        """Returns the rows of a partition, a table for each range; the ranges ascend, in each rows
-        have their order.
-        """
+        """Returns the rows of a partition, a table for each range, in order; so are the rows."""
         return map(self.gathered, self.numbers(part))
 
     def numbers(self, part: int) -> range:
@@ -298,9 +290,7 @@ class Shuffle:
             yield frame, key_order(frame, np.arange(len(frame), dtype=np.uint32))
 
     def _take(self) -> CacheRanges | None:
-        """Returns the rows in memory of one partition; they are freed when the last partition is
-        taken.
-        """
+        """Returns the rows in memory of a partition; they are freed when the last one is taken."""
         with self._lock:
             if self._ranges is None and self._frames:
                 self._ranges = CacheRanges(self._frames, self._numbers, self.parts)
@@ -312,9 +302,7 @@ class Shuffle:
         return ranges
 
     def _sorted(self, ranges: CacheRanges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
-        """Returns the sorted ranges of a partition, some ahead where there are fewer partitions
-        than cores.
-        """
+        """Returns the sorted ranges of a partition, some ahead if it has fewer than the cores."""
         threads = 1 if self.parts >= workers() else 0
 
         def of_part(part: int) -> Iterator[pl.DataFrame]:

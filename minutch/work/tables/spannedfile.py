@@ -166,9 +166,7 @@ class Span(NamedTuple):
 
 
 def data_file(path: Path) -> Path:
-    """Returns the file that holds the records of `path`: `data` in a MapFile's directory, else
-    itself.
-    """
+    """Returns the file that holds the records of `path`: `data` of a MapFile, else itself."""
     return path / "data" if path.is_dir() else path
 
 
@@ -240,9 +238,7 @@ class SpannedFile:
 
     @contextmanager
     def _finder(self) -> Iterator[Callable[[int], int]]:
-        """Yields a function that says where the first marker from a position on lies; -1 if there
-        is none.
-        """
+        """Yields a function that finds the first marker from a position on; -1 if there is none."""
         marker = SYNC_ESCAPE + self.sync
         if isinstance(self.path, StorePath):
             yield partial(_find_in_store, self.path, marker, self.size)
@@ -319,9 +315,7 @@ class SpannedFile:
         return self._read(span, most) if found is None else found
 
     def keys(self, span: Span) -> pl.Series:
-        """Returns the keys of a span (Binary); values that are compressed one by one stay so.
-        Raises FormatError.
-        """
+        """Returns the keys of a span (Binary); no value is inflated. Raises FormatError."""
         stretch = self.stretch(span) if self.compression != BLOCK else None
         batch = None if stretch is None else find_plain(stretch)
         batch = self.batch(span) if batch is None else batch
@@ -350,9 +344,7 @@ class SpannedFile:
             raise exc.at(f"{self.path}, key {key!r}") from exc
 
     def stretch(self, span: Span) -> Stretch | None:
-        """Returns a span in memory, as kernels take it; None where they can't: another version, or
-        nothing at all.
-        """
+        """Returns a span in memory, as kernels take it; None where they can't read it."""
         if not self._is_usual or span.end <= span.start:
             return None
         checksums, chunk = self._read_sums()
@@ -456,9 +448,7 @@ def _read_small(path: Path) -> tuple[Bytes, tuple[Bytes, int], SequenceHeader, i
 
 
 def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> int:
-    """Finds the first marker at or after a position in a file of a remote store; -1 if there is
-    none.
-    """
+    """Finds the first marker from a position on in a file of a remote store; -1 without one."""
     length = _MARKER_WINDOW
     while position < size:
         found = path.read_range(position, position + length).find(marker)

@@ -268,9 +268,7 @@ def batchwise(decode: Callable[[Batch], T]) -> Callable[[SpannedFile, Span | Non
 def read_all(
     pieces: Iterable[tuple[Any, ...]], read: Callable[..., Iterable[pl.DataFrame]], threads: int = 0
 ) -> Iterator[pl.DataFrame]:
-    """Calls `read` on each piece, several at a time, and yields results in order. Raises
-    FormatError.
-    """
+    """Calls `read` on each piece, several at a time; yields results in order, or FormatError."""
 
     def begun(piece: tuple[Any, ...]) -> Iterator[pl.DataFrame]:
         found = iter(read(*piece))

@@ -73,9 +73,7 @@ def text_part(folder: Path, index: int, codec: Codec | None) -> ChecksumWriter |
 
 
 def text_file(path: Path, codec: Codec | None) -> ChecksumWriter | CompressedWriter:
-    """Opens a text file with its checksums, compressed by `codec` (see `text_codec`) and with the
-    extension of that.
-    """
+    """Opens a text file with its checksums, compressed by `codec`, whose extension it gets."""
     if codec is None:
         return ChecksumWriter(path)
     return CompressedWriter(ChecksumWriter(path.with_name(path.name + codec.extension)), codec)

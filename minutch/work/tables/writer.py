@@ -147,9 +147,7 @@ class TableWriter(Generic[T]):
 
 
 class PlacesWriter:
-    """Writes a SequenceFile whose values come serialized (and compressed, where the file is
-    RECORD-compressed).
-    """
+    """Writes a SequenceFile whose values come serialized (and compressed, for RECORD)."""
 
     def __init__(
         self,
@@ -306,9 +304,7 @@ class PlacesMapWriter:
             first = self._append_index(records, rows, positions, first)
 
     def _append_index(self, records: Places, rows: Offsets, positions: Offsets, first: int) -> int:
-        """Appends entries of the index, from number `first` on, to its current block; returns the
-        number after them.
-        """
+        """Adds index entries from number `first` on to the current block; returns the next one."""
         room = _VINT * (len(rows) - first)
         lengths = np.empty(room, np.uint8)
         keys = np.empty(room + int(records.key_len[rows[first:]].sum(dtype=np.int64)), np.uint8)
@@ -338,9 +334,7 @@ class PlacesMapWriter:
 
 
 class _SingleRecords:
-    """A file of a kind that no kernel lays out, by another codec or in blocks: written record by
-    record.
-    """
+    """A file that no kernel lays out, by another codec or in blocks: written record by record."""
 
     def __init__(
         self,
