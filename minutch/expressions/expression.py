@@ -80,9 +80,7 @@ class Expression:
 
 
 def compile_expression(text: str) -> Expression:
-    """Returns the compiled expression; dates in `text` become milliseconds. Raises ExpressionError
-    with the position.
-    """
+    """Returns the compiled expression; dates become ms. ExpressionError has the position."""
     return Expression(text)
 
 

@@ -57,9 +57,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A variable, `path` being the names between the dots; how many of them name the variable
-    depends on the values.
-    """
+    """A variable, `path` being the names between dots; the values decide which of them name it."""
 
     path: tuple[str, ...]
 

@@ -78,9 +78,7 @@ def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def rewrite(column: pl.Series, where: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
-    """Returns a copy of a column of strings with `change` applied to the rows that `where` marks; a
-    UrlError becomes null.
-    """
+    """Returns a copy of a column with `change` applied to the rows `where`; UrlError means null."""
     where = where.fill_null(False)
     return patch(column, where, map_strings(column.filter(where), change))
 

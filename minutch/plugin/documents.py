@@ -171,9 +171,7 @@ class Pages:
         return decode_keys(text_values(self.fetch["metadata"], self.keys, name))
 
     def inlinks(self) -> pl.DataFrame:
-        """Returns the links to the pages, in the order of the LinkDb: `row` (of the page),
-        `from_url`, `anchor` (String).
-        """
+        """Returns the links to the pages, in LinkDb order: `row`, `from_url`, `anchor` (String)."""
         count = np.maximum(self.links.count, 0)
         row = np.repeat(np.arange(len(self)), count)
         first = np.repeat(self.links.start - np.concatenate(([0], np.cumsum(count)[:-1])), count)

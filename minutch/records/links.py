@@ -277,9 +277,7 @@ def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -
 
 
 class RelativeRun(OutlinkRun):
-    """The links of a page as they stand in it; made absolute when they are looked at, or with those
-    of other pages.
-    """
+    """The links of a page as they stand there; made absolute on reading, or with other pages'."""
 
     __slots__ = ("base", "outlinks")
 

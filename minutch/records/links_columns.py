@@ -222,9 +222,7 @@ def _read_outlinks(record: bytes) -> list[_Row]:
 
 
 def _misfit(error: FormatError, value: bytes, layout: str) -> FormatError:
-    """Returns the error for a record that is not in `layout`: a mixture of layouts, or the damage
-    that `error` names.
-    """
+    """Returns the error for a record not in `layout`: a mixture of layouts, or `error`."""
     fitting = layouts_of(value) - {layout}
     if not fitting:
         return error

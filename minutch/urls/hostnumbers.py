@@ -23,9 +23,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class PlainHosts(NamedTuple):
-    """The hosts of plain URLs: views of their `text`, a bitmap of the rows that have one, the
-    numbers of the `others`.
-    """
+    """The hosts of plain URLs: views of their `text`, a bitmap, the numbers of the `others`."""
 
     views: Views
     text: Bytes
@@ -44,9 +42,7 @@ def plain_hosts(base: int, at: Offsets, length: Lengths) -> PlainHosts:
 
 
 class HostNumbers:
-    """Numbers for the hosts of URLs that come in batches: a function is called once for each host,
-    as it is spelled.
-    """
+    """Numbers for hosts of URLs in batches: a function is called once for each host as spelled."""
 
     def __init__(self, number: Callable[[str], int], *, missing: int) -> None:
         """`missing` stands for what is no URL."""

@@ -199,9 +199,7 @@ def write_fetch_data(
 
 
 def _of_fetch(datum: CrawlDatum | None) -> Iterator[tuple[str, str]]:
-    """Yields the time that the answer took (store.response.time) and the page's distance from its
-    seed (scoring-depth).
-    """
+    """Yields how long the answer took (store.response.time), and the depth (scoring-depth)."""
     took, depth = (
         None if datum is None else datum.metadata.get(Text(key))
         for key in (RESPONSE_TIME_KEY, _DEPTH_KEY)

@@ -314,9 +314,7 @@ class ArcFiles:
     def __init__(
         self, open_file: Callable[[int, int], tuple[str, Output]], *, limit: int = ARC_LIMIT
     ) -> None:
-        """`open_file(number, time)` opens a file whose first record is of `time` (ms), and returns
-        its name with it.
-        """
+        """`open_file(number, time)` opens a file of records from `time` (ms) on, with its name."""
         self._open_file, self._limit = open_file, limit
         self._file: Output | None = None
         self._size = self._number = 0

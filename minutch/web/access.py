@@ -146,9 +146,7 @@ def is_local(host: str) -> bool:
 
 
 def listen(host: str, port: int, option: str = "-port") -> socket.socket:
-    """Returns a socket that listens; port 0 takes a free one. Raises MinutchError; `option` is what
-    chooses the port.
-    """
+    """Returns a socket that listens; port 0: a free one. MinutchError names `option`."""
     name = "127.0.0.1" if host.lower() == "localhost" else host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     try:
@@ -161,9 +159,7 @@ def listen(host: str, port: int, option: str = "-port") -> socket.socket:
 
 
 def token_from(conf: Configuration, host: str) -> str | None:
-    """Returns the token that is asked for; None if authentication is off, which is for loopback
-    alone. Raises ConfigError.
-    """
+    """Returns the token to ask for; None without authentication (loopback alone). ConfigError."""
     if not conf.get_boolean(AUTH_PROPERTY):
         if not is_local(host):
             raise ConfigError(f"{AUTH_PROPERTY}=false is for loopback alone, not for {host}")

@@ -53,9 +53,7 @@ class AnchorIndexingFilter(IndexingFilter):
 
 
 def _once_a_host(links: pl.DataFrame) -> pl.DataFrame:
-    """Returns the links without those whose host has said the same of the page before. Hosts count
-    where texts repeat.
-    """
+    """Returns the links whose host has not said the same of the page; hosts of repeated texts."""
     text = pl.col("anchor").hash() ^ (pl.col("row").cast(pl.UInt64) * _ODD)
     repeats = links.select(text.is_duplicated()).to_series()
     if not repeats.any():

@@ -1,6 +1,4 @@
-"""Reads a list of hosts, domains and public suffixes, one a line; lines are lower-cased, `#` starts
-a comment line.
-"""
+"""Reads a list of hosts, domains, public suffixes, one a line, lower-cased; `#`: a comment."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ class HostList:
         return f"{source}: not listed" if name is None else f"{source}:{self.names[name]}: {name}"
 
     def choose(self, urls: pl.Series, listed: bool) -> pl.Series:
-        """Returns the URLs that are on the list (or those that are not); null for the others and
-        for malformed ones.
-        """
+        """Returns the URLs on the list (or not on it); null for others and malformed ones."""
         hosts = host_column(urls)
         chosen = map_distinct(hosts, lambda host: "" if self.has_host(host) is listed else None)
         return keep(urls, chosen.is_not_null())

@@ -88,9 +88,7 @@ def arguments(settings: BrowserSettings) -> list[str]:
 
 
 def find(named: str) -> str:
-    """Returns the browser's program: the one that is named, else the first on PATH. Raises
-    ConfigError if there is none.
-    """
+    """Returns the browser's program: the named one, else PATH's first. Raises ConfigError."""
     if named:
         found = shutil.which(named)
         if found is None:

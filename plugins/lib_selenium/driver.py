@@ -211,9 +211,7 @@ def _first(found: list[Element], by: str, value: str) -> Element:
 
 
 def result_object(done: dict[str, Any]) -> str:
-    """Returns the handle of what an evaluation gave. Raises BrowserFailure for a script that
-    raised, or gave no object.
-    """
+    """Returns the handle of an evaluation's object. BrowserFailure if it raised or gave none."""
     if "exceptionDetails" in done:
         result_of(done)
     with contextlib.suppress(KeyError):

@@ -146,9 +146,7 @@ class CellFormats:
 
 @lru_cache(maxsize=1024)
 def _section(pattern: str, sign: int) -> tuple[Tokens, bool]:
-    """Returns the part of a pattern for numbers of a sign, and whether the part itself says that
-    they are negative.
-    """
+    """Returns a pattern's part for numbers of a sign, and whether it says they are negative."""
     if len(pattern) > _LONGEST or pattern == "@":
         return _PLAIN, False
     sections: list[list[tuple[str, str]]] = [[]]

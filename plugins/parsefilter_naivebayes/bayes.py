@@ -60,9 +60,7 @@ class ClassExamples:
         self.counts.update(word for word in words if word)
 
     def weight(self, found: Mapping[str, int], known: int, texts: int) -> float:
-        """Returns the likelihood of words in this class, as a sum of logarithms; `texts` is the
-        number of all examples.
-        """
+        """Returns the log likelihood of words in this class; `texts` is the number of examples."""
         if not self.texts:
             return -math.inf
         base = 1 - math.log(self.words + known)
@@ -136,9 +134,7 @@ def _read(conf: Configuration, key: str, name: str) -> str:
 
 
 def _examples(text: str, name: str) -> list[tuple[bool, str]]:
-    """Returns the examples of a training file; a line that is none is reported and left out.
-    ConfigError without any.
-    """
+    """Returns a training file's examples; bad lines are reported. ConfigError without any."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         target, tab, example = line.partition("\t")

@@ -53,9 +53,7 @@ class FtpRefused(Exception):
 
 
 class FtpSession(ftplib.FTP):
-    """A dialogue; strings have a character for each byte. OSError, EOFError and ftplib's errors for
-    what breaks it.
-    """
+    """A dialogue; strings have a character a byte. OSError, EOFError, ftplib's if it breaks."""
 
     def __init__(self, timeout: float, *, follow: bool) -> None:
         """`timeout` in seconds; `follow` logs what is said. `connect` comes next."""

@@ -94,9 +94,7 @@ class OrphanScoringFilter(ScoringFilter):
         return self._marked(frame, pl.repeat(True, len(frame), dtype=pl.Boolean, eager=True))
 
     def _marked(self, frame: pl.DataFrame, where: pl.Series) -> pl.DataFrame:
-        """Returns the table with the new status of the pages in the rows `where` that no link was
-        found to for too long.
-        """
+        """Returns the table with new statuses in the rows `where`: pages without links for long."""
         elapsed = _in_32_bits(self._now - _last_linked(frame["metadata"]))
         gone = (where & (elapsed > self.gone_after)).fill_null(False)
         orphaned = (where & (elapsed > self.orphan_after)).fill_null(False)

@@ -177,9 +177,7 @@ def _score_of(parse_data: ParseData) -> float | None:
 
 
 def _sizes(conf: Configuration) -> tuple[int, int]:
-    """Reads scoring.similarity.ngrams: shortest and longest run of words, or one number for both.
-    Raises ConfigError.
-    """
+    """Reads scoring.similarity.ngrams: shortest and longest run, or one number. ConfigError."""
     values = conf.get_trimmed_strings("scoring.similarity.ngrams")
     numbers = [int(text) if text.isdecimal() and len(text) < 3 else 0 for text in values]
     if not 1 <= len(numbers) <= 2 or not all(1 <= number <= _MOST_WORDS for number in numbers):

@@ -65,9 +65,7 @@ class ScopeRules:
 
     @cached_property
     def touches(self) -> list[str] | None:
-        """Returns patterns for Polars: a URL that none of them matches is unchanged. None if there
-        are no such patterns.
-        """
+        """Returns patterns for Polars: a URL that none matches is unchanged. None without any."""
         parts = [rule.regex.superset for rule in self.rules]
         if None in parts:
             return None

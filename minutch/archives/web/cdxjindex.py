@@ -241,9 +241,7 @@ def timestamp(date: str) -> str:
 
 
 def field(header: bytes, name: str) -> str | None:
-    """Returns the first value of a field in the header of a record or HTTP message; names are
-    compared case-insensitively.
-    """
+    """Returns the first value of a field in the header of a record or HTTP message, in any case."""
     match = re.search(
         rb"\r?\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r\n]*)", header, re.IGNORECASE
     )

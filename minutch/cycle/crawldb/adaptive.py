@@ -124,9 +124,7 @@ def read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, fl
 
 
 def _lines(conf: Configuration, name: str) -> list[tuple[int, str]]:
-    """Returns the lines of a rule file with their numbers, without blank lines and comments; none
-    if the file is missing.
-    """
+    """Returns a rule file's lines with numbers, without blank ones, comments; none if missing."""
     try:
         text = conf.read_resource(name)
     except ConfigError as exc:

@@ -68,9 +68,7 @@ _PAGES: Final = pl.Schema(
 
 
 def pages_with_signature(db: CrawlDb, group: str, where: pl.Expr) -> Iterator[pl.DataFrame]:
-    """Yields the entries for which `where` is true: their `url`, `signature`, `group`, `status`,
-    `score` and `fetch_time`.
-    """
+    """Yields entries for which `where` holds: url, signature, group, status, score, fetch_time."""
     for part in db.require_parts():
         yield from pages_in(part, group, where)
 

@@ -159,9 +159,7 @@ def url_lengths(keys: pl.Series) -> pl.Series:
 
 
 def decoded_length(url: str) -> int:
-    """Returns the length in UTF-16 units of `url` as java.net.URLDecoder decodes it; undecoded, if
-    an escape is invalid.
-    """
+    """Returns the length of `url`, decoded as URLDecoder does if it can, in UTF-16 units."""
     with suppress(ValueError):
         url = _decode(url)
     return len(url.encode("utf-16-le", "surrogatepass")) // 2
@@ -242,9 +240,7 @@ def leaders(words: U64, groups: U64, ranks: I64, bits: int) -> I64:
 
 
 def _distinct(words: U64, groups: U64) -> tuple[I64, I64]:
-    """Returns the first row of each different SimHash (of a group), ascending, and for each row the
-    number of that one.
-    """
+    """Returns each different SimHash's (in a group) first row, ascending; and each row's number."""
     columns = {"word": words, "group": groups} if len(groups) else {"word": words}
     rows = pl.DataFrame(columns).with_row_index("row").select(pl.col("row").first().over(*columns))
     first = rows.to_series().to_numpy().astype(np.int64)
@@ -296,9 +292,7 @@ class _Rounds:
 
 
 def _together(key: U64, asked: Flags) -> U32:
-    """Returns the rows by key, those of one key in ascending order; keys that no row `asked` for
-    has may be missing.
-    """
+    """Returns the rows by key, a key's ascending; keys without an `asked` row may be missing."""
     if asked.all():
         rows = np.arange(len(key), dtype=np.uint32)
     else:

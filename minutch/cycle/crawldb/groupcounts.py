@@ -247,9 +247,7 @@ def protocolstats(
     *,
     context: JobContext,
 ) -> Counters:
-    """Counts the entries of `crawldbs` by status code into the new folder `output`. Raises
-    StoreError, FormatError.
-    """
+    """Counts the entries by status code into the new folder `output`. StoreError, FormatError."""
 
     def count(table: pl.DataFrame, counters: Counters) -> list[pl.DataFrame]:
         codes = text_values(table["metadata"], table["key"], RESPONSE_CODE_KEY)

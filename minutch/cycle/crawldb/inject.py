@@ -148,9 +148,7 @@ class _Injected(NamedTuple):
 def _read(
     path: Path, rules: UrlRules, defaults: Defaults, counters: Counters
 ) -> Iterator[pl.DataFrame]:
-    """Yields the seeds of a file as new entries. Rejected lines are counted, and the first of them
-    named in the log.
-    """
+    """Yields a file's seeds as entries. Rejected lines are counted, the first of them logged."""
 
     def injected(text: SeedText) -> _Injected:
         lines, counted = seeds_in(text), Counters()

@@ -107,9 +107,7 @@ def _repeats(values: Ints) -> bool:
 
 
 def put_rows(table: pl.DataFrame, at: Ints, before: Ints, rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns `table` with `rows` put in: row i replaces row `at[i]`, or if that is -1 goes before
-    row `before[i]`.
-    """
+    """Returns `table` with `rows` put in: row i replaces `at[i]`, or if -1 precedes `before[i]`."""
     if rows.is_empty():
         return table
     if table.is_empty():

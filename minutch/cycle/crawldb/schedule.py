@@ -151,9 +151,7 @@ class AbstractFetchSchedule:
         modified_time: int,
         state: int,
     ) -> None:
-        """Schedules a page that was fetched at `fetch_time`; `state` is one of STATUS_UNKNOWN,
-        _MODIFIED, _NOTMODIFIED.
-        """
+        """Schedules a fetched page; `state` is one of STATUS_UNKNOWN, _MODIFIED, _NOTMODIFIED."""
         datum.retries = 0
 
     def plan(
@@ -206,9 +204,7 @@ class AbstractFetchSchedule:
         )
 
     def should_fetch(self, url: str, datum: CrawlDatum, now: int) -> bool:
-        """Returns True if the page is due; one that is due later than the maximum interval allows
-        becomes due at once.
-        """
+        """Returns True if the page is due; one due later than the maximum interval is due now."""
         if datum.fetch_time - now > self.max_interval * 1000:
             if datum.fetch_interval > self.max_interval:
                 datum.fetch_interval = self._shortened

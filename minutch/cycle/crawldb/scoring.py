@@ -73,9 +73,7 @@ def updated_scores(
     scoring: ScoringFilters,
     counters: Counters,
 ) -> pl.DataFrame:
-    """Returns the entries with updated scores; `old` is row for row (null status: none), `inlinked`
-    packed, with `row`.
-    """
+    """Returns the entries with new scores; `old` by row (null status: none), `inlinked` packed."""
     if not scoring.filters:
         return frame
 

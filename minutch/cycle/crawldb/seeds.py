@@ -136,9 +136,7 @@ def _with_line_feeds(data: bytes) -> bytes:
 
 
 def seeds_in(text: SeedText) -> pl.DataFrame:
-    """Returns the seeds of a piece as a table of SEED_SCHEMA: line number, URL and what follows it
-    (null: no tab).
-    """
+    """Returns a piece's seeds as a table of SEED_SCHEMA: line, URL, what follows (null: no tab)."""
     try:
         return _find(text)
     except pl.exceptions.ComputeError:  # not UTF-8

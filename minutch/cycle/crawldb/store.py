@@ -55,9 +55,7 @@ class CrawlDb(Database):
                 yield from records(frame)
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
-        """Returns a partition in tables of CRAWLDB_SCHEMA, sorted by key over the whole partition
-        (at least one table).
-        """
+        """Returns a partition in tables of CRAWLDB_SCHEMA, at least one, sorted by key over all."""
         from minutch.work.tables.recordfiles import scan
 
         return scan(self.require_parts()[index])
@@ -78,9 +76,7 @@ class CrawlDb(Database):
     def part_writer(
         directory: Path, index: int, compression: Compression = PLAIN
     ) -> CrawlDataWriter:
-        """Returns a writer of partition `index` of the CrawlDb that is being written to `directory`
-        (see `replacement`).
-        """
+        """Returns a writer of a partition of the CrawlDb written to `directory` (`replacement`)."""
         from minutch.work.tables.recordfiles import CrawlDataWriter
 
         return CrawlDataWriter(directory / part_name(index), mapfile=True, **compression.options)

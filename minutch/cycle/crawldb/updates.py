@@ -136,9 +136,7 @@ def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
 
 
 def inlinked(updates: Updates, urls: Ints) -> pl.DataFrame:
-    """Returns the links (packed) that are kept, highest score first, each with the `row` of the
-    result that it leads to.
-    """
+    """Returns the links (packed) that are kept, best first, with the `row` each leads to."""
     row_of = np.full(len(updates.at), -1)
     row_of[urls] = np.arange(len(urls))
     rows = row_of[updates.group[updates.links]]

@@ -303,9 +303,7 @@ def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
 
 
 def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
-    """Returns the mask of entries in an earlier fetch list whose result may still come, or in one
-    that is being fetched.
-    """
+    """Returns the mask of entries listed before whose result may still come, or now fetched."""
     waiting = np.zeros(len(frame), dtype=bool)
     for row, value in values_of(frame["metadata"], GENERATE_TIME).items():
         if isinstance(value, LongWritable):

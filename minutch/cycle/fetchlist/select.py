@@ -265,9 +265,7 @@ class ListSelection:
                 segments[rows[mine]] = quota.deal(self._owners(own), limits)
 
     def _reducers_of(self, urls: pl.Series, total: int) -> Ints:
-        """Returns the reducer of each of `urls`, of `total` in all: the same for all where places
-        are not limited.
-        """
+        """Returns the reducer of each of `urls`, of `total`; the same for all without limits."""
         if self._reducers == 1 or not self._is_limited(total):
             return np.zeros(len(urls), dtype=np.int64)
         reducers: Ints = self._partitioner.parts_of(urls, self._reducers).to_numpy()

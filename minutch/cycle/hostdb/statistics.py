@@ -91,9 +91,7 @@ class CrawlDatumProcessor:
         raise NotImplementedError
 
     def count_columns(self, entries: pl.DataFrame) -> pl.DataFrame:
-        """Does the same for a table of entries (its columns: `minutch.plugin.columns`); returns an
-        Int64 column per name.
-        """
+        """Does the same for a table (columns: `minutch.plugin.columns`); an Int64 column a name."""
         rows = [tuple(map(int, self.count(url, datum))) for url, datum in records(entries)]
         return pl.DataFrame(rows, schema=dict.fromkeys(self.names, pl.Int64()), orient="row")
 

@@ -84,9 +84,7 @@ NO_LIMIT: Final = -1
 
 
 def score_files(path: Path) -> list[Path]:
-    """Returns the file itself, or the files of a folder by name, without hidden ones. Raises
-    StoreError if there is none.
-    """
+    """Returns the file itself, or a folder's visible files by name. StoreError if there is none."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -100,9 +98,7 @@ def score_files(path: Path) -> list[Path]:
 
 
 def read_scores(path: Path, rules: HostRules, counters: Counters) -> Iterator[pl.DataFrame]:
-    """Reads the scores of a file as tables of SCORES_SCHEMA, in its order. Raises FormatError for
-    damaged compressed data.
-    """
+    """Reads a file's scores as tables of SCORES_SCHEMA, in order. Raises FormatError."""
     for text in seed_texts(path):
         yield _scores(path, text, rules, counters)
 

@@ -175,9 +175,7 @@ def _links(
 
 
 def _in_order(partitions: Sequence[Partition]) -> Iterator[tuple[pl.DataFrame, Rows]]:
-    """Yields the rows of a partition from all sources, in frames with the order of their rows: by
-    key, then by source.
-    """
+    """Yields a partition's rows of all sources, in frames, with their order by key and source."""
     if len(partitions) == 1:
         yield from partitions[0].ordered()
         return

@@ -51,9 +51,7 @@ class Found(NamedTuple):
 
 
 class InvertedLinks(NamedTuple):
-    """Links as the kernel leaves them: in LINKS_SCHEMA, with how their hosts compare and how many
-    were read and left out.
-    """
+    """Links from the kernel: LINKS_SCHEMA, how hosts compare, how many were read, left out."""
 
     table: pl.DataFrame
     hosts: Hosts

@@ -80,9 +80,7 @@ class UrlChain:
         page: str = "from_url",
         target: str = "key",
     ) -> pl.DataFrame:
-        """Returns the links both of whose URLs pass, under their new names; links of a page stand
-        one after the other.
-        """
+        """Returns the links whose URLs both pass, under their new names; a page's are together."""
         if self._normalizers is None and self._filters is None:
             return links
         changed = links.with_columns(self._pass(links[target]), self._pass_runs(links[page]))
@@ -126,9 +124,7 @@ class LinkRules(Settings):
 
     @property
     def unwanted(self) -> int:
-        """The comparison of hosts (`inlinks.compare_hosts`) between which links don't count;
-        UNKNOWN: hosts don't matter.
-        """
+        """The comparison (`inlinks.compare_hosts`) for links that don't count; UNKNOWN: all do."""
         if self.ignore_internal:
             return inlinks_kernels.SAME
         return inlinks_kernels.DIFFERENT if self.ignore_external else inlinks_kernels.UNKNOWN
@@ -202,9 +198,7 @@ def _same_host_parsed(pages: pl.Series, targets: pl.Series) -> pl.Series:
 
 
 def _cut(anchors: pl.Series, length: int) -> pl.Series:
-    """Returns anchors of at most `length` UTF-16 units; half a character that is left over becomes
-    a question mark.
-    """
+    """Returns anchors of at most `length` UTF-16 units; a cut pair becomes a question mark."""
     too_long = (anchors.bin.size() > length).arg_true()
     if not len(too_long):
         return anchors

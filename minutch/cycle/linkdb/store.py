@@ -27,9 +27,7 @@ from minutch.work.tables.database import Database, part_name
 from minutch.work.tables.recordfiles import InlinksWriter, scan_inlinks
 
 LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
-"""The layout in which a LinkDb is written; without it, that of the LinkDb that is merged with, else
-the newer one.
-"""
+"""The layout in which a LinkDb is written; by default the merged LinkDb's, or the newer."""
 AUTO: Final = "auto"
 
 
@@ -85,9 +83,7 @@ class LinkDb(Database):
     def part_writer(
         directory: Path, index: int, layout: str, compression: Compression = DEFLATED
     ) -> InlinksWriter:
-        """Returns a writer of partition `index` of the LinkDb that is being written to `directory`
-        (see `replacement`).
-        """
+        """Returns a writer of a partition of the LinkDb written to `directory` (`replacement`)."""
         return InlinksWriter(directory / part_name(index), layout, **compression.options)
 
 

@@ -331,9 +331,7 @@ class Compaction:
 
 
 def next_merge(sizes: Sequence[int]) -> range | None:
-    """Returns which of neighbours, oldest first, are to be merged next, by their sizes; None if
-    they are in tiers. Pure.
-    """
+    """Returns which neighbours, oldest first, are to be merged by size; None if in tiers. Pure."""
     for newest in reversed(range(len(sizes))):
         first, total = newest, sizes[newest]
         while first and sizes[first - 1] <= GROWTH * total:

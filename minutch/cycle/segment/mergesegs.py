@@ -271,7 +271,9 @@ def _name(merged: Sequence[Segment], waiting: Sequence[str]) -> str:
 
 
 def fetch_times(segments: Sequence[Segment]) -> dict[str, int]:
-    """Returns when each segment was fetched, by path: its last fetch (ms); 0 without one."""
+    """Returns when each segment was fetched, by its path: the time of its last fetch (ms); 0
+    without one.
+    """
     found = {str(segment.path): 0 for segment in segments}
     parts = [
         (str(segment.path), part)
@@ -311,7 +313,9 @@ def _common_folders(segments: Sequence[Segment]) -> list[str]:
 
 
 def merged_compression(folder: str, conf: Configuration) -> str:
-    """Returns `compression_of` the folder; fetch lists, too, are as the configuration says."""
+    """Returns `compression_of` the folder; here the configuration decides about fetch lists,
+    too.
+    """
     return compression_of(CRAWL_FETCH if folder == CRAWL_GENERATE else folder, conf)
 
 

@@ -141,9 +141,7 @@ def finish_others(parent: Path, job: str = "") -> dict[str, int] | None:
 
 
 def waiting(parent: Path) -> list[Path]:
-    """Returns the folders of killed processes in `parent` with segments that are whole, and not all
-    in their places.
-    """
+    """Returns dead processes' folders in `parent` with whole segments not all in their places."""
     return left_over(parent, PREFIX)
 
 
@@ -162,9 +160,7 @@ def _move(folder: Path, parent: Path) -> list[Path]:
 
 
 def _read(record: Path) -> tuple[str, dict[str, int]]:
-    """Returns the job and its counters; without a name if the record can't be read: its segments
-    are whole in any case.
-    """
+    """Returns the job and its counters, or no name if the record is unreadable (but whole)."""
     try:
         data = strictjson.loads(record.read_text(encoding="utf-8"))
         return str(data["job"]), {str(name): int(count) for name, count in data["counters"].items()}

@@ -87,9 +87,7 @@ BEGUN = "begun"
 """The file in there that says how a fetch by tasks was begun."""
 
 _NAME = re.compile(r".{14}(-\d+)?")
-"""yyyyMMddHHmmss (Nutch's SegmentChecker goes by the length alone), with a number for a slice that
-mergesegs made.
-"""
+"""yyyyMMddHHmmss (SegmentChecker goes by length alone), with a number for slices."""
 
 _CRAWL_DATUM = "org.apache.nutch.crawl.CrawlDatum"
 FETCHED = (CONTENT, CRAWL_FETCH)

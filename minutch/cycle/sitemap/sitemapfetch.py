@@ -154,9 +154,7 @@ class SitemapFetcher:
         return found
 
     async def named(self, host: str, scheme: str = "") -> list[str] | None:
-        """Returns the sitemaps of a host: those that its robots.txt names, else the usual one; None
-        if filters reject it.
-        """
+        """Returns a host's sitemaps: of its robots.txt, else the usual one; None if rejected."""
         for start in (f"{scheme}://",) if scheme else SCHEMES:
             url = self._checked(f"{start}{host}/")
             if url is not None:

@@ -155,9 +155,7 @@ class _Reader:
 
 
 class _Handler:
-    """Handles the elements of one kind of document, which have these `names`. `taken` are those
-    whose text counts.
-    """
+    """Handles the elements of a kind of document, `names`; the text of `taken` ones counts."""
 
     result: Sitemap | SitemapIndex
     names: tuple[str, ...]

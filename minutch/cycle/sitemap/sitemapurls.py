@@ -98,9 +98,7 @@ def _ms(time: datetime, zone: timezone) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SitemapUrl:
-    """A URL of a sitemap. `modified` in ms since the epoch, `interval` in seconds; None where the
-    sitemap says none.
-    """
+    """A URL of a sitemap: `modified` in ms since the epoch, `interval` in seconds, or None."""
 
     url: str
     modified: int | None = None

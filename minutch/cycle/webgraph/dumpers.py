@@ -252,9 +252,7 @@ def _records(rows: pl.DataFrame) -> Iterator[Places]:
 
 
 def linkdumper(webgraphdb: Path, *, context: JobContext) -> Counters:
-    """Writes the dump of the graph at `webgraphdb`. Raises StoreError (no graph), LockedError,
-    FormatError (damage).
-    """
+    """Writes the dump of the graph at `webgraphdb`. StoreError, LockedError, FormatError."""
     graph = WebGraph(webgraphdb)
     graph.require()
     settings, counters = GraphSettings.from_conf(context.conf), Counters()

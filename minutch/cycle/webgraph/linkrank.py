@@ -132,9 +132,7 @@ def build(
 def _inverted(
     graph: WebGraph, limits: LinkLimits, progress: Progress
 ) -> Iterator[tuple[pl.DataFrame, npt.NDArray[np.int32]]]:
-    """Reads the links of ranges of pages as tables of _INVERTED, each with the numbers of outlinks
-    of the range's nodes.
-    """
+    """Reads the links of ranges of pages as tables of _INVERTED, with their outlink counts."""
     first = 0
     for nodes, links in aligned(graph.nodes.in_order(), graph.outlinks.in_order()):
         rows = rows_of(links["key"], nodes["key"], graph)

@@ -57,9 +57,7 @@ class LinkLimits(Settings):
         return self.page or self.domain
 
     def groups(self, urls: pl.Series) -> pl.Series:
-        """Returns the group of each URL, of which one link counts: its domain or else its page;
-        null for a malformed URL.
-        """
+        """Returns each URL's group, of which one link counts: domain or page; null if malformed."""
         if self.domain:
             return domains_of(host_names(urls))
         return urls.str.to_lowercase().str.replace(r"^([^?#]*)\?[^#]*", "${1}")

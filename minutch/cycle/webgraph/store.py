@@ -105,7 +105,9 @@ class NodeDb(GraphPart):
         return NodeWriter(directory / part_name(part), **compression.options)
 
     def get(self, url: str) -> Node | None:
-        """Looks up the node of a page, or None. Raises StoreError if there is no database."""
+        """Looks up the node of a page, None if there is none. Raises StoreError if there is no
+        database.
+        """
         value = self.lookup(url)
         return None if value is None else Node.read(DataInput(value))
 

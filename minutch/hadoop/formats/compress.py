@@ -65,9 +65,7 @@ class Codec:
     unpack: Callable[[bytes, int], bytes]
 
     def decompress(self, data: bytes, most: int = NO_LIMIT) -> bytes:
-        """Returns the data unpacked; FormatError also if that is more than `most` bytes, before
-        much more is unpacked.
-        """
+        """Returns the data unpacked; FormatError early if that is more than `most` bytes."""
         out = self.unpack(data, most)
         if len(out) > most:
             raise _too_much(most)
@@ -339,9 +337,7 @@ def codec(name: str) -> Codec:
 
 
 def codec_for(file_name: str) -> Codec | None:
-    """Returns the codec that a file name's ending stands for, as CompressionCodecFactory finds it;
-    None if there is none.
-    """
+    """Returns the codec of a file name's ending, as CompressionCodecFactory does, or None."""
     return next((entry for entry in CODECS.values() if file_name.endswith(entry.extension)), None)
 
 

@@ -126,9 +126,7 @@ class _Index:
         self.positions.append(position)
 
     def before(self, key: Key, first: int) -> int:
-        """Returns a position from which the first record with a key of at least `key` is reached;
-        `first` is the data's.
-        """
+        """Returns a position at or before the first record from `key` on; `first` is the data's."""
         at = bisect_left(self.keys, key) - 1
         return self.positions[at] if at >= 0 else first
 

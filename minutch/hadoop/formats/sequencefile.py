@@ -209,9 +209,7 @@ class SequenceFileReader:
         return self._in.offset
 
     def seek(self, position: int) -> None:
-        """Moves to an offset that `position` of a reader or writer gave; iterators from before are
-        not to be used.
-        """
+        """Moves to an offset from `position` of a reader or writer; older iterators are void."""
         self._in.seek(position)
 
     def sync_to(self, position: int) -> None:

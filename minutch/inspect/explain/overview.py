@@ -255,9 +255,7 @@ def rounds(fetched: Sequence[Segment], commands: CommandLines) -> Iterator[Overv
 
 @dataclass(slots=True)
 class _CrawlDbCounts:
-    """Counts of the CrawlDb's entries, added up table by table; `examples` has a URL for each
-    reason to leave one out.
-    """
+    """Counts of the CrawlDb's entries, table by table; `examples` has a URL for each reason."""
 
     hosts: list[pl.DataFrame] = field(default_factory=list)
     folders: list[pl.DataFrame] = field(default_factory=list)

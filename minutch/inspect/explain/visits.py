@@ -111,9 +111,7 @@ _REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_P
 def visits(
     segments: Iterable[Segment], url: str, normalize: Change, proxy: str = ""
 ) -> Iterator[SegmentVisit]:
-    """Yields the segments' records of a URL, in their order; `normalize` is the fetcher's. Raises
-    FormatError (damage).
-    """
+    """Yields the segments' records of a URL in order; `normalize` is the fetcher's. FormatError."""
     for segment in segments:
         if segment.has(CRAWL_FETCH):
             for datum in _data(segment, CRAWL_FETCH, url):

@@ -162,9 +162,7 @@ def _sorted(
     drop: bool,
     dropped: Losses,
 ) -> Iterator[Record]:
-    """Yields the records of part `number` in order, sorted on disk in `fresh`; with `distinct`, the
-    last one of each key.
-    """
+    """Yields part `number`'s records, sorted on disk in `fresh`; `distinct`: a key's last one."""
 
     def mine() -> Iterator[Record]:
         for path in paths:
@@ -318,9 +316,7 @@ def _databases(
 
 
 def _webgraph(graph: WebGraph, listed: Callable[[], Iterator[pl.Series]]) -> Iterator[Problem]:
-    """Checks a WebGraph's databases, which share its folder and its lock; only links have several
-    entries for a page.
-    """
+    """Checks a WebGraph's databases, in one folder with one lock; only links repeat a page."""
     yield from locks(graph.path)
     yield from in_database(graph.outlinks.path)
     yield from checksums(graph.path)

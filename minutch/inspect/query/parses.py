@@ -164,9 +164,7 @@ class ParseRows:
 
 
 def _malformed(batch: Batch, row: int, labels: Mapping[bytes, str | None]) -> int | None:
-    """Returns how often the bytes of a Content are not of the charset of its label; None for a page
-    that has none.
-    """
+    """Returns how many bytes of a Content its label's charset lacks; None without a label."""
     charset = lookup(labels.get(batch.key(row)) or "")
     if charset is None:
         return None

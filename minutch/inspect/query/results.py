@@ -22,9 +22,7 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
 def text_table(frame: pl.DataFrame, width: int | None) -> Iterator[str]:
-    """Yields the lines of a table: names, a rule, rows. Cells are cut so that lines fit into
-    `width`; None: not cut.
-    """
+    """Yields a table's lines: names, a rule, rows. Cells are cut to fit into `width`, if any."""
     numeric = [dtype.is_numeric() for dtype in frame.dtypes]
     head = [visible_line(name) for name in frame.columns]
     rows = [[_shown(value) for value in row] for row in frame.iter_rows()]

@@ -162,9 +162,7 @@ class Session:
                 connection.interrupt()
 
     def run(self, call: Callable[[], T]) -> T:
-        """Calls what collects rows of this session, in another thread: Ctrl-C is not seen by one
-        that waits for DuckDB.
-        """
+        """Calls what collects rows here in another thread: waiting for DuckDB would miss Ctrl-C."""
         with ThreadPoolExecutor(1) as pool, _heard_by_python():
             waiting = pool.submit(call)
             try:
@@ -179,9 +177,7 @@ class Session:
 
 @contextmanager
 def _heard_by_python() -> Iterator[None]:
-    """Has Python hear Ctrl-C while Polars collects, whose own handler keeps it to itself until the
-    next rows come.
-    """
+    """Has Python hear Ctrl-C while Polars collects, which keeps it until the next rows come."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or handler is None:
         yield

@@ -176,9 +176,7 @@ class Table(ABC):
             yield from frame.iter_rows(named=True)
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Returns the row with this URL (or host); None if there is none. TypeError if several rows
-        may have the same.
-        """
+        """Returns the row with this URL (or host), or None. TypeError if several may have it."""
         if not self.key:
             raise TypeError(
                 f"rows of {self.name} are found by scan().filter(…): several may have the same URL"

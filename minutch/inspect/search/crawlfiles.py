@@ -256,9 +256,7 @@ class CrawlFiles:
         return ""
 
     def inlinks(self, url: str) -> list[Inlink]:
-        """Returns the links to a page, in the order of the LinkDb; where it knows none, those of
-        the newest parses.
-        """
+        """Returns the links to a page, in the LinkDb's order; else those of the newest parses."""
         db = LinkDb(self.folder / "linkdb")
         found = db.get(url) if db.exists() else None
         if found is not None and len(found):

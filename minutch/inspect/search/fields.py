@@ -60,9 +60,7 @@ _MORE_STOP_WORDS: Final = {
         some t than them those too us using very via want was we were what when where whether which
         while who whom whose why without would you your yours"""
 }
-"""tantivy's list for English has 33 words, and lacks those of questions; its others are Snowball's,
-with hundreds.
-"""
+"""tantivy's list for English has 33 words, without questions; others are Snowball's hundreds."""
 _WITHOUT_STOP_WORDS: Final = frozenset(("ar", "el", "ro", "ta", "tr"))
 """Languages for which tantivy has no list."""
 KNOWN: Final = frozenset((KEY, "id", BINARY, HAS, *EXACT, *DATES, *TEXTS))

@@ -160,9 +160,7 @@ def _body(file: BinaryIO, path: Path, size: int, *, reads: bool) -> int:
 
 
 def _deletions(body: int, length: int) -> tuple[int, int] | None:
-    """Returns the documents that a file of deletions is for, and how many are left. None if its
-    length does not fit.
-    """
+    """Returns the documents of a file of deletions, and how many are left, or None."""
     documents, left = body & 0xFFFFFFFF, body >> 32
     fits = length == 4 + -(-documents // 64) * 8 and left >> documents == 0
     return (documents, left.bit_count()) if fits else None
@@ -174,9 +172,7 @@ def _same(expected: object, found: object, path: Path) -> None:
 
 
 class LocalIndex(Database):
-    """The index at a path. Methods raise StoreError if there is none, or one of another version;
-    FormatError (damage).
-    """
+    """The index at a path. StoreError if there is none, or another version's; FormatError."""
 
     def _made_by(self) -> str:
         """The version that has written the index."""
@@ -263,9 +259,7 @@ class LocalIndex(Database):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Translates the errors of tantivy, its panics among them, to FormatError, and says what to
-        do about them.
-        """
+        """Translates tantivy's errors and panics to FormatError, and says what to do about them."""
         try:
             try:
                 yield
@@ -313,9 +307,7 @@ def create(folder: Path) -> None:
 
 
 def stamp(folder: Path, *, ours: bool) -> None:
-    """Writes the stamp of an index that a job has just written; `ours` says whether it was before.
-    Raises FormatError.
-    """
+    """Writes the stamp of an index just written; `ours`: it was so before. FormatError."""
     made = {
         "format": FORMAT,
         "tantivy": version("tantivy"),

@@ -44,9 +44,7 @@ def searcher_of(index: Path) -> Searcher:
 
 
 class Searcher:
-    """A searcher of an index as a commit has left it; any number of threads may use it. Raises
-    StoreError, FormatError.
-    """
+    """A searcher of an index as a commit left it, for any threads. StoreError, FormatError."""
 
     def __init__(self, path: Path) -> None:
         self.place = LocalIndex(path)

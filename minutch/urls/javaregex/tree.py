@@ -95,9 +95,7 @@ def is_tame(tree: Tree) -> bool:
 
 
 def required_character(tree: Tree) -> tuple[str, int] | None:
-    """Returns the character that every match has most of, and how often at least; None if there is
-    no such character.
-    """
+    """Returns the character that every match has most of, and its least count; or None."""
     needed = _required(tree.node, {})
     return max(needed.items(), key=lambda item: item[1]) if needed else None
 

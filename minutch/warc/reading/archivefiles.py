@@ -268,9 +268,7 @@ MOST_SAID: Final = 100
 
 
 def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, CdxjLine] | None]:
-    """Yields the lines of a file with the archives that they lead to; None, and a warning, for one
-    that leads nowhere.
-    """
+    """Yields a file's lines with the archives they lead to; None, and a warning, if nowhere."""
     archives: dict[str, ArchiveFile | None] = {}
     said = 0
     for number, entry in read_entries(index.path):

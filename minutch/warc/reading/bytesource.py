@@ -31,9 +31,7 @@ _TRIED_EACH: Final = 4096
 
 
 class RecordPosition(NamedTuple):
-    """The position of a record: the offset in the file (of its member, if there are members), and
-    bytes into that.
-    """
+    """A record's position: the offset in the file (of its member, if any), and bytes into that."""
 
     offset: int
     inner: int = 0
@@ -274,9 +272,7 @@ class MemberSource(ABC):
         return True
 
     def next_member(self) -> bool:
-        """Returns the next member: behind the last one, or, if that is damaged, where one is found
-        that holds a record.
-        """
+        """Returns the next member: behind the last, or, after damage, where a record is found."""
         start: int | None = self._member + self.head_size if self.damage else self._offset
         assert start is not None
         if self.damage:

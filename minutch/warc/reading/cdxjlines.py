@@ -41,9 +41,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class CdxjLine:
-    """One line: where a visit's record lies, and what it says of it. `time` in ms, `status` 0 where
-    it is not known.
-    """
+    """One line: a visit's record, and what it says of it. `time` in ms, `status` 0 if unknown."""
 
     url: str
     time: int

@@ -153,9 +153,7 @@ class VisitIndex:
         self._db.executemany("INSERT INTO wanted VALUES (?, ?, ?)", wanted)
 
     def put_off_visits(self) -> Iterator[tuple[Visit, int, Found | None]]:
-        """Yields the visits that were put off, each with the one that it refers to, in the order in
-        which those lie.
-        """
+        """Yields the visits that were put off, each with its original, in the originals' order."""
         for data, key, number, offset, inner in self._db.execute(_PUT_OFF):
             found = (
                 None if number is None else (self._archives[number], RecordPosition(offset, inner))

@@ -223,9 +223,7 @@ def _names(record_id: str, url: str, date: str, digest: str) -> list[str]:
 
 
 def arc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:
-    """Yields the visits of an ARC file, and the records that are none: the description of the file,
-    answers of the DNS.
-    """
+    """Yields an ARC file's visits, and its other records: description of the file, DNS."""
     for record in records:
         fields = record.fields
         url = fields["url"]

@@ -52,9 +52,7 @@ def is_compressed(conf: Configuration) -> bool:
 
 
 def output_compression(conf: Configuration, *, always: bool = False) -> Compression:
-    """Returns the compression of a database or a fetch list; `always`, where Nutch itself turns it
-    on. Raises ConfigError.
-    """
+    """Returns the compression of a database or list; `always` if Nutch insists. ConfigError."""
     if not always and not is_compressed(conf):
         return PLAIN
     kind = compression_type(conf)

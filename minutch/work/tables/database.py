@@ -97,9 +97,7 @@ def _each(look: Callable[[tuple[int, Path]], T], files: Sequence[tuple[int, Path
 
 
 def _records(part: Path) -> int:
-    """Counted where there are few, else by the index: an entry for 128 records, and where the last
-    of some begins.
-    """
+    """Counted where there are few, else by the index: 128 records an entry, and the last ones."""
     if not (part / INDEX).is_file():
         return 0
     with SequenceFileReader(part / INDEX) as reader:

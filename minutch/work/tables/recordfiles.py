@@ -182,9 +182,7 @@ def scan_outlinks(path: InputSplit) -> Iterator[pl.DataFrame]:
 
 
 def scan_all_outlinks(paths: Iterable[Path]) -> Iterator[pl.DataFrame]:
-    """Returns the outlinks of several parse_data parts as `scan_outlinks` does, with the numbers of
-    the parts as `of`.
-    """
+    """Returns the outlinks of several parse_data parts (`scan_outlinks`), their numbers as `of`."""
     return spans.scan_numbered(paths, ParseData.class_name, decode_outlinks, span_size=LINKS_SPAN)
 
 
@@ -217,9 +215,7 @@ def scan_nodes(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def scan_dated_outlinks(path: Path) -> Iterator[pl.DataFrame]:
-    """Returns the outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA and
-    `timestamp` (may be null).
-    """
+    """Returns a parse_data part's outlinks in tables of OUTLINKS_SCHEMA and `timestamp`."""
     return spans.scan(
         path, ParseData.class_name, webgraph.decode_dated_outlinks, span_size=LINKS_SPAN
     )

@@ -264,9 +264,7 @@ class Shuffle:
             yield sort_by_key(pl.concat(frames))
 
     def grouped(self, part: int) -> Iterator[pl.DataFrame]:
-        """Yields the rows of a partition in frames over which no key is spread, those of a key in
-        the order they came in.
-        """
+        """Yields a partition's rows in frames that share no key, a key's in the order they came."""
         if self._runs[part]:
             yield from self._merged(part)
         elif self.parts == 1:

@@ -244,9 +244,7 @@ def opened_at(
 def opened(
     path: Path, value_class: str, *, span_size: int = SPAN_SIZE, stored: bool = False
 ) -> SpannedFile:
-    """Returns the file, or that of the MapFile, at `path`. Raises FormatError where it does not
-    hold <Text, value_class>.
-    """
+    """Returns the file (or MapFile's) at `path`. FormatError if it isn't <Text, value_class>."""
     file = SpannedFile(data_file(path), span_size=span_size, stored=stored)
     file.require(value_class)
     return file
