@@ -194,14 +194,6 @@ class PluginRepository:
                 log.error("%s: %s is not in an active plugin, ignored", order, name)
         return [instance_of(by_name[name], point) for name in names if name in by_name]
 
-    def unmatched_includes(self) -> list[tuple[str, list[str]]]:
-        """Returns the alternatives of plugin.includes and plugin.excludes that match no plugin,
-        each with similar ids.
-
-        Plugins of Nutch's that minutch lacks are no mistakes and not among them.
-        """
-        return [mistake for name in _CHOICES for mistake in self._misspelt(name)]
-
     def _misspelt(self, name: str) -> list[tuple[str, list[str]]]:
         return misspelt_plugins(self.conf.get(name, ""), [*self._known_ids(), *self._java])
 
@@ -301,11 +293,6 @@ def plugin_folders(conf: Configuration) -> list[Path]:
         else:
             log.warning("plugin.folders: no folder %s", name)
     return list(dict.fromkeys(found))
-
-
-def unmatched_includes(conf: Configuration) -> list[tuple[str, list[str]]]:
-    """Returns `PluginRepository.unmatched_includes` for a configuration without a repository."""
-    return PluginRepository.of(conf).unmatched_includes()
 
 
 def is_included(conf: Configuration, plugin_id: str) -> bool:

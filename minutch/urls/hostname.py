@@ -25,8 +25,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from minutch.errors import UrlError
-from minutch.urls.parts import host_of, parse, spelled_host
-from minutch.urls.uri import build_uri
+from minutch.urls.parts import host_of, spelled_host
 
 _ACE = "xn--"
 _MAX_LABEL = 63
@@ -153,48 +152,6 @@ def _decode_ace(label: str, host: str) -> str:
     ):
         raise UrlError(f"label {label!r} of host name {host!r} decodes to what it may not")
     return decoded
-
-
-def url_to_ascii(url: str) -> str | None:
-    """Returns the URL with its host in ASCII and lower case (URLUtil.toASCII); None if there is no
-    such URL.
-
-    A quirk: where the host changes, the rest is percent-encoded once more, `%` included.
-    """
-    try:
-        parsed = parse(url)
-        host = parsed.host.lower()
-        if not host or (host == parsed.host and host.isascii()):
-            return url
-        ascii_host = to_ascii_2008(host)
-        return build_uri(
-            parsed.protocol,
-            parsed.user_info,
-            ascii_host,
-            parsed.port,
-            parsed.path,
-            parsed.query,
-            parsed.ref,
-        )
-    except UrlError:
-        return None
-
-
-def url_to_unicode(url: str) -> str | None:
-    """Returns the URL with its host in Unicode and lower case (URLUtil.toUNICODE); None if there is
-    no such URL.
-    """
-    try:
-        parsed = parse(url)
-        host = parsed.host.lower()
-        if not host or (host == parsed.host and "xn--" not in host):
-            return url
-        user = "" if parsed.user_info is None else f"{parsed.user_info}@"
-        port = "" if parsed.port == -1 else f":{parsed.port}"
-        ref = "" if parsed.ref is None else f"#{parsed.ref}"
-        return f"{parsed.protocol}://{user}{to_unicode_2008(host)}{port}{parsed.file}{ref}"
-    except UrlError:
-        return None
 
 
 _MAPPED = bytes(10) + b"\xff\xff"

@@ -10,8 +10,7 @@ what a plugin registers), as with Nutch's URLStreamHandlerFactory: anything else
 Nutch's MalformedURLException.
 
 Source: java.net.URL and URLStreamHandler of JDK 17 (`parse`, `compose`, `Url.__str__`), Nutch's
-URLUtil (`host_segments`, `choose_representative`, `is_home_page`, `page`) and
-TableUtil (`reverse_url`).
+URLUtil.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ _BLANK = "".join(map(chr, range(0x21)))
 _SCHEME = re.compile(r"[^\W\d_](?:[^\W_]|[.+-])*")
 _PORT = re.compile(r"([+-]?)0*(\d{1,10})")  # int() refuses more than 4,300 digits
 _MAX_PORT = 0x7FFFFFFF
-_DOTTED_IP = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}", re.ASCII)
 _HOST_TABOO = re.compile(
     "[\x00-\x1f/\x7f\u2047-\u2049\u2100\u2101\u2105\u2106\u2a74\ufe55\ufe56\ufe5f\ufe6b\uff03\uff0f\uff1a\uff1f\uff20]"
 )
@@ -313,59 +311,12 @@ def lacks_host(url: str) -> bool:
         return False
 
 
-def host_segments(host: str) -> list[str]:
-    """Returns the labels of a host name; an IPv4 address is one (URLUtil.getHostSegments)."""
-    if _DOTTED_IP.fullmatch(host):
-        return [host]
-    return split_labels(host)
-
-
 def split_labels(text: str, separator: str = ".") -> list[str]:
     """Java's String.split: Python's without the empty strings at the end (empty text stays one)."""
     parts = text.split(separator)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return [] if parts == [""] and text else parts
-
-
-def page_of(url: str) -> str | None:
-    """Returns the lower-cased URL without its query, None if it is not a URL (URLUtil.getPage)."""
-    url = url.lower()
-    try:
-        query = parse(url).query
-    except UrlError:
-        return None
-    return url if query is None else url.replace(f"?{query}", "")
-
-
-def is_home_page(url: Url, host: str) -> bool:
-    """Returns whether `url` is `<protocol>://<host>/` and nothing more (URLUtil.isHomePageOf)."""
-    return (url.path, url.host, url.query, url.port, url.ref, url.user_info) == (
-        "/",
-        host,
-        None,
-        -1,
-        None,
-        None,
-    )
-
-
-def reverse_url(url: str) -> str:
-    """`com.example.www:http:8080/path?query`: sorted, the URLs of a domain lie together
-    (TableUtil.reverseUrl).
-    """
-    parsed = parse(url)
-    port = "" if parsed.port == -1 else f":{parsed.port}"
-    slash = "" if parsed.file[:1] in ("", "/") else "/"
-    return f"{reverse_host(parsed.host)}:{parsed.protocol}{port}{slash}{parsed.file}"
-
-
-def reverse_host(host: str) -> str:
-    """Returns the labels in reverse order, empty ones dropped (TableUtil.reverseHost); its own
-    inverse.
-    """
-    labels = [label for label in host.split(".") if label]
-    return ".".join(reversed(labels)) if labels else host
 
 
 def is_ipv6(text: str) -> bool:
