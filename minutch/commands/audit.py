@@ -42,7 +42,13 @@ def run(arguments: Arguments, context: JobContext) -> int:
     with context.progress("audit", len(wanted), unit="rules") as progress:
         for finding in audit(crawl, wanted, context.clock.now()):
             if folder is not None and finding.rows is not None:
-                _write(folder / f"{finding.rule.id}.csv", finding)
+                path = folder / f"{finding.rule.id}.csv"
+                try:
+                    with WholeFile(path, sums=False) as file:
+                        for text in csv_of(finding.rows):
+                            file.write(text.encode())
+                except OSError as exc:
+                    raise StoreError(f"{path}: {exc.strerror}") from exc
             found.append(finding)
             progress.advance()
     if arguments["--json"]:
@@ -73,16 +79,6 @@ def _chosen(rules: dict[str, Rule], arguments: Arguments, option: str) -> list[R
         if name not in rules:
             arguments.fail(f"there is no rule {name}: the rules are {', '.join(rules)}")
     return [rules[name] for name in wanted]
-
-
-def _write(path: Path, finding: Finding) -> None:
-    assert finding.rows is not None
-    try:
-        with WholeFile(path, sums=False) as file:
-            for text in csv_of(finding.rows):
-                file.write(text.encode())
-    except OSError as exc:
-        raise StoreError(f"{path}: {exc.strerror}") from exc
 
 
 def _as_json(finding: Finding) -> dict[str, object]:

@@ -33,7 +33,8 @@ def run(arguments: Arguments, context: JobContext) -> int:
     if not arguments.positional and not Path(DEFAULT_CRAWL).is_dir():
         arguments.fail("too few arguments: no <url>")
     url, crawl = _url_and_crawl(arguments)
-    options = _options(arguments)
+    resolve = addresses_of if arguments["--resolve"] else None
+    options = ExplainOptions(arguments.made(GenerateOptions), arguments["--quick"], resolve)
     context = replace(context, conf=context.conf.of_crawl(crawl).freeze())
     facts: Explanation | Overview
     if url is None:
@@ -59,8 +60,3 @@ def _url_and_crawl(arguments: Arguments) -> tuple[str | None, Path]:
     if not _SCHEME.match(words[0]) and ("/" in words[0] or "." not in words[0]):
         raise StoreError(f"{words[0]} is neither a URL nor a folder")
     return words[0], Path(DEFAULT_CRAWL)
-
-
-def _options(arguments: Arguments) -> ExplainOptions:
-    resolve = addresses_of if arguments["--resolve"] else None
-    return ExplainOptions(arguments.made(GenerateOptions), arguments["--quick"], resolve)

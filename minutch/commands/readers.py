@@ -26,7 +26,7 @@ from minutch.terminal import counted
 if TYPE_CHECKING:
     from minutch.cycle.crawldb.store import CrawlDb
     from minutch.cycle.linkdb.store import LinkDb
-    from minutch.cycle.segment.readseg import ReadsegOptions, SegmentCounts
+    from minutch.cycle.segment.readseg import ReadsegOptions
     from minutch.hadoop.formats import text as texts
 
 log = logging.getLogger(__name__)
@@ -244,16 +244,14 @@ def _list_segments(arguments: Arguments, options: ReadsegOptions, context: JobCo
     segments = segments_at(map(as_path, arguments.positional), arguments["-dir"] or ())
     context.print("NAME\t\tGENERATED\tFETCHER START\t\tFETCHER END\t\tFETCHED\tPARSED")
     for segment in segments:
-        context.print(_list_line(segment.name, readseg_list(segment.path, options)))
-
-
-def _list_line(name: str, stats: SegmentCounts) -> str:
-    start = "?\t" if stats.start is None else _time(stats.start)
-    end = "?" if stats.end is None else _time(stats.end)
-    return (
-        f"{name}\t{_count(stats.generated)}\t\t{start}\t{end}\t{_count(stats.fetched)}\t"
-        f"{_count(stats.parsed)}"
-    )
+        name = segment.name
+        stats = readseg_list(segment.path, options)
+        start = "?\t" if stats.start is None else _time(stats.start)
+        end = "?" if stats.end is None else _time(stats.end)
+        context.print(
+            f"{name}\t{_count(stats.generated)}\t\t{start}\t{end}\t{_count(stats.fetched)}\t"
+            f"{_count(stats.parsed)}"
+        )
 
 
 def _count(value: int | None) -> str:

@@ -75,7 +75,8 @@ class Answers:
         else:
             frame = first_rows(_batches(rows), rows.collect_schema(), MOST + 1)
         for line in text_table(
-            frame.head(MOST) if terminal else frame, _width() if terminal else None
+            frame.head(MOST) if terminal else frame,
+            shutil.get_terminal_size().columns if terminal else None,
         ):
             self._context.print(line)
         if terminal and len(frame) > MOST:
@@ -84,7 +85,3 @@ class Answers:
 
 def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     return iter(rows.collect_batches(maintain_order=True, engine="streaming"))
-
-
-def _width() -> int:
-    return shutil.get_terminal_size().columns

@@ -170,7 +170,12 @@ def _token(text: str, match: re.Match[str]) -> Token:
     word, start = match[0], match.start()
     match match.lastgroup:
         case "real":
-            return Token("number", word, start, _real(word))
+            return Token(
+                "number",
+                word,
+                start,
+                float32(float(word[:-1])) if word[-1] in "fF" else float(word.rstrip("dDbB")),
+            )
         case "integer":
             return Token("number", word, start, _integer(text, word, start))
         case "string":
@@ -180,12 +185,6 @@ def _token(text: str, match: re.Match[str]) -> Token:
         case "name":
             return Token("name", word, start)
     return Token("op", word, start)
-
-
-def _real(word: str) -> float:
-    if word[-1] in "fF":
-        return float32(float(word[:-1]))
-    return float(word.rstrip("dDbB"))
 
 
 def _integer(text: str, word: str, start: int) -> int:

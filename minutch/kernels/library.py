@@ -123,12 +123,8 @@ def _counterpart(name: str, value: Any) -> Any:
     if kind == "kernel":
         return _interpreted(value.function)
     if kind == "primitive":
-        return _wrapped(value) if name.startswith("scratch") else value
+        return (lambda size: _Array(value(size))) if name.startswith("scratch") else value
     return _interpreted(value) if kind else value
-
-
-def _wrapped(primitive: Callable[[Any], Any]) -> Callable[[Any], _Array]:
-    return lambda size: _Array(primitive(size))
 
 
 def _fits(value: Any, shape: Any) -> bool:

@@ -66,7 +66,9 @@ def joined_fields(before: pl.Series, more: pl.Series) -> pl.Series:
     }
     if len(kinds) > 1 or pl.Object in kinds:
         pairs = zip(lists_of(before), lists_of(more), strict=True)
-        return column_of(before.name, [_both(old, new) for old, new in pairs])
+        return column_of(
+            before.name, [old if new is None else [*(old or []), *new] for old, new in pairs]
+        )
     if not (before.is_not_null() & more.is_not_null()).any() and before.dtype == more.dtype:
         return before.zip_with(before.is_not_null(), more)
     old, new = as_lists(before), as_lists(more)
@@ -74,10 +76,6 @@ def joined_fields(before: pl.Series, more: pl.Series) -> pl.Series:
         pl.concat_list(pl.lit(old), pl.lit(new))
     ).to_series()  # null where one of them is
     return both.zip_with(both.is_not_null(), old.zip_with(old.is_not_null(), new))
-
-
-def _both(old: list[FieldValue] | None, new: list[FieldValue] | None) -> list[FieldValue] | None:
-    return old if new is None else [*(old or []), *new]
 
 
 def as_lists(values: pl.Series) -> pl.Series:
@@ -124,17 +122,13 @@ def _texts(values: pl.Series) -> pl.Series:
     if values.dtype == pl.String:
         return values
     if values.dtype == _DATE:
-        return _dates(values)
+        usual = values.is_between(*_USUAL_DATES)
+        if usual.all():
+            return values.dt.strftime("%a %b %d %H:%M:%S UTC %Y")
+        return map_distinct(values.cast(pl.Int64), date_to_string, pl.String())
     if values.dtype == pl.Float32:
         return float_texts(values)
     return values.cast(pl.String)
-
-
-def _dates(values: pl.Series) -> pl.Series:
-    usual = values.is_between(*_USUAL_DATES)
-    if usual.all():
-        return values.dt.strftime("%a %b %d %H:%M:%S UTC %Y")
-    return map_distinct(values.cast(pl.Int64), date_to_string, pl.String())
 
 
 def cut_texts(values: pl.Series, length: int) -> pl.Series:

@@ -273,7 +273,11 @@ def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -
     """
     if isinstance(resolver, Resolver) and isinstance(links, OutlinkRun):
         return RelativeRun(resolver.base, links)
-    return _resolve_each(resolver, links)
+    found = []
+    for link in links:
+        with suppress(UrlError):
+            found.append(Outlink(resolved_page(resolver, link.to_url), link.anchor, link.metadata))
+    return found
 
 
 class RelativeRun(OutlinkRun):
@@ -362,11 +366,3 @@ def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:
         np.array(bounds, np.int64).reshape(-1, 2),
         np.array(longest, np.int64),
     )
-
-
-def _resolve_each(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -> list[Outlink]:
-    found = []
-    for link in links:
-        with suppress(UrlError):
-            found.append(Outlink(resolved_page(resolver, link.to_url), link.anchor, link.metadata))
-    return found

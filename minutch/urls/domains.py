@@ -65,7 +65,10 @@ class SuffixList:
         wildcard, exception = line.startswith("*."), line.startswith("!")
         name = line[2:] if wildcard else line[1:] if exception else line
         try:
-            labels = [(label, _ascii(label)) for label in name.split(".")]
+            labels = [
+                (label, label.lower() if label.isascii() else label_to_ascii_2003(label))
+                for label in name.split(".")
+            ]
         except UrlError as exc:
             raise ConfigError(f"public suffix list: {line!r} is no host name") from exc
         if sum(label != ascii_label for label, ascii_label in labels) > _MOST_SPELT:
@@ -83,19 +86,13 @@ class SuffixList:
         while True:
             rule = self._rules.get(host[at:])
             if rule is not None and not (at == 0 and rule.wildcard):
-                return self._with_wildcard(host, at, rule)
+                # A wildcard's suffix takes one more label than its parent has.
+                return (
+                    (host.rfind(".", 0, max(at - 1, 0)) + 1, rule) if rule.wildcard else (at, rule)
+                )
             at = host.find(".", at) + 1
             if at == 0:
                 return None
-
-    @staticmethod
-    def _with_wildcard(host: str, at: int, rule: SuffixRule) -> tuple[int, SuffixRule]:
-        """Returns a wildcard's suffix takes one more label than its parent has."""
-        return (host.rfind(".", 0, max(at - 1, 0)) + 1, rule) if rule.wildcard else (at, rule)
-
-
-def _ascii(label: str) -> str:
-    return label.lower() if label.isascii() else label_to_ascii_2003(label)
 
 
 @lru_cache(maxsize=1)

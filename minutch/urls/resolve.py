@@ -49,7 +49,8 @@ class Resolver:
 
     @cached_property
     def _root(self) -> str:
-        return _text_before_path(self._base)
+        url = self._base
+        return f"{url.protocol}://{url.authority}" if url.authority else f"{url.protocol}:"
 
     @cached_property
     def _directory(self) -> str | None:
@@ -145,10 +146,6 @@ def hosted(url: Url) -> Url:
     if url.lacks_host:
         raise UrlError(f"no host: {url}")
     return url
-
-
-def _text_before_path(url: Url) -> str:
-    return f"{url.protocol}://{url.authority}" if url.authority else f"{url.protocol}:"
 
 
 @lru_cache(maxsize=256)

@@ -181,17 +181,14 @@ def _read_line(robots: RobotsFile, line: str, number: int) -> None:
     elif key == "sitemap":
         robots.sitemaps.append(value)
     elif key == "user-agent":
-        _add_agent(robots, value.lower())
+        # An agent after a rule begins a new group; other directives don't.
+        name = value.lower()
+        if not robots.groups or robots.groups[-1].closed:
+            robots.groups.append(RobotsGroup())
+        if name:
+            robots.groups[-1].agents.append(name)
     elif robots.groups:
         _READERS[key](robots.groups[-1], value, number)
-
-
-def _add_agent(robots: RobotsFile, name: str) -> None:
-    """An agent after a rule begins a new group; other directives don't."""
-    if not robots.groups or robots.groups[-1].closed:
-        robots.groups.append(RobotsGroup())
-    if name:
-        robots.groups[-1].agents.append(name)
 
 
 def _add_allow(group: RobotsGroup, path: str, line: int) -> None:

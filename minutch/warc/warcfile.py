@@ -353,16 +353,15 @@ class ArcFiles:
         assert self._file is not None
         words = (url, address, arc_date(time), media_type)
         head = " ".join(_NO_WORD.sub("", word) for word in words)
-        data = _member(
-            b"%s %d\n%s\n" % (head.encode("utf-8", "surrogateescape"), len(block), block)
+        compressor = isal_zlib.compressobj(_LEVEL, wbits=_GZIP)
+        data = bytes(
+            compressor.compress(
+                b"%s %d\n%s\n" % (head.encode("utf-8", "surrogateescape"), len(block), block)
+            )
+            + compressor.flush()
         )
         self._file.write(data)
         self._size += len(data)
-
-
-def _member(record: bytes) -> bytes:
-    compressor = isal_zlib.compressobj(_LEVEL, wbits=_GZIP)
-    return bytes(compressor.compress(record) + compressor.flush())
 
 
 def arc_date(ms: int) -> str:

@@ -32,17 +32,15 @@ class JexlExchange(Exchange):
             raise ConfigError(f"{parameters.owner}: {exc}") from exc
 
     def match(self, doc: NutchDocument) -> bool:
-        return self.expression.matches({"doc": _document(doc)})
-
-
-def _document(doc: NutchDocument) -> JavaObject:
-    methods: dict[str, Method] = {
-        "getFieldValue": doc.first,
-        "getField": lambda name: _field(doc.fields.get(name)),
-        "getFieldNames": lambda: list(doc.fields),
-        "getWeight": lambda: doc.weight,
-    }
-    return JavaObject(methods, {name: doc.first(name) for name in doc.fields})
+        methods: dict[str, Method] = {
+            "getFieldValue": doc.first,
+            "getField": lambda name: _field(doc.fields.get(name)),
+            "getFieldNames": lambda: list(doc.fields),
+            "getWeight": lambda: doc.weight,
+        }
+        return self.expression.matches(
+            {"doc": JavaObject(methods, {name: doc.first(name) for name in doc.fields})}
+        )
 
 
 def _field(field: NutchField | None) -> JavaObject | None:

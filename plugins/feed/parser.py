@@ -24,7 +24,7 @@ from minutch.records.metadata import CONTENT_TYPE_KEY, Metadata
 from minutch.records.parsedata import FAILED, FAILED_EXCEPTION, SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
 
-from ..lib_xml.feeds import Feed, FeedEntry, read_feed
+from ..lib_xml.feeds import FeedEntry, read_feed
 
 FEED, AUTHOR, TAG, PUBLISHED, UPDATED = "feed", "author", "tag", "published", "updated"
 
@@ -55,7 +55,10 @@ class FeedParser(Parser):
             link = self._accepted(entry.link)
             if link is not None and link != content.url:
                 result[link] = self._entry(link, entry, feed_link, content)
-        result[content.url] = Parse(feed.description, _data(feed, content))
+        result[content.url] = Parse(
+            feed.description,
+            ParseData(ParseStatus(SUCCESS), feed.title, [], content.metadata, Metadata()),
+        )
         return result
 
     def _accepted(self, link: str) -> str | None:
@@ -101,10 +104,6 @@ class FeedParser(Parser):
             return self._parsers.parsers(content_type)[0].get_parse(page).get(link)
         except ParserNotFound:
             return None
-
-
-def _data(feed: Feed, content: Content) -> ParseData:
-    return ParseData(ParseStatus(SUCCESS), feed.title, [], content.metadata, Metadata())
 
 
 def _entry_metadata(entry: FeedEntry, feed_link: str | None) -> Metadata:

@@ -208,7 +208,12 @@ class GeoIPIndexingFilter(IndexingFilter):
             kind: _database(conf, kind) for kind in DATABASES if conf.get(f"index.geoip.db.{kind}")
         }
         if conf.get("index.geoip.insights.userid") and conf.get("index.geoip.insights.licensekey"):
-            self.sources["insights"] = _service(conf)
+            client = _library("geoip2.webservice").Client(
+                conf.get_int("index.geoip.insights.userid", 0),
+                conf.get("index.geoip.insights.licensekey", ""),
+                host=conf.get_text("index.geoip.insights.host"),
+            )
+            self.sources["insights"] = lambda address: insights(client.insights(address))
         if not self.sources:
             log.warning(
                 "index-geoip has nothing to ask: set index.geoip.db.KIND or"
@@ -256,23 +261,16 @@ class GeoIPIndexingFilter(IndexingFilter):
         if any(documents.column(name) is not None for name in names):
             return super().filter_columns(documents, pages)
         for name in names:
-            _add(documents, name, addresses, distinct, [fields.get(name) for fields in known])
+            table = pl.DataFrame(
+                [distinct.alias("ip"), column_of("value", [fields.get(name) for fields in known])]
+            )
+            documents.add(
+                name,
+                addresses.to_frame("ip").join(table, on="ip", how="left", maintain_order="left")[
+                    "value"
+                ],
+            )
         return None
-
-
-def _add(
-    documents: Documents,
-    name: str,
-    addresses: pl.Series,
-    distinct: pl.Series,
-    known: list[list[FieldValue] | None],
-) -> None:
-    """Adds a field by the addresses of the documents."""
-    table = pl.DataFrame([distinct.alias("ip"), column_of("value", known)])
-    documents.add(
-        name,
-        addresses.to_frame("ip").join(table, on="ip", how="left", maintain_order="left")["value"],
-    )
 
 
 def _database(conf: Configuration, kind: str) -> _Source:
@@ -301,16 +299,6 @@ def _database(conf: Configuration, kind: str) -> _Source:
             f"{name}: {path} is a database of another kind: {reader.metadata().database_type}"
         ) from exc
     return source
-
-
-def _service(conf: Configuration) -> _Source:
-    """MaxMind's web service."""
-    client = _library("geoip2.webservice").Client(
-        conf.get_int("index.geoip.insights.userid", 0),
-        conf.get("index.geoip.insights.licensekey", ""),
-        host=conf.get_text("index.geoip.insights.host"),
-    )
-    return lambda address: insights(client.insights(address))
 
 
 def _library(name: str) -> Any:

@@ -68,7 +68,10 @@ class KafkaIndexWriter(IndexWriter):
 
     def encode_columns(self, documents: Documents) -> pl.Series:
         fields = columns_of(documents)
-        texts = {name: _distinct(as_lists(texts_of(values))) for name, values in fields.items()}
+        texts = {
+            name: as_lists(texts_of(values)).list.unique(maintain_order=True)
+            for name, values in fields.items()
+        }
         return json_objects(texts, len(documents), arrays=True)
 
     def open(self) -> None:
@@ -151,10 +154,6 @@ class KafkaIndexWriter(IndexWriter):
             "value.serializer": ("how messages are written", JSON_SERIALIZER),
             "max.doc.count": ("messages in a batch", self.batch_documents),
         }
-
-
-def _distinct(texts: pl.Series) -> pl.Series:
-    return texts.list.unique(maintain_order=True)
 
 
 def _reason(error: Exception) -> str:

@@ -88,7 +88,15 @@ def encoded(documents: Documents) -> pl.Series:
         elif name == "id" or name in EXACT:
             own[name] = texts_of(values)
         elif name == BINARY:
-            own[name] = _base64(values)
+            # Bytes came as text.
+            texts = _words(values, pair=False)
+            own[name] = pl.Series(
+                [
+                    None if text is None else base64.b64encode(text.encode()).decode()
+                    for text in texts
+                ],
+                dtype=pl.String,
+            )
         elif name in DATES and _inner(values) == _DATE:
             own[name] = _dates(values)
         else:
@@ -120,15 +128,6 @@ def _dates(values: pl.Series) -> pl.Series:
 
 def _nulls(values: pl.Series) -> pl.Series:
     return values.clear().extend_constant(None, len(values))
-
-
-def _base64(values: pl.Series) -> pl.Series:
-    """Bytes that came as text."""
-    texts = _words(values, pair=False)
-    return pl.Series(
-        [None if text is None else base64.b64encode(text.encode()).decode() for text in texts],
-        dtype=pl.String,
-    )
 
 
 def _words(values: pl.Series, *, pair: bool = True) -> pl.Series:

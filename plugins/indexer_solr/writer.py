@@ -144,7 +144,13 @@ class SolrIndexWriter(IndexWriter):
         return list(refused.values())
 
     def _send(self, server: SearchServer, actions: Sequence[Action]) -> list[Refused]:
-        _update_patiently(server, _commands(actions), self._params)
+        commands = [
+            b'"delete":' + json.dumps({"id": key}).encode()
+            if payload is None
+            else b'"add":{"doc":' + payload + b"}"
+            for key, payload in actions
+        ]
+        _update_patiently(server, b"{" + b",".join(commands) + b"}", self._params)
         return []
 
     def commit(self) -> None:
@@ -172,17 +178,6 @@ class SolrIndexWriter(IndexWriter):
             "username": ("user", self.user),
             "password": ("password", masked(self.password)),
         }
-
-
-def _commands(actions: Sequence[Action]) -> bytes:
-    """Additions and deletions, in order, as one JSON object with repeated names."""
-    commands = [
-        b'"delete":' + json.dumps({"id": key}).encode()
-        if payload is None
-        else b'"add":{"doc":' + payload + b"}"
-        for key, payload in actions
-    ]
-    return b"{" + b",".join(commands) + b"}"
 
 
 def _update(server: SearchServer, body: bytes, params: Sequence[tuple[str, str]]) -> None:

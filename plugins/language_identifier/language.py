@@ -117,23 +117,15 @@ def _identifier() -> Any:
 def _stated(document: LexborHTMLParser) -> str | None:
     """Returns the language that a page states: lang, then dc.language, then content-language."""
     for values in (
-        _attributes(document),
+        (node.attributes["lang"] or "" for node in _nodes(document, "[lang]")),
         _metas(document, "name", "dc.language"),
-        _equivalents(document),
+        _metas(document, "http-equiv", "content-language"),
     ):
         for value in values:
             language = primary_language(value)
             if language is not None:
                 return language
     return None
-
-
-def _attributes(document: LexborHTMLParser) -> Iterator[str]:
-    return (node.attributes["lang"] or "" for node in _nodes(document, "[lang]"))
-
-
-def _equivalents(document: LexborHTMLParser) -> Iterator[str]:
-    return _metas(document, "http-equiv", "content-language")
 
 
 def _metas(document: LexborHTMLParser, attribute: str, name: str) -> Iterator[str]:

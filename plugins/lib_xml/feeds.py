@@ -120,7 +120,13 @@ def feed_of(root: etree._Element, url: str) -> Feed:
     except UrlError as error:
         raise ParseError(f"a feed without a base: {error}") from error
     if local_name(root) == "feed":
-        return _atom(root, document)
+        subtitle = _own(root, "subtitle")
+        return Feed(
+            _alternate(children(root, "link", namespace(root)), document),
+            _readable(_own(root, "title")),
+            _readable(subtitle if subtitle is not None else _own(root, "tagline")),
+            [_atom_entry(entry, document) for entry in children(root, "entry", namespace(root))],
+        )
     if not is_feed(root):
         raise ParseError(f"not a feed: the root element is {local_name(root)}")
     channel = child(root, "channel")
@@ -150,7 +156,7 @@ def _rss_entry(item: etree._Element, usual: str, document: Resolver) -> FeedEntr
         title=plain_text(_own_text(item, "title") or text_of(child(item, "title", DUBLIN_CORE))),
         content=_markup(body) if kind == HTML else text_of(body),
         content_type=kind,
-        base=_base(body, document).base if _is_based(body) else "",
+        base=_base(body, document).base if next(_scopes(body), None) is not None else "",
         authors=[*_own_texts(item, "author"), *_texts(children(item, "creator", DUBLIN_CORE))],
         tags=list(_own_texts(item, "category")),
         published=_time(_own_text(item, "pubDate") or text_of(child(item, "date", DUBLIN_CORE))),
@@ -173,16 +179,6 @@ def _permalink(item: etree._Element) -> str:
         return ""
     written = text_of(guid)
     return written if written.lower().startswith(("http:", "https:")) else ""
-
-
-def _atom(root: etree._Element, document: Resolver) -> Feed:
-    subtitle = _own(root, "subtitle")
-    return Feed(
-        _alternate(children(root, "link", namespace(root)), document),
-        _readable(_own(root, "title")),
-        _readable(subtitle if subtitle is not None else _own(root, "tagline")),
-        [_atom_entry(entry, document) for entry in children(root, "entry", namespace(root))],
-    )
 
 
 def _alternate(links: Iterable[etree._Element], document: Resolver) -> str:
@@ -272,10 +268,6 @@ def _scopes(element: etree._Element | None) -> Iterator[str]:
     for each in (element, *element.iterancestors()):
         if base := each.get(_BASE):
             yield base
-
-
-def _is_based(element: etree._Element | None) -> bool:
-    return next(_scopes(element), None) is not None
 
 
 def _base(element: etree._Element | None, document: Resolver) -> Resolver:

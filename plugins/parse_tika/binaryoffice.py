@@ -110,7 +110,9 @@ def _word(file: Any, found: Document) -> None:
         left -= length
         if where & 0x40000000:
             start = (where & 0x3FFFFFFF) // 2
-            texts.append(_windows(main[start : start + length]))
+            charset = lookup("windows-1252")
+            assert charset is not None
+            texts.append(charset.decode(main[start : start + length]))
         else:
             texts.append(main[where : where + 2 * length].decode("utf-16-le", "replace"))
     text = "".join(texts)
@@ -129,12 +131,6 @@ def _shown(match: re.Match[str], found: Document) -> str:
     if (link := _LINK.match(match[1])) and ":" in link[1]:
         found.links.append((link[1], words.translate(_CONTROLS)))
     return words
-
-
-def _windows(data: bytes) -> str:
-    charset = lookup("windows-1252")
-    assert charset is not None
-    return charset.decode(data)
 
 
 def _sheets(data: bytes, found: Document) -> None:

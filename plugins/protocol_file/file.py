@@ -87,7 +87,10 @@ class File(Protocol):
         parsed, copy = parse(url), validators.held(url, datum)
         for _ in range(MAX_REDIRECTS + 1):
             answer = self._read(parsed, copy.last_modified if copy is not None else "")
-            content = _content(parsed, answer)
+            text = str(parsed)
+            content = Content(
+                text, text, answer.body, answer.headers.get("Content-Type") or "", answer.headers
+            )
             if answer.code == 200:
                 modified = parse_date(answer.headers.get("Last-Modified") or "") or 0
                 return ProtocolOutput(
@@ -187,13 +190,6 @@ def _url_of(path: Path) -> str:
     """`file:/path`, with a slash at the end of a directory (java.io.File.toURI)."""
     text = "".join(c if not c.isascii() else quote(c, safe=_SAFE_IN_URIS) for c in str(path))
     return f"file:{text}" + ("/" if path.is_dir() and not text.endswith("/") else "")
-
-
-def _content(url: Url, answer: _Answer) -> Content:
-    text = str(url)
-    return Content(
-        text, text, answer.body, answer.headers.get("Content-Type") or "", answer.headers
-    )
 
 
 def _failed(message: str) -> ProtocolOutput:

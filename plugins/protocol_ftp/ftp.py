@@ -169,7 +169,11 @@ class Ftp(Protocol):
                     *_BROKEN
                 ):  # closed by the server since: once more from the start
                     return await self._talk(task(waiting), [], host, port)
-            return await self._talk(task(), self._allowed(await self._addresses(host)), host, port)
+            addresses = await self._addresses(host)
+            allowed = [address for address in addresses if self.rules.accepts(address)]
+            if not allowed:
+                raise ForbiddenAddress(addresses[0])
+            return await self._talk(task(), allowed, host, port)
         except TimeoutError as exc:
             raise httpx.ReadTimeout("") from exc
         except _BROKEN as exc:
@@ -228,15 +232,6 @@ class Ftp(Protocol):
         except (OSError, UnicodeError) as exc:
             raise UnknownHost(host) from exc
         return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-    def _allowed(self, addresses: list[str]) -> list[str]:
-        """Returns the addresses that may be connected to. Raises ForbiddenAddress if there are
-        none.
-        """
-        allowed = [address for address in addresses if self.rules.accepts(address)]
-        if not allowed:
-            raise ForbiddenAddress(addresses[0])
-        return allowed
 
 
 class _Exchange:

@@ -149,7 +149,8 @@ class _Reader:
         if self.match("@"):
             return Repeat(_ANY, 0, None, "")
         if self.match('"'):
-            return _literal(self.until('"'))
+            text = self.until('"')
+            return Sequence(tuple(Chars(charclass.of(char)) for char in text))
         if self.match("("):
             if self.match(")"):
                 return EMPTY
@@ -174,21 +175,14 @@ class _Reader:
             raise self.error(f"interval expected, found <{text}>")
         low, high = sorted(map(int, found.groups()))
         digits = len(found[1]) if len(found[1]) == len(found[2]) else 0
-        return _numbers(low, high, digits)
-
-
-def _literal(text: str) -> Pattern:
-    return Sequence(tuple(Chars(charclass.of(char)) for char in text))
-
-
-def _numbers(low: int, high: int, digits: int) -> Pattern:
-    """Returns the decimal numbers of a range."""
-    if digits:
-        return _same_length(str(low).zfill(digits), str(high).zfill(digits))
-    zeros = Repeat(Chars(charclass.of("0")), 0, None, "")
-    lengths = range(len(str(low)), len(str(high)) + 1)
-    ranges = [(max(low, 10 ** (n - 1) if n > 1 else 0), min(high, 10**n - 1)) for n in lengths]
-    return Sequence((zeros, Alternation(tuple(_same_length(str(a), str(b)) for a, b in ranges))))
+        if digits:
+            return _same_length(str(low).zfill(digits), str(high).zfill(digits))
+        zeros = Repeat(Chars(charclass.of("0")), 0, None, "")
+        lengths = range(len(str(low)), len(str(high)) + 1)
+        ranges = [(max(low, 10 ** (n - 1) if n > 1 else 0), min(high, 10**n - 1)) for n in lengths]
+        return Sequence(
+            (zeros, Alternation(tuple(_same_length(str(a), str(b)) for a, b in ranges)))
+        )
 
 
 def _same_length(low: str, high: str) -> Node:

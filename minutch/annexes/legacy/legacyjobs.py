@@ -139,7 +139,12 @@ def import_legacy(
             counters.add(SEGMENTS, 1)
         log.info("Import: CrawlDb %s", crawldb)
         made = [Segment(target / name) for name in names]
-        files = [path for segment in made for folder in _MERGED for path in _parts(segment, folder)]
+        files = [
+            path
+            for segment in made
+            for folder in _MERGED
+            for path in (segment.parts(folder) if segment.has(folder) else [])
+        ]
         with context.progress("updatedb") as progress:
             merged = merge_files(
                 CrawlDb(crawldb),
@@ -177,10 +182,6 @@ def _bytes_of(segment: Segment, folder: str) -> bytes:
     for key, value in segment.raw(folder) if segment.has(folder) else ():
         digest.update(encode_vlong(len(key)) + key + encode_vlong(len(value)) + value)
     return digest.digest()
-
-
-def _parts(segment: Segment, folder: str) -> list[Path]:
-    return segment.parts(folder) if segment.has(folder) else []
 
 
 def _name(segment: OldSegment, now: int) -> str:

@@ -183,7 +183,10 @@ class VisitFilter:
         ):
             return False
         declared = essence(media_type)
-        return not self.types or any(_is_type(declared, wanted) for wanted in self.types)
+        return not self.types or any(
+            declared.startswith(wanted[:-1]) if wanted.endswith("/*") else declared == wanted
+            for wanted in self.types
+        )
 
     def matches(self, visit: Visit) -> bool:
         """Returns whether a visit with a known response is wanted."""
@@ -209,10 +212,6 @@ def _is_host(host: str, wanted: str) -> bool:
 
 def _is_status(status: str, wanted: str) -> bool:
     return all(w in ("x", c) for c, w in zip(status, wanted, strict=True))
-
-
-def _is_type(declared: str, wanted: str) -> bool:
-    return declared.startswith(wanted[:-1]) if wanted.endswith("/*") else declared == wanted
 
 
 log = logging.getLogger(__name__)
@@ -416,7 +415,7 @@ class Replayer:
         end = ending(output.status.code)
         content = output.content if end.keeps_content else None
         frame = Frame(end.outcome)
-        if _is_robots_txt(visit.url):
+        if visit.url.endswith("/robots.txt") and parse(visit.url).file == "/robots.txt":
             if output.content is not None:
                 segment.recorder.robots_txt(frame, [output.content], visit.time)
             segment.add(frame)
@@ -447,7 +446,3 @@ class Replayer:
             representative = choose_representative(visit.url, target, temporary)
             linked = redirect_datum(datum, status.STATUS_LINKED, representative, visit.url, target)
             recorder.linked(frame, target, linked, visit.time)
-
-
-def _is_robots_txt(url: str) -> bool:
-    return url.endswith("/robots.txt") and parse(url).file == "/robots.txt"

@@ -102,7 +102,7 @@ class WaczPackage:
             position = {
                 "offset": at,
                 "length": len(member),
-                "digest": _digest(member),
+                "digest": f"sha256:{sha256(member, usedforsecurity=False).hexdigest()}",
                 "filename": "index.cdx.gz",
             }
             blocks.append(
@@ -154,10 +154,6 @@ class _PackageFile:
         digest = f"sha256:{self._hash.hexdigest()}"
         self._package.describe(self._path, self._size, digest)
         return digest
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{sha256(data, usedforsecurity=False).hexdigest()}"
 
 
 class PageList(ArchiveListener):

@@ -81,7 +81,9 @@ def _parse_bounds(line: str, least: float, most: float) -> tuple[str, float, flo
     parts = line.split()
     if len(parts) != 3:
         raise ValueError("expected a host, a shortest and a longest interval")
-    shortest, longest = (_seconds(part) for part in parts[1:])
+    shortest, longest = (
+        0.0 if part.lower() == "default" else _java_float(part) for part in parts[1:]
+    )
     if shortest == 0 and longest == 0:
         raise ValueError("both intervals are the default")
     shortest, longest = shortest or least, longest or most
@@ -94,10 +96,6 @@ def _parse_bounds(line: str, least: float, most: float) -> tuple[str, float, flo
     if longest > most:
         raise ValueError(f"the longest interval is above the general one, {most:g}")
     return parts[0].lower(), shortest, longest
-
-
-def _seconds(text: str) -> float:
-    return 0.0 if text.lower() == "default" else _java_float(text)
 
 
 def _java_float(text: str) -> float:
@@ -280,7 +278,8 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         if self.sync_delta:
             delta = fetched - modified
             late = delta.astype(np.float32) > interval * np.float32(1000)
-            interval = np.where(late, _divide_columns(delta, 1000).astype(np.float32), interval)
+            quotient: np.ndarray[Any, Any] = np.sign(delta) * (np.abs(delta) // 1000)
+            interval = np.where(late, quotient.astype(np.float32), interval)
             offset = np.where(np.isnan(fixed), self._offset_columns(delta, longest), 0)
         interval = np.where(
             interval < shortest, shortest, np.where(interval > longest, longest, interval)
@@ -379,11 +378,6 @@ def _fixed_intervals(metadata: pl.Series) -> np.ndarray[Any, Any]:
 def _divide(value: int, divisor: int) -> int:
     """Java's integer division: towards zero."""
     return -(-value // divisor) if value < 0 else value // divisor
-
-
-def _divide_columns(value: np.ndarray[Any, Any], divisor: int) -> np.ndarray[Any, Any]:
-    quotient: np.ndarray[Any, Any] = np.sign(value) * (np.abs(value) // divisor)
-    return quotient
 
 
 def _round(value: float) -> int:

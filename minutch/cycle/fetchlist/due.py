@@ -252,7 +252,11 @@ def due(
         return kept
 
     if filters is not None:
-        frame = keep(frame, _passes(frame, filters), FILTERED)
+        frame = keep(
+            frame,
+            filters.filter_column(decode_keys(frame["key"]), distinct=True).is_not_null(),
+            FILTERED,
+        )
     frame, is_due = schedule.should_fetch_columns(frame, conditions.now)
     later = frame.filter(~is_due).select(at="fetch_time", until=until(conditions.late))
     frame = keep(frame, is_due, NOT_DUE)
@@ -296,10 +300,6 @@ def _busy_until(frame: pl.DataFrame, busy_hosts: Mapping[str, int]) -> pl.Series
     hosts = hosts_of(decode_keys(frame["key"]))
     until = map_distinct(hosts, lambda host: busy_hosts.get(canonical_host(host), 0), pl.Int64())
     return until.fill_null(0)
-
-
-def _passes(frame: pl.DataFrame, filters: URLFilters) -> pl.Series:
-    return filters.filter_column(decode_keys(frame["key"]), distinct=True).is_not_null()
 
 
 def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:

@@ -304,7 +304,9 @@ def make_up(
         return
     folder, time = _read(record)
     lists = [
-        segment for segment in _lists(db.path / folder, time) if not _is_over(segment, db, schedule)
+        segment
+        for segment in _lists(db.path / folder, time)
+        if not (segment.has(CRAWL_FETCH) and is_merged(segment, db, schedule))
     ]
     if lists:
         log.info(
@@ -350,8 +352,3 @@ def _time_of(segment: Segment) -> int | None:
 
 def _entries(segment: Segment) -> Iterator[pl.DataFrame]:
     return (table for part in segment.data_files(CRAWL_GENERATE) for table in scan(part))
-
-
-def _is_over(segment: Segment, db: CrawlDb, schedule: AbstractFetchSchedule) -> bool:
-    """Returns True if the results of a segment are in the CrawlDb."""
-    return segment.has(CRAWL_FETCH) and is_merged(segment, db, schedule)

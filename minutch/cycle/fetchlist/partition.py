@@ -66,7 +66,10 @@ class UrlPartitioner:
             return pl.repeat(0, len(urls), dtype=pl.Int64, eager=True).alias("part")
         normal = self._normalizers.normalize_column(urls)
         hosts = hosts_of(normal)
-        hashes = self._hashes(hosts)
+        if self._mode == BY_DOMAIN:
+            hosts = domains_of(hosts)
+        function = self._address_hash if self._mode == BY_IP else string_hash
+        hashes = map_distinct(hosts, function, pl.Int64())
         no_urls = hosts.is_null().arg_true()
         if len(no_urls):
             texts = normal.zip_with(normal.is_not_null(), urls).gather(no_urls)
@@ -74,12 +77,6 @@ class UrlPartitioner:
             hashes = hashes.scatter(no_urls, map_distinct(texts, string_hash, pl.Int64()))
         seeded = hashes.cast(pl.Int32) ^ pl.Series([self._seed], dtype=pl.Int32)
         return ((seeded & 0x7FFFFFFF).cast(pl.Int64) % parts).alias("part")
-
-    def _hashes(self, hosts: pl.Series) -> pl.Series:
-        if self._mode == BY_DOMAIN:
-            hosts = domains_of(hosts)
-        function = self._address_hash if self._mode == BY_IP else string_hash
-        return map_distinct(hosts, function, pl.Int64())
 
     def _address_hash(self, host: str) -> int:
         if host not in self._addresses:

@@ -152,8 +152,14 @@ class Fields(Settings):
             stored(names[field] + text)
             for field, text in ordered.select("field", "text").iter_rows()
         ]
+        values = ordered["count"]
+        head = bytes((LONG,))
         return pl.DataFrame(
-            {"row": ordered["row"], "key": keys, "value": _stored_longs(ordered["count"])},
+            {
+                "row": ordered["row"],
+                "key": keys,
+                "value": [head + int(value).to_bytes(8, "big", signed=True) for value in values],
+            },
             schema=NEW_SCHEMA,
         )
 
@@ -192,13 +198,17 @@ class Fields(Settings):
         for name, _ in wanted:
             keys = [stored(f"{name}.{field}".encode()) for field in self.numbers]
             key = found["field"] - len(self.strings)
+            data = found[name].to_numpy().astype(">f4").tobytes()
+            head = bytes((FLOAT,))
             tables.append(
                 found.select(
                     "row",
                     "position",
                     kind=pl.lit(kinds.index(name[:3])),
                     key=pl.Series(keys, dtype=pl.Binary).gather(key),
-                    value=_stored_floats(found[name]),
+                    value=pl.Series(
+                        [head + data[at : at + 4] for at in range(0, len(data), 4)], dtype=pl.Binary
+                    ),
                 )
             )
         return (
@@ -269,14 +279,3 @@ def number_of(kind: int, value: bytes) -> float | None:
     except ValueError:
         return None
     return None if math.isnan(number) else number
-
-
-def _stored_longs(values: pl.Series) -> list[bytes]:
-    head = bytes((LONG,))
-    return [head + int(value).to_bytes(8, "big", signed=True) for value in values]
-
-
-def _stored_floats(values: pl.Series) -> pl.Series:
-    data = values.to_numpy().astype(">f4").tobytes()
-    head = bytes((FLOAT,))
-    return pl.Series([head + data[at : at + 4] for at in range(0, len(data), 4)], dtype=pl.Binary)

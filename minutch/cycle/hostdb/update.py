@@ -119,7 +119,7 @@ def _scores(path: Path, text: SeedText, rules: HostRules, counters: Counters) ->
             "%s, line %d: expected <host> TAB <score>, found %s for the score",
             path,
             number,
-            _shown(value),
+            f"'{visible_line(value[:100])}'" if value else "nothing",
         )
     table = table.filter(pl.col("score").is_not_null())
     is_url = table["name"].str.contains("://", literal=True)
@@ -130,10 +130,6 @@ def _scores(path: Path, text: SeedText, rules: HostRules, counters: Counters) ->
     counters.add(SCORES, len(named) - named.null_count())
     found = pl.DataFrame({"key": encode_keys(named), "score": table["score"]}, schema=SCORES_SCHEMA)
     return found.filter(pl.col("key").is_not_null())
-
-
-def _shown(value: str) -> str:
-    return f"'{visible_line(value[:100])}'" if value else "nothing"
 
 
 def _score(text: str) -> float | None:

@@ -79,7 +79,10 @@ class RangeRecords:
         self._inputs, self._range = inputs, index_range
         self._contents: list[Batch] = []
         self._rows: dict[str, pl.DataFrame] = {}
-        self.db = self._data(CRAWLDB).filter(pl.col("status").is_between(1, status.STATUS_DB_MAX))
+        tables = self._tables(CRAWLDB, lambda batch, _: crawldatum_columns.decode(batch))
+        self.db = concat(tables, CRAWLDB_SCHEMA).filter(
+            pl.col("status").is_between(1, status.STATUS_DB_MAX)
+        )
         self.fetch = self._fetches()
         self.parse = self._parse()
         self.texts = self._texts()
@@ -154,10 +157,6 @@ class RangeRecords:
         each one's segment.
         """
         return [*decoded(self._inputs.batches(kind, self._range, only), read)]
-
-    def _data(self, kind: str) -> pl.DataFrame:
-        tables = self._tables(kind, lambda batch, _: crawldatum_columns.decode(batch))
-        return concat(tables, CRAWLDB_SCHEMA)
 
     def _fetches(self) -> pl.DataFrame:
         def read(batch: Batch, segments: Numbers) -> pl.DataFrame:

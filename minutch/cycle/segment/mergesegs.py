@@ -145,7 +145,12 @@ def mergesegs(
     counters = Counters()
     with (
         output_folder(output) as directory,
-        context.progress("mergesegs", lambda: _estimate(found, folders)) as progress,
+        context.progress(
+            "mergesegs",
+            lambda: sum(
+                record_estimate(segment.parts(folder)) for segment in found for folder in folders
+            ),
+        ) as progress,
     ):
         written = engine.write(work.write, engine.parts, directory, counters, progress)
         names = work.complete(directory, chain.from_iterable(written))
@@ -319,10 +324,6 @@ def merged_compression(folder: str, conf: Configuration) -> str:
     return compression_of(CRAWL_FETCH if folder == CRAWL_GENERATE else folder, conf)
 
 
-def _estimate(segments: Sequence[Segment], folders: Sequence[str]) -> int:
-    return sum(record_estimate(segment.parts(folder)) for segment in segments for folder in folders)
-
-
 class Merge:
     """The merge proper: ranges of keys from the streams, in pieces of what stays; `counters` has
     what was left out.
@@ -363,7 +364,11 @@ class Merge:
         counters.add(OLDER, count - stay)
         if self._filters is not None:
             [tables] = layers
-            keys = keys.filter(self._kept(keys, tables))
+            assert self._filters is not None
+            records = {folder: self._records(folder, table) for folder, table in tables.items()}
+            keys = keys.filter(
+                pl.Series([self._is_kept(key, records) for key in keys], dtype=pl.Boolean)
+            )
             tables = {
                 folder: table.filter(table["key"].is_in(keys.implode()))
                 for folder, table in tables.items()
@@ -388,14 +393,6 @@ class Merge:
         if self._work.compressions[PARSE_DATA] == RECORD:
             batch = inflated_values(batch, PARSE_DATA)
         return parsedata_columns.decode(batch).is_success
-
-    def _kept(self, keys: pl.Series, tables: Tables) -> pl.Series:
-        """Returns the mask of keys that all merge filters pass; they see the records that stay of
-        each.
-        """
-        assert self._filters is not None
-        records = {folder: self._records(folder, table) for folder, table in tables.items()}
-        return pl.Series([self._is_kept(key, records) for key in keys], dtype=pl.Boolean)
 
     def _is_kept(self, key: bytes, records: Mapping[str, Mapping[bytes, list[Any]]]) -> bool:
         assert self._filters is not None

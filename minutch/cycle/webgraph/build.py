@@ -152,7 +152,10 @@ class _Candidates:
         if self._delete_gone:
             for pages in self._gone():
                 counters.add(GONE_PAGES, len(pages))
-                yield self._renamed(pages)
+                # The URLs of gone pages are normalized and filtered as those of links.
+                urls = pages.select("key", url="key").with_row_index()
+                renamed = self._chain.apply(urls, Counters(), page="key", target="url")
+                yield pages[renamed["index"]].with_columns(key=renamed["key"])
 
     def _read(self) -> Iterator[pl.DataFrame]:
         for part in self._graph.outlinks.parts():
@@ -182,12 +185,6 @@ class _Candidates:
                         timestamp="fetch_time",
                         source=pl.lit(number, pl.UInt32),
                     )
-
-    def _renamed(self, pages: pl.DataFrame) -> pl.DataFrame:
-        """Normalizes and filters the URLs of gone pages, as those of links."""
-        urls = pages.select("key", url="key").with_row_index()
-        renamed = self._chain.apply(urls, Counters(), page="key", target="url")
-        return pages[renamed["index"]].with_columns(key=renamed["key"])
 
 
 def _parts(segment: Segment, folder: str) -> list[Path]:

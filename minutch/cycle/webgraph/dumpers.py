@@ -292,7 +292,10 @@ def _inverted(graph: WebGraph, counters: Counters, progress: Progress) -> Iterat
         rows = rows_of(links["key"], nodes["key"], graph)
         urls = _java_utf(nodes["key"])
         size = urls.bin.size()
-        pieces = _lengths(size) + urls + node_values(nodes)
+        views = np.zeros((len(size), 4), np.int32)
+        views[:, 0] = 2
+        views[:, 1] = size.to_numpy().astype(np.uint16).byteswap()
+        pieces = to_series("length", views, []) + urls + node_values(nodes)
         pieces = pieces.set(size > _LONGEST, None)
         inverted = pl.DataFrame([links["url"].alias("key"), pieces.gather(rows).alias("node")])
         kept = inverted.drop_nulls("node")
@@ -320,14 +323,6 @@ def _modified(url: bytes) -> bytes:
     out = DataOutput()
     out.write_utf8(url.decode("utf-8", "replace"))
     return bytes(out.getvalue()[2:])
-
-
-def _lengths(sizes: pl.Series) -> pl.Series:
-    """Encodes each length in two bytes."""
-    views = np.zeros((len(sizes), 4), np.int32)
-    views[:, 0] = 2
-    views[:, 1] = sizes.to_numpy().astype(np.uint16).byteswap()
-    return to_series("length", views, [])
 
 
 def _link_records(links: pl.DataFrame) -> Iterator[Places]:

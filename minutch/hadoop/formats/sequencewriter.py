@@ -63,7 +63,14 @@ class SequenceHeader:
     @classmethod
     def read(cls, source: DataInput) -> SequenceHeader:
         """Reads a header of any version; raises FormatError or TruncatedError with the offset."""
-        version = _read_version(source)
+        magic = source.read_bytes(4)
+        if magic[:3] != MAGIC:
+            raise FormatError("not a SequenceFile", offset=0, expected="'SEQ'", found=magic[:3])
+        if not 1 <= magic[3] <= VERSION:
+            raise FormatError(
+                "unknown SequenceFile version", offset=3, expected=f"1 to {VERSION}", found=magic[3]
+            )
+        version = magic[3]
         read_name = source.read_utf8 if version < _BLOCKS_FROM else source.read_text
         key_class, value_class = read_name(), read_name()
         compressed = version >= _COMPRESSED_FROM and source.read_boolean()
@@ -94,17 +101,6 @@ class SequenceHeader:
             out.write_text_bytes(value)
         out.write_bytes(self.sync)
         return out.getvalue()
-
-
-def _read_version(source: DataInput) -> int:
-    magic = source.read_bytes(4)
-    if magic[:3] != MAGIC:
-        raise FormatError("not a SequenceFile", offset=0, expected="'SEQ'", found=magic[:3])
-    if not 1 <= magic[3] <= VERSION:
-        raise FormatError(
-            "unknown SequenceFile version", offset=3, expected=f"1 to {VERSION}", found=magic[3]
-        )
-    return magic[3]
 
 
 def _read_metadata(source: DataInput) -> dict[str, str]:
@@ -190,7 +186,11 @@ class SequenceFileWriter(WholeOrNothing):
         self._interval = sync_interval
         self._last_sync = 0
         self._block = _BlockColumns(block_size) if compression == BLOCK else None
-        self._out = _output(target)
+        self._out = (
+            ChecksumWriter(target)
+            if isinstance(target, str | Path | StorePath)
+            else _StreamOut(target)
+        )
         self._out.write(self.header.to_bytes())
 
     @property
@@ -299,12 +299,6 @@ def _path_of(target: str | Path | BinaryIO) -> Path:
     if isinstance(target, str | Path | StorePath):
         return as_path(target)
     return Path(str(getattr(target, "name", "stream")))
-
-
-def _output(target: str | Path | BinaryIO) -> ChecksumWriter | _StreamOut:
-    if isinstance(target, str | Path | StorePath):
-        return ChecksumWriter(target)
-    return _StreamOut(target)
 
 
 def record_places(data: bytes) -> Iterator[tuple[int, int, int]]:

@@ -216,7 +216,8 @@ class Explainer:
         forms = normal_forms(settings.normalizers, given)
         url, datum = self._find(given, forms)
         filters = filter_answers(settings.filters, url)
-        known = self._visits(url)
+        normalize = self._settings.normalizers[SCOPE_FETCHER].normalize
+        known = list(visits(self.crawl.segments, url, normalize, self._settings.proxy))
         origin = origin_of(url, datum, self.crawl.segments, known, settings.update, self.now)
         referrers = referrers_of(url, self.crawl.linkdb, self.crawl.segments, quick=self._quick)
         robots, host, fetch = self._access.to(url)
@@ -259,10 +260,6 @@ class Explainer:
             if datum is not None:
                 return name, datum
         return normal or given, None
-
-    def _visits(self, url: str) -> list[SegmentVisit]:
-        normalize = self._settings.normalizers[SCOPE_FETCHER].normalize
-        return list(visits(self.crawl.segments, url, normalize, self._settings.proxy))
 
     def _duplicates(self, url: str, datum: CrawlDatum) -> tuple[str, ...]:
         """Returns pages with the same signature, the one that is kept first."""

@@ -52,7 +52,10 @@ def page(watch: Watch, minutes: int = USUAL) -> str:
         )
         for each in WINDOWS
     ]
-    speed = (_live("div", "chart", _chart(watch, rounds, minutes)), _windows(windows))
+    speed = (
+        _live("div", "chart", _chart(watch, rounds, minutes)),
+        frame.navigation("Time that the plot shows", windows),
+    )
     content = (
         frame.section("now", "Now", _live("div", "figures", *_now(watch, state))),
         frame.section("speed", "Speed", *speed),
@@ -69,10 +72,6 @@ def page(watch: Watch, minutes: int = USUAL) -> str:
         head=e("noscript", e("meta", http_equiv="refresh", content=str(REFRESH))),
         script=SCRIPT,
     )
-
-
-def _windows(links: Sequence[Markup]) -> Markup:
-    return frame.navigation("Time that the plot shows", links)
 
 
 def _live(tag: str, name: str, *children: Child) -> Markup:
@@ -207,7 +206,10 @@ def _chart(watch: Watch, rounds: Sequence[WatchedRound], minutes: int) -> Markup
     series = [Series("pages a second", "fetched", [1000 * count / wide for count in sums])]
     starts = [first + at * wide for at in range(len(sums))]
     turns = [
-        (100 * (each.began - first) / (last - first), _short_name(each))
+        (
+            100 * (each.began - first) / (last - first),
+            visible_line(_name(each).partition(" of ")[0]),
+        )
         for each in rounds
         if each.began > first
     ]
@@ -246,10 +248,6 @@ def _rounds(rounds: Sequence[WatchedRound]) -> Iterable[Markup]:
 
 def _name(each: WatchedRound) -> str:
     return each.title or "Before the first round"
-
-
-def _short_name(each: WatchedRound) -> str:
-    return visible_line(_name(each).partition(" of ")[0])
 
 
 def _steps(each: WatchedRound) -> Markup:

@@ -335,12 +335,7 @@ class IndexWriting:
         give_back_large()  # tantivy's tables, which grew a long crawl by 5 MB a round
         self._before, self._last = index.searcher(), ""
         self._writer = index.writer(memory, threads)
-        self._clear()
-
-    def _clear(self) -> None:
-        """Removes the files of a job that was killed: tantivy would stop at those that it is to
-        make again.
-        """
+        # Tantivy would stop at files of a killed job that it is to make again.
         self._writer.garbage_collect_files()
         for path in self._folder.glob(".tmp*"):
             path.unlink(missing_ok=True)

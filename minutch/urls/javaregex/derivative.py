@@ -174,7 +174,11 @@ class Automaton:
         self, kind: str, first: State, second: State, *, neutral: State, absorbing: State
     ) -> State:
         """Order and repetition don't count."""
-        members = {id(part): part for side in (first, second) for part in _members(kind, side)}
+        members = {
+            id(part): part
+            for side in (first, second)
+            for part in (side.parts if side.kind == kind else (side,))
+        }
         members.pop(id(neutral), None)
         if id(absorbing) in members:
             return absorbing
@@ -251,10 +255,6 @@ class Automaton:
             return self._not(self.derive(parts[0], code))
         join = self._either if kind == "or" else self._both
         return reduce(join, (self.derive(part, code) for part in parts))
-
-
-def _members(kind: str, state: State) -> tuple[State, ...]:
-    return state.parts if state.kind == kind else (state,)
 
 
 def _is_nullable(kind: str, parts: tuple[State, ...]) -> bool:

@@ -168,7 +168,11 @@ class Replacement:
     def _add(self, text: str, part: re.Match[str], groups: int, names: dict[str, int]) -> None:
         escaped, name, digits, plain = part.groups()
         if digits is not None:
-            number, rest = _group_number(digits, groups)
+            # The first digit counts, the next ones only as long as there is such a group.
+            end = 1
+            while end < len(digits) and int(digits[: end + 1]) <= groups:
+                end += 1
+            number, rest = int(digits[:end]), digits[end:]
             if number > groups:
                 raise ConfigError(f"replacement {text!r}: there is no group {number}")
             self._parts += [number, rest]
@@ -182,11 +186,3 @@ class Replacement:
     def fill(self, match: re.Match[str]) -> str:
         """Returns the text for one match; a group that did not take part is empty."""
         return "".join(part if isinstance(part, str) else match[part] or "" for part in self._parts)
-
-
-def _group_number(digits: str, groups: int) -> tuple[int, str]:
-    """Returns the first digit counts, the next ones only as long as there is such a group."""
-    end = 1
-    while end < len(digits) and int(digits[: end + 1]) <= groups:
-        end += 1
-    return int(digits[:end]), digits[end:]

@@ -118,7 +118,9 @@ def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa:
                 request = record
             continue
         if kind == "metadata" and waiting is not None and target_of(record) == waiting.url:
-            waiting.took = _took(record.block)
+            # Heritrix and Common Crawl write how long the answer took.
+            found = _FETCH_TIME.search(record.block)
+            waiting.took = None if found is None else int(found[1])
             continue
         visit = _visit(record, kind)
         if visit is None:
@@ -135,12 +137,6 @@ def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa:
         yield request
     if waiting is not None:
         yield waiting
-
-
-def _took(block: bytes) -> int | None:
-    """Reads the time that an answer took, from the fields that Heritrix and Common Crawl write."""
-    found = _FETCH_TIME.search(block)
-    return None if found is None else int(found[1])
 
 
 def target_of(record: Record) -> str:

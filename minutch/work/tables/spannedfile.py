@@ -110,17 +110,17 @@ def too_large(most: int) -> LargeSpanError:
     return LargeSpanError(what, expected=expected, found="more")
 
 
-def _unpacked(part: bytes) -> Bytes:
-    """Returns a part of a block. Raises FormatError or zlib.error."""
-    return np.frombuffer(codec(DEFAULT_CODEC).decompress(part, MOST), np.uint8)
-
-
 def _read_block(source: DataInput, sync: bytes) -> Batch:
     """Returns the next block. Raises FormatError or zlib.error."""
     if source.read_bytes(sequencefile.MARKER_SIZE) != SYNC_ESCAPE + sync:
         raise FormatError("no sync marker before a block", offset=source.pos)
     count = source.read_vint()
-    parts = [_unpacked(source.read_bytes(source.read_vint())) for _ in range(4)]
+    parts = [
+        np.frombuffer(
+            codec(DEFAULT_CODEC).decompress(source.read_bytes(source.read_vint()), MOST), np.uint8
+        )
+        for _ in range(4)
+    ]
     keys, values = _column(parts[0], parts[1], count), _column(parts[2], parts[3], count)
     if not sequencefile.strip_lengths(parts[1], *keys):
         raise FormatError("a key that is no Text", offset=source.pos)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +39,6 @@ from minutch.hadoop.formats.sequencewriter import (
     new_sync,
 )
 from minutch.kernels import sequencefile
-from minutch.kernels.arrow import Bytes
 from minutch.kernels.clibrary import libdeflate
 from minutch.kernels.sequencefile import MARKER_SIZE
 from minutch.work.tables.spannedfile import TEXT
@@ -215,7 +214,10 @@ class PlacesWriter:
         size = used if all_of_it else used // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM
         found = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
         sequencefile.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, found, libdeflate().crc32)
-        _write_all(self._file, self._out[:size])
+        view = self._out[:size].data
+        done = 0
+        while done < len(view):
+            done += os.write(self._file.fileno(), view[done:])
         _start_storing(self._file, int(self._state[sequencefile.POSITION]) - used, size)
         self._sums.write(found.tobytes())
         self._out[: used - size] = self._out[size:used]
@@ -236,13 +238,6 @@ class PlacesWriter:
         self._sums.close()
         self.path.unlink(missing_ok=True)
         remove_sums(self.path)
-
-
-def _write_all(file: IO[bytes], data: Bytes) -> None:
-    view = data.data
-    done = 0
-    while done < len(view):
-        done += os.write(file.fileno(), view[done:])
 
 
 @cache
@@ -366,11 +361,7 @@ class _SingleRecords:
         self.close, self.discard = self._file.close, self._file.discard
 
     def append(self, records: Places) -> None:
-        for key, value in _each(records):
+        for key, value in ((records.key(row), records.value(row)) for row in range(records.size)):
             self._file.append_raw(
                 encode_vlong(len(key)) + key, decompress(value) if self._inflates else value
             )
-
-
-def _each(records: Places) -> Iterator[tuple[bytes, bytes]]:
-    return ((records.key(row), records.value(row)) for row in range(records.size))

@@ -57,22 +57,16 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
                 raise LargeSpanError(
                     "records unpack to too much", expected=f"at most {most} bytes", found="more"
                 )
-            out = _grown(out, end, min(max(2 * len(out), 3 * MOST), most))
+            # What nobody writes to costs nothing.
+            larger = np.empty(min(max(2 * len(out), 3 * MOST), most), np.uint8)
+            larger[:end] = out[:end]
+            out = larger
     if done < 0 or length.max(initial=0) > MOST:
         return None
     used = (
         int(at[-1] + length[-1]) if batch.size else 0
     )  # the rest is not written to, and is not to be copied
     return batch._replace(values=out[:used], value_at=at, value_len=length)
-
-
-def _grown(out: Bytes, end: int, size: int) -> Bytes:
-    """Returns a buffer of `size` bytes that begins with the first `end` of `out`; what nobody
-    writes to costs nothing.
-    """
-    larger = np.empty(size, np.uint8)
-    larger[:end] = out[:end]
-    return larger
 
 
 def deflated(batch: Batch) -> Batch:
