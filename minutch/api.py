@@ -162,9 +162,9 @@ class Standing:
 class Run:
     """A crawl under way in a thread of its own (`Crawl.arun`).
 
-    `await` gives its counters, or raises what `Crawl.run` raises. Who is cancelled while he waits
-    ends it as Ctrl-C does: what is in flight is finished; at once if he is cancelled again. The
-    next run goes on from there.
+    `await` gives its counters, or raises what `Crawl.run` raises. Cancelling the task that waits
+    ends the crawl as Ctrl-C does: what is in flight is finished; a second time, not even
+    that. The next run goes on from there.
     """
 
     def __init__(self, watch: Watch, call: Callable[[], Counters]) -> None:

@@ -181,8 +181,8 @@ class FakeClock:
 
 
 def http_time(text: str) -> int | None:
-    """Returns a date of an HTTP header or a feed in ms since 1970; None if it is none: any of the
-    three forms of RFC 9110, 5.6.7, and those of RFC 822. Without a zone it is in UTC.
+    """Returns a date of an HTTP header or a feed in ms since 1970; None if it is not one: any of
+    the three forms of RFC 9110, 5.6.7, and those of RFC 822. Without a zone it is in UTC.
     """
     if len(text) > _LONGEST_DATE or not text.isascii():  # whose digits int() reads in any script
         return None

@@ -260,7 +260,7 @@ class Progress:
         return self.done / self.seconds if self.seconds > 0 else 0.0
 
     def _recent_rate(self, now: float) -> float:
-        """Returns records per second of late: a job may have had faster or slower times."""
+        """Returns the recent records per second: a job may have been faster or slower before."""
         while len(self._seen) > 1 and self._seen[1][0] <= now - RATE_SECONDS:
             self._seen.popleft()
         time, done = self._seen[0]

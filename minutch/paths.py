@@ -4,7 +4,7 @@
     as_path("hdfs://name:8020/crawl/db")    a StorePath: read in ranges, written whole
 
 A job is written once for paths of both kinds, and asks `is_local` where they differ. What a store
-has to be able to do stands here; who does it is an annex, loaded for the first such path.
+has to be able to do stands here; what does it is an annex, loaded for the first such path.
 """
 
 from __future__ import annotations

@@ -99,7 +99,9 @@ class Extension:
             ) from exc
 
     def check(self) -> None:
-        """Loads its class. Raises PluginError if that is none for its point, with the reason."""
+        """Loads its class. Raises PluginError, with the reason, if the class does not fit its
+        point.
+        """
         point, cls = POINTS.get(self.implementation.point), self.load()
         problem = misfit(cls, point) if point is not None else ""
         if problem:

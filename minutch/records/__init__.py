@@ -95,7 +95,7 @@ def old_names() -> dict[str, str]:
 
 
 def find_class(class_name: str) -> type[Writable] | None:
-    """Returns the class of a Java class name; None if it is none of Nutch's."""
+    """Returns the class of a Java class name; None if it is not one of Nutch's."""
     module, _, name = CLASSES.get(class_name, "").partition(":")
     if not module:
         return None

@@ -140,7 +140,7 @@ class ParseData(Writable):
 
     @property
     def charset(self) -> Charset:
-        """The charset that parsing found; UTF-8 if there is none or none known.
+        """The charset that parsing found; UTF-8 if there is none, or an unknown one.
 
         Source: org.apache.nutch.segment.SegmentReader.getCharset.
         """

@@ -71,7 +71,7 @@ class Resolver:
 
     @classmethod
     def of_page(cls, url: str, charset: Charset = UTF_8) -> Resolver:
-        """Returns the resolver of a page; UrlError if its URL is none."""
+        """Returns the resolver of a page; UrlError if its URL is not valid."""
         return cls(url, charset)
 
     def based(self, href: str) -> Resolver:
@@ -174,7 +174,7 @@ class WhatwgResolver:
 
     @classmethod
     def of_page(cls, url: str, charset: Charset = UTF_8) -> WhatwgResolver:
-        """Returns the resolver of a page; UrlError if its URL is none to Java."""
+        """Returns the resolver of a page; UrlError if Java rejects its URL."""
         hosted(parse(url))
         return cls(url, charset)
 

@@ -28,7 +28,7 @@ _UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]")
 
 
 def url_key(url: str) -> str:
-    """Returns the form of a URL; of what is none, all but its fragment."""
+    """Returns the form of a URL; of any other text, all but its fragment."""
     from upa_url import URL
 
     try:

@@ -7,7 +7,7 @@
 The folder is a database, or a segment. Sources and targets are paths below the folder above it;
 without a target, the source is removed. The journal is one file, there or not. Once it is written,
 all that is to come is complete: whoever goes on does the rest, file by file, each of which may be
-done again. In between the folder is not whole: nobody may read it, and who reads segments looks for
+done again. In between the folder is not whole: nobody may read it, and readers of segments look for
 the journal first.
 """
 

@@ -62,8 +62,8 @@ Bounds = tuple[float, float]
 
 
 def read_host_bounds(conf: Configuration, least: float, most: float) -> dict[str, Bounds]:
-    """host -> (shortest, longest interval in s). Invalid lines are reported and ignored, as in
-    Nutch.
+    """Returns host -> (shortest, longest interval in s). Invalid lines are reported and ignored, as
+    in Nutch.
     """
     bounds: dict[str, Bounds] = {}
     for number, line in _lines(conf, HOST_FILE):
@@ -104,7 +104,7 @@ def _java_float(text: str) -> float:
 
 
 def read_mime_rates(conf: Configuration, name: str) -> dict[str, tuple[float, float]]:
-    """MIME type -> (inc_rate, dec_rate)."""
+    """Returns MIME type -> (inc_rate, dec_rate)."""
     found: dict[str, tuple[float, float]] = {}
     for number, line in _lines(conf, name):
         parts = line.rstrip("\t").split("\t")

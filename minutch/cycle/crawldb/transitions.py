@@ -1,5 +1,5 @@
-"""Decides the status of a URL when a segment is merged into the CrawlDb: every change of status has
-its home here.
+"""Decides the status of a URL when a segment is merged into the CrawlDb: every change of status is
+decided here.
 
     what the segment has       status before          status after
     fetch_success              any                    db_fetched, or db_notmodified if the signature

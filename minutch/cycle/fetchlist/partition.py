@@ -36,7 +36,7 @@ Resolve = Callable[[str], str | None]
 
 class UrlPartitioner:
     """Decides which part a URL goes to. `resolve` looks hosts up where the mode is byIP, each once
-    for as long as this lasts, which is a job: addresses of hosts change while a crawl goes on.
+    in the life of this object, which is a job: addresses of hosts change while a crawl goes on.
     """
 
     def __init__(

@@ -88,9 +88,7 @@ def descending(values: pl.Series) -> NDArray[np.uint32]:
 
 
 def mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Scrambles hashes: another number for each, without their order. Source: MurmurHash3,
-    fmix32.
-    """
+    """Scrambles hashes: a distinct number for each, in no order. Source: MurmurHash3, fmix32."""
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EB_CA6B)
     hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2_AE35)
     return hashes ^ (hashes >> np.uint32(16))

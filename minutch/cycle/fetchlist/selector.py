@@ -60,7 +60,7 @@ def _no_keys() -> pl.Series:
 
 @dataclass(frozen=True, slots=True)
 class OpenList:
-    """The keys that a segment has which is being fetched."""
+    """The keys of a segment that is being fetched."""
 
     listed: pl.Series = field(default_factory=_no_keys)
     """Of its list; they count to the limits of hosts."""

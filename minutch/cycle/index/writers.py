@@ -327,7 +327,7 @@ class WriterChain:
         raise AssertionError("unreachable")
 
     def reach(self) -> None:
-        """Opens all writers and abandons them. Raises IndexWriterError if one can't be reached."""
+        """Opens and aborts all writers. Raises IndexWriterError if one can't be reached."""
         with self:
             self._open()
             self.abort()

@@ -84,7 +84,7 @@ Tables = Mapping[str, pl.DataFrame]
 
 
 def is_fetch() -> pl.Expr:
-    """True for CrawlDatums that say what came of a fetch."""
+    """Returns True for CrawlDatums that hold the result of a fetch."""
     status = pl.col("status")
     return (status > STATUS_DB_MAX) & (status <= STATUS_FETCH_MAX) | (status == STATUS_PARSE_FAILED)
 

@@ -166,8 +166,8 @@ Written = tuple[int, int, int | None]
 
 @dataclass(frozen=True)
 class Merging:
-    """A merge of segments into one, partition by partition: what stays of a URL depends on its own
-    records alone.
+    """A merge of segments into one, partition by partition: what is kept of a URL depends on its
+    own records alone.
     """
 
     segments: Sequence[Segment]
@@ -228,8 +228,8 @@ class Merging:
         return [(layer, *made) for layer, writer in enumerate(writers) for made in writer.written]
 
     def complete(self, directory: Path, written: Iterable[Written]) -> list[str]:
-        """Writes the parts that nobody has `written`, empty: a segment has all. Returns the names
-        of the segments; a layer above the main one is only there if it has records.
+        """Writes the parts that are not among `written`, empty: a segment has all of them. Returns
+        the names of the segments; a layer above the main one is only there if it has records.
         """
         found, names = list(written), []
         for layer, name in enumerate(self.names):

@@ -268,8 +268,8 @@ class SegmentsWriter:
         """Parts, with the numbers of their slices."""
 
     def write_missing(self, written: Iterable[tuple[int, int | None]], parts: int) -> list[str]:
-        """Writes the parts that nobody has `written`, empty: a slice has all. Returns the names of
-        the segments.
+        """Writes the parts that are not among `written`, empty: a slice has all of them. Returns
+        the names of the segments.
         """
         found = set(written)
         slices = {number for _, number in found} or {None}

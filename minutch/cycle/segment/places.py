@@ -1,4 +1,4 @@
-"""Names and places of segments: of one alone, of all that one job makes at once, and of those that
+"""Names and places of segments: of one alone, of all those that one job makes, and of those that
 have taken the place of others.
 
     <segments>/yyyyMMddHHmmss/          a segment in its place
@@ -123,10 +123,11 @@ def place_together(work: Path, parent: Path, job: str, counters: Mapping[str, in
 
 
 def finish_others(parent: Path, job: str = "") -> dict[str, int] | None:
-    """Moves what killed processes left to be moved; returns the counters of `job` if it was among
-    that.
+    """Moves what killed processes left to be moved; returns the counters of `job` if it was one of
+    them.
 
-    Several may do so at once: who gives a folder the name of its own process has it for itself.
+    Several processes may do so at once: the one that renames a folder after itself has it to
+    itself.
     """
     found = None
     for left in left_over(parent, PREFIX):
@@ -146,7 +147,7 @@ def waiting(parent: Path) -> list[Path]:
 
 
 def segments_of(folder: Path) -> list[Path]:
-    """Returns the segments in such a folder, in the order of their names; none where it is gone."""
+    """Returns the segments in such a folder, in the order of their names; none if it is gone."""
     return sorted(path for path in folder.glob("*") if path.is_dir())
 
 

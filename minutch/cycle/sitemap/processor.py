@@ -254,7 +254,7 @@ class _Collected:
         return found
 
     def add(self, number: int, before: int, sitemap: Sitemap) -> None:
-        """A sitemap of start `number`, of which `before` URLs have come already."""
+        """Adds a sitemap of start `number`, of which `before` URLs have come already."""
         counters = Counters(
             {LISTED: len(sitemap.urls) + sitemap.left_out, LEFT_OUT: sitemap.left_out}
         )

@@ -1,5 +1,4 @@
-"""Decides what the URLs of sitemaps become in the CrawlDb: the one home of that decision. Pure: no
-I/O.
+"""Decides what the URLs of sitemaps become in the CrawlDb; nothing else does. Pure: no I/O.
 
 A new URL is unfetched and due now. Its score is the sitemap's priority (0 would mean never: it
 counts as the default), its interval what the sitemap says about changes, within the limits of the

@@ -133,7 +133,7 @@ class ListedUrls:
         )
 
     def read(self, text: str) -> str | None:
-        """Returns `text` as a URL; None if it is none."""
+        """Returns `text` as a URL; None if it is not one."""
         if self._resolver is None:
             return checked_url(text)
         return _of_browsers(self._resolver, text) if _WITH_HOST.match(text) else None

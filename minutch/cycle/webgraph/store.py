@@ -75,8 +75,8 @@ class OutlinkDb(GraphPart):
         return database
 
     def in_order(self) -> Iterator[pl.DataFrame]:
-        """Reads all links as tables of GRAPH_LINKS_SCHEMA, in the order of the pages; all links of
-        a page are in one table.
+        """Reads all links as tables of GRAPH_LINKS_SCHEMA, in the order of the pages; no page is
+        spread over two tables.
         """
         return merged(*map(scan_link_data, self.require_parts()))
 

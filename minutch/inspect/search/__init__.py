@@ -4,7 +4,7 @@ Begin with query and results; app serves them.
 
     `localindex`, `fields`    the index on disk, checked and written; how texts become words
     `query`, `results`        what people type; hits, snippets, counts
-    `searcher`                who asks: this process, or one of its own for somebody else's index
+    `searcher`                asks: in this process, or in one of its own for somebody else's index
     `apart`                   an object in a process with limits, which may die
     `snippets`                the passage of a page that is shown
     `crawlfiles`              what a crawl's files hold of a hit; a page that connects nowhere

@@ -251,7 +251,7 @@ def warc_time(text: str) -> int:
 
 
 def arc_time(text: str) -> int:
-    """Returns a date of 4 to 14 digits, in UTC, in ms; 0 for what is none."""
+    """Returns a date of 4 to 14 digits, in UTC, in ms; 0 for anything else."""
     if not _DIGITS.fullmatch(text):
         return 0
     try:

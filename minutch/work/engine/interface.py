@@ -1,6 +1,6 @@
 """The verbs that jobs ask of an engine, and the arguments of their functions.
 
-A job is a few verbs, and knows nothing of who does them:
+A job is a few verbs, and does not know what runs them:
 
     map       a function of a piece of the input (a part file, or a stretch of one); its results, in
               input order

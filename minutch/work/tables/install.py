@@ -180,8 +180,8 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
 
 
 def discard(database: Path, new: Path) -> None:
-    """Removes a new directory that did not get into its place in `database`, unless it is on its
-    way.
+    """Removes a new directory that did not get into its place in `database`, unless it is being
+    moved.
     """
     if not copies(database) or not database.has_moves():
         remove(new)

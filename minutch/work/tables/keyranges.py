@@ -79,7 +79,7 @@ class _Keys(Sequence[bytes]):
 
 
 class SortedPart:
-    """A MapFile of <Text, `value_class`>. Raises FormatError where it is none.
+    """A MapFile of <Text, `value_class`>. Raises FormatError if the file is not one.
 
     With `stored`, values that the file has as zlib streams, and checksums for, are left so:
     `is_stored` says whether.

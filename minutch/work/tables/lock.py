@@ -310,7 +310,7 @@ def _take_out(path: StorePath, force: bool) -> None:
         return
     if _content(aside) == content:
         aside.unlink()
-    else:  # another's, who was faster
+    else:  # of another process, which was faster
         aside.rename(path)
 
 

@@ -125,8 +125,8 @@ def take(table: pl.DataFrame, at: Offsets) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Patched:
-    """A packed table with `rows` (CRAWLDB_SCHEMA) put in: row i in place of row at[i], if that is
-    -1 before before[i].
+    """A packed table with `rows` (CRAWLDB_SCHEMA) put in: row i in place of row at[i], or, if that
+    is -1, before row before[i].
 
     Both are sorted by key. Other rows, those `scored`, only have new `scores` (Float32).
     """
