@@ -47,9 +47,7 @@ _EACH: Final = 1.0
 
 
 class Crawl(query.CrawlFolder):
-    """The crawl in a folder. Jobs take their configuration from `conf`, and raise MinutchError when
-    they fail.
-    """
+    """The crawl in a folder. Jobs get their configuration from `conf`; raises MinutchError."""
 
     def __init__(
         self, path: Path, conf: Configuration | None = None, *, quiet: bool = False

@@ -105,9 +105,7 @@ _JAVA_NAMES = {
 _TO_JAVA = {label: name for name, labels in _JAVA_NAMES.items() for label in labels.split()}
 
 _JAVAS_NAME = re.compile(r"[a-z0-9][a-z0-9+.:_-]{0,63}")
-"""What java.nio.charset.Charset takes for a name; Python's codecs would overlook other
-characters.
-"""
+"""What java.nio.charset.Charset takes for a name; Python's codecs overlook other characters."""
 _NUMBERED = re.compile(r"(?:cp|ibm|ibm-|csibm|csp?c?p?)?(\d{3})")
 _NOT_CHARSETS = frozenset(
     (
@@ -154,9 +152,7 @@ class Charset:
         return self.codec.startswith(("utf-16", "utf-32"))
 
     def decode(self, data: bytes, *, keep_mark: bool = False) -> str:
-        """Decodes bytes without the byte order mark, with U+FFFD for malformed ones; never
-        raises.
-        """
+        """Decodes bytes without the byte order mark, U+FFFD for malformed ones; never raises."""
         if self.codec == "utf-8":
             text = _as_java_replaces(data).decode("utf-8", "replace")
         elif self.codec in ENCODINGS:
@@ -212,9 +208,7 @@ UTF_8 = LABELS["utf-8"]
 
 @lru_cache(maxsize=512)
 def lookup(label: str) -> Charset | None:
-    """Returns the charset that a header or a meta element calls `label`, in any case; None if
-    nobody knows it.
-    """
+    """Returns the charset that a header or meta element calls `label`, in any case, or None."""
     if not label.isascii():
         return None  # the Kelvin sign in lower case is a k
     label = label.strip(_BLANKS).lower()

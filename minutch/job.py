@@ -35,9 +35,7 @@ RATE_SECONDS = 30.0
 LIVE_INTERVAL = 0.1
 """Seconds between two refreshes of the live line."""
 CLEAR = "\r\x1b[2K"
-"""Empties a terminal's line. All that is written to a terminal that may show a live line begins
-with it.
-"""
+"""Empties a terminal's line. All that goes to a terminal with a live line begins with it."""
 
 
 Total = int | Callable[[], int] | None
@@ -82,9 +80,7 @@ class JobWatch(Protocol):
         """Notes that a round begins."""
 
     def running(self, step: str, place: str) -> AbstractContextManager[None]:
-        """Returns a context manager for the time that a step runs; `place` is such as `round 1 of
-        3`.
-        """
+        """Returns a context manager for the time of a step; `place` is such as `round 1 of 3`."""
         ...
 
     def row(self, step: str, seconds: float, result: str) -> None:
@@ -118,9 +114,7 @@ class JobContext:
         self.conf.clock = self.clock
 
     def print(self, *values: object, end: str = "\n", style: str = "") -> None:
-        """Writes data for the user to `out`, formatted like the built-in print; `style` is a
-        terminal colour.
-        """
+        """Writes data for the user to `out` as the built-in print; `style` is a colour."""
         if self.out.isatty() and self.err.isatty():
             raw(self.out).write(CLEAR)
         raw(self.out).write(style)
@@ -210,9 +204,7 @@ class Progress:
 
     @property
     def total(self) -> int | None:
-        """Number of all records as far as it is known; grows with the records done where the
-        estimate was too low.
-        """
+        """Number of all records, if known; grows with the records done where it was too low."""
         if callable(self._total):
             self._total = self._total() or None
         return None if self._total is None else max(self._total, self.done)
@@ -223,9 +215,7 @@ class Progress:
         return None if self._total is None or callable(self._total) else max(self._total, self.done)
 
     def expect(self, more: Callable[[], int]) -> None:
-        """Announces more records after those that are done; `more` is called once progress shows, 0
-        means unknown.
-        """
+        """Announces more records after those done; `more` is called late; 0 means unknown."""
         done, before = self.done, self._total
 
         def total() -> int:

@@ -82,9 +82,7 @@ def _is_live(record: logging.LogRecord) -> bool:
 
 
 def _kind(where: str, message: str) -> str | None:
-    """Returns the subject of a message about a single page, without the URL; None for any other
-    message.
-    """
+    """Returns the subject of a message about one page, without the URL; None for others."""
     if where in _NAMED or not _URL.search(message):
         return None
     return " ".join(_URL.sub("", message).split()).strip(" :,")
@@ -178,9 +176,7 @@ class _ShortFormatter(_Formatter):
 
 
 def log_to(path: Path, stream: TextIO) -> Path | None:
-    """Also logs to a file, unless there is one or the log is not configured; returns the file in
-    use.
-    """
+    """Also logs to a file, if the log is configured and has none; returns the file in use."""
     used = processwide.settings().log
     if used is None:
         return None

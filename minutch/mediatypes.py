@@ -21,9 +21,7 @@ _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def essence(value: str) -> str:
-    """Returns type and subtype in lower case: what stands before the parameters, be it a media type
-    or not.
-    """
+    """Returns type and subtype in lower case: what precedes the parameters, valid or not."""
     return value.partition(";")[0].strip(_BLANKS).lower()
 
 

@@ -70,9 +70,7 @@ class StorePath(_PathForTypes):
 
     @abstractmethod
     def begin_moves(self, moves: Iterable[Move]) -> None:
-        """Makes these moves, for this folder or in it. Raises FileExistsError if there are others
-        to be finished.
-        """
+        """Makes these moves, for this folder or in it. FileExistsError if others are unfinished."""
 
     @abstractmethod
     def resume_moves(self, *, if_abandoned: bool = False) -> None:

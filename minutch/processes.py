@@ -38,9 +38,7 @@ _F_SETSIG: Final = 10
 _LIBC: Final = ctypes.CDLL(None)
 """Loaded here: a fork is no place to load anything."""
 _LEFT_TO_THE_PARENT: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Sent to the whole group by a terminal or a supervisor: the parent decides when its workers
-end.
-"""
+"""Sent to the whole group by a terminal or supervisor: the parent decides when workers end."""
 
 _START: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from minutch.commands.cli import main;"

@@ -35,9 +35,7 @@ def scratch(purpose: str, directory: str | Path | None = None) -> Iterator[Path]
 
 
 def make(purpose: str, directory: str | Path | None = None) -> Path:
-    """Returns a new, empty folder that only this user may read, in `directory` or the system's
-    temporary folder.
-    """
+    """Returns a new, empty folder for this user alone, in `directory` or the system's own."""
     prefix = f"minutch-{purpose}-"
     parent = Path(directory or tempfile.gettempdir())
     for other in parent.glob(f"{prefix}*"):

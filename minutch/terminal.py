@@ -65,9 +65,7 @@ def counted(count: int, plural: str) -> str:
 
 
 def agreeing(count: int, plural: str) -> str:
-    """Returns the word for a count, a noun or a verb: `page` and `is` for 1, else `pages` and
-    `are`.
-    """
+    """Returns the word for a count, noun or verb: `page` and `is` for 1, `pages` and `are`."""
     if count != 1:
         return plural
     if plural in _VERBS:

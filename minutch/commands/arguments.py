@@ -152,9 +152,7 @@ def fail(message: str, command: Command) -> NoReturn:
 
 
 def database(word: str | Path, name: str) -> Path:
-    """Returns the path of a database: of the one called `name` in it where `word` is a crawl's
-    folder.
-    """
+    """Returns a database's path: of the one called `name` in it if `word` is a crawl's folder."""
     path = as_path(word)
     inner = path / name
     return inner if not (path / "current").exists() and inner.is_dir() else path

@@ -146,9 +146,7 @@ class Headers(Metadata):
 
 
 def _in_order(result: ParseResult) -> list[tuple[str, Parse]]:
-    """The documents of a page in the order of Java's HashMap<Text, …>, which ParseResult keeps them
-    in.
-    """
+    """The documents of a page in the order of Java's HashMap<Text, …>, as in ParseResult."""
     documents = list(result.items())
     return [documents[i] for i in hash_map_order([text_hash(encode_text(url)) for url in result])]
 

@@ -57,9 +57,7 @@ def encodingdetector(arguments: Arguments, context: JobContext) -> int:
 
 
 def textprofilesignature(arguments: Arguments, context: JobContext) -> int:
-    """Prints `<file> TAB <signature>` for each file of a folder, by name; Nutch ended after the
-    first one.
-    """
+    """Prints `<file> TAB <signature>` for each file of a folder; Nutch ended after the first."""
     folder = arguments["folder"]
     if not folder.is_dir():
         raise StoreError(f"{folder} is no folder")
@@ -110,9 +108,7 @@ def linkdumpreader(arguments: Arguments, context: JobContext) -> int:
 
 
 def nodereader(arguments: Arguments, context: JobContext) -> int:
-    """Prints the node of a page. As in Nutch, a page that is not in the webgraph is shown as a new
-    node.
-    """
+    """Prints the node of a page. As in Nutch, a page not in the webgraph is a new node."""
     url = arguments["-url"]
     node = WebGraph(arguments["-webgraphdb"]).nodes.get(url) or Node()
     context.print(f"{url}:")

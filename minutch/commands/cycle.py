@@ -35,9 +35,7 @@ def freegen(made: tuple[Path, Counters], arguments: Arguments, context: JobConte
 
 
 def fetch(arguments: Arguments, context: JobContext) -> int:
-    """Exit code 0; every failure is 255 as in Nutch, and so is a list of which nothing may be asked
-    for.
-    """
+    """Exit code 0; any failure is 255 as in Nutch, as is a list that may not be asked for."""
     from minutch.cycle.fetch.fetcher import fetch as job
     from minutch.cycle.fetch.ledger import Outcome
     from minutch.cycle.fetch.watch import Watch

@@ -94,9 +94,7 @@ def _all() -> Iterator[Command]:
 
 
 def missing(name: str) -> tuple[str, str] | None:
-    """Returns name and alternative of a command of Nutch that this version lacks, by name or
-    class.
-    """
+    """Returns name and alternative of a command of Nutch's that is not here, by name or class."""
     for command, (java, instead) in MISSING.items():
         if name.removeprefix("org.apache.nutch.") in (command, java):
             return command, instead

@@ -40,9 +40,7 @@ def answer_lines(arguments: Arguments, answer: Callable[[str], str], context: Jo
 
 
 class LineServer(socketserver.ThreadingTCPServer):
-    """Answers each connection's first line, or all of its lines if `keep_open`. Listens on loopback
-    only.
-    """
+    """Answers each connection's first line, or all if `keep_open`. Listens on loopback only."""
 
     allow_reuse_address = True
     daemon_threads = True

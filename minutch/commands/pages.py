@@ -57,9 +57,7 @@ _FENCED = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def find(name: str) -> str | None:
-    """Returns the page that `minutch help NAME` shows. None: there is none, or a command has that
-    name.
-    """
+    """Returns the page that `minutch help NAME` shows; None, too, if a command is called so."""
     topic = name.removeprefix(PREFIX)
     if topic in TOPICS and (topic != name or flow.find(name) is None):
         return topic
@@ -110,9 +108,7 @@ def rendered(topic: str) -> str:
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:
-    """Lines that belong together: a fenced block with its fences, or what stands between empty
-    lines.
-    """
+    """Lines that belong together: a block with its fences, or what empty lines enclose."""
     block: list[str] = []
     fenced = False
     for line in lines:

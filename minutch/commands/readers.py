@@ -158,9 +158,7 @@ def readlinkdb(arguments: Arguments, context: JobContext) -> int:
 
 
 def inlinks(db: LinkDb, url: str) -> str:
-    """Returns the links to `url`, a line each, or says that there is no entry. Raises StoreError,
-    FormatError.
-    """
+    """Returns the links to `url`, a line each, or that there are none. StoreError, FormatError."""
     found = db.get(url)
     if found is None:
         return " - no link information.\n"

@@ -38,9 +38,7 @@ def _home() -> Path:
 
 
 HOME = _home()
-"""The folder with the shipped conf/ and plugins/: the checkout, or `_home` in an installed
-package.
-"""
+"""The folder with the shipped conf/ and plugins/: the checkout, or a package's `_home`."""
 
 COMMAND_LINE, PROGRAM = "command line", "program"
 """Sources of values that stand in no file."""
@@ -65,9 +63,7 @@ _RENAMED = {
 
 
 class Configuration:
-    """Named strings. Values are expanded when they are read, so a variable may be set after its
-    use.
-    """
+    """Named strings. Values are expanded on reading: a variable may be set after its use."""
 
     __slots__ = (
         "_defaults",
@@ -177,9 +173,7 @@ class Configuration:
         return copy
 
     def add_resource(self, path: Path) -> list[Property]:
-        """Reads one XML file over the present values; final properties stay. Returns the file's
-        properties.
-        """
+        """Reads an XML file over the present values; final ones stay. Returns its properties."""
         self._refuse_if_frozen(str(path))
         items = read_properties(path)
         for item in items:
@@ -324,15 +318,11 @@ class Configuration:
         return value
 
     def get_float(self, name: str, default: float | None = None) -> float:
-        """Returns a number as java.lang.Float.parseFloat reads it (`1.0f`, `NaN`), rounded to 32
-        bits.
-        """
+        """Returns a number as java.lang.Float.parseFloat reads it (`1.0f`, `NaN`), in 32 bits."""
         return float32(self.get_double(name, default))
 
     def get_double(self, name: str, default: float | None = None) -> float:
-        """Returns a number as java.lang.Double.parseDouble reads it. Raises ConfigError for
-        anything else.
-        """
+        """Returns a number as java.lang.Double.parseDouble reads it. Raises ConfigError."""
         text = self._trimmed_or_default(name, default)
         if text is None:
             return cast(float, default)
@@ -444,21 +434,15 @@ class Configuration:
 
     @property
     def conf_dirs(self) -> tuple[Path, ...]:
-        """Folders that rule files are looked up in, first hit wins; the shipped conf/ comes
-        last.
-        """
+        """Folders that rule files are looked up in, the first hit wins; shipped conf/ is last."""
         return self._dirs
 
     def resource(self, name: str) -> Path | None:
-        """Returns the rule file of that name in the configuration folders (an absolute path is
-        taken as it is).
-        """
+        """Returns the rule file of that name in the configuration folders (or an absolute path)."""
         return first_file(self._dirs or (HOME / "conf",), name)
 
     def file_to_edit(self, name: str) -> str:
-        """Returns the path of the user's own file of that name, existing or to be made, for
-        messages.
-        """
+        """Returns the path of the user's own file of that name, if only to be, for messages."""
         shipped = self.home / "conf"
         own = [path for path in self._dirs if path.is_dir() and not path.is_relative_to(shipped)]
         found = first_file(own, name)

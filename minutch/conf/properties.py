@@ -268,9 +268,7 @@ MOVED: Final[Mapping[str, str]] = {
     "minutch.hostdb.processors": "minutch.cycle.hostdb.statistics",
     "minutch.cycle.hostdb.processors": "minutch.cycle.hostdb.statistics",
 }
-"""Modules of classes that users name in their configuration: where they were, and where they
-are.
-"""
+"""Modules of classes that users name in their configuration: where they were, and are."""
 
 
 def class_named(

@@ -75,9 +75,7 @@ def names_code(name: str) -> bool:
 
 
 def refuse_code(name: str, path: Path) -> None:
-    """Raises ConfigError for a property that names code, in the configuration of a crawl's
-    folder.
-    """
+    """Raises ConfigError for a property that names code, in a crawl folder's configuration."""
     if names_code(name):
         raise ConfigError(
             f"{path}: {name} names code that is run, and a crawl's folder may be somebody else's",

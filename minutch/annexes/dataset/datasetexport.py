@@ -266,9 +266,7 @@ def export_commoncrawl(
 
 
 def _targets(segments: Sequence[Segment], out: Path) -> list[Path]:
-    """Returns the folder for each segment; segments of the same second get successive
-    milliseconds.
-    """
+    """Returns the folder for each segment; those of one second get successive milliseconds."""
     found: list[Path] = []
     for segment in segments:
         segment.check()
@@ -357,9 +355,7 @@ def _named(stream: Iterator[tuple[bytes, bytes]], name: str) -> Iterator[tuple[b
 
 
 class NumberedFiles:
-    """A writer of textData-nnnnn and metadata-nnnnn, with a fixed number of URLs in each. A context
-    manager.
-    """
+    """A writer of textData-nnnnn and metadata-nnnnn with so many URLs each; a context manager."""
 
     def __init__(self, folder: Path, urls: int) -> None:
         self._folder, self._urls = folder, urls

@@ -148,9 +148,7 @@ def answer_of(datum: CrawlDatum, content: Content | None) -> HttpResult:
 
 
 def headers_of(meta: Metadata) -> dict[str, str]:
-    """Returns headers by lower-case name, repeated ones joined by commas; verbatim if they were
-    stored.
-    """
+    """Returns headers by lower-case name, repeated ones joined by commas; or as stored."""
     verbatim = meta.get(RESPONSE_HEADERS_KEY)
     found: dict[str, str] = {}
     if verbatim:

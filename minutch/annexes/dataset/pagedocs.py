@@ -115,9 +115,7 @@ def _link(node: LexborNode, resolver: Resolver) -> Json | None:
 
 
 def _absolute(target: str, resolver: Resolver) -> str | None:
-    """Resolves a target; returns it unchanged if its scheme is unknown to Java, None if it is no
-    URL.
-    """
+    """Resolves a target; unchanged if Java doesn't know its scheme, None if it is no URL."""
     try:
         return resolver.resolve(target)
     except UrlError:
@@ -153,9 +151,7 @@ def is_feed(data: bytes) -> bool:
 
 
 def feed_doc(data: bytes, url: str) -> tuple[Json, str]:
-    """Returns the member `content` of a feed in UTF-8, and its text. Raises ParseError if it is no
-    feed.
-    """
+    """Returns the member `content` of a feed in UTF-8, and its text. Raises ParseError."""
     parser = etree.XMLParser(
         encoding="utf-8",
         resolve_entities=False,
@@ -321,9 +317,7 @@ def _child_text(element: etree._Element, name: str) -> str | None:
 
 
 def _markup(element: etree._Element, name: str) -> str | None:
-    """Returns the markup in the first child of a name, given as text or as elements (Atom's
-    xhtml).
-    """
+    """Returns the markup in the first child of a name, as text or elements (Atom's xhtml)."""
     child = next(_all(element, name), None)
     if child is None:
         return None

@@ -162,9 +162,7 @@ def import_legacy(
 
 @contextmanager
 def _new_segment(made: Segment) -> Iterator[Segment]:
-    """Yields a segment to write, which becomes `made`. Raises StoreError if that exists and is not
-    identical.
-    """
+    """Yields a segment to write, which becomes `made`. StoreError if that exists and differs."""
     if not made.path.exists():
         with output_folder(made.path) as folder:
             yield Segment(folder)

@@ -276,9 +276,7 @@ def content_of(
 def parse_data_of(
     output: FetcherOutput, old: legacy.OldParseData | None, segment: str
 ) -> ParseData | None:
-    """Translates a ParseData, or the FetcherOutput of Nutch 0.4; returns None if the page was not
-    parsed.
-    """
+    """Translates a ParseData, or FetcherOutput of Nutch 0.4; None if it was not parsed."""
     if old is None and output.version != legacyfetch.WITH_PARSE:
         return None
     found = old or legacy.OldParseData(output.title, output.outlinks)

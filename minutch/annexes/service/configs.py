@@ -28,9 +28,7 @@ class Configs:
     """The configurations, by name."""
 
     def __init__(self, default: Configuration, *, may_change: bool) -> None:
-        """`may_change` permits clients to set properties, some of which name programs and classes
-        to run.
-        """
+        """`may_change`: clients may set properties, some of which name programs and classes."""
         self._all = {DEFAULT: default}
         self._numbers = itertools.count(1)
         self._may_change = may_change

@@ -42,9 +42,7 @@ MOST_WAITING: Final = 100
 MOST_KEPT: Final = 1000
 """Maximum number of jobs that are remembered; the oldest that have ended are forgotten first."""
 SECOND: Final = 0.5
-"""Seconds between the two signals that abort a job; at the second, fetch also abandons requests in
-progress.
-"""
+"""Seconds between the two signals that abort a job; the second abandons requests, too."""
 GRACE: Final = 10.0
 """Seconds after which an aborted job that still runs is killed."""
 _LONGEST_LINE: Final = 1 << 16

@@ -96,9 +96,7 @@ def forecast(
     max_interval: int,
     advance: Callable[[], None] = lambda: None,
 ) -> Forecast:
-    """Runs a forecast. `max_interval` is db.fetch.interval.max in seconds; `advance` is called
-    after each day.
-    """
+    """Runs a forecast. `max_interval` is db.fetch.interval.max (s); `advance` is called daily."""
     return _Run(schedule, pages, options, max_interval).run(advance)
 
 

@@ -254,9 +254,7 @@ class SparkEngine:
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """Reduces on Spark; the part files of a partition are those of the attempt whose result has
-        come.
-        """
+        """Reduces on Spark; a partition's part files are those of the attempt whose result came."""
         shuffled = [source for source in sources if isinstance(source, _Rows)]
         travelling = [
             source.travelling if isinstance(source, _Rows) else source for source in sources
@@ -269,9 +267,7 @@ class SparkEngine:
         return self._written(entries, folder, totals, progress)
 
     def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
-        """Works on some items for each core at a time; while their results are taken, the next are
-        in progress.
-        """
+        """Works on some items for each core at a time; the next are begun as results are taken."""
         task, left = StreamTask(self._setup, Packed.of(make)), iter(items)
         size = AHEAD * self.tasks
 

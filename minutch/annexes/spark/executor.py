@@ -113,9 +113,7 @@ def _set_up(setup: WorkerSetup) -> None:
 
 @lru_cache(maxsize=16)
 def _loaded(packed: Packed) -> Any:
-    """Returns a function and what belongs to it; kept, so that plugins and rules are built once in
-    a process.
-    """
+    """Returns a function and what belongs to it; kept: plugins are built once in a process."""
     return packed.load(_home())
 
 
@@ -267,9 +265,7 @@ class SelectTask(_Wrapped):
 
 
 def _windows(tables: Iterator[pl.DataFrame], room: int) -> Iterator[pl.DataFrame]:
-    """Yields tables of a group as the rules know them, put together to about `room` rows; at
-    least one.
-    """
+    """Yields tables of a group as the rules know them, of about `room` rows; at least one."""
     held: list[pl.DataFrame] = []
     for table in tables:
         held.append(table.drop(RANK).rename({URL: "key"}))
@@ -302,9 +298,7 @@ def packed_table(table: pl.DataFrame) -> bytes:
 
 
 def part_of(key: Key) -> int:
-    """Returns the partition of an entry; one function for all shuffles, so that Spark sees that
-    they agree.
-    """
+    """Returns the partition of an entry; one function, so that Spark sees shuffles agree."""
     return key[0]
 
 
@@ -318,9 +312,7 @@ class ShuffledSource:
 
 @dataclass(frozen=True)
 class RegroupTask(ShuffleTask):
-    """Runs the function of `Engine.regroup`: a partition of one shuffle in, entries of another
-    out.
-    """
+    """Runs the function of `Engine.regroup`: one shuffle's partition in, another's entries out."""
 
     def __call__(self, part: int, entries: Iterator[Any]) -> Iterator[ShuffleEntry]:  # type: ignore[override]
         function: Regroup
@@ -359,9 +351,7 @@ class ReduceTask(_Wrapped, Generic[R]):
 
 @dataclass(frozen=True)
 class WriteTask(_Wrapped):
-    """Runs the function of `Engine.write` on the partitions of a Spark partition, each by
-    itself.
-    """
+    """Runs the function of `Engine.write` on the partitions of a Spark partition, one by one."""
 
     folder: Path
 
@@ -399,9 +389,7 @@ def _opened(
 
 
 class _Inbox:
-    """The entries of a partition, on disk until all have come: Spark hands them over in no
-    order.
-    """
+    """The entries of a partition, on disk until all have come: Spark gives them in no order."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b")
@@ -476,9 +464,7 @@ def _attempt_folder(folder: Path) -> Path:
 
 @lru_cache(maxsize=1)
 def _local_folder() -> Path:
-    """Returns a folder of this executor's on its own disk; found before the process goes anywhere
-    else.
-    """
+    """Returns a folder of this executor's on its own disk; found before it goes elsewhere."""
     from pyspark import SparkFiles
 
     return Path(SparkFiles.getRootDirectory()).absolute()

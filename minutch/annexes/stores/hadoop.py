@@ -218,9 +218,7 @@ def rename(uri: str, target: str) -> None:
 
 
 def delete(uri: str, *, tree: bool = False) -> bool:
-    """Removes a file, or a folder, which has to be empty without `tree`. Returns False if there is
-    none.
-    """
+    """Removes a file, or a folder, an empty one without `tree`; False if there is none."""
     system, path = _resolve(uri)
     with _errors(uri):
         return bool(system.delete(path, tree))

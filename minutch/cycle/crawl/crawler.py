@@ -450,9 +450,7 @@ class Crawler:
         return replace(self.context, conf=conf, reports={}, label=label)
 
     def _keep(self, title: str, counters: Counters) -> None:
-        """Adds a step's counters to those of the crawl; of the CrawlDb's statuses the last ones
-        stay.
-        """
+        """Adds a step's counters to the crawl's; of the CrawlDb's statuses the last stay."""
         mine = self.counters.setdefault(title, Counters())
         for name, count in counters.items():
             mine[name] = count if name.startswith("db_") else mine.get(name, 0) + count

@@ -56,9 +56,7 @@ class Outside:
         return self._is_asked_to_stop or any(path.exists() for path in self._stop_files)
 
     def obeyed(self) -> str:
-        """Returns why the crawl ends now, empty if it does not. Files are removed: the next crawl
-        goes on.
-        """
+        """Returns why the crawl ends now, or nothing. Files are removed: the next one goes on."""
         found = [path for path in self._stop_files if path.exists()]
         for path in found:
             path.unlink(missing_ok=True)

@@ -134,9 +134,7 @@ def _urls(seeds: Path) -> Iterator[str]:
 
 
 def _is_taken(factory: ProtocolFactory, url: str) -> bool:
-    """Tells whether a plugin takes the URL; also true for what is no URL, as the filters report
-    that.
-    """
+    """Tells whether a plugin takes the URL; also true for no URL: the filters report that."""
     try:
         factory.get_protocol(url)
     except ProtocolError:

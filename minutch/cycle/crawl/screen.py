@@ -72,9 +72,7 @@ _PROTO_STATUS: Final = Text(PROTO_STATUS_KEY)
 
 @dataclass
 class Outcomes:
-    """Counts of pages. `reasons` counts (what becomes of the page, why), `examples` has URLs for
-    each.
-    """
+    """Counts of pages. `reasons` counts (what becomes of it, why), `examples` has URLs."""
 
     new: int = 0
     changed: int = 0
@@ -108,9 +106,7 @@ class Outcomes:
 
 
 def outcomes_of(segment: Path, proxy: str = "") -> Outcomes:
-    """Summarizes the segment of a finished round; `proxy` is http.proxy.host. Raises FormatError
-    (damage).
-    """
+    """Summarizes a finished round's segment; `proxy` is http.proxy.host. Raises FormatError."""
     result = Outcomes(bytes=sum(path.stat().st_size for path in (segment / CONTENT).glob("*/data")))
     before = _column(segment / CRAWL_GENERATE, _SEEN)
     successes = []

@@ -69,9 +69,7 @@ class CrawlOptions:
     wait: int | None = None
     """Seconds to wait when nothing is due; None: stop then."""
     forever: bool = False
-    """Whether it rests until the next page is due, if nothing is and `wait` does not say how
-    long.
-    """
+    """Whether it rests until the next page is due, if `wait` does not say how long."""
     index: bool = False
     """Whether each round's pages go to the index."""
     sitemaps: Path | None = None

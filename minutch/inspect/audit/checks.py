@@ -107,9 +107,7 @@ class CheckOptions:
 def check(
     crawl: CrawlFolder, options: CheckOptions = CheckOptions(), *, context: JobContext
 ) -> Counters:
-    """Checks a crawl's links. Raises StoreError if its segments have no content, and what `fetch`
-    raises.
-    """
+    """Checks a crawl's links. Raises StoreError (no content), and what `fetch` raises."""
     place, counters = crawl.path / CHECKS, Counters()
     conf = _conf_for_checks(context.conf)
     inner = replace(context, conf=conf.with_values(_ASKING).freeze())
@@ -180,9 +178,7 @@ def _parsed(
 def _links(
     parsed: Sequence[Segment], site: pl.DataFrame, conf: Configuration, work: Path
 ) -> pl.LazyFrame:
-    """Returns the links that are to be checked: to what is no page of the crawl, or with a
-    fragment.
-    """
+    """Returns the links to be checked: to what is no page of the crawl, or with a fragment."""
     good = site.filter(pl.col("outcome").is_in(["fetched", "unchanged"]))["url"]
     rules = UrlRules(conf, normalize=True, filtering=False, scope=SCOPE_OUTLINK, keep_on_error=True)
     by_domain = conf.get_text("db.ignore.external.links.mode").lower() == "bydomain"

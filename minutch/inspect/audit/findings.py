@@ -39,9 +39,7 @@ class Rule:
 
 
 def rules_of(conf: Configuration) -> dict[str, Rule]:
-    """Returns all rules by their ids, errors first. Raises ConfigError for a file that is no list
-    of rules.
-    """
+    """Returns all rules by id, errors first. Raises ConfigError for what is no list of rules."""
     shipped = files("minutch.inspect.audit").joinpath("rules.toml").read_text(encoding="utf-8")
     found = {rule.id: rule for rule in _read(shipped, "rules.toml")}
     if (own := conf.resource(OWN)) is not None:
@@ -130,9 +128,7 @@ class _HeldSite(Table):
 
 
 def audit(crawl: CrawlFolder, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
-    """Yields what comes of each rule. Raises QueryError for an invalid statement, FormatError
-    (damage).
-    """
+    """Yields what comes of each rule. Raises QueryError (invalid statement), FormatError."""
     tables = dict(crawl.tables)
     session = Session(crawl, now, tables | {"site": _HeldSite(tables["site"])})
     for rule in rules:
@@ -150,9 +146,7 @@ def audit(crawl: CrawlFolder, rules: Iterable[Rule], now: int) -> Iterator[Findi
 
 
 def csv_of(rows: pl.DataFrame) -> Iterator[str]:
-    """Yields rows as CSV that no spreadsheet evaluates: a text that looks like a formula gets an
-    apostrophe.
-    """
+    """Yields rows as CSV that no spreadsheet evaluates: texts like formulas get an apostrophe."""
     texts = pl.col(pl.String)
     safe = pl.when(texts.str.contains(FORMULA)).then("'" + texts).otherwise(texts).name.keep()
     return csv_lines([rows.with_columns(safe)], rows.columns)

@@ -45,9 +45,7 @@ _FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
 
 
 def is_same_crawl(earlier: Facts, facts: Facts) -> bool:
-    """Returns True if both may be reports of one crawl: they share a segment, or one of them has
-    none.
-    """
+    """Returns True if both may be of one crawl: they share a segment, or one has none."""
     mine, theirs = set(facts["rounds"]["segment"]), set(earlier["rounds"]["segment"])
     return bool(mine & theirs) or not mine or not theirs
 
@@ -85,9 +83,7 @@ def _totals(earlier: Facts, facts: Facts) -> list[dict[str, Any]]:
 
 
 def _both(table: str, key: str, value: str, earlier: Facts, facts: Facts) -> list[dict[str, Any]]:
-    """Returns the rows of a table of both reports, by key; a row in one alone counts 0 in the
-    other.
-    """
+    """Returns the rows of a table of both reports, by key; a missing row counts 0."""
     then = earlier[table].select(name=key, before=value)
     found = (
         facts[table]

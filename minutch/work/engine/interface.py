@@ -79,14 +79,10 @@ class Partition(Protocol):
         """
 
     def grouped(self) -> Iterator[pl.DataFrame]:
-        """Yields the rows in frames; all rows of a key are in one frame, in the order of the
-        input.
-        """
+        """Yields the rows in frames; all rows of a key are in one, in the order of the input."""
 
     def ordered(self) -> Iterator[tuple[pl.DataFrame, Rows]]:
-        """Yields the rows in frames that are not sorted, each with the numbers of its rows in order
-        of the key.
-        """
+        """Yields the rows in frames not sorted, each with the numbers of its rows by key."""
 
 
 class Source(Protocol):
@@ -164,9 +160,7 @@ class Selection(Protocol):
 
 
 class SelectionRules(Protocol):
-    """The rules by which rows compete for places: all together, or in groups with places of their
-    own.
-    """
+    """The rules by which rows compete for places: together, or in groups with their own."""
 
     @property
     def groups(self) -> int:
@@ -174,9 +168,7 @@ class SelectionRules(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """True if no row's place depends on the others: they may come in any order, some at a
-        time.
-        """
+        """True if no row's place depends on others: they come in any order, some at a time."""
 
     @property
     def limit(self) -> int | None:
@@ -198,9 +190,7 @@ class Selected(NamedTuple):
     """The result of a selection."""
 
     tables: Iterable[pl.DataFrame]
-    """Rows that got a place, in no order. They are looked for, and counted, as they are taken; that
-    is once.
-    """
+    """Rows with a place, in no order; looked for, and counted, as they are taken, once."""
     left: int
     """Number of rows not looked at, as no places were left."""
 
@@ -219,9 +209,7 @@ class Engine(Protocol):
 
     @property
     def host(self) -> str | None:
-        """The name by which functions that run elsewhere reach this machine; None if they run in
-        this process.
-        """
+        """The name by which functions elsewhere reach this machine; None if they run in here."""
 
     @property
     def tasks(self) -> int:
@@ -233,9 +221,7 @@ class Engine(Protocol):
         """
 
     def splits(self, paths: Iterable[Path]) -> list[InputSplit]:
-        """Part files as pieces for `map` and `shuffle`, in their order; small ones together in
-        one.
-        """
+        """Part files as pieces for `map` and `shuffle`, in order; small ones together."""
 
     def map(
         self,
@@ -287,9 +273,7 @@ class Engine(Protocol):
         counters: Counters,
         progress: Progress | None,
     ) -> list[R]:
-        """Returns the results of `function` for each partition, in order; then all their files are
-        in `folder`.
-        """
+        """Returns the results of `function` by partition; then all their files are in `folder`."""
 
     def stream(self, make: Callable[[], StreamFunction[T, R]], items: Iterable[T]) -> Iterator[R]:
         """Returns the results of `make()` on each item, in order. Items are taken as they are

@@ -129,9 +129,7 @@ def _serve(connection: Connection, make: Callable[[], Callable[[T], R]]) -> None
 
 
 def _portable(error: Exception) -> Exception:
-    """Returns an error that can be sent to another process, where a bug's has the way to it as a
-    note.
-    """
+    """Returns an error for another process; a bug's has the way to it as a note."""
     if not isinstance(error, MinutchError):
         error.add_note("".join(traceback.format_exception(error)))
     try:

@@ -91,9 +91,7 @@ class RankWindow:
 def _between(
     table: pl.DataFrame, ranks: Ranks, first: int, last: int
 ) -> tuple[pl.DataFrame, Ranks]:
-    """Returns the rows with ranks from `first` to `last`, in memory of their own unless these are
-    all.
-    """
+    """Returns the rows with ranks from `first` to `last`, copied unless these are all."""
     within = (ranks >= np.uint64(first)) & (ranks <= np.uint64(last))
     if within.all():
         return table, ranks
@@ -105,9 +103,7 @@ ALL: Final = (1 << 63) - 1
 """More rows than there are."""
 _ROOM: Final = 4
 _MORE_ROOM: Final = 200_000
-"""Rows that compete at a time: a multiple of the places, and some more, as the shares of groups
-differ.
-"""
+"""Rows that compete at a time: a multiple of the places, and more: groups differ."""
 _SAMPLES: Final = 1024
 """Ranks of a sketch."""
 _WORTH: Final = 32 << 20
@@ -115,9 +111,7 @@ _WORTH: Final = 32 << 20
 _PART: Final = 64
 _STRETCHES: Final = 4
 _STRETCH: Final = 1 << 16
-"""A sample is one part in so many of a piece, from so many places; at least so many bytes from
-each.
-"""
+"""A sample is one part in so many of a piece, from so many places, of so many bytes each."""
 
 
 class SelectedRows(NamedTuple):
@@ -138,9 +132,7 @@ def select_rows(
     counters: Counters,
     total: int,
 ) -> SelectedRows:
-    """Selects rows of some groups, of `total` in all; `windows` yields tables of them, at least
-    one.
-    """
+    """Selects rows of some groups, of `total` in all; `windows` yields their tables."""
     first = next(windows)
     selection = rules.selection(first, parts)
     chosen, seen = [selection.choose(first, counters, total)], sum(map(len, first))
@@ -180,9 +172,7 @@ class SketchRanks:
 
 
 def rank_of(sketches: Sequence[RankSketch], wanted: float) -> int:
-    """Returns a rank up to which there are `wanted` rows, and few more; LAST where there are not so
-    many.
-    """
+    """Returns a rank with `wanted` rows up to it, and few more; LAST if there are not so many."""
     if not sketches:
         return LAST
     ranks = np.concatenate([sketch.ranks for sketch in sketches])
