@@ -12,6 +12,7 @@ import gc
 import importlib
 import logging
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -42,6 +43,9 @@ settings.register_profile("fast", settings.get_profile("all"), max_examples=25)
 
 for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
     os.environ.pop(variable, None)
+
+# A shell without job control lets its background jobs ignore it: a test of Ctrl-C would never end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -104,6 +104,7 @@ class PageArchive:
             info=lambda: (self.clock.now(), self.info),
             number=_number(last[0]) + 1 if last else 0,
             level=self.settings.level,
+            version=V1_1,
         )
         if last and (self.folder / last[0]).exists():
             self._open = _File(self.folder / last[0], (self.folder / last[0]).stat().st_size)
