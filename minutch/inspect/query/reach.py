@@ -9,23 +9,24 @@ made last are followed. When something was known is told by all links and redire
                                                             followed in the same round
     what the links of their pages lead to                   time 2k + 2, for the rounds after it
 
-The crawl began at the URLs that nothing led to before they were fetched, or at all, and that no
-sitemap lists; and, though listed, at roots of hosts that its first segment asked for. This can only
-be told if the segments of all fetches are still there. In a segment that others were merged to,
-nothing was before anything else: of its URLs the crawl began with those that it is said to.
+The crawl began with its first fetch list, but for what sitemaps list there and is no root of a
+host (`.began` has that list, once a segment has replaced the first one). Roots of hosts that none
+of these leads to came later, as seeds, and are starts, too. What else came before it was linked is
+not asked: merged segments don't know it, and a merge must not change depths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.cycle.segment.places import Replaces
 from minutch.cycle.segment.store import Segment
+from minutch.errors import StoreError
 from minutch.inspect.query.ids import ID, Ids, Mask, Places, places_in, places_of_runs
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.table import Table
@@ -44,8 +45,7 @@ class Reach:
     """The URLs of a crawl (`id`, `status`) and what leads to them; a link takes 8 bytes.
 
     `seen` has the number of the `first` segment of every URL that was fetched, `began` the ids of
-    those that the crawl began with, `listed` those that sitemaps list, `merged` the numbers of
-    segments that others were merged to.
+    those that the crawl began with, `roots` those of the hosts' roots.
     """
 
     def __init__(
@@ -53,8 +53,7 @@ class Reach:
         entries: pl.DataFrame,
         seen: pl.DataFrame,
         began: pl.Series = _NOTHING,
-        listed: pl.Series = _NOTHING,
-        merged: Sequence[int] = (),
+        roots: pl.Series = _NOTHING,
     ) -> None:
         joined = entries.sort("id").join(seen, on="id", how="left", maintain_order="left")
         self._ids = joined["id"].to_numpy()
@@ -64,9 +63,7 @@ class Reach:
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
         """True if the segments of all fetches exist."""
         self._known = np.full(len(self._ids), _NEVER, np.int32)
-        self._can_tell = ~np.isin(self._first, [2 * number + 1 for number in merged])
-        self._can_tell |= np.isin(self._ids, began.to_numpy())
-        self._may_begin = ~np.isin(self._ids, listed.to_numpy())
+        self._began, self._roots = (np.isin(self._ids, ids.to_numpy()) for ids in (began, roots))
         self._links: list[Edges] = []
         self._ways: list[Edges] = []
 
@@ -80,11 +77,15 @@ class Reach:
     ) -> Reach:
         """Makes one that knows where the crawl began, and no links yet. Raises FormatError."""
         began = PagesTable(segments).first_asked()
-        urls = tables["sitemaps"].scan().select(pl.col("url").hash()).collect().to_series()
-        roots = began.filter(began.str.contains(_ROOT)).hash()
-        listed = urls.filter(~urls.is_in(roots.implode()))
-        merged = [number for number, one in enumerate(segments) if Replaces.of(one.path)]
-        return cls(entries, seen, began.hash(), listed, merged)
+        is_root = pl.col("url").str.contains(_ROOT)
+        urls = tables["sitemaps"].scan().filter(~is_root).select(pl.col("url").hash())
+        began = began.hash()
+        began = began.filter(~began.is_in(urls.collect().to_series().implode()))
+        roots = pl.Series(dtype=pl.UInt64)
+        with suppress(StoreError):  # without a CrawlDb the first list is all that is known
+            of_hosts = tables["crawldb"].scan().filter(is_root).select(pl.col("url").hash())
+            roots = of_hosts.collect().to_series()
+        return cls(entries, seen, began, roots)
 
     def add_links(self, links: pl.DataFrame) -> None:
         """Adds links of `LinksTable.every` with ids: `from`, `id`, `number`, `is_newest`."""
@@ -125,15 +126,18 @@ class Reach:
         return found.with_columns(pl.when((pl.col("depth") >= 0) & self.is_whole).then("depth"))
 
     def _depths(self) -> Numbers:
-        began = (self._known == _NEVER) | (self._first < self._known) & self._can_tell
-        depth = np.where(began & self._may_begin, 0, -1).astype(np.int32)
-        links, level, found = self._links, 0, True
-        while found:
-            while _follow(self._ways, depth, level, level):
-                pass
-            links = [edges for edges in (_open(edges, depth) for edges in links) if len(edges[0])]
-            found = _follow(links, depth, level, min(level + 1, MOST_DEPTHS))
-            level = min(level + 1, MOST_DEPTHS)
+        depth = np.full(len(self._ids), -1, np.int32)
+        for starts in (self._began, self._roots):
+            depth[starts & (depth < 0)] = 0
+            links, level, found = self._links, 0, True
+            while found:
+                while _follow(self._ways, depth, level, level):
+                    pass
+                links = [
+                    edges for edges in (_open(edges, depth) for edges in links) if len(edges[0])
+                ]
+                found = _follow(links, depth, level, min(level + 1, MOST_DEPTHS))
+                level = min(level + 1, MOST_DEPTHS)
         return depth
 
 

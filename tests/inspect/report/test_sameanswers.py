@@ -134,14 +134,15 @@ def test_what_was_not_asked_for_is_as_it_was(tmp_path: Path) -> None:
     assert agree(tmp_path, crawl.now + DAY).equals(before)
 
 
-def test_seeds_that_came_later_are_starts(tmp_path: Path) -> None:
-    """The fetch list of the first round need not have all seeds."""
-    urls = ["http://a.org/1", "http://a.org/2", "http://a.org/waits"]
+def test_hosts_that_came_later_are_starts(tmp_path: Path) -> None:
+    """The fetch list of the first round need not have all seeds; of others it can't be told."""
+    urls = ["http://a.org/1", "http://b.org/", "http://c.org/waits"]
     done = CrawlDatum(status.STATUS_FETCH_SUCCESS)
     for number, url in enumerate(urls[:2]):
         write_segment(tmp_path / "segments" / f"2026010{number + 1}000000", [(url, done)])
     codes_of = (2, 2, 1)
     write_db(tmp_path / "crawldb", list(zip(urls, map(CrawlDatum, codes_of), strict=True)))
     crawl = open_crawl(tmp_path)
-    assert crawl.tables["site"].scan().collect()["depth"].to_list() == [0, 0, 0]
-    assert gathered(tmp_path, DAY)["depth"].select("depth", "urls").rows() == [(0, 3)]
+    assert crawl.tables["site"].scan().collect()["depth"].to_list() == [0, 0, None]
+    depths = gathered(tmp_path, DAY)["depth"].select("depth", "urls").rows()
+    assert depths == [(0, 2), (None, 1)]
