@@ -44,6 +44,7 @@ OF_SOURCES = (
     "test_security_claims.py",
     "conf/test_check.py",
     "conf/test_keys.py",
+    "conf/test_settings.py",
     "conf/test_own_properties.py",
     "docs/test_pages.py",
     "docs/test_recipes.py",

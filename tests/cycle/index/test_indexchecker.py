@@ -61,7 +61,7 @@ def test_a_document_in_the_order_of_javas_hash_map(page: str, tmp_path: Path) ->
     known = ["date", "tstamp", "digest", "host", "id", "title", "url", "content"]
     assert [name for name in names if name in known] == [name for name in known if name in names]
     values = dict(line.split(" :\t") for line in out.splitlines() if " :\t" in line)
-    assert (values["title"], values["id"]) == ("Page 1", page)
+    assert (values["title"], values["id"]) == ("Page 1", page[:100])
     assert len(values["content"]) <= 100
     assert out.endswith("\n\n\n")
     assert not (tmp_path / "dummy.txt").exists()
