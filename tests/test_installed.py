@@ -95,6 +95,7 @@ def run(command: list[str], folder: Path) -> str:
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PYTHON", "PYTEST", "MINUTCH", "NUTCH", "VIRTUAL_ENV"))
+        and name != "TMPDIR"  # a session in this one's folder has no sockets: 108 characters
     }
     ran = subprocess.run(
         command, cwd=folder, env=kept, capture_output=True, text=True, check=False, timeout=900
