@@ -18,7 +18,6 @@ not asked: merged segments don't know it, and a merge must not change depths.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -26,7 +25,6 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.cycle.segment.store import Segment
-from minutch.errors import StoreError
 from minutch.inspect.query.ids import ID, Ids, Mask, Places, places_in, places_of_runs
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.table import Table
@@ -34,27 +32,21 @@ from minutch.inspect.query.table import Table
 MOST_DEPTHS: Final = 100
 """The last depth that is told; it stands for all that are greater."""
 _NEVER: Final = np.iinfo(np.int32).max
-_ROOT: Final = r"^[a-z]+://[^/]*/?$"
-_NOTHING: Final = pl.Series(dtype=pl.UInt64)
+IS_ROOT: Final = pl.col("url").str.contains("^[a-z]+://[^/]*/?$").alias("is_root")
 Numbers = npt.NDArray[np.int32]
 Edges = tuple[Numbers, Numbers]
 """Places of sources and targets."""
 
 
 class Reach:
-    """The URLs of a crawl (`id`, `status`) and what leads to them; a link takes 8 bytes.
+    """The URLs of a crawl (`id`, `status`, `is_root`: of a host) and what leads to them; a link
+    takes 8 bytes.
 
     `seen` has the number of the `first` segment of every URL that was fetched, `began` the ids of
-    those that the crawl began with, `roots` those of the hosts' roots.
+    those that the crawl began with.
     """
 
-    def __init__(
-        self,
-        entries: pl.DataFrame,
-        seen: pl.DataFrame,
-        began: pl.Series = _NOTHING,
-        roots: pl.Series = _NOTHING,
-    ) -> None:
+    def __init__(self, entries: pl.DataFrame, seen: pl.DataFrame, began: pl.Series) -> None:
         joined = entries.sort("id").join(seen, on="id", how="left", maintain_order="left")
         self._ids = joined["id"].to_numpy()
         first = joined.select(2 * pl.col("first").cast(pl.Int32) + 1).to_series()
@@ -63,7 +55,8 @@ class Reach:
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
         """True if the segments of all fetches exist."""
         self._known = np.full(len(self._ids), _NEVER, np.int32)
-        self._began, self._roots = (np.isin(self._ids, ids.to_numpy()) for ids in (began, roots))
+        self._began = np.isin(self._ids, began.to_numpy())
+        self._roots = joined["is_root"].to_numpy()
         self._links: list[Edges] = []
         self._ways: list[Edges] = []
 
@@ -77,15 +70,10 @@ class Reach:
     ) -> Reach:
         """Makes one that knows where the crawl began, and no links yet. Raises FormatError."""
         began = PagesTable(segments).first_asked()
-        is_root = pl.col("url").str.contains(_ROOT)
-        urls = tables["sitemaps"].scan().filter(~is_root).select(pl.col("url").hash())
+        urls = tables["sitemaps"].scan().filter(~IS_ROOT).select(pl.col("url").hash())
         began = began.hash()
         began = began.filter(~began.is_in(urls.collect().to_series().implode()))
-        roots = pl.Series(dtype=pl.UInt64)
-        with suppress(StoreError):  # without a CrawlDb the first list is all that is known
-            of_hosts = tables["crawldb"].scan().filter(is_root).select(pl.col("url").hash())
-            roots = of_hosts.collect().to_series()
-        return cls(entries, seen, began, roots)
+        return cls(entries, seen, began)
 
     def add_links(self, links: pl.DataFrame) -> None:
         """Adds links of `LinksTable.every` with ids: `from`, `id`, `number`, `is_newest`."""

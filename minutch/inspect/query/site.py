@@ -33,7 +33,7 @@ from minutch.inspect.query.pages import (
     was_asked,
 )
 from minutch.inspect.query.parses import ParsesTable
-from minutch.inspect.query.reach import Reach, with_ends
+from minutch.inspect.query.reach import IS_ROOT, Reach, with_ends
 from minutch.inspect.query.table import Request, SqlColumn, Table
 from minutch.urls.urlkeys import url_keys
 
@@ -147,7 +147,9 @@ class SiteTable(Table):
     ) -> pl.DataFrame:
         numbers = {segment.name: number for number, segment in enumerate(self._segments)}
         number = pl.col("segment").replace_strict(numbers, return_dtype=pl.Int32).alias("number")
-        entries, seen = rows.select(ID, "status"), fetches.select(ID, number)
+        # Without a CrawlDb the first fetch list is all that is known of where the crawl began.
+        entries = rows.select(ID, "status", IS_ROOT & self._has_entries)
+        seen = fetches.select(ID, number)
         seen = seen.unique("id", keep="first", maintain_order=True).rename({"number": "first"})
         reach = Reach.of(self._tables, self._segments, entries, seen)
         redirects = fetches.filter("asked").select("url", "segment", to="redirect_to")

@@ -12,6 +12,7 @@ import polars as pl
 from minutch.cycle.fetch.decisions import reason
 from minutch.inspect.query.ids import ID
 from minutch.inspect.query.pages import OUTCOMES, is_fetch, outcome
+from minutch.inspect.query.reach import IS_ROOT
 from minutch.records import protocol as codes
 from minutch.records.protocol import CODE_NAMES, ProtocolStatus
 from minutch.work.tables.frame import decode_keys
@@ -163,10 +164,10 @@ class EntryCounts:
         """Counts the entries of a piece, which has the columns NEEDED."""
         for counts in (self._statuses, self._hosts, self._due, self._intervals):
             counts.add(frame)
-        self._ids.append(frame.select(ID, "status"))
+        self._ids.append(frame.select(ID, "status", IS_ROOT))
 
     def ids(self) -> pl.DataFrame:
-        """Returns the entries by `id`, ascending, with their `status`."""
+        """Returns the entries by `id`, ascending, with `status` and `is_root`."""
         return pl.concat(self._ids).sort("id")
 
     def hosts(self) -> pl.DataFrame:
