@@ -26,6 +26,7 @@ TOPICS = (
     "sql",
     "python",
     "indexing",
+    "maintext",
     "archives",
     "plugins",
     "operating",

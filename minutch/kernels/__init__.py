@@ -13,5 +13,5 @@ all databases go through. An installation compiles them into one library.
     `sort`, `keycolumns`                   order, cut and compare columns
     `hash`, `simhash`                      hashes
     `urls`, `sieve`                        URLs in bulk
-    `html`, `occurrences`, `markup`, `tags`    pages
+    `html`, `blocks`, `occurrences`, `markup`, `tags`    pages
 """

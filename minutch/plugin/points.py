@@ -7,6 +7,7 @@
     org.apache.nutch.protocol.Protocol           Protocol            fetch, updatehostdb
     org.apache.nutch.parse.Parser                Parser              parse
     org.apache.nutch.parse.HtmlParseFilter       HtmlParseFilter     the HTML parsers
+    org.apache.nutch.parse.TextExtractor         TextExtractor       the HTML parsers (not Nutch's)
     org.apache.nutch.scoring.ScoringFilter       ScoringFilter       inject to index
     org.apache.nutch.segment.SegmentMergeFilter  SegmentMergeFilter  mergesegs
     org.apache.nutch.indexer.IndexingFilter      IndexingFilter      index
@@ -69,6 +70,7 @@ __all__ = [
     "Refused",
     "ScoringFilter",
     "SegmentMergeFilter",
+    "TextExtractor",
     "URLExemptionFilter",
     "URLFilter",
     "URLNormalizer",
@@ -200,6 +202,19 @@ class HtmlParseFilter(ExtensionBase):
         document: LexborHTMLParser,
     ) -> ParseResult:
         """Returns the result, changed in place or new."""
+
+
+class TextExtractor(ExtensionBase):
+    """An extractor of a page's main text; parser.html.text names it by `text` in plugin.xml."""
+
+    point_id = "org.apache.nutch.parse.TextExtractor"
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    @abstractmethod
+    def extract(self, url: str, markup: bytes, document: LexborHTMLParser) -> str | None:
+        """Returns the main text of a page in UTF-8 and its tree; None if there is none, so that all
+        of the page's text is kept.
+        """
 
 
 class ScoringFilter(ExtensionBase):
@@ -485,7 +500,15 @@ class NutchPublisher(ExtensionBase):
         """Sends what is queued and disconnects; called once, when the fetch has ended."""
 
 
-_OF_PAGES = (Exchange, IndexingFilter, IndexWriter, Parser, HtmlParseFilter, Protocol)
+_OF_PAGES = (
+    Exchange,
+    IndexingFilter,
+    IndexWriter,
+    Parser,
+    HtmlParseFilter,
+    TextExtractor,
+    Protocol,
+)
 _OF_URLS = (
     URLFilter,
     URLExemptionFilter,

@@ -7,6 +7,7 @@ HtmlParser.getParse.
 from __future__ import annotations
 
 import ctypes
+import logging
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,10 +21,11 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.robotsdirectives import Directives, agents_of, words_for
-from minutch.errors import UrlError
+from minutch.errors import MinutchError, UrlError
 from minutch.mediatypes import essence
 from minutch.plugin.chains import HtmlParseFilters
-from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult
+from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult, TextExtractor
+from minutch.plugin.repository import PluginRepository, instance_of
 from minutch.records import parsedata
 from minutch.records.links import Outlink, joined, resolve_all
 from minutch.records.metadata import (
@@ -61,6 +63,10 @@ from .walk import ParsedMarkup, Walk, title_in_body
 # the kernel leaves to it: metadata of links (parser.html.outlinks.htmlnode_metadata_name) and
 # `nofollow` beside characters that are not ASCII.
 
+log = logging.getLogger(__name__)
+
+PAGE: Final = "page"
+"""parser.html.text: all of a page's text."""
 _ALLOCATOR: Final = {-1: 256 << 20, -2: 16 << 20, -3: 32 << 20}
 """mallopt: M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD in bytes."""
 
@@ -200,6 +206,7 @@ class HtmlPages:
         self._caching_policy = conf.get_text("parser.caching.forbidden.policy")
         self._agents = agents_of(conf)
         self._resolver = resolver_class(conf)
+        self._text_of = _extractor_of(conf)
 
     @cached_property
     def _filters(self) -> HtmlParseFilters:
@@ -241,13 +248,31 @@ class HtmlPages:
             content_meta=content.metadata,
             parse_meta=metadata,
         )
-        text = page.text if text_of is None or tags.no_index else text_of(markup, page)
+        text: str | bytes = page.text
+        if text_of is not None and not tags.no_index:
+            text = text_of(markup, page)
+        elif self._text_of is not None and not tags.no_index:
+            text = self._main_text(self._text_of, content.base, markup, document) or text
         parse = Parse("" if tags.no_index else text, data)
         result = self._filters.filter(content, ParseResult.of(content.url, parse), tags, document)
         if tags.no_cache:
             for parse in result.values():
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
+
+    @staticmethod
+    def _main_text(
+        extractor: TextExtractor, url: str, markup: bytes, document: LexborHTMLParser
+    ) -> str | None:
+        """Returns the main text of a page; None where there is none or the extractor fails."""
+        try:
+            return extractor.extract(url, markup, document)
+        except MinutchError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a page makes other people's code raise
+            name = type(extractor).__name__
+            log.warning("%s: %s: no main text: %s: %s", url, name, type(error).__name__, error)
+            return None
 
     def _based(
         self, own: Resolver | WhatwgResolver, document: LexborHTMLParser, page: ParsedMarkup
@@ -357,6 +382,18 @@ def _refresh(
             return
         href = own.base
     tags.refresh, tags.refresh_time, tags.refresh_href = True, seconds, href
+
+
+def _extractor_of(conf: Configuration) -> TextExtractor | None:
+    """Returns what parser.html.text names; None for all of a page's text. Raises ConfigError."""
+    wanted = conf.get_trimmed("parser.html.text") or PAGE
+    if wanted == PAGE:
+        return None
+    found = PluginRepository.of(conf).extensions(TextExtractor.point_id)
+    by_name = {extension.parameters.get("text", ""): extension for extension in found}
+    if wanted not in by_name:
+        raise conf.wrong("parser.html.text", " or ".join([PAGE, *sorted(by_name)]), wanted)
+    return instance_of(by_name[wanted], TextExtractor)
 
 
 def _status(tags: HTMLMetaTags) -> ParseStatus:

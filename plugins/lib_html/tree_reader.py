@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from minutch.kernels import blocks
 from minutch.kernels import html as kernels
 from minutch.records.links import OutlinkRun
 
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 _NAMES: Final = (
     *kernels.ATTRIBUTES,
     *(name for name in BROWSER_LINKS if name not in kernels.ATTRIBUTES and ":" not in name),
+    *(name for name in blocks.ATTRIBUTES if name not in {*kernels.ATTRIBUTES, *BROWSER_LINKS}),
 )
 """Attributes that kernels look for."""
 _MARKUP: Final = (

@@ -89,6 +89,7 @@ OWN = {
     "parser.html.outlinks.kinds",
     "parser.html.outlinks.whatwg",
     "parser.html.templates",
+    "parser.html.text",
     "parser.outlinks.count",
     "parser.sandbox",
     "parser.sandbox.allow",

@@ -38,10 +38,10 @@ def active(folder: Path, includes: str = ".*", **more: str) -> list[str]:
     return list(PluginRepository(configuration(folder, includes, **more)).active)
 
 
-def test_all_twelve_points_are_declared() -> None:
+def test_all_thirteen_points_are_declared() -> None:
     repository = PluginRepository(configuration(Path("/nonexistent"), "nutch-extensionpoints"))
     assert repository.points == set(POINTS)
-    assert len(POINTS) == 12
+    assert len(POINTS) == 13
     assert all(repository.extensions(point) == [] for point in POINTS)
 
 

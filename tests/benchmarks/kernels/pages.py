@@ -15,17 +15,21 @@ from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.pagerecords import linked_records
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
+from minutch.kernels.blocks import NODE
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
 from plugins.lib_html.browserlinks import Candidates
 from plugins.lib_html.elements import BROWSER_LINKS, Elements
+from plugins.lib_html.maintext import Forest
+from plugins.lib_html.textblocks import Blocks, Flattener
 from plugins.lib_html.tree import Limits, build_tree
-from plugins.lib_html.tree_reader import TreeReader, tree_reader
+from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
 from tests.benchmarks.corpus import made_up_pages
 from tests.benchmarks.kernels import vectors
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
+from tests.support.plainblocks import plain_blocks
 
 ROWS: list[Row] = []
 row = rows_of(ROWS)
@@ -38,6 +42,8 @@ _ODD_LINKS = 3000
 """More than are judged one by one."""
 _BASE = "http://www.example.org/docs/manual/page%d.html"
 _MOST, _LONGEST = 100, 512
+_FEATURES, _ROWS, _DEPTH = 200, 2000, 6
+"""Of a forest of one tree, and what it judges."""
 
 
 def _reader(made: Made) -> TreeReader:
@@ -58,6 +64,50 @@ def read_trees_of_pages(made: Made) -> Ways:
         return [(page.text, page.title, page.base, list(page.links)) for page in pages]
 
     return Ways(by_kernel, lambda: [Walk(elements).page(one) for one in documents], seen)
+
+
+@row("blocks.flatten", by="Python: a walk over Lexbor's tree")
+def read_blocks_of_pages(made: Made) -> Ways:
+    numbers = attribute_numbers()
+    assert numbers is not None
+    flattener, documents = Flattener(numbers), [build_tree(page) for page in made.html]
+
+    def seen(pages: list[Blocks]) -> list[Any]:
+        for page in pages:
+            page.boxes[:, NODE] = 0
+        return [tuple(page) for page in pages]
+
+    return Ways(
+        lambda: [flattener.read(document) for document in documents],
+        lambda: [plain_blocks(document) for document in documents],
+        seen,
+    )
+
+
+@row("blocks.score", by="NumPy: all rows at once, level by level")
+def judge_blocks(made: Made) -> Ways:
+    rng = np.random.default_rng(1)
+    rows = rng.random((_FEATURES, _ROWS)).astype(np.float32)
+    inner = (1 << _DEPTH) - 1
+    nodes = np.arange(2 * inner + 1, dtype=np.int32)
+    below, above = (np.where(nodes < inner, 2 * nodes + k, 0).astype(np.int32) for k in (1, 2))
+    below, above = (np.where(to >= inner, ~to, to).astype(np.int32) for to in (below, above))
+    forest = Forest(
+        np.zeros(1, np.int32),
+        rng.integers(0, _FEATURES, len(nodes)).astype(np.uint8),
+        rng.random(len(nodes)).astype(np.float32),
+        below,
+        above,
+    )
+
+    def by_numpy() -> np.ndarray:
+        at, every = np.zeros(_ROWS, np.int64), np.arange(_ROWS)
+        for _ in range(_DEPTH):
+            goes_below = rows[forest.feature[at], every] <= forest.threshold[at]
+            at = np.where(goes_below, below[at], above[at]).astype(np.int64)
+        return 1 / (1 + np.exp(-forest.threshold[~at].astype(float)))
+
+    return Ways(lambda: forest.chances(rows), by_numpy)
 
 
 @row("occurrences.mark_names", by="Lexbor: by all selectors at once")

@@ -1,0 +1,406 @@
+"""A page's tree as tables: its boxes, the blocks of text in them, and the names by which the page
+calls both. One walk over Lexbor's tree in memory, by the offsets of `html`.
+
+    box     an element that starts a line of its own (columns: OUTER … BOX_ROW), in document order
+    block   text between the start or end of a box and the next one (columns: BOX … BLOCK_ROW)
+    token   a word of an attribute, of a link's target or of a short block, as a hash of 18 bits
+            (columns: OWNER, TOKEN); the owner is a box, or a block by -1 - its number
+
+Words of attributes are runs of ASCII letters, in lower case, also those that a capital begins
+(`postBody` has two); digits and signs only separate, so `post-123` and `post-124` are the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minutch.kernels.html import (
+    ELEMENT,
+    FIRST_CHILD,
+    LOCAL_NAME,
+    NEXT,
+    PARENT,
+    STRING_DATA,
+    STRING_LENGTH,
+    TEXT,
+    TEXT_STRING,
+    TYPE,
+    Attributes,
+    ElementRows,
+    at,
+    find_name,
+    is_blank,
+    read_attributes,
+)
+from minutch.kernels.memory import load8, load32, store8
+from minutch.kernels.native import (
+    F32,
+    I32,
+    I64,
+    U8,
+    I64Rows,
+    Int,
+    inlined,
+    inner,
+    int64,
+    kernel,
+)
+
+ATTRIBUTES = (
+    "class",
+    "id",
+    "role",
+    "itemprop",
+    "itemtype",
+    "aria-label",
+    "data-testid",
+    "style",
+    "hidden",
+    "aria-hidden",
+    "href",
+    "rel",
+)
+"""The attributes whose words are tokens."""
+CLASS, ID, HREF = 0, 1, 10
+TAG_SEED, TEXT_SEED, HIDDEN = 30, 31, 8
+"""Beside the numbers of the attributes; those of `id` count as words of `class`."""
+TOKENS, LONGEST = 24, 400
+"""The most tokens of an attribute, and the bytes of it that are looked at."""
+TEXT_WORDS = 6
+"""The words of a block that become tokens."""
+BITS = 18
+"""Of a token."""
+
+INLINE, SILENT, LINK, BREAK, IMAGE = (1 << bit for bit in range(5))
+"""Flags of elements; those of an inline one from MARK on are kept with its block."""
+MARK = 8
+OUTER, TAG, DEPTH, NODE, BLOCKS_AT, BLOCKS_END, SHAPE, TOKENS_AT, BOX_ROW = range(9)
+(
+    BOX,
+    TEXT_AT,
+    TEXT_END,
+    WORDS,
+    LINK_WORDS,
+    LINKS,
+    CHARACTERS,
+    STOPS,
+    COMMAS,
+    DIGITS,
+    CAPITALS,
+    MARKS,
+    BLOCK_ROW,
+) = range(13)
+OWNER, TOKEN, TOKEN_ROW = range(3)
+DONE, FULL = range(2)
+BOXES, BLOCKS, TOKEN_COUNT, TEXT_SIZE, WORD_COUNT, PLACES = range(6)
+"""Places in `found`."""
+
+SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
+_BLANK, _LINE = 1, 2
+_COLUMNS = np.zeros(256, np.int64)
+"""The column in which a byte is counted; 0 for none."""
+_COLUMNS[np.frombuffer(b".!?", np.uint8)] = STOPS
+_COLUMNS[np.frombuffer(b",;:", np.uint8)] = COMMAS
+_COLUMNS[48:58] = DIGITS
+_COLUMNS[65:91] = CAPITALS
+
+
+class BlockRoom(NamedTuple):
+    """The fields of what is found; `text` has all blocks, a line end after each, `words` their
+    first words as tokens.
+    """
+
+    text: U8
+    boxes: I64Rows
+    blocks: I64Rows
+    tokens: I64Rows
+    words: I64Rows
+
+
+@inlined
+def folded(code: Int) -> Int:
+    """A hash of 31 bits as one of BITS."""
+    return (code ^ code >> (31 - BITS)) & ((1 << BITS) - 1)
+
+
+@inlined
+def mixed(code: Int, byte: Int) -> Int:
+    """The hash of a word with one more byte."""
+    return ((code ^ byte) * PRIME) & MASK
+
+
+@inner
+def put_tokens(
+    data: Int, size: Int, seed: Int, owner: Int, most: Int, tokens: I64Rows, count: Int
+) -> Int:
+    """Append the tokens of a string; the new number of tokens."""
+    first = count
+    code, length, was_lower = mixed(SEED, seed), 0, False
+    for i in range(min(size, LONGEST) + 1):
+        byte = int64(load8(data + i)) if i < size else 32
+        is_capital = byte >= 65 and byte <= 90
+        is_letter = is_capital or (byte >= 97 and byte <= 122)
+        if length > 0 and (not is_letter or (is_capital and was_lower)):
+            if length > 1:
+                if count - first >= most or count >= tokens.shape[0]:
+                    return count
+                tokens[count, OWNER], tokens[count, TOKEN] = owner, folded(code)
+                count += 1
+            code, length = mixed(SEED, seed), 0
+        if is_letter:
+            code = mixed(code, byte | 32)
+            length += 1
+        was_lower = is_letter and not is_capital
+    return count
+
+
+@inner
+def put_element(attributes: Attributes, owner: Int, tokens: I64Rows, count: Int) -> Int:
+    """Append the tokens of an element whose attributes have been read."""
+    values = attributes.values
+    for slot in range(values.shape[0]):
+        size = values[slot, 1]
+        if size < 0:
+            continue
+        if slot == HIDDEN:
+            if count < tokens.shape[0]:
+                tokens[count, OWNER], tokens[count, TOKEN] = owner, folded(mixed(SEED, HIDDEN))
+                count += 1
+        elif size > 0:
+            seed = CLASS if slot == ID else slot
+            count = put_tokens(values[slot, 0], size, seed, owner, TOKENS, tokens, count)
+    return count
+
+
+@inner
+def put_text(
+    data: Int, length: Int, is_link: Int, text: Int, size: Int, gap: Int, block: I64
+) -> tuple[Int, Int]:
+    """Append a text node to a block, where there is room for it and 2 more bytes; the new size and
+    the gap before what follows.
+    """
+    i = int64(0)
+    while i < length:
+        byte = int64(load8(data + i))
+        if is_blank(byte):
+            gap = max(gap, _BLANK)
+            i += 1
+            continue
+        if byte == 0xC2 and i + 1 < length and load8(data + i + 1) == 0xA0:  # a no-break space
+            gap = max(gap, _BLANK)
+            i += 2
+            continue
+        if size == block[TEXT_AT] or gap != 0:
+            if size > block[TEXT_AT]:
+                store8(text + size, 10 if gap == _LINE else 32)
+                size += 1
+            block[WORDS] += 1
+            block[LINK_WORDS] += is_link
+            gap = 0
+        store8(text + size, byte)
+        size += 1
+        i += 1
+        if byte < 0x80 or byte >= 0xC0:
+            block[CHARACTERS] += 1
+        column = int64(_COLUMNS[byte])
+        if column != 0:
+            block[column] += 1
+    return size, gap
+
+
+@inner
+def has_text(data: Int, length: Int) -> Int:
+    """1 if there is more than blanks."""
+    i = int64(0)
+    while i < length:
+        byte = int64(load8(data + i))
+        if byte == 0xC2 and i + 1 < length and load8(data + i + 1) == 0xA0:
+            i += 2
+        elif is_blank(byte):
+            i += 1
+        else:
+            return 1
+    return 0
+
+
+@kernel
+def flatten(
+    root: Int, elements: ElementRows, attributes: Attributes, room: BlockRoom, found: I64
+) -> Int:
+    """Fill `room` with the boxes, blocks and tokens of the tree below `root`; FULL if it is too
+    small.
+
+    The `targets` of `elements` are numbers by which TAG says what kind of element a box is.
+    """
+    kinds, numbers, tags, tag_sizes = elements
+    text, boxes, blocks, tokens, words = room
+    known = kinds.size - tag_sizes.size
+    box_count = block_count = count = size = kept = 0
+    box, depth = -1, 0
+    is_open = False
+    gap = 0
+    marks = 0
+    link = last_link = int64(0)
+    node = root
+    while True:
+        kind = load32(node + TYPE)
+        child = int64(0)
+        if kind == TEXT:
+            data = at(node + TEXT_STRING + STRING_DATA)
+            length = at(node + TEXT_STRING + STRING_LENGTH)
+            if box >= 0 and (is_open or has_text(data, length) != 0):
+                if size + length + 2 > text.size or block_count + 1 >= blocks.shape[0]:
+                    return FULL
+                row = blocks[block_count]
+                if not is_open:
+                    row[:] = 0
+                    row[BOX], row[TEXT_AT] = box, size
+                    is_open, gap = True, 0
+                before = row[WORDS]
+                is_link = 1 if link != 0 else 0
+                size, gap = put_text(data, length, is_link, int64(text.ctypes.data), size, gap, row)
+                if row[WORDS] > before:
+                    row[MARKS] |= marks
+                    if link != last_link and link != 0:  # noqa: PLR1714 - for Numba
+                        row[LINKS] += 1
+                        last_link = link
+        elif kind == ELEMENT:
+            tag = at(node + LOCAL_NAME)
+            if tag >= known:
+                place = find_name(tag, tags, tag_sizes) if tag_sizes.size > 0 else -1
+                tag = known + place if place >= 0 else known - 1
+            flags = kinds[tag]
+            if flags & BREAK:
+                gap = _LINE
+            elif flags & IMAGE:
+                gap = max(gap, _BLANK)
+                if is_open:
+                    blocks[block_count, MARKS] |= flags >> MARK
+            elif not flags & SILENT:
+                child = at(node + FIRST_CHILD)
+                if count + TOKENS * len(ATTRIBUTES) + 8 > tokens.shape[0]:
+                    return FULL
+                if flags & INLINE:
+                    if child != 0:
+                        read_attributes(node, attributes)
+                        count = put_element(attributes, -1 - block_count, tokens, count)
+                        marks |= flags >> MARK
+                        if flags & LINK:
+                            gap = max(gap, _BLANK)
+                            if link == 0:
+                                link = node
+                else:
+                    if is_open:
+                        is_open = False
+                        blocks[block_count, TEXT_END] = size
+                        text[size] = 10
+                        size += 1
+                        block_count += 1
+                    else:
+                        count = kept
+                    if box_count + 1 >= boxes.shape[0]:
+                        return FULL
+                    row = boxes[box_count]
+                    row[OUTER], row[TAG], row[DEPTH], row[NODE] = box, numbers[tag], depth, node
+                    row[BLOCKS_AT], row[TOKENS_AT] = block_count, count
+                    read_attributes(node, attributes)
+                    code = mixed(mixed(SEED, TAG_SEED), numbers[tag])
+                    tokens[count, OWNER], tokens[count, TOKEN] = box_count, folded(code)
+                    count += 1
+                    first = count
+                    count = put_element(attributes, box_count, tokens, count)
+                    # The first word of the class and the element: what cards of one kind share.
+                    row[SHAPE] = code
+                    if count > first and attributes.values[CLASS, 1] > 0:
+                        row[SHAPE] = mixed(code, tokens[first, TOKEN])
+                    kept = count
+                    if child == 0:
+                        row[BLOCKS_END] = block_count
+                    else:
+                        box = box_count
+                        depth += 1
+                    box_count += 1
+        if child != 0:
+            node = child
+            continue
+        while True:  # the end of the node, and of those that end with it
+            if box >= 0 and boxes[box, NODE] == node:
+                if is_open:
+                    is_open = False
+                    blocks[block_count, TEXT_END] = size
+                    text[size] = 10
+                    size += 1
+                    block_count += 1
+                    kept = count
+                else:
+                    count = kept
+                boxes[box, BLOCKS_END] = block_count
+                box = boxes[box, OUTER]
+                depth -= 1
+                gap = 0
+            elif load32(node + TYPE) == ELEMENT:
+                tag = at(node + LOCAL_NAME)
+                if tag >= known:
+                    place = find_name(tag, tags, tag_sizes) if tag_sizes.size > 0 else -1
+                    tag = known + place if place >= 0 else known - 1
+                flags = kinds[tag]
+                if flags & INLINE:
+                    marks &= ~(flags >> MARK)
+            if node == link:
+                link = 0
+                gap = max(gap, _BLANK)
+            following = at(node + NEXT)
+            if node == root or following != 0:
+                break
+            node = at(node + PARENT)
+        if node == root:
+            break
+        node = following
+    if words.shape[0] < TEXT_WORDS * block_count:
+        return FULL
+    word_count = int64(0)
+    for i in range(block_count):
+        start, length = blocks[i, TEXT_AT], blocks[i, TEXT_END] - blocks[i, TEXT_AT]
+        word_count = put_tokens(
+            int64(text.ctypes.data) + start, length, TEXT_SEED, i, TEXT_WORDS, words, word_count
+        )
+    found[BOXES], found[BLOCKS], found[TOKEN_COUNT], found[TEXT_SIZE], found[WORD_COUNT] = (
+        box_count,
+        block_count,
+        count,
+        size,
+        word_count,
+    )
+    return DONE
+
+
+@kernel
+def score(
+    features: F32,
+    rows: Int,
+    roots: I32,
+    feature: U8,
+    threshold: F32,
+    below: I32,
+    above: I32,
+    scores: F32,
+) -> None:
+    """The sum of a forest's trees for each row of `features`.
+
+    A node with a threshold leads to `below` where its feature is at most that, else to `above`;
+    a negative one is a leaf, whose value stands in `threshold` at its complement.
+    """
+    width = features.size // rows if rows > 0 else 0
+    for i in range(rows):
+        total = np.float64(0)
+        for tree in range(roots.size):
+            node = int64(roots[tree])
+            while node >= 0:
+                if features[i * width + feature[node]] <= threshold[node]:
+                    node = int64(below[node])
+                else:
+                    node = int64(above[node])
+            total += threshold[~node]
+        scores[i] = total

@@ -1,0 +1,209 @@
+"""A page's tree as tables, and the tokens by which a page is called outside of it: what `maintext`
+judges pages by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+from zlib import crc32
+
+import numpy as np
+from selectolax.lexbor import LexborHTMLParser
+
+from minutch.kernels import blocks as kernels
+from minutch.kernels.html import NUMBERED_NAMES, SHORT_NAME, Attributes, ElementRows
+
+_SILENT: Final = (
+    "script style template svg math iframe object audio video canvas select textarea title"
+    " meta link base param source track x-iframe embed noframes datalist map"
+)
+MARKS: Final = (
+    ("b", "strong"),
+    ("em", "i"),
+    ("code", "kbd", "samp", "tt", "var"),
+    ("time",),
+    ("img", "picture"),
+    ("label",),
+    ("small",),
+    ("sup", "sub"),
+)
+_INLINE: Final = (
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q"
+    " rp rt ruby s samp small span strike strong sub sup time tt u var wbr picture"
+)
+_BOXES: Final = (
+    "html body main article section div p span h1 h2 h3 h4 h5 h6 ul ol li dl dt dd table"
+    " tbody thead tfoot tr td th caption blockquote pre figure figcaption nav aside header"
+    " footer form fieldset legend button address details summary noscript center hr input"
+    " hgroup dialog menu search x-template"
+)
+TAGS: Final = tuple(_BOXES.split())
+"""The kinds of boxes; their numbers start with 1, as 0 is any other."""
+TAG: Final = {name: number for number, name in enumerate(TAGS, 1)}
+MOST_BLOCKS: Final = 1 << 14
+"""Blocks of a page beyond which all of its text is kept. 1,178 pages of all kinds had 217
+(median) to 2,641; a block takes 4 kB while it is judged.
+"""
+_ROOM, _MOST_KEPT, _MOST_ROOM = 1 << 17, 1 << 20, 1 << 23
+"""Bytes of text that there is room for."""
+
+
+class Blocks(NamedTuple):
+    """A page as the kernel `blocks` has it."""
+
+    text: bytes
+    boxes: np.ndarray
+    blocks: np.ndarray
+    tokens: np.ndarray
+    words: np.ndarray
+
+
+class Flattener:
+    """Makes tables of trees; one page at a time."""
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._elements = _element_rows()
+        slots = np.full(NUMBERED_NAMES, -1, np.int64)
+        for slot, name in enumerate(kernels.ATTRIBUTES):
+            if name in numbers:
+                slots[numbers[name]] = slot
+        values = np.zeros((len(kernels.ATTRIBUTES), 2), np.int64)
+        self._attributes = Attributes(slots, *_names(kernels.ATTRIBUTES), values)
+        self._lock = Lock()
+        self._found = np.zeros(kernels.PLACES, np.int64)
+        self._make_room(_ROOM)
+
+    def _make_room(self, size: int) -> None:
+        """Room for a page with `size` bytes of text."""
+        blocks = min(size // 16, MOST_BLOCKS + 1)
+        self._size = size
+        self._room = kernels.BlockRoom(
+            np.empty(size, np.uint8),
+            np.empty((size // 16, kernels.BOX_ROW), np.int64),
+            np.empty((blocks, kernels.BLOCK_ROW), np.int64),
+            np.empty((size // 4, kernels.TOKEN_ROW), np.int64),
+            np.empty((kernels.TEXT_WORDS * blocks, kernels.TOKEN_ROW), np.int64),
+        )
+
+    def read(self, document: LexborHTMLParser) -> Blocks | None:
+        """Returns the tables of a page's tree; None if it has no text, or more than there is room
+        for at most.
+        """
+        root = document.root
+        if root is None:
+            return None
+        with self._lock:
+            tables = self._elements, self._attributes
+            while (
+                end := kernels.flatten(root.mem_id, *tables, self._room, self._found)
+            ) == kernels.FULL and self._size < _MOST_ROOM:
+                self._make_room(2 * self._size)
+            page = self._page() if end == kernels.DONE and self._found[kernels.BLOCKS] else None
+            if self._size > _MOST_KEPT:
+                self._make_room(_ROOM)
+        return page
+
+    def _page(self) -> Blocks:
+        room, counts = self._room, self._found
+        return Blocks(
+            room.text[: counts[kernels.TEXT_SIZE]].tobytes(),
+            room.boxes[: counts[kernels.BOXES]].copy(),
+            room.blocks[: counts[kernels.BLOCKS]].copy(),
+            room.tokens[: counts[kernels.TOKEN_COUNT]].copy(),
+            room.words[: counts[kernels.WORD_COUNT]].copy(),
+        )
+
+
+def _flags_of_names() -> dict[str, int]:
+    flags: dict[str, int] = {}
+    for flag, names in (
+        (kernels.INLINE, _INLINE.split()),
+        (kernels.SILENT, _SILENT.split()),
+        (kernels.LINK, ("a",)),
+        (kernels.BREAK, ("br",)),
+        (kernels.IMAGE, ("img",)),
+        *((1 << kernels.MARK + bit, names) for bit, names in enumerate(MARKS)),
+    ):
+        for name in names:
+            flags[name] = flags.get(name, 0) | flag
+    return flags
+
+
+FLAGS: Final = _flags_of_names()
+"""Element → what is special about it."""
+
+
+def _element_rows() -> ElementRows:
+    document = LexborHTMLParser("")
+    names = sorted({*FLAGS, *TAGS})
+    numbers = {name: document.create_node(name).tag_id for name in names}
+    unknown = [name for name in names if numbers[name] >= NUMBERED_NAMES]
+    numbers |= {name: NUMBERED_NAMES + index for index, name in enumerate(unknown)}
+    kinds, kinds_of_box = np.zeros((2, NUMBERED_NAMES + len(unknown)), np.int64)
+    for name, number in numbers.items():
+        kinds[number] = FLAGS.get(name, 0)
+        kinds_of_box[number] = TAG.get(name, 0)
+    return ElementRows(kinds, kinds_of_box, *_names(unknown))
+
+
+def _names(names: Any) -> tuple[Any, Any]:
+    data = [name.encode() for name in names]
+    padded = b"".join(name.ljust(SHORT_NAME, b"\0") for name in data)
+    return np.frombuffer(padded, np.uint8).reshape(-1, SHORT_NAME), np.array(
+        [*map(len, data)], np.int64
+    )
+
+
+_TYPE: Final = re.compile(rb'"@type"\s*:\s*\[?\s*"(?:https?://schema\.org/)?(\w{1,40})"')
+_CONTENT: Final = re.compile(rb"content=[\"']?([\w.:]{1,30})")
+_MOST_TYPES: Final = 200
+_WORD: Final = re.compile(rb"[a-z]{1,30}|\d{4,}")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("ascii", "replace")
+
+
+def page_tokens(url: str, markup: bytes) -> np.ndarray:
+    """Tokens of the page as a whole, beyond those of its tree: what its URL, its structured data
+    and its head call it.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # Python's idea of a URL is narrower than that of Java and of browsers
+        parts = urlsplit("")
+    found = {b"h:" + _bytes(label)[:20] for label in (parts.hostname or "").split(".")[:-1]}
+    steps = [step for step in _bytes(parts.path.lower()).split(b"/") if step]
+    for place, step in enumerate(steps[:8]):
+        words = _WORD.findall(step)
+        found.update(b"u:" + (b"#" if word.isdigit() else word) for word in words[:12])
+        found.add(b"u%d:%d" % (min(place, 3), min(len(words), 6)))
+    found.add(b"ud:%d" % min(len(steps), 6))
+    if steps:
+        found.add(b"u0:" + steps[0][:20])
+        found.add(b"ul:%d" % min(len(_WORD.findall(steps[-1])), 8))
+    found.update(
+        b"q:" + _bytes(one.split("=")[0].lower())[:20] for one in parts.query.split("&")[:6]
+    )
+    at = markup.find(b'"@type"')
+    for _ in range(_MOST_TYPES):
+        if at < 0:
+            break
+        if (named := _TYPE.match(markup, at)) is not None:
+            found.add(b"j:" + named[1])
+        at = markup.find(b'"@type"', at + 7)
+    for letter, name in ((b"o:", b"og:type"), (b"g:", b"generator")):
+        at = markup.find(name)
+        value = None
+        if at >= 0:
+            value = _CONTENT.search(markup, at, at + 60) or _CONTENT.search(
+                markup, max(0, at - 60), at
+            )
+        if value is not None:
+            found.add(letter + value[1].lower())
+    tokens = [crc32(word) & ((1 << kernels.BITS) - 1) for word in sorted(found)]
+    return np.array(tokens, np.int64) + (1 << kernels.BITS)

@@ -1,0 +1,206 @@
+"""lib-html: the main text of a page (parser.html.text)."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from minutch.errors import ConfigError
+from minutch.kernels import blocks as kernels
+from plugins.lib_html import maintext
+from plugins.lib_html.maintext import best_blocks
+from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens
+from plugins.lib_html.tree_reader import attribute_numbers
+from tests.support.examples import examples
+from tests.support.interpreted import compared  # noqa: F401
+from tests.support.pages import configuration, parse
+from tests.support.plainblocks import plain_blocks
+
+ARTICLE = """<!doctype html><html><head><title>Tides</title></head><body class="single-post">
+<nav class="menu"><ul><li><a href="/">Home</a></li><li><a href="/shop">Shop</a></li>
+<li><a href="/contact">Contact</a></li></ul></nav>
+<main><article class="post"><h1>Why there are two tides a day</h1>
+<p>The Moon pulls the water on the near side of the Earth more strongly than the Earth itself, and
+the Earth more strongly than the water on the far side. So there are two hills of water.</p>
+<p>As the Earth turns below them, a coast passes both hills in a little more than a day, which is
+why high water comes twice, about fifty minutes later each day.</p>
+<h2>Spring tides</h2>
+<p>At full and new moon the Sun pulls along the same line, and the hills are higher; in between, at
+half moon, they are lower. Sailors have known this for as long as there have been harbours.</p>
+</article></main>
+<aside class="sidebar widget"><h3>Newsletter</h3><p>Subscribe to our newsletter</p></aside>
+<footer class="site-footer"><p>Copyright 2024 Example. All rights reserved.</p>
+<a href="/privacy">Privacy policy</a> <a href="/terms">Terms of use</a></footer></body></html>"""
+
+
+def flattener() -> Flattener:
+    numbers = attribute_numbers()
+    assert numbers is not None
+    return Flattener(numbers)
+
+
+FLATTENER = flattener()
+
+
+def compare(page: str) -> Blocks | None:
+    """Reads a page by the kernel and in Python: both find the same."""
+    document = LexborHTMLParser(page)
+    found, expected = FLATTENER.read(document), plain_blocks(document)
+    if found is None or expected is None:
+        assert found is expected
+        return None
+    found.boxes[:, kernels.NODE] = 0
+    for name, ours, theirs in zip(Blocks._fields, found, expected, strict=True):
+        if isinstance(ours, bytes):
+            assert ours == theirs
+        else:
+            np.testing.assert_array_equal(ours, theirs, name)
+    return found
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        ARTICLE,
+        "",
+        "<p> \xa0 </p>",
+        "<p>a<br>b <b>c</b>d<i> e</i></p>f",
+        "<a class=x href=/share>one<div id=postBody-12>two</div>three</a> <a href=#>four</a>five",
+        "<div hidden><span class='aB c1 dd'></span></div><p style='display:none'>x, y. z; Ü 12</p>",
+        "<p>a<script>b</script><svg><text>c</text></svg><img alt=d><select><option>e</select>f",
+        "<ul><li class=card>A<li class=card>B</ul><x-own><template>t</template>u</x-own>",
+        "<p class='" + "ab " * 300 + "'>" + "word " * 20,
+    ],
+)
+def test_the_kernel_finds_what_a_walk_in_python_finds(page: str) -> None:
+    compare(page)
+
+
+TAGS = (
+    "a article b br button div h1 img li nav p picture script span sup table td template ul x-own"
+)
+VALUES = ["x", "post-12 entryTitle", "share", "", "é a", "display:none"]
+openings = st.builds(
+    lambda tag, name, value: f'<{tag} {name}="{value}">',
+    st.sampled_from(TAGS.split()),
+    st.sampled_from(["class", "id", "role", "hidden", "href", "style", "title"]),
+    st.sampled_from(VALUES),
+)
+closings = st.sampled_from([f"</{tag}>" for tag in TAGS.split()])
+texts = st.sampled_from([" ", "\n", "w", "One, two. ", "\xa0", "é3 ", "\u3000", "\x01", "a\xa0b"])
+
+
+@settings(max_examples=examples(300))
+@given(st.lists(openings | closings | texts, max_size=40))
+def test_any_soup(tokens: list[str]) -> None:
+    compare("".join(tokens))
+
+
+def test_parser_html_text_chooses_the_text() -> None:
+    whole, main = (
+        parse(ARTICLE, configuration(**{"parser.html.text": value})) for value in ("page", "main")
+    )
+    assert "Contact" in whole.text
+    assert "Copyright" in whole.text
+    lines = main.text.split("\n")
+    assert lines[0] == "Why there are two tides a day"
+    assert "Spring tides" in lines
+    assert len([line for line in lines if "water" in line or "Sailors" in line]) == 3
+    assert not {"Contact", "Home", "Privacy"} & set(main.text.split())
+    assert "Copyright" not in main.text
+    assert "newsletter" not in main.text
+    assert main.data.title == whole.data.title == "Tides"
+    assert list(main.data.outlinks) == list(whole.data.outlinks)
+
+
+def test_an_unknown_extractor_is_named_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"page or main or resiliparse or trafilatura.*body"):
+        parse("<p>a", configuration(**{"parser.html.text": "body"}))
+
+
+@pytest.mark.parametrize("outcome", ["", None, ValueError("odd page")])
+def test_the_pages_text_is_kept_where_none_is_found(
+    outcome: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from minutch.plugin.points import TextExtractor
+    from minutch.plugin.repository import PluginRepository, instance_of
+
+    conf = configuration(**{"parser.html.text": "main"})
+    [extension, *_] = PluginRepository.of(conf).extensions(TextExtractor.point_id)
+
+    def extract(*_: object) -> object:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(instance_of(extension, TextExtractor), "extract", extract)
+    assert parse("<p>a <b>b</b>", conf).text == "a b"
+
+
+@pytest.mark.parametrize("name", ["resiliparse", "trafilatura"])
+def test_other_extractors_may_take_its_place(name: str) -> None:
+    pytest.importorskip(name)
+    text = parse(ARTICLE, configuration(**{"parser.html.text": name})).text
+    assert "Sailors have known this" in text
+    assert "Privacy policy" not in text
+
+
+def test_the_blocks_with_the_highest_expected_f1_are_kept() -> None:
+    """As trying all sets finds them."""
+    chances, words = np.array([0.9, 0.2, 0.55, 0.4, 0.05]), np.array([3.0, 9.0, 1.0, 20.0, 2.0])
+    hoped = (chances * words).sum()
+
+    def value(kept: np.ndarray) -> float:
+        return float(2 * (chances * words)[kept].sum() / (words[kept].sum() + hoped))
+
+    sets = [np.array(kept) for kept in product([False, True], repeat=5) if any(kept)]
+    assert value(best_blocks(chances, words)) == max(map(value, sets))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div>" * 3000 + "deep",
+        "<p>a" * 20_000,
+        "<i class='x y'>" * 400 + "b",
+        "<div class='" + "ab" * 100_000 + "' id='" + "a b" * 100_000 + "'>c",
+        "<ul>" + "<li><a href=/x>y</a>" * 5000,
+        "<br>" * 50_000 + "d",
+    ],
+    ids=["deep", "wide", "inline", "long names", "cards", "empty"],
+)
+def test_hostile_pages_are_read_to_the_end(page: str) -> None:
+    conf = configuration(**{"parser.html.text": "main", "parser.html.max.depth": "-1"})
+    text = parse(page, conf).text
+    assert text.split()[-1] in {"deep", "a", "b", "c", "y", "d"}
+
+
+def test_pages_with_too_many_blocks_are_kept_whole() -> None:
+    blocks = MOST_BLOCKS
+    assert FLATTENER.read(LexborHTMLParser("<p>a" * blocks)) is not None
+    assert FLATTENER.read(LexborHTMLParser("<p>a" * (blocks + 2))) is None
+
+
+def test_what_a_page_is_called_outside_of_its_tree() -> None:
+    def tokens(url: str, head: str = "") -> set[int]:
+        return set(page_tokens(url, head.encode()).tolist())
+
+    plain = tokens("http://h.org/shop/")
+    assert tokens("http://h.org/shop/", '{"@type": "Product"}') > plain
+    assert tokens("http://h.org/shop/", '<meta property="og:type" content="product">') > plain
+    assert tokens("http://h.org/shop/?page=2") != plain
+    assert tokens("http://h.org/") != plain
+    assert tokens("http://\ud800/[") is not None
+
+
+def test_the_numbers_say_what_they_were_learned_from() -> None:
+    path = Path(maintext.__file__).with_name("maintext.npz")
+    assert path.stat().st_size < 200_000
+    with np.load(path) as data:
+        assert "CC BY 4.0" in str(data["source"])
