@@ -69,12 +69,12 @@ def pages_in(folder: Path) -> Iterator[TruePage]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words that are counted, as WCXB's `evaluate.py` does."""
+    """The words that are counted, as WCXB's scorer does."""
     return re.findall(r"\w+", text.lower())
 
 
 def word_f1(found: str, truth: str) -> float:
-    """F1 over words as a bag, as WCXB's `evaluate.py` has it."""
+    """F1 over words as a bag, as WCXB's scorer has it."""
     ours, theirs = Counter(words_of(found)), Counter(words_of(truth))
     if not theirs or not ours:
         return float(ours == theirs)
