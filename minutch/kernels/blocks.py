@@ -2,7 +2,8 @@
 calls both. One walk over Lexbor's tree in memory, by the offsets of `html`.
 
     box     an element that starts a line of its own (columns: OUTER … BOX_ROW), in document order
-    block   text between the start or end of a box and the next one (columns: BOX … BLOCK_ROW)
+    block   text between the start or end of a box and the next one (columns: BOX … BLOCK_ROW);
+            FIRST is the address of the text node that it begins with
     token   a word of an attribute, of a link's target or of a short block, as a hash of 18 bits
             (columns: OWNER, TOKEN); the owner is a box, or a block by -1 - its number
 
@@ -74,8 +75,7 @@ BITS = 18
 """Of a token."""
 
 INLINE, SILENT, LINK, BREAK, IMAGE = (1 << bit for bit in range(5))
-"""Flags of elements; those of an inline one from MARK on are kept with its block."""
-MARK = 8
+"""Flags of elements."""
 OUTER, TAG, DEPTH, NODE, BLOCKS_AT, BLOCKS_END, SHAPE, TOKENS_AT, BOX_ROW = range(9)
 (
     BOX,
@@ -86,12 +86,10 @@ OUTER, TAG, DEPTH, NODE, BLOCKS_AT, BLOCKS_END, SHAPE, TOKENS_AT, BOX_ROW = rang
     LINKS,
     CHARACTERS,
     STOPS,
-    COMMAS,
-    DIGITS,
     CAPITALS,
-    MARKS,
+    FIRST,
     BLOCK_ROW,
-) = range(13)
+) = range(11)
 OWNER, TOKEN, TOKEN_ROW = range(3)
 DONE, FULL = range(2)
 BOXES, BLOCKS, TOKEN_COUNT, TEXT_SIZE, WORD_COUNT, PLACES = range(6)
@@ -102,8 +100,6 @@ _BLANK, _LINE = 1, 2
 _COLUMNS = np.zeros(256, np.int64)
 """The column in which a byte is counted; 0 for none."""
 _COLUMNS[np.frombuffer(b".!?", np.uint8)] = STOPS
-_COLUMNS[np.frombuffer(b",;:", np.uint8)] = COMMAS
-_COLUMNS[48:58] = DIGITS
 _COLUMNS[65:91] = CAPITALS
 
 
@@ -241,7 +237,6 @@ def flatten(
     box, depth = -1, 0
     is_open = False
     gap = 0
-    marks = 0
     link = last_link = int64(0)
     node = root
     while True:
@@ -256,16 +251,14 @@ def flatten(
                 row = blocks[block_count]
                 if not is_open:
                     row[:] = 0
-                    row[BOX], row[TEXT_AT] = box, size
+                    row[BOX], row[TEXT_AT], row[FIRST] = box, size, node
                     is_open, gap = True, 0
                 before = row[WORDS]
                 is_link = 1 if link != 0 else 0
                 size, gap = put_text(data, length, is_link, int64(text.ctypes.data), size, gap, row)
-                if row[WORDS] > before:
-                    row[MARKS] |= marks
-                    if link != last_link and link != 0:  # noqa: PLR1714 - for Numba
-                        row[LINKS] += 1
-                        last_link = link
+                if row[WORDS] > before and link != last_link and link != 0:  # noqa: PLR1714 - for Numba
+                    row[LINKS] += 1
+                    last_link = link
         elif kind == ELEMENT:
             tag = at(node + LOCAL_NAME)
             if tag >= known:
@@ -276,8 +269,6 @@ def flatten(
                 gap = _LINE
             elif flags & IMAGE:
                 gap = max(gap, _BLANK)
-                if is_open:
-                    blocks[block_count, MARKS] |= flags >> MARK
             elif not flags & SILENT:
                 child = at(node + FIRST_CHILD)
                 if count + TOKENS * len(ATTRIBUTES) + 8 > tokens.shape[0]:
@@ -286,7 +277,6 @@ def flatten(
                     if child != 0:
                         read_attributes(node, attributes)
                         count = put_element(attributes, -1 - block_count, tokens, count)
-                        marks |= flags >> MARK
                         if flags & LINK:
                             gap = max(gap, _BLANK)
                             if link == 0:
@@ -340,14 +330,6 @@ def flatten(
                 box = boxes[box, OUTER]
                 depth -= 1
                 gap = 0
-            elif load32(node + TYPE) == ELEMENT:
-                tag = at(node + LOCAL_NAME)
-                if tag >= known:
-                    place = find_name(tag, tags, tag_sizes) if tag_sizes.size > 0 else -1
-                    tag = known + place if place >= 0 else known - 1
-                flags = kinds[tag]
-                if flags & INLINE:
-                    marks &= ~(flags >> MARK)
             if node == link:
                 link = 0
                 gap = max(gap, _BLANK)

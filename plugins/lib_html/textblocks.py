@@ -21,16 +21,6 @@ _SILENT: Final = (
     "script style template svg math iframe object audio video canvas select textarea title"
     " meta link base param source track x-iframe embed noframes datalist map"
 )
-MARKS: Final = (
-    ("b", "strong"),
-    ("em", "i"),
-    ("code", "kbd", "samp", "tt", "var"),
-    ("time",),
-    ("img", "picture"),
-    ("label",),
-    ("small",),
-    ("sup", "sub"),
-)
 _INLINE: Final = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q"
     " rp rt ruby s samp small span strike strong sub sup time tt u var wbr picture"
@@ -126,7 +116,6 @@ def _flags_of_names() -> dict[str, int]:
         (kernels.LINK, ("a",)),
         (kernels.BREAK, ("br",)),
         (kernels.IMAGE, ("img",)),
-        *((1 << kernels.MARK + bit, names) for bit, names in enumerate(MARKS)),
     ):
         for name in names:
             flags[name] = flags.get(name, 0) | flag

@@ -70,7 +70,6 @@ class _Flat:
         """Boxes: number and address."""
         self.is_open = False
         self.gap = b""
-        self.marks = 0
         self.link = self.last_link = 0
 
     def _close(self) -> bool:
@@ -101,6 +100,7 @@ class _Flat:
             self.blocks.append([0] * kernels.BLOCK_ROW)
             self.blocks[-1][kernels.BOX] = self.open[-1][0]
             self.blocks[-1][kernels.TEXT_AT] = len(self.text)
+            self.blocks[-1][kernels.FIRST] = node.mem_id
         block = self.blocks[-1]
         parts = data.split()
         if not parts or data[:1] in _split(_BLANKS):
@@ -118,19 +118,15 @@ class _Flat:
             self.text += part
         if parts and data[-1:] in _split(_BLANKS):
             self.gap = b" "
-        if block[kernels.WORDS] > before:
-            block[kernels.MARKS] |= self.marks
-            if self.link and self.link != self.last_link:
-                block[kernels.LINKS] += 1
-                self.last_link = self.link
+        if block[kernels.WORDS] > before and self.link and self.link != self.last_link:
+            block[kernels.LINKS] += 1
+            self.last_link = self.link
 
     @staticmethod
     def _count(block: list[int], part: bytes) -> None:
         block[kernels.CHARACTERS] += len(part.decode())
         for column, those in (
-            (kernels.DIGITS, b"0123456789"),
             (kernels.STOPS, b".!?"),
-            (kernels.COMMAS, b",;:"),
             (kernels.CAPITALS, bytes(range(65, 91))),
         ):
             block[column] += sum(byte in those for byte in part)
@@ -141,14 +137,11 @@ class _Flat:
             self.gap = b"\n"
         elif flags & kernels.IMAGE:
             self._blank(b" ")
-            if self.is_open:
-                self.blocks[-1][kernels.MARKS] |= flags >> kernels.MARK
         elif flags & kernels.SILENT:
             return
         elif flags & kernels.INLINE:
             if node.first_child is not None:
                 self._name(node, -1 - len(self.blocks) + self.is_open)
-                self.marks |= flags >> kernels.MARK
                 if flags & kernels.LINK:
                     self._blank(b" ")
                     self.link = self.link or node.mem_id
@@ -182,8 +175,6 @@ class _Flat:
                 self.kept = len(self.tokens)
             self.boxes[self.open.pop()[0]][kernels.BLOCKS_END] = len(self.blocks)
             self.gap = b""
-        elif node.is_element_node and _flags(node) & kernels.INLINE:
-            self.marks &= ~(_flags(node) >> kernels.MARK)
         if node.mem_id == self.link:
             self.link = 0
             self._blank(b" ")
