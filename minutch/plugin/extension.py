@@ -225,5 +225,5 @@ def _point_of(cls: type[ExtensionBase]) -> type[ExtensionBase]:
     return next(
         base
         for base in reversed(cls.__mro__)
-        if "twins" in base.__dict__ and base is not ExtensionBase
+        if "point_id" in base.__dict__ and base is not ExtensionBase
     )

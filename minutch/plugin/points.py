@@ -22,7 +22,7 @@ An extension is created once per configuration, `cls(conf, parameters)`; `parame
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -54,27 +54,11 @@ if TYPE_CHECKING:
     from minutch.urls.rules import Untouched, Verdicts
 
 __all__ = [
-    "POINTS",
-    "Action",
-    "Exchange",
-    "HTMLMetaTags",
-    "HtmlParseFilter",
-    "IndexWriter",
-    "IndexingFilter",
-    "NutchPublisher",
-    "Parse",
-    "ParseResult",
-    "Parser",
-    "Protocol",
-    "ProtocolOutput",
-    "Refused",
-    "ScoringFilter",
-    "SegmentMergeFilter",
-    "TextExtractor",
-    "URLExemptionFilter",
-    "URLFilter",
-    "URLNormalizer",
-]
+    "POINTS", "Action", "Exchange", "HTMLMetaTags", "HtmlParseFilter", "IndexWriter",
+    "IndexingFilter", "NutchPublisher", "Parse", "ParseResult", "Parser", "Protocol",
+    "ProtocolOutput", "Refused", "ScoringFilter", "SegmentMergeFilter", "TextExtractor",
+    "URLExemptionFilter", "URLFilter", "URLNormalizer",
+]  # fmt: skip
 
 
 class URLFilter(ExtensionBase):
@@ -125,7 +109,6 @@ class URLExemptionFilter(ExtensionBase):
     """A filter that exempts links to other hosts from db.ignore.external.links."""
 
     point_id = "org.apache.nutch.net.URLExemptionFilter"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def filter(self, from_url: str, to_url: str) -> bool:
@@ -136,7 +119,6 @@ class Protocol(ExtensionBase):
     """A protocol that fetches URLs of its `schemes`."""
 
     point_id = "org.apache.nutch.protocol.Protocol"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     schemes: ClassVar[tuple[str, ...]] = ()
     turn: Turn = staticmethod(at_once)
     """For requests to other hosts than that of the URL, such as a redirect of its robots.txt."""
@@ -180,18 +162,20 @@ class Parser(ExtensionBase):
     """A parser that extracts text, metadata and links; `contentType` in plugin.xml names types."""
 
     point_id = "org.apache.nutch.parse.Parser"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def get_parse(self, content: Content) -> ParseResult:
         """Parses a page; one that can't be parsed is a failed ParseStatus (or a ParseError)."""
+
+    def markdown(self, content: Content) -> str | None:
+        """Returns a page as Markdown; None if it writes none. Raises UrlError, ParseError."""
+        return None
 
 
 class HtmlParseFilter(ExtensionBase):
     """A filter that adds to the result of an HTML parser, or changes it."""
 
     point_id = "org.apache.nutch.parse.HtmlParseFilter"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def filter(
@@ -208,13 +192,20 @@ class TextExtractor(ExtensionBase):
     """An extractor of a page's main text; parser.html.text names it by `text` in plugin.xml."""
 
     point_id = "org.apache.nutch.parse.TextExtractor"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def extract(self, url: str, markup: bytes, document: LexborHTMLParser) -> str | None:
         """Returns the main text of a page in UTF-8 and its tree; None if there is none, so that all
         of the page's text is kept.
         """
+
+    def markdown(
+        self, url: str, markup: bytes, document: LexborHTMLParser, resolve: Callable[[str], str]
+    ) -> str | None:
+        """Returns the same as Markdown; None likewise, or if this extractor writes none. `resolve`
+        makes links absolute, or raises UrlError.
+        """
+        return None
 
 
 class ScoringFilter(ExtensionBase):
@@ -353,7 +344,6 @@ class SegmentMergeFilter(ExtensionBase):
     """A filter that keeps or drops URLs when segments are merged."""
 
     point_id = "org.apache.nutch.segment.SegmentMergeFilter"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     @abstractmethod
     def filter(
@@ -487,7 +477,6 @@ class NutchPublisher(ExtensionBase):
     """A publisher that sends fetch events to a message queue."""
 
     point_id = "org.apache.nutch.publisher.NutchPublisher"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def set_config(self) -> bool:
         """Connects as configured; returns whether that worked."""
@@ -500,24 +489,11 @@ class NutchPublisher(ExtensionBase):
         """Sends what is queued and disconnects; called once, when the fetch has ended."""
 
 
-_OF_PAGES = (
-    Exchange,
-    IndexingFilter,
-    IndexWriter,
-    Parser,
-    HtmlParseFilter,
-    TextExtractor,
-    Protocol,
-)
-_OF_URLS = (
-    URLFilter,
-    URLExemptionFilter,
-    URLNormalizer,
-    ScoringFilter,
-    SegmentMergeFilter,
-    NutchPublisher,
-)
+_OF_PARSES = (Parser, HtmlParseFilter, TextExtractor)
+_OF_PAGES = (Exchange, IndexingFilter, IndexWriter, *_OF_PARSES, Protocol)
+_OF_URLS = (URLFilter, URLExemptionFilter, URLNormalizer)
+_OF_RECORDS = (ScoringFilter, SegmentMergeFilter, NutchPublisher)
 POINTS: Mapping[str, type[ExtensionBase]] = {
-    point.point_id: point for point in (*_OF_PAGES, *_OF_URLS)
+    point.point_id: point for point in (*_OF_PAGES, *_OF_URLS, *_OF_RECORDS)
 }
 """All points by Nutch's id, in the order of nutch-extensionpoints."""

@@ -12,7 +12,7 @@ whose main text is known; its entry `source` says of which. Time and memory grow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,8 @@ from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.plugin.points import TextExtractor
 
-from .textblocks import TAG, TAGS, Blocks, Flattener, page_tokens
+from .markdown import to_markdown
+from .textblocks import TAG, TAGS, Blocks, Choice, Flattener, page_tokens
 from .tree_reader import attribute_numbers
 
 KINDS: Final = (
@@ -280,7 +281,7 @@ class Forest(NamedTuple):
         return 1 / (1 + np.exp(-scores.astype(float)))  # type: ignore[no-any-return]
 
 
-class Names:
+class NameWeights:
     """What the names that pages use are worth: a token's weight, a page's kind."""
 
     def __init__(self, data: Mapping[str, np.ndarray]) -> None:
@@ -305,7 +306,7 @@ class Model:
     """The numbers of maintext.npz."""
 
     def __init__(self, data: Mapping[str, np.ndarray]) -> None:
-        self._names = Names(data)
+        self._names = NameWeights(data)
         self._forest = Forest(*(data[field] for field in Forest._fields))
 
     def chances(self, page: Blocks, tokens: np.ndarray) -> np.ndarray:
@@ -325,7 +326,7 @@ def best_blocks(chances: np.ndarray, words: np.ndarray) -> np.ndarray:
     return kept
 
 
-class MainText(TextExtractor):
+class LearnedText(TextExtractor):
     """The extractor that is meant by parser.html.text=main."""
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
@@ -347,13 +348,26 @@ class MainText(TextExtractor):
         """Returns the main text, a line a block; None where a page has no text, or
         too many blocks.
         """
+        kept = self._kept(url, markup, document)
+        if kept is None:
+            return None
+        page, mask = kept
+        bounds = page.blocks[mask][:, [kernels.TEXT_AT, kernels.TEXT_END]].tolist()
+        return b"\n".join(page.text[start:end] for start, end in bounds).decode()
+
+    def markdown(
+        self, url: str, markup: bytes, document: LexborHTMLParser, resolve: Callable[[str], str]
+    ) -> str | None:
+        """Returns the Markdown of the same blocks."""
+        kept = self._kept(url, markup, document)
+        return None if kept is None else to_markdown(document, resolve, kept)
+
+    def _kept(self, url: str, markup: bytes, document: LexborHTMLParser) -> Choice | None:
         page = self._flattener.read(document)
         if page is None:
             return None
         chances = self._model.chances(page, page_tokens(url, markup))
-        kept = best_blocks(chances, page.blocks[:, kernels.WORDS].astype(float))
-        bounds = page.blocks[kept][:, [kernels.TEXT_AT, kernels.TEXT_END]].tolist()
-        return b"\n".join(page.text[start:end] for start, end in bounds).decode()
+        return Choice(page, best_blocks(chances, page.blocks[:, kernels.WORDS].astype(float)))
 
 
 class Trafilatura(TextExtractor):

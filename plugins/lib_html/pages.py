@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
+from minutch.charsets import Charset
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.robotsdirectives import Directives, agents_of, words_for
@@ -42,6 +43,7 @@ from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolv
 
 from .browserlinks import BrowserLinks
 from .elements import Elements, header_links, read_refresh
+from .markdown import to_markdown
 from .tree import Limits, build_tree, plain_tree
 from .tree_reader import TreeReader, tree_reader
 from .walk import ParsedMarkup, Walk, title_in_body
@@ -195,6 +197,18 @@ def as_html(data: bytes) -> bytes:
     return _TOKEN.sub(written, data)
 
 
+class _Read(NamedTuple):
+    """A page with its tree."""
+
+    charset: Charset
+    own: Resolver | WhatwgResolver
+    markup: bytes
+    document: LexborHTMLParser
+    page: ParsedMarkup
+    resolver: Resolver | WhatwgResolver
+    tags: HTMLMetaTags
+
+
 class HtmlPages:
     """Parses HTML pages as configured."""
 
@@ -218,23 +232,11 @@ class HtmlPages:
         """Returns the parse of a page; `text_of` its markup in UTF-8 takes the place of all of its
         text.
         """
-        charset = self._charsets.charset_of(content)
         try:
-            own = self._resolver.of_page(content.base, charset)
+            read = self._read(content)
         except UrlError as error:
             return failed(content.url, error)
-        marked = content.content.startswith(BOM_UTF8)
-        markup = charset.to_utf8(content.content)
-        if is_xhtml(content):
-            markup = as_html(markup)
-        document, page = self._extractor.read(markup, marked=marked)
-        resolver = self._based(own, document, page)
-        tags = read_metatags(page.metas, own, resolver, self._agents, self._conf.clock.now())
-        if isinstance(own, WhatwgResolver) and b"refresh" in markup.lower():
-            for node in document.css("body meta[http-equiv=refresh i]"):
-                # where browsers look, too, and Nutch does not
-                _refresh(tags, node.attributes.get("content") or "", own, resolver)
-        tags.base_href = None if resolver is own else resolver.base
+        charset, own, markup, document, page, resolver, tags = read
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
         metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
@@ -259,6 +261,36 @@ class HtmlPages:
             for parse in result.values():
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
+
+    def markdown(self, content: Content) -> str:
+        """Returns the Markdown of what parser.html.text takes for a page's text; of all of the page
+        where that finds nothing, or writes no Markdown. Raises UrlError, ParseError.
+        """
+        _, _, markup, document, _, resolver, tags = self._read(content)
+        if tags.no_index:
+            return ""
+        found = None
+        if self._text_of is not None:
+            found = self._text_of.markdown(content.base, markup, document, resolver.resolve)
+        return to_markdown(document, resolver.resolve) if found is None else found
+
+    def _read(self, content: Content) -> _Read:
+        """Returns the tree of a page, and what its head says. Raises UrlError, ParseError."""
+        charset = self._charsets.charset_of(content)
+        own = self._resolver.of_page(content.base, charset)
+        marked = content.content.startswith(BOM_UTF8)
+        markup = charset.to_utf8(content.content)
+        if is_xhtml(content):
+            markup = as_html(markup)
+        document, page = self._extractor.read(markup, marked=marked)
+        resolver = self._based(own, document, page)
+        tags = read_metatags(page.metas, own, resolver, self._agents, self._conf.clock.now())
+        if isinstance(own, WhatwgResolver) and b"refresh" in markup.lower():
+            for node in document.css("body meta[http-equiv=refresh i]"):
+                # where browsers look, too, and Nutch does not
+                _refresh(tags, node.attributes.get("content") or "", own, resolver)
+        tags.base_href = None if resolver is own else resolver.base
+        return _Read(charset, own, markup, document, page, resolver, tags)
 
     @staticmethod
     def _main_text(

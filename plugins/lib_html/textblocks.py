@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from zlib import crc32
 
 import numpy as np
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.kernels import blocks as kernels
 from minutch.kernels.html import NUMBERED_NAMES, SHORT_NAME, Attributes, ElementRows
@@ -106,6 +106,58 @@ class Flattener:
             room.tokens[: counts[kernels.TOKEN_COUNT]].copy(),
             room.words[: counts[kernels.WORD_COUNT]].copy(),
         )
+
+
+class Choice(NamedTuple):
+    """A page as tables, and which of its blocks are kept."""
+
+    page: Blocks
+    mask: np.ndarray
+
+
+class KeptBlocks:
+    """Says along a walk over a tree, from its start on, which texts are in blocks that are kept;
+    all are where none have been chosen.
+    """
+
+    def __init__(self, kept: Choice | None) -> None:
+        self._block = -1
+        self._is_kept = kept is None
+        self._mask: list[bool] = []
+        self._firsts: dict[int, int] = {}
+        self._boxes: dict[int, tuple[int, int]] = {}
+        """Address → kept blocks, -1 if there are no blocks at all; end of the blocks."""
+        if kept is not None:
+            page, mask = kept
+            self._mask = mask.tolist()
+            first = page.blocks[:, kernels.FIRST].tolist()
+            self._firsts = {address: number for number, address in enumerate(first)}
+            start, end = page.boxes[:, kernels.BLOCKS_AT], page.boxes[:, kernels.BLOCKS_END]
+            sums = np.concatenate([[0], np.cumsum(mask)])
+            counts = np.where(start == end, -1, sums[end] - sums[start])
+            pairs = zip(counts.tolist(), end.tolist(), strict=True)
+            self._boxes = dict(zip(page.boxes[:, kernels.NODE].tolist(), pairs, strict=True))
+
+    def reaches(self, text: LexborNode) -> bool:
+        """Returns True if a text node is in a block that is kept."""
+        if (number := self._firsts.get(text.mem_id)) is not None:
+            self._block, self._is_kept = number, self._mask[number]
+        return self._is_kept
+
+    def skips(self, element: LexborNode) -> bool:
+        """Returns True if an element has blocks, and none of them is kept."""
+        count, end = self._boxes.get(element.mem_id, (-1, 0))
+        if count == 0:
+            self._block, self._is_kept = end - 1, False
+        return count == 0
+
+    def is_in(self, element: LexborNode) -> bool:
+        """Returns True if something in an element is kept."""
+        return not self._boxes or self._boxes.get(element.mem_id, (0, 0))[0] > 0
+
+    def is_between(self) -> bool:
+        """Returns True where the blocks before and after are kept, or there are none."""
+        return all(self._mask[max(self._block, 0) : self._block + 2])
 
 
 def _flags_of_names() -> dict[str, int]:

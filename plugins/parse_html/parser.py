@@ -26,3 +26,7 @@ class HtmlParser(Parser):
     def get_parse(self, content: Content) -> ParseResult:
         """Returns one document under the content's URL; a malformed base URL is a failure."""
         return self._pages.parse(content)
+
+    def markdown(self, content: Content) -> str:
+        """Returns the Markdown of the page's text."""
+        return self._pages.markdown(content)

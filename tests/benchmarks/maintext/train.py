@@ -277,7 +277,7 @@ def train(examples: Sequence[Example]) -> Iterator[dict[str, np.ndarray]]:
         }
 
     for fold in range(FOLDS):
-        model = maintext.Names(named([one for one in examples if one.fold != fold]))
+        model = maintext.NameWeights(named([one for one in examples if one.fold != fold]))
         for i in np.flatnonzero(folds == fold):
             one = examples[i]
             kinds = model.kinds(one.blocks, one.tokens)
