@@ -75,6 +75,7 @@ OWN = {
     "minutch.fetch.processes",
     "minutch.fetch.state",
     "nodedumper.topn.per.value",
+    "pagedata.bytes",
     "warc.output.level",
     "minutch.service.auth",
     "minutch.service.hosts",

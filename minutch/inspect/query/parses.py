@@ -7,6 +7,7 @@
                    how many (headings), canonical (parse-canonical), robots
     parse_text     text; text_length, in characters, words, and garbled characters
     content        which of these the page has so itself
+                   metadata, all that parsers and parse filters have left, as keys and values
     crawl_parse    parse_time: the time of the entry with the page's signature
 
 Source: org.apache.nutch.parse.ParseData, ParseOutputFormat; CharEncodingForConversion and
@@ -28,7 +29,7 @@ from minutch.charsets import lookup
 from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.javaio import DataInput, java_string
-from minutch.inspect.query.columns import TIME, enum_of, times
+from minutch.inspect.query.columns import METADATA, TIME, enum_of, times
 from minutch.inspect.query.pages import texts
 from minutch.inspect.query.skipping import PieceGroup, each, piece_groups
 from minutch.inspect.query.table import Request, SqlColumn, Table, once
@@ -196,6 +197,16 @@ def _truncations(table: ParseTable) -> pl.Series:
     return reasons.zip_with(is_cut, pl.Series([None], dtype=pl.String))
 
 
+def _metadata(table: ParseTable) -> pl.Series:
+    """Returns keys and values of the parse metadata, page by page: few statements ask for it."""
+    pages = [table.record(row).parse_meta for row in range(len(table))]
+    lists = [
+        [{"key": key, "value": value} for key, values in page.items() for value in values]
+        for page in pages
+    ]
+    return pl.Series(lists, dtype=METADATA)
+
+
 def _outlink_counts(table: ParseTable) -> pl.Series:
     at = table.places["links_at"].to_numpy()
     if not len(at):
@@ -274,6 +285,7 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "robots": lambda table: _all(table, ROBOTS_KEY),
     "refresh_to": _refreshes,
     "truncated": _truncations,
+    "metadata": _metadata,
     "outlinks": _outlink_counts,
     "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
     "outlinks_external": lambda table: _number(table, LINKS_EXTERNAL_KEY),
@@ -334,6 +346,7 @@ class ParsesTable(Table):
         "garbled": SqlColumn(pl.UInt32(), lambda rows: rows.garbled),
         "parse_time": SqlColumn(TIME, lambda rows: rows.parse_time),
         "text": SqlColumn(pl.String(), lambda rows: rows.text),
+        "metadata": SqlColumn(METADATA, lambda rows: rows.field("metadata")),
     }
 
     def __init__(self, segments: Sequence[Segment]) -> None:

@@ -185,6 +185,23 @@ def test_a_text_is_read_only_where_it_is_asked_for(tmp_path: Path) -> None:
             crawl.sql(f"select text from {table}")
 
 
+def test_the_metadata_of_a_parse_are_keys_and_values(tmp_path: Path) -> None:
+    segment = Segment(tmp_path / "segments/20260101000000")
+    with part_writer(segment.path, PARSE_DATA, 0) as append:
+        for name, found in (("a", {"k": ["1", "ü"], "l": ["2"]}), ("b", {})):
+            parsed = ParseData(ParseStatus(SUCCESS), name)
+            for key, values in found.items():
+                for value in values:
+                    parsed.parse_meta.add(key, value)
+            append(f"http://a.org/{name}", parsed)
+    statement = (
+        "select title, m.key as key, m.value as value from (select title, unnest(metadata) as m"
+        " from parses) order by key, value"
+    )
+    rows = minutch.open(tmp_path).sql(statement).rows()
+    assert rows == [("a", "k", "1"), ("a", "k", "ü"), ("a", "l", "2")]
+
+
 def test_a_redirects_target_takes_nothing_from_the_page_before_it(tmp_path: Path) -> None:
     """The entry of the target begins as that of the page that was redirected; the page itself is
     fetched later.
