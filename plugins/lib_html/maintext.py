@@ -362,11 +362,20 @@ class LearnedText(TextExtractor):
         kept = self._kept(url, markup, document)
         return None if kept is None else to_markdown(document, resolve, kept)
 
-    def _kept(self, url: str, markup: bytes, document: LexborHTMLParser) -> Choice | None:
+    def judge(
+        self, url: str, markup: bytes, document: LexborHTMLParser
+    ) -> tuple[Blocks, np.ndarray] | None:
+        """Returns a page's blocks and the probability of each that it is main text; None where a
+        page has no text, or too many blocks.
+        """
         page = self._flattener.read(document)
-        if page is None:
+        return page and (page, self._model.chances(page, page_tokens(url, markup)))
+
+    def _kept(self, url: str, markup: bytes, document: LexborHTMLParser) -> Choice | None:
+        judged = self.judge(url, markup, document)
+        if judged is None:
             return None
-        chances = self._model.chances(page, page_tokens(url, markup))
+        page, chances = judged
         return Choice(page, best_blocks(chances, page.blocks[:, kernels.WORDS].astype(float)))
 
 

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import best_blocks
+from plugins.lib_html.maintext import LearnedText, best_blocks
 from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens
 from plugins.lib_html.tree_reader import attribute_numbers
 from tests.support.examples import examples
@@ -117,6 +117,19 @@ def test_parser_html_text_chooses_the_text() -> None:
     assert "newsletter" not in main.text
     assert main.data.title == whole.data.title == "Tides"
     assert list(main.data.outlinks) == list(whole.data.outlinks)
+
+
+def test_each_block_has_a_probability() -> None:
+    judge = LearnedText(configuration(), {}).judge
+    judged = judge("http://example.org/tides", ARTICLE.encode(), LexborHTMLParser(ARTICLE))
+    assert judged is not None
+    page, chances = judged
+    bounds = page.blocks[:, [kernels.TEXT_AT, kernels.TEXT_END]].tolist()
+    texts = [page.text[start:end].decode() for start, end in bounds]
+    found = dict(zip(texts, chances.tolist(), strict=True))
+    assert found["Spring tides"] > 0.5 > found["Contact"]
+    assert 0 < min(chances) < max(chances) < 1
+    assert judge("http://example.org/", b"", LexborHTMLParser("")) is None
 
 
 def test_an_unknown_extractor_is_named_with_those_there_are() -> None:
