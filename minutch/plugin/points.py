@@ -144,12 +144,10 @@ class Protocol(ExtensionBase):
     async def addresses_of(self, host: str) -> list[str]:
         """Returns the addresses of a host (in ASCII) that requests use; empty if none."""
         import asyncio
-        import socket
+        from socket import SOCK_STREAM
 
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(
-                host, None, type=socket.SOCK_STREAM
-            )
+            found = await asyncio.get_running_loop().getaddrinfo(host, None, type=SOCK_STREAM)
         except (OSError, UnicodeError):
             return []
         return [str(address[0]) for *_, address in found]
@@ -167,8 +165,10 @@ class Parser(ExtensionBase):
     def get_parse(self, content: Content) -> ParseResult:
         """Parses a page; one that can't be parsed is a failed ParseStatus (or a ParseError)."""
 
-    def markdown(self, content: Content) -> str | None:
-        """Returns a page as Markdown; None if it writes none. Raises UrlError, ParseError."""
+    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str | None:
+        """Returns a page as Markdown, None if it writes none; `anchors` gets the fragments of
+        headings by the numbers of their lines, from 0. Raises UrlError, ParseError.
+        """
         return None
 
 
@@ -200,10 +200,10 @@ class TextExtractor(ExtensionBase):
         """
 
     def markdown(
-        self, url: str, markup: bytes, document: LexborHTMLParser, resolve: Callable[[str], str]
+        self, url: str, markup: bytes, document: LexborHTMLParser, write: Callable[[Any], str]
     ) -> str | None:
-        """Returns the same as Markdown; None likewise, or if this extractor writes none. `resolve`
-        makes links absolute, or raises UrlError.
+        """Returns the same as Markdown; None likewise, or if this extractor writes none. `write`
+        makes it of a lib_html.textblocks.Choice of the page's blocks.
         """
         return None
 

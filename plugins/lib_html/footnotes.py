@@ -1,4 +1,5 @@
-"""Finds the footnotes of a page, and the links that refer to them.
+"""Finds what links within a page lead to: footnotes, with the links that refer to them, and the
+anchors of headings.
 
 A reference is a link to an element of the page that is raised or says that it is one: by its role
 (doc-noteref), its class (`footnote-ref`, as generators of sites write it) or data-footnote-ref.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -18,6 +20,7 @@ _REACH: Final = 12
 _NOTES: Final = frozenset(["li", "p", "div", "aside", "dd", "section"])
 _NOT_IN: Final = ("td", "th", "dt", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
 _CLASS: Final = re.compile(r"footnote-?ref|noteref", re.IGNORECASE)
+_WORDS: Final = re.compile(r"\S")
 _LABEL: Final = re.compile(r"\W*(\w{1,8})\W*")
 
 
@@ -87,3 +90,41 @@ def around(node: LexborNode, *tags: str) -> int | None:
             return int(outer.mem_id)
         outer = outer.parent
     return None
+
+
+_SECTIONS: Final = frozenset(["section", "article", "div", "header", "hgroup", "details"])
+
+
+def fragment_of(heading: LexborNode) -> str:
+    """Returns the id by which a heading is linked to, "" if there is none: its own, one in it, what
+    its own link names, an empty anchor's beside it, or that of the section that it begins.
+    """
+    named = [heading, *heading.css("[id], a[name]")]
+    links = [unquote((node.attributes["href"] or "")[1:]) for node in heading.css('a[href^="#"]')]
+    after = _beside(heading, lambda node: node.next)
+    if after is not None and after.tag == "a":
+        links.append(_name_of(after))
+    found = next(filter(None, [*map(_name_of, named), *links]), "")
+    node = heading
+    for _ in range(_REACH):  # back to what comes before it, out of what it begins
+        before, outer = _beside(node, lambda one: one.prev), node.parent
+        nearest = before or outer
+        is_empty = before is not None and not _WORDS.search(before.text())
+        is_first = before is None and outer is not None and outer.tag in _SECTIONS
+        if found or nearest is None or not (is_empty or is_first):
+            break
+        node, found = nearest, _name_of(nearest)
+    return found
+
+
+def _name_of(node: LexborNode) -> str:
+    attributes = node.attributes
+    return attributes.get("id") or (node.tag == "a" and attributes.get("name")) or ""
+
+
+def _beside(node: LexborNode, step: Callable[[LexborNode], LexborNode | None]) -> LexborNode | None:
+    """Returns the next node in a direction that is an element or has words."""
+    other = step(node)
+    while other is not None and not (other.is_element_node or _WORDS.search(other.text() or "")):
+        other = step(other)
+    return other

@@ -63,19 +63,23 @@ class Lines:
         else:
             self.open.pop()
 
-    def write(self, lines: Sequence[str], kind: str) -> None:
-        """Writes a leaf, after an empty line where one is needed."""
+    def write(self, lines: Sequence[str], kind: str) -> int:
+        """Writes a leaf, after an empty line where one is needed; returns its first line's number,
+        from 0.
+        """
         self._give_markers()
         if self._lines and not self._is_tight():
             self._lines.append("".join(one.rest for one in self.open if one.is_used).rstrip())
         first = "".join(one.rest if one.is_used else one.marker for one in self.open)
         rest = "".join(one.rest for one in self.open)
+        at = len(self._lines)
         for number, line in enumerate(lines):
             prefix = rest if number else first
             self._lines.append(prefix + line if line else prefix.rstrip())
         for one in self.open:
             one.is_used = True
         self._last, self._last_kind = list(self.open), kind
+        return at
 
     def _give_markers(self) -> None:
         """Markers are given when something is written: an item without anything has no number."""

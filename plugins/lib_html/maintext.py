@@ -26,7 +26,6 @@ from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.plugin.points import TextExtractor
 
-from .markdown import to_markdown
 from .textblocks import TAG, TAGS, Blocks, Choice, Flattener, page_tokens
 from .tree_reader import attribute_numbers
 
@@ -356,11 +355,11 @@ class LearnedText(TextExtractor):
         return b"\n".join(page.text[start:end] for start, end in bounds).decode()
 
     def markdown(
-        self, url: str, markup: bytes, document: LexborHTMLParser, resolve: Callable[[str], str]
+        self, url: str, markup: bytes, document: LexborHTMLParser, write: Callable[[Choice], str]
     ) -> str | None:
         """Returns the Markdown of the same blocks."""
         kept = self._kept(url, markup, document)
-        return None if kept is None else to_markdown(document, resolve, kept)
+        return None if kept is None else write(kept)
 
     def judge(
         self, url: str, markup: bytes, document: LexborHTMLParser

@@ -24,64 +24,18 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from minutch.errors import UrlError
 from minutch.kernels import blocks as kernels
 
-from .footnotes import Footnotes, around
+from .footnotes import Footnotes, around, fragment_of
 from .inline import CODE, EMPHASIS, STRIKE, STRONG, TextRun, as_lines
 from .leaves import Container, Lines, TableRows
 from .textblocks import FLAGS, Choice, KeptBlocks
 
-_BLOCKS: Final = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "caption",
-        "center",
-        "dd",
-        "details",
-        "dialog",
-        "dir",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hgroup",
-        "hr",
-        "html",
-        "legend",
-        "li",
-        "main",
-        "menu",
-        "nav",
-        "noscript",
-        "ol",
-        "p",
-        "pre",
-        "search",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
+_NAMES: Final = (
+    "address article aside blockquote body caption center dd details dialog dir div dl dt "
+    "fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li "
+    "main menu nav noscript ol p pre search section summary table tbody td tfoot th thead tr "
+    "ul"
 )
+_BLOCKS: Final = frozenset(_NAMES.split())
 _MARKS: Final[Mapping[str, int]] = {
     **dict.fromkeys(["b", "strong"], STRONG),
     **dict.fromkeys(["em", "i"], EMPHASIS),
@@ -100,16 +54,21 @@ _LANGUAGE: Final = re.compile(
 _NO_LANGUAGE: Final = frozenset(("default", "none"))
 _BACK: Final = re.compile(r"[\s\u2190-\u21ff\u2b00-\u2bff\ufe0e\ufe0f^]*")
 _TICKS: Final = re.compile("`+")
+_WORD: Final = re.compile(r"\w")
 _BLANKS: Final = re.compile(r"[ \t\n\x0b\f\r\xa0]+")
 
 
 def to_markdown(
-    document: LexborHTMLParser, resolve: Callable[[str], str], kept: Choice | None = None
+    document: LexborHTMLParser,
+    resolve: Callable[[str], str],
+    kept: Choice | None = None,
+    anchors: dict[int, str] | None = None,
 ) -> str:
     """Returns the Markdown of the kept blocks of a page, of all without `kept`; `resolve` makes
-    links absolute, or raises UrlError.
+    links absolute, or raises UrlError. `anchors` gets the fragment of each heading that has one, by
+    the number of its line, from 0.
     """
-    walk = _Walk(document, resolve, kept)
+    walk = _Walk(document, resolve, kept, anchors)
     if document.root is not None:
         walk.run(document.root)
     return walk.lines.text()
@@ -119,9 +78,14 @@ class _Walk:
     """One walk over one tree."""
 
     def __init__(
-        self, document: LexborHTMLParser, resolve: Callable[[str], str], kept: Choice | None
+        self,
+        document: LexborHTMLParser,
+        resolve: Callable[[str], str],
+        kept: Choice | None,
+        anchors: dict[int, str] | None,
     ) -> None:
         self.lines = Lines()
+        self._anchors = anchors
         self._resolve = resolve
         self._runs: list[TextRun] = []
         self._gap = False
@@ -130,6 +94,7 @@ class _Walk:
         self._links = 0
         self._held = 0
         """Headings and cells around: what is inside is one line."""
+        self._headings = 0
         self._code: list[str] | None = None
         """Texts of the pre element that is open."""
         self._language = ""
@@ -254,7 +219,7 @@ class _Walk:
                 elif tag in _CELLS:
                     return self._cell(tag, node, table)
             if (level := _HEADINGS.get(tag)) is not None:
-                return self._heading(level)
+                return self._heading(level, node)
         elif tag == "pre":
             return self._marked(CODE)
         return self._boundary
@@ -301,6 +266,8 @@ class _Walk:
         in_note = any(one.kind == "note" for one in self.lines.open)
         if in_note and href.startswith("#") and _BACK.fullmatch(node.text()):
             return self._reference("")  # the way back from a note
+        if self._headings and href.startswith("#") and not _WORD.search(node.text()):
+            return self._reference("")  # a heading's link to itself: ¶
         before = self._link
         target = self._resolved(href)
         if target is None or before is not None:
@@ -405,16 +372,20 @@ class _Walk:
 
         return end_all
 
-    def _heading(self, level: int) -> Callable[[], None]:
+    def _heading(self, level: int, node: LexborNode) -> Callable[[], None]:
         self._held += 1
+        self._headings += 1
         marks, self._marks = self._marks, 0
 
         def end() -> None:
             self._held -= 1
+            self._headings -= 1
             self._marks = marks
             if self._runs:
                 line = " ".join(as_lines(self._runs, is_heading=True))
-                self.lines.write([f"{'#' * level} {line}"], "h")
+                at = self.lines.write([f"{'#' * level} {line}"], "h")
+                if self._anchors is not None and (fragment := fragment_of(node)):
+                    self._anchors[at] = fragment
             self._runs, self._gap = [], False
 
         return end

@@ -12,7 +12,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from html import escape
 from typing import Final, NamedTuple
 
@@ -262,17 +262,18 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
-    def markdown(self, content: Content) -> str:
+    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str:
         """Returns the Markdown of what parser.html.text takes for a page's text; of all of the page
         where that finds nothing, or writes no Markdown. Raises UrlError, ParseError.
         """
         _, _, markup, document, _, resolver, tags = self._read(content)
         if tags.no_index:
             return ""
+        write = partial(to_markdown, document, resolver.resolve, anchors=anchors)
         found = None
         if self._text_of is not None:
-            found = self._text_of.markdown(content.base, markup, document, resolver.resolve)
-        return to_markdown(document, resolver.resolve) if found is None else found
+            found = self._text_of.markdown(content.base, markup, document, write)
+        return write() if found is None else found
 
     def _read(self, content: Content) -> _Read:
         """Returns the tree of a page, and what its head says. Raises UrlError, ParseError."""

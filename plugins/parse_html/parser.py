@@ -27,6 +27,6 @@ class HtmlParser(Parser):
         """Returns one document under the content's URL; a malformed base URL is a failure."""
         return self._pages.parse(content)
 
-    def markdown(self, content: Content) -> str:
+    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str:
         """Returns the Markdown of the page's text."""
-        return self._pages.markdown(content)
+        return self._pages.markdown(content, anchors=anchors)

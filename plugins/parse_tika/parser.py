@@ -222,10 +222,10 @@ class TikaParser(Parser):
             else result
         )
 
-    def markdown(self, content: Content) -> str | None:
+    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str | None:
         """Returns the Markdown of an HTML page; None for other types."""
         is_html = clean_type(content.content_type).strip().lower() in _HTML
-        return self._pages.markdown(content) if is_html else None
+        return self._pages.markdown(content, anchors=anchors) if is_html else None
 
     def _absolute(self, links: list[tuple[str, str]], base: str) -> list[Outlink]:
         result: list[Outlink] = []

@@ -407,6 +407,47 @@ def test_blocks_in_a_leaf_may_be_left_out() -> None:
     )
 
 
+@tabled(
+    "page, fragment",
+    [
+        ("<h2 id=own><i id=in>Title</i></h2>", "own"),
+        ("<h2><span class=mw-headline id=in>Title</span> <a href=/edit>edit</a></h2>", "in"),
+        ("<h2>Title<a class=headerlink href='#of%20link'>¶</a></h2>", "of link"),
+        (
+            "<section id=sphinx>\n<span id=alias></span><h2>Title<a href='#sphinx'>¶</a></h2>",
+            "sphinx",
+        ),
+        ("<section id=outer><div><header>\n<h2>Title</h2></header>", "outer"),
+        ("<p>a</p><a name=before></a> <h2>Title</h2>", "before"),
+        (
+            "<div><h2>Title</h2><a id=user-content-title href='#title'><svg></svg></a></div>",
+            "user-content-title",
+        ),
+        ("<section id=outer><p>a</p><h2>Title</h2>", ""),
+        ("<main id=main><h2>Title</h2></main>", ""),
+        ("<section id=outer>a<h2>Title</h2>", ""),
+        ("<h2>Title<a id=next></a></h2>", "next"),
+    ],
+)
+def test_the_anchor_of_a_heading(page: str, fragment: str) -> None:
+    anchors: dict[int, str] = {}
+    document = LexborHTMLParser("<p>z</p>" + page)
+    text = to_markdown(document, Resolver(URL).resolve, anchors=anchors)
+    at = next(number for number, line in enumerate(text.split("\n")) if line[:3] == "## ")
+    assert anchors.get(at, "") == fragment
+    assert len(anchors) == bool(fragment)
+    assert "¶" not in text
+
+
+def test_parsers_give_anchors() -> None:
+    page = content(ARTICLE.replace("<h2>", "<h2 id=x>"))
+    for value in ("page", "main"):
+        anchors: dict[int, str] = {}
+        parser = HtmlParser(configuration(**{"parser.html.text": value}), {})
+        lines = parser.markdown(page, anchors=anchors).split("\n")
+        assert {lines[at] for at in anchors} == {"## Spring tides"}
+
+
 def test_noindex_and_other_types_have_none() -> None:
     conf = configuration()
     assert HtmlParser(conf, {}).markdown(content("<meta name=robots content=noindex>a")) == ""
