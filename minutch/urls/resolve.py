@@ -99,27 +99,24 @@ class Resolver:
         elif self._directory is not None:
             if _RELATIVE(target) is not None:
                 return self._directory + target
-            if first == "." and self._base.path:
-                return self._climb(target)
+            if first == "." and self._base.path and (url := self._climb(target)) is not None:
+                return url
         return self.resolve_slowly(target)
 
-    def _climb(self, target: str) -> str:
-        """Returns the same for a target that may start with `./` or `../`, on a plain directory."""
+    def _climb(self, target: str) -> str | None:
+        """Returns the same for a target that starts with `./` or `../`, on a plain directory; None
+        leaves it to the full rules. Of what would climb above the root, one `../` or two stay.
+        """
         directory, rest = self._directory or "", target
         while rest.startswith(("./", "../")):
             up, rest = rest.startswith(".."), rest.partition("/")[2]
             end = directory.rfind("/", len(self._root), -1) + 1 if up else len(directory)
             if not end:
-                return self._climb_above(directory, f"../{rest}") or self.resolve_slowly(target)
+                plain = _RELATIVE(rest.removeprefix("../")) is not None
+                return f"{directory}../{rest}" if plain else None
             directory = directory[:end]
         plain = rest != target and (not rest or rest[0] in "?#" or _RELATIVE(rest) is not None)
-        return directory + rest if plain else self.resolve_slowly(target)
-
-    @staticmethod
-    def _climb_above(root: str, rest: str) -> str | None:
-        """Returns the same where only one `../` or two would climb above the root: these stay."""
-        plain = rest[3:].removeprefix("../")
-        return root + rest if _RELATIVE(plain) is not None else None
+        return directory + rest if plain else None
 
     def resolve_slowly(self, target: str) -> str:
         """Returns the same answer by the full rules alone."""
