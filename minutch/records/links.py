@@ -253,7 +253,7 @@ class OutlinkRun(Sequence[Outlink]):
 
 def as_run(links: Sequence[Outlink]) -> Sequence[Outlink]:
     """Returns the links as a run, as they are if one has metadata."""
-    run = OutlinkRun.of(links)
+    run = links if isinstance(links, OutlinkRun) else OutlinkRun.of(links)
     return links if run is None else run
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from minutch.conf import Configuration
 from minutch.cycle.parse.charset import from_header
-from minutch.cycle.parse.dispatch import ParserFactory, ParserNotFound
+from minutch.cycle.parse.dispatch import ParserFactory, ParserNotFound, run_parsers
 from minutch.errors import MinutchError, ParseError
 from minutch.plugin.chains import SCOPE_OUTLINK, URLFilters, URLNormalizers
 from minutch.plugin.points import Parse, Parser, ParseResult
@@ -101,7 +101,7 @@ class FeedParser(Parser):
         base = entry.base or link
         page = Content(link, base, entry.content.encode("utf-8", "replace"), content_type, metadata)
         try:
-            return self._parsers.parsers(content_type)[0].get_parse(page).get(link)
+            return run_parsers(self._parsers.parsers(content_type)[:1], page).get(link)
         except ParserNotFound:
             return None
 

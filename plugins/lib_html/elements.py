@@ -8,14 +8,17 @@ parser.html.line.separators, parser.html.outlinks.htmlnode_metadata_name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from minutch.conf import Configuration, Settings, made_by, prop
 from minutch.cycle.parse.outlinks import text_outlinks
-from minutch.records.links import Outlink, as_run
+from minutch.errors import UrlError
+from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
+from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
 
 from .tree import RENAMED
 
@@ -299,10 +302,13 @@ def in_text(text: str) -> Iterator[str]:
 _RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
 
 
-def header_links(metadata: Metadata) -> Sequence[Outlink]:
-    """Returns the links, not resolved, each target once."""
-    targets = dict.fromkeys(_targets(metadata))
-    return as_run([Outlink(target) for target in targets if target])
+def header_links(metadata: Metadata, own: Resolver | WhatwgResolver) -> list[Outlink]:
+    """Returns the links with absolute URLs, each target once; `own` knows the page's URL."""
+    links = []
+    for target in filter(None, dict.fromkeys(_targets(metadata))):
+        with suppress(UrlError):
+            links.append(Outlink(resolved_page(own, target)))
+    return links
 
 
 def _targets(metadata: Metadata) -> Iterator[str]:

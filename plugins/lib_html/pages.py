@@ -230,13 +230,9 @@ class HtmlPages:
         self, content: Content, text_of: Callable[[bytes, ParsedMarkup], str | bytes] | None = None
     ) -> ParseResult:
         """Returns the parse of a page; `text_of` its markup in UTF-8 takes the place of all of its
-        text.
+        text. Raises UrlError if its URL is none, ParseError beyond the limits.
         """
-        try:
-            read = self._read(content)
-        except UrlError as error:
-            return failed(content.url, error)
-        charset, own, markup, document, page, resolver, tags = read
+        charset, own, markup, document, page, resolver, tags = self._read(content)
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
         metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
@@ -336,8 +332,8 @@ class HtmlPages:
         more = self._more_links.links(markup, document, page, self._extractor.read)
         nutchs = self._more_links.without_hints(markup, document, page.links)
         links = resolve_all(resolver, joined(nutchs, more) if more else nutchs)
-        headers = header_links(content.metadata) if "header" in self._more_links.kinds else []
-        return joined(links, resolve_all(own, headers)) if headers else links
+        headers = header_links(content.metadata, own) if "header" in self._more_links.kinds else []
+        return [*links, *headers] if headers else links
 
 
 # Reads the meta elements of a head: robots, refresh, and everything by name.
@@ -435,9 +431,3 @@ def _status(tags: HTMLMetaTags) -> ParseStatus:
         status.minor = parsedata.SUCCESS_REDIRECT
         status.args = [tags.refresh_href, str(tags.refresh_time)]
     return status
-
-
-def failed(url: str, error: Exception) -> ParseResult:
-    """Returns the parse of a page that could not be parsed (ParseStatus.getEmptyParseResult)."""
-    status = ParseStatus.failed(parsedata.FAILED_EXCEPTION, str(error))
-    return ParseResult.of(url, Parse("", ParseData(status=status)))

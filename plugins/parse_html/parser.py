@@ -24,7 +24,7 @@ class HtmlParser(Parser):
         self._pages = HtmlPages(conf)
 
     def get_parse(self, content: Content) -> ParseResult:
-        """Returns one document under the content's URL; a malformed base URL is a failure."""
+        """One document under the content's URL. Raises UrlError where its base is none."""
         return self._pages.parse(content)
 
     def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str:

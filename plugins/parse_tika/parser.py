@@ -206,10 +206,7 @@ class TikaParser(Parser):
                 raise
             document.missing.append("the time for it was over (parser.timeout)")
         document.metadata.set(CONTENT_TYPE_KEY, content.content_type)
-        outlinks = self._absolute(document.links, content.base) or text_outlinks(document.text)
-        if "header" in self._kinds:
-            headers = [(link.to_url, link.anchor) for link in header_links(content.metadata)]
-            outlinks += self._absolute(headers, content.base)
+        outlinks = self._outlinks(content, document)
         status = ParseStatus(SUCCESS)
         if document.missing:
             log.info("%s: not all of it was read: %s", content.url, document.loss)
@@ -227,15 +224,19 @@ class TikaParser(Parser):
         is_html = clean_type(content.content_type).strip().lower() in _HTML
         return self._pages.markdown(content, anchors=anchors) if is_html else None
 
-    def _absolute(self, links: list[tuple[str, str]], base: str) -> list[Outlink]:
-        result: list[Outlink] = []
+    def _outlinks(self, content: Content, document: Document) -> list[Outlink]:
+        """Returns the links of a document, or the URLs in its text, and those of its headers."""
+        found: list[Outlink] = []
+        headers: list[Outlink] = []
         with suppress(UrlError):
-            resolver = self._resolver(base)
-            for target, anchor in links:
+            resolver = self._resolver(content.base)
+            for target, anchor in document.links:
                 with suppress(UrlError):
                     url = resolved_page(resolver, target)
-                    result.append(Outlink(url, " ".join(anchor.split())))
-        return result
+                    found.append(Outlink(url, " ".join(anchor.split())))
+            if "header" in self._kinds:
+                headers = header_links(content.metadata, resolver)
+        return (found or text_outlinks(document.text)) + headers
 
     @cached_property
     def _filters(self) -> HtmlParseFilters:

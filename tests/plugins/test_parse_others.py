@@ -181,6 +181,12 @@ class TestFeed:
         assert result["http://example.org/e"].data.status.major == FAILED
         assert result[URL].data.status.major == SUCCESS
 
+    def test_an_entry_beyond_the_limits_is_empty_and_the_others_are_read(self) -> None:
+        page = RSS.replace("Second", "&lt;b&gt;" * 10_000)
+        result = parse_all(content(page, "application/rss+xml"), self.CONF)
+        assert result["http://example.org/1"].text == "First x"
+        assert result["http://example.org/2"].text == ""
+
     def test_links_that_filters_reject_have_no_document(self) -> None:
         page = RSS.replace("http://example.org/1", "ftp://example.org/1")
         assert "ftp://example.org/1" not in parse_all(

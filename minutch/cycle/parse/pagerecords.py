@@ -59,7 +59,7 @@ from minutch.records.crawldatum import (
     STATUS_SIGNATURE,
     CrawlDatum,
 )
-from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
+from minutch.records.links import Outlink, OutlinkRun, RelativeRun, as_run, resolve_runs
 from minutch.records.metadata import (
     FETCH_TIME_KEY,
     LINKS_CUT_KEY,
@@ -147,9 +147,10 @@ class DocumentPacker:
         self._to_crawldb = [(name, Text(name)) for name in names]
 
     def keep(self, pages: Sequence[tuple[str, Sequence[Outlink]]]) -> list[KeptLinks]:
-        """Returns the links that are kept of each page (URL and links); those of runs are judged
-        all at once.
+        """Returns the links that are kept of each page (URL and links); those without metadata are
+        judged all at once.
         """
+        pages = [(url, as_run(links)) for url, links in pages]
         resolve_runs([links for _, links in pages if isinstance(links, RelativeRun)])
         if self._filtered:
             return [

@@ -20,6 +20,7 @@ from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, ma
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, PluginError
 from minutch.hadoop.formats.javaio import encode_text
+from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import Bytes, Views
 from minutch.plugin.chains import ScoringFilters, URLFilters
@@ -270,6 +271,18 @@ class TestRules:
             (text_key(encode_text(url)), CrawlDatum(STATUS_LINKED, number))
             for url, number in records
         ]
+
+    def test_links_in_a_list_are_judged_like_a_run(self) -> None:
+        packer = DocumentPacker(CONF, ScoringFilters(CONF), PartSettings(), filtered=False)
+        links = [Outlink("http://e.org/a/../b#f", "x"), Outlink("http://e.org/c.gif")]
+        named = [Outlink("http://e.org/b", "x", MapWritable({Text("k"): Text("v")}))]
+        alone, listed, kept = packer.keep(
+            [("http://p/", run_of(links)), ("http://p/", links), ("http://p/", named)]
+        )
+        assert alone == listed
+        assert isinstance(listed.links, OutlinkRun)
+        assert list(listed.links) == [Outlink("http://e.org/b", "x")]
+        assert kept.links == named
 
     def test_what_grows_and_what_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(linkverdicts, "_REMEMBERED", 16)
