@@ -5,7 +5,9 @@ by its exit code that nothing is due, `index` leaves out segments that are not c
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack, closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from minutch.commands.arguments import Arguments
@@ -42,21 +44,17 @@ def fetch(arguments: Arguments, context: JobContext) -> int:
     from minutch.inspect.live.liveserver import LiveServer, LiveSettings
 
     segment, port = arguments["segment"], arguments["-metrics"]
-    watch: Watch | None = None
     with ExitStack() as stack:
-        server: LiveServer | None = None
+        serving: Callable[[], AbstractContextManager[None]] = nullcontext
         if port is not None and context.watch is None:
             watch = Watch(f"fetch {segment}", context.clock)
             settings = LiveSettings.from_conf(context.conf)
             server = stack.enter_context(closing(LiveServer(watch, settings, port, "-metrics")))
+            serving, context = server.running, replace(context, watch=watch)
             context.print(server.says)
             context.out.flush()
         counters = context.reports["Fetcher"] = job(
-            segment,
-            arguments.settings(),
-            context=context,
-            watch=watch,
-            serving=None if server is None else server.running,
+            segment, arguments.settings(), context=context, serving=serving
         )
     if 0 < counters["generated"] == counters.get(Outcome.SKIPPED_REFUSED.label, 0):
         raise MinutchError(

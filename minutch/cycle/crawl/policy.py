@@ -28,7 +28,7 @@ from minutch.cycle.fetch.fetch import Fetch
 from minutch.cycle.fetch.frontier.listindex import generate_files
 from minutch.cycle.fetch.results.fetchresults import logs_in, resume
 from minutch.cycle.fetch.stats import Snapshot
-from minutch.cycle.fetch.watch import Watch
+from minutch.cycle.fetch.watch import watch_of
 from minutch.cycle.fetchlist.generate import Generated
 from minutch.cycle.fetchlist.lists import FetchListWriter
 from minutch.cycle.fetchlist.select import LEFT_FOR_LATER
@@ -191,8 +191,9 @@ class Overlapping(OneByOne):
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
         context = rounds.context
-        watch = context.watch if isinstance(context.watch, Watch) else None
-        self.fetching = Fetch(SteadyClock(context.clock), rounds.calls.fetch_options, watch)
+        self.fetching = Fetch(
+            SteadyClock(context.clock), rounds.calls.fetch_options, watch_of(context)
+        )
         self._tail: Carried | None = None
         """What the list has begun with."""
         self._others = 0

@@ -25,18 +25,18 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Final, Protocol, Self, TextIO
+from typing import Final, Protocol, Self
 
 from minutch import eventloops
 from minutch.clock import SteadyClock
 from minutch.cycle.fetch.frontier.listindex import generate_files, listed_urls
-from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.ledger import STOPPED, Interrupted, Ledger
 from minutch.cycle.fetch.listfetch import ListFetch, opened, prepared
 from minutch.cycle.fetch.settings import FetchOptions
 from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.watch import Display, host_table, result_table
 from minutch.cycle.fetch.worker import HoldFetch, Take, Turn, WorkerFiles, WorkerOrder
-from minutch.cycle.fetch.workers import STOPPED, FetchProcesses, Interrupted
+from minutch.cycle.fetch.workers import FetchProcesses
 from minutch.cycle.segment.store import CRAWL_GENERATE
 from minutch.errors import MinutchError
 from minutch.job import Counters, JobContext
@@ -106,7 +106,7 @@ class Fetch:
     clock: SteadyClock
     """That of all processes; limits of time and rests go by it. Dates are anchored by list."""
     options: FetchOptions
-    watcher: Watcher | None = None
+    watcher: Watcher
     stops: Stops | None = None
     """Who ends it; without one, the signals of this process do."""
     interrupted: bool = False
@@ -126,26 +126,22 @@ class Fetch:
     # -- a list ------------------------------------------------------------------------------------
 
     def run(
-        self,
-        job: ListFetch,
-        err: TextIO,
-        label: str,
-        serving: AbstractContextManager[None] | None = None,
+        self, job: ListFetch, display: Display, serving: AbstractContextManager[None]
     ) -> tuple[Ledger, FetchStats]:
         """Fetches a list to its end; returns its ledger, of all runs, and the stats of this one.
         After a first signal (`interrupted`) some URLs may be left. Raises StoreError, Interrupted.
         """
         self._open.append(_OpenList(job))
-        self._display = Display(err, label)
+        self._display = display
         job.take_up()
         try:
-            self._start(job, goes_on=False, serving=serving or nullcontext())
+            self._start(job, goes_on=False, serving=serving)
             processes = self._running
             self._until(lambda: processes.is_over)
         finally:
             if self._thread is not None:
                 self._thread.join()
-            self._display.clear()
+            display.clear()
             self._stack.close()
         processes.ledger.merge(job.resumed.ledger.outcomes)
         return processes.ledger, processes.stats
@@ -288,7 +284,7 @@ class Fetch:
             yield
             rest()
         finally:
-            processes.tell(HoldFetch(self.watcher is not None and self.watcher.paused))
+            processes.tell(HoldFetch(self.watcher.paused))
 
     @property
     def _running(self) -> FetchProcesses:
@@ -300,7 +296,7 @@ class Fetch:
     def _opened(self, path: Path, context: JobContext) -> _OpenList:
         """Locks a segment, and reads the settings of its fetch."""
         self.clock.anchor()
-        conf, settings = prepared(path, context.conf, self.options, self.clock)
+        conf, settings = prepared(path, context.conf, self.options, self.clock.now())
         if self._parses is not None:
             settings = replace(settings, parse=self._parses)
         least = 0 if self._processes is None else self._processes.count
@@ -338,9 +334,8 @@ class Fetch:
         def start() -> None:
             processes.start()  # before anything runs in a thread: then they can be forks
             self._stack.enter_context(serving)
-            if self.watcher is not None:
-                hold = self.watcher.obeying(lambda wanted: processes.tell(HoldFetch(wanted)))
-                self._stack.enter_context(hold)
+            hold = self.watcher.obeying(lambda wanted: processes.tell(HoldFetch(wanted)))
+            self._stack.enter_context(hold)
 
         def run() -> None:
             start()
@@ -400,8 +395,7 @@ class Fetch:
         try:
             processes.run()
         finally:
-            if self.watcher is not None:
-                self.watcher.fetched(processes.stats, processes.ledger.settled)
+            self.watcher.fetched(processes.stats, processes.ledger.settled)
 
     def _tick(self, snapshot: Snapshot) -> None:
         if self._open and (listed := self._open[-1].listed):
@@ -411,8 +405,7 @@ class Fetch:
             self._running.tell(WorkerOrder.LEAVE_RESTING)
         if (display := self._display) is not None:
             display.tick(snapshot)
-        if self.watcher is not None:
-            self.watcher.show(snapshot)
+        self.watcher.show(snapshot)
 
     def _until(self, is_time: Callable[[], bool], *, check: bool = True) -> None:
         """Waits for the processes. Raises StoreError if one has failed, Interrupted after a

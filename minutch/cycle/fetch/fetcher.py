@@ -11,22 +11,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from minutch.clock import SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.fetch import INTERRUPTED, PARSED, Fetch
 from minutch.cycle.fetch.frontier.listindex import generate_files
-from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.ledger import Interrupted
 from minutch.cycle.fetch.listfetch import ListFetch, opened, prepared, working
 from minutch.cycle.fetch.results.closing import fetched_here
 from minutch.cycle.fetch.settings import FetchOptions, FetchSettings
-from minutch.cycle.fetch.stats import FetchStats
-from minutch.cycle.fetch.watch import Watch, host_table, result_table
-from minutch.cycle.fetch.workers import Interrupted
+from minutch.cycle.fetch.watch import Display, host_table, result_table, watch_of
 from minutch.cycle.segment.store import Segment
 from minutch.job import Counters, JobContext
 from minutch.work.engine import engine_of, runs_here
@@ -45,22 +42,18 @@ def fetch(
     options: FetchOptions = _DEFAULTS,
     *,
     context: JobContext,
-    watch: Watch | None = None,
-    serving: Callable[[], AbstractContextManager[None]] | None = None,
+    serving: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Counters:
     """Fetches the pages of a segment and closes it; returns the number of URLs by outcome.
 
-    `watch` sees what happens and may hold the fetch; without one, that of the context does.
-    `serving` is entered while requests are made.
+    A `Watch` of the context's sees what happens and may hold the fetch. `serving` is entered while
+    requests are made.
 
     Raises ConfigError without http.agent.name, StoreError for a segment that is already fetched,
     has no fetch list or can't be written, and Interrupted after a signal (the log keeps what was
     fetched until then).
     """
-    if watch is None and isinstance(context.watch, Watch):
-        watch = context.watch
-    clock = SteadyClock(context.clock)
-    conf, settings = prepared(segment, context.conf, options, clock)
+    conf, settings = prepared(segment, context.conf, options, context.clock.now())
     log.info(
         "Fetcher: segment %s, at most %d requests at a time, queue mode %s",
         segment,
@@ -73,27 +66,28 @@ def fetch(
             settings.follow.depth,
             settings.follow.most,
         )
-    watcher = watch or Watch(context.label, clock)
-    server = None if serving is None else serving()
+    watch, watched = watch_of(context), context.watch is not None
+    display = Display(context.err, context.label)
     with ExitStack() as stack:
         job: ListFetch | TaskFetch
         run: Fetch | TaskFetch
         if runs_here(conf):
             here = stack.enter_context(fetched_here(segment))
-            job = stack.enter_context(
-                opened(here, conf, settings, clock, watched=watch is not None)
-            )
-            run = Fetch(clock, options, watcher)
-            ledger, stats = run.run(job, context.err, context.label, server)
+            job = stack.enter_context(opened(here, conf, settings, watched=watched))
+            run = Fetch(job.clock, options, watch)
+            ledger, stats = run.run(job, display, serving())
         else:
-            run = job = stack.enter_context(_by_tasks(segment, conf, settings, options, watch))
-            ledger, stats = run.run(context.err, context.label, watcher, server)
+            run = job = stack.enter_context(_by_tasks(segment, conf, settings, options, watched))
+            ledger, stats = run.run(display, watch, serving())
+        for line in (*result_table(ledger), *host_table(stats)):
+            log.info("Fetcher: %s", line)
+        for name, count in sorted(stats.events.items()):
+            if count:
+                log.info("Fetcher: %s=%d", name, count)
         if run.interrupted and ledger.settled < ledger.generated:
-            _report(ledger, stats)
             raise Interrupted.leaving(ledger.generated - ledger.settled, ledger.generated)
         parsed = job.close(job.checked(ledger))
         mark_success(conf, job.segment.path)
-    _report(ledger, stats)
     if parsed:
         context.report(PARSED, parsed)
     counters = ledger.counters()
@@ -108,7 +102,7 @@ def _by_tasks(
     conf: Configuration,
     settings: FetchSettings,
     options: FetchOptions,
-    watch: Watch | None,
+    watched: bool,
 ) -> Iterator[TaskFetch]:
     """Yields the fetch by tasks, under a lock. At a good end its logs are removed."""
     from minutch.cycle.fetch.tasks.taskfetch import TaskFetch, one_attempt
@@ -124,14 +118,6 @@ def _by_tasks(
             settings,
             FetchComponents(conf),
             state_folder=Path(named) if named else None,
-            watched=watch is not None,
+            watched=watched,
             is_stopping=options.is_stopping,
         )
-
-
-def _report(ledger: Ledger, stats: FetchStats) -> None:
-    for line in (*result_table(ledger), *host_table(stats)):
-        log.info("Fetcher: %s", line)
-    for name, count in sorted(stats.events.items()):
-        if count:
-            log.info("Fetcher: %s=%d", name, count)

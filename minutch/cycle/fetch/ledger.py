@@ -1,4 +1,5 @@
-"""Counts the outcome of every URL of a fetch list, and checks that the sum adds up.
+"""Counts the outcome of every URL of a fetch list, and checks that the sum adds up, or says what a
+fetch that was interrupted has left.
 
 generated = fetched + not modified + redirected + gone + retry + denied + deferred + skipped
 """
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final, Self
 
-from minutch.errors import StoreError
+from minutch.errors import MinutchError, StoreError
 from minutch.job import Counters
 
 
@@ -84,6 +85,21 @@ class Outcome(IntEnum):
 
 OUTCOMES: Final = {int(outcome): outcome for outcome in Outcome}
 """By number."""
+STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
+
+
+class Interrupted(MinutchError):
+    """A signal ended the fetch early: the log is kept, and the next run resumes from it."""
+
+    exit_code = 130
+
+    @classmethod
+    def leaving(cls, left: int, listed: int) -> Self:
+        """Makes the one that says how many of the listed URLs are left."""
+        return cls(
+            f"interrupted: {left} of {listed} URLs are left, which the next fetch of this segment"
+            " goes on with"
+        )
 
 
 class Ledger:

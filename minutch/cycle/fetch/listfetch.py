@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from minutch.clock import Clock, SteadyClock
+from minutch.clock import SteadyClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.components import STATE_PROPERTY, FetchComponents
 from minutch.cycle.fetch.frontier.hostmemory import HostMemory, state_folder
@@ -49,7 +49,7 @@ NAMED: Final = 5
 
 
 def prepared(
-    path: Path, conf: Configuration, options: FetchOptions, clock: Clock
+    path: Path, conf: Configuration, options: FetchOptions, now: int
 ) -> tuple[Configuration, FetchSettings]:
     """Returns the configuration and the settings of the fetch of a segment that begins now. Raises
     ConfigError, as without http.agent.name, and StoreError for what is no segment to be fetched.
@@ -60,7 +60,7 @@ def prepared(
         )
     Segment(path).finish()
     Segment(path).check()
-    settings = FetchSettings.of(conf, clock.now(), options.threads)
+    settings = FetchSettings.of(conf, now, options.threads)
     if options.parse and not settings.parse and runs_here(conf):
         settings = replace(settings, parse=True, for_step=True)
     return conf if settings.warc is None else archiving(conf), settings
@@ -71,13 +71,14 @@ def opened(
     path: Path,
     conf: Configuration,
     settings: FetchSettings,
-    clock: SteadyClock,
+    clock: SteadyClock | None = None,
     *,
     watched: bool,
     least: int = 1,
 ) -> Iterator[ListFetch]:
     """Yields the list of a segment, under a lock, with the number of its processes, of which there
-    are to be `least` at least. At a good end its logs are removed. Raises StoreError.
+    are to be `least` at least; without a `clock` it has one of its own. At a good end its logs are
+    removed. Raises StoreError.
     """
     segment = Segment(path)
     with working(segment) as work:
@@ -88,6 +89,7 @@ def opened(
             )
         state = Path(conf.get(STATE_PROPERTY) or state_folder(path))
         components = FetchComponents(conf).with_state(state)
+        clock = clock or SteadyClock(components.clock)
         one = ListFetch(
             segment, generate_files(path), work, settings, components, clock, state, watched=watched
         )

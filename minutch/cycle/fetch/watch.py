@@ -28,7 +28,7 @@ from typing import Final, TextIO
 from minutch.clock import Clock
 from minutch.cycle.fetch.ledger import Ledger
 from minutch.cycle.fetch.stats import Details, FetchStats, Snapshot
-from minutch.job import PLAIN_INTERVAL, Progress, time_text
+from minutch.job import PLAIN_INTERVAL, JobContext, Progress, time_text
 from minutch.job import live_line as show
 from minutch.terminal import agreeing, counted
 
@@ -269,6 +269,12 @@ def status_lines(snapshot: Snapshot) -> tuple[str, str]:
             f" ({snapshot.bytes_last_second // _KILOBIT} last sec)"
         ),
     )
+
+
+def watch_of(context: JobContext) -> Watch:
+    """Returns the watch of a job, or one that nobody looks at."""
+    watch = context.watch
+    return watch if isinstance(watch, Watch) else Watch(context.label, context.clock)
 
 
 class Display:

@@ -22,10 +22,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, Self
+from typing import Final
 
 from minutch.cycle.fetch.frontier.queueitems import Share
-from minutch.cycle.fetch.ledger import Ledger
+from minutch.cycle.fetch.ledger import STOPPED, Interrupted, Ledger
 from minutch.cycle.fetch.settings import BY_IP, FetchSettings
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
 from minutch.cycle.fetch.worker import (
@@ -45,7 +45,7 @@ from minutch.cycle.fetch.worker import (
     WorkerOrder,
     worker_main,
 )
-from minutch.errors import MinutchError, StoreError
+from minutch.errors import StoreError
 from minutch.processes import start_worker
 
 log = logging.getLogger(__name__)
@@ -57,22 +57,6 @@ LIST_BYTES: Final = 1 << 20
 """Bytes of a fetch list, some 10,000 URLs, that are worth a process's start."""
 PLACES: Final = 10
 """Requests in flight that are worth a process."""
-
-STOPPED: Final = "stopped at once; run fetch on the same segment again to go on"
-
-
-class Interrupted(MinutchError):
-    """A signal ended the fetch early: the log is kept, and the next run resumes from it."""
-
-    exit_code = 130
-
-    @classmethod
-    def leaving(cls, left: int, listed: int) -> Self:
-        """Makes the one that says how many of the listed URLs are left."""
-        return cls(
-            f"interrupted: {left} of {listed} URLs are left, which the next fetch of this segment"
-            " goes on with"
-        )
 
 
 def processes_for(files: Iterable[Path], places: int, cores: int) -> int:

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from minutch.annexes.spark import session
+from minutch.cycle.fetch.ledger import STOPPED, Interrupted
 from minutch.cycle.fetch.results import closing
-from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.fetchlist.lists import number_of_lists
 from minutch.cycle.segment.store import COMPLETE, CONTENT, CRAWL_FETCH, WARC, Segment
 from minutch.errors import StoreError

@@ -19,10 +19,10 @@ import pytest
 
 from minutch.cycle.fetch.fetcher import fetch
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
+from minutch.cycle.fetch.ledger import Interrupted
 from minutch.cycle.fetch.listfetch import working
 from minutch.cycle.fetch.results.fetchlog import frames
 from minutch.cycle.fetch.settings import FetchOptions
-from minutch.cycle.fetch.workers import Interrupted
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.errors import ConfigError, LockedError, MinutchError, StoreError, UsageError
 from minutch.hadoop.formats.sequencefile import SequenceFileReader

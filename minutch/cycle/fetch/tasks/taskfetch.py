@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import Any, Final, NamedTuple
 
 from minutch import strictjson
 from minutch.clock import SteadyClock, SystemClock
@@ -24,7 +24,7 @@ from minutch.cycle.fetch.components import FetchComponents
 from minutch.cycle.fetch.fetch import Fetch, Watcher, signals
 from minutch.cycle.fetch.frontier.hostmemory import state_folder
 from minutch.cycle.fetch.frontier.listindex import generate_files
-from minutch.cycle.fetch.ledger import OUTCOMES, Ledger
+from minutch.cycle.fetch.ledger import OUTCOMES, STOPPED, Interrupted, Ledger
 from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.results.closing import copy_folder, folder_of, own_folder, write_list
 from minutch.cycle.fetch.results.fetchresults import logs_in
@@ -33,7 +33,6 @@ from minutch.cycle.fetch.stats import FetchStats, Snapshot
 from minutch.cycle.fetch.tasks.taskchannel import ChannelAddress, ChannelServer, TaskChannel
 from minutch.cycle.fetch.watch import Display
 from minutch.cycle.fetch.worker import HoldFetch, WorkerOrder
-from minutch.cycle.fetch.workers import STOPPED, Interrupted
 from minutch.cycle.segment.store import (
     BEGUN,
     CONTENT,
@@ -86,11 +85,7 @@ class TaskFetch:
     interrupted: bool = False
 
     def run(
-        self,
-        err: TextIO,
-        label: str,
-        watcher: Watcher,
-        serving: AbstractContextManager[None] | None = None,
+        self, display: Display, watcher: Watcher, serving: AbstractContextManager[None]
     ) -> tuple[Ledger, FetchStats]:
         """Fetches, or goes on. The ledger is that of all lists and runs; after a signal some URLs
         may be left.
@@ -101,7 +96,6 @@ class TaskFetch:
                 " (-numFetchers)"
             )
         settings = self._as_begun(replace(self.settings, processes=1))
-        display = Display(err, label)
         killed = False
 
         def show(snapshot: Snapshot) -> None:
@@ -126,7 +120,7 @@ class TaskFetch:
             fresh = stack.enter_context(work_folder(self.work, NEW))
             stack.callback(display.clear)
             number = stack.enter_context(board.open())
-            stack.enter_context(serving or nullcontext())
+            stack.enter_context(serving)
             stack.enter_context(watcher.obeying(lambda wanted: board.tell(HoldFetch(wanted))))
             stack.enter_context(signals(stop, kill))
             task = ListTask(
@@ -292,7 +286,7 @@ class ListTask:
             job = self._job(here, part)
             options = FetchOptions(is_stopping=lambda: channel.leaves_resting)
             fetch = Fetch(job.clock, options, channel, channel.stopping)
-            ledger, stats = fetch.run(job, sys.stderr, f"list {part}")
+            ledger, stats = fetch.run(job, Display(sys.stderr, f"list {part}"), nullcontext())
             result = Fetched(ledger, stats)
             if ledger.settled < ledger.generated:
                 # its logs, and what belongs to them, wait in the segment
