@@ -200,24 +200,32 @@ def parse_robots(
     robots = read_robots(content, content_type, limit)
     if robots is None:
         return ALLOW_ALL
-    groups, delays = _choose(robots, agents)
+    groups, delays = groups_for(robots, agents)
+    rules = path_rules(groups)
+    delay = min(delays, default=None)
+    sitemaps = tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url)))
+    signals: dict[str, str] = {}
+    for group in (robots.above, *groups):
+        for line in group.uses:
+            signals |= line.signals() if line.key == "content-signal" else {}
+    if not (rules or sitemaps or signals) and delay is None:
+        return UNSAID
+    return RobotRules(rules, delay, sitemaps, signals)
+
+
+def path_rules(groups: Iterable[RobotsGroup]) -> list[PathRule]:
+    """Returns the rules of groups that count together, each once, with its first line."""
     rules: dict[tuple[str, bool], int] = {}
     for group in groups:
         for written in group.rules:
             rules.setdefault((normal_rule(written.path), written.allow), written.line)
-    delay = min(delays, default=None)
-    sitemaps = tuple(dict.fromkeys(_sitemaps(robots.sitemaps, url)))
-    signals = {name: answer for group in groups for name, answer in group.signals.items()}
-    if not (rules or sitemaps or signals) and delay is None:
-        return UNSAID
     ordered = sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1], rule[0]))
-    found = [PathRule(path, allow, rules[path, allow]) for path, allow in ordered]
-    return RobotRules(found, delay, sitemaps, signals)
+    return [PathRule(path, allow, rules[path, allow]) for path, allow in ordered]
 
 
-def _choose(robots: RobotsFile, agents: Collection[str]) -> tuple[list[RobotsGroup], list[int]]:
+def groups_for(robots: RobotsFile, agents: Collection[str]) -> tuple[list[RobotsGroup], list[int]]:
     """Returns the groups for these agents, and the delay that each of their lines is given."""
-    for is_ours in (lambda name: _is_named(name, agents), _is_anyone):
+    for is_ours in (lambda name: is_named(name, agents), _is_anyone):
         groups = [group for group in robots.groups if any(map(is_ours, group.agents))]
         if groups:
             delays = (
@@ -234,7 +242,7 @@ def _is_anyone(name: str) -> bool:
     return name == "*" or name[:2] in ("* ", "*\t")
 
 
-def _is_named(name: str, agents: Collection[str]) -> bool:
+def is_named(name: str, agents: Collection[str]) -> bool:
     """Returns the whole name, or the product token that it starts with."""
     if name in agents:
         return True

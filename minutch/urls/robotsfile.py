@@ -52,6 +52,7 @@ _SPELLINGS = {
     "crawl-delay": "crawl-delay clawl-delay craw-delay crawl-deley",
     "sitemap": "sitemap sitemaps site-map",
     "content-signal": "content-signal content-signals",
+    "content-usage": "content-usage",
     "http": "http https",
 }
 _KEYS = {spelling: key for key, spellings in _SPELLINGS.items() for spelling in spellings.split()}
@@ -101,6 +102,19 @@ class RuleLine(NamedTuple):
     line: int
 
 
+class UseLine(NamedTuple):
+    """A Content-Signal or Content-Usage (`key`, in lower case) as written, and its line, from 1."""
+
+    key: str
+    value: str
+    line: int
+
+    def signals(self) -> dict[str, str]:
+        """Returns what a Content-Signal says: `search=yes, ai-train=no`; the last for a use."""
+        parts = [part.partition("=") for part in self.value.lower().split(",")]
+        return {name.strip(): answer.strip() for name, equals, answer in parts if equals}
+
+
 @dataclass(slots=True)
 class RobotsGroup:
     """Agents (lower case) and what holds for them; a delay (ms) has the number of those before."""
@@ -108,7 +122,7 @@ class RobotsGroup:
     agents: list[str] = field(default_factory=list)
     rules: list[RuleLine] = field(default_factory=list)
     delays: list[tuple[int, int | None]] = field(default_factory=list)
-    signals: dict[str, str] = field(default_factory=dict)
+    uses: list[UseLine] = field(default_factory=list)
     closed: bool = False
 
     def delay_for(self, index: int) -> int | None:
@@ -118,10 +132,13 @@ class RobotsGroup:
 
 @dataclass(slots=True)
 class RobotsFile:
-    """A whole file; paths and sitemaps are as written."""
+    """A whole file; paths and sitemaps are as written. What stands above the first group has no
+    agents, and of it only `uses` mean something.
+    """
 
     groups: list[RobotsGroup] = field(default_factory=list)
     sitemaps: list[str] = field(default_factory=list)
+    above: RobotsGroup = field(default_factory=RobotsGroup)
 
 
 def whole_lines(content: bytes) -> bytes:
@@ -187,8 +204,8 @@ def _read_line(robots: RobotsFile, line: str, number: int) -> None:
             robots.groups.append(RobotsGroup())
         if name:
             robots.groups[-1].agents.append(name)
-    elif robots.groups:
-        _READERS[key](robots.groups[-1], value, number)
+    else:
+        _READERS[key](robots.groups[-1] if robots.groups else robots.above, value, number)
 
 
 def _add_allow(group: RobotsGroup, path: str, line: int) -> None:
@@ -221,11 +238,12 @@ def _milliseconds(text: str) -> int | None:
 
 
 def _add_signal(group: RobotsGroup, value: str, line: int) -> None:
-    """`search=yes, ai-train=no`: the last value for each use counts."""
-    for part in value.split(","):
-        name, equals, answer = part.partition("=")
-        if equals:
-            group.signals[name.strip().lower()] = answer.strip().lower()
+    group.uses.append(UseLine("content-signal", value, line))
+
+
+def _add_usage(group: RobotsGroup, value: str, line: int) -> None:
+    group.closed = True  # it is a rule (draft-ietf-aipref-attach, 3)
+    group.uses.append(UseLine("content-usage", value, line))
 
 
 _READERS = {
@@ -233,6 +251,7 @@ _READERS = {
     "disallow": _add_disallow,
     "crawl-delay": _add_delay,
     "content-signal": _add_signal,
+    "content-usage": _add_usage,
 }
 
 

@@ -125,7 +125,17 @@ def test_content_signals() -> None:
         "ai-train": "no",
         "ai-input": "no",
     }
-    assert parse_robots(b"Content-Signal: search=yes\n", "", ["a"]).content_signals == {}
+    body = b"Content-Signal: search=yes, ai-train=no\nUser-agent: a\nContent-Signal: search=no"
+    assert parse_robots(body, "", ["a"]).content_signals == {"search": "no", "ai-train": "no"}
+    above = {"search": "yes", "ai-train": "no"}
+    assert parse_robots(body, "", ["b"]).content_signals == above
+
+
+def test_a_content_usage_is_a_rule_behind_which_an_agent_begins_a_group() -> None:
+    """draft-ietf-aipref-attach, 3. A Content-Signal is none, as Sitemap is none."""
+    body = b"User-agent: a\n%s\nUser-agent: b\nDisallow: /"
+    assert parse_robots(body % b"Content-Usage: search=n", "", ["a"]).is_allowed("http://h/")
+    assert not parse_robots(body % b"Content-Signal: search=no", "", ["a"]).is_allowed("http://h/")
 
 
 @pytest.mark.parametrize(
