@@ -35,6 +35,7 @@ from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.inject import InjectOptions, inject
 from minutch.cycle.fetch.watch import Watch
+from minutch.cycle.parse.robotsdirectives import agents_of
 from minutch.errors import ConfigError, MinutchError
 from minutch.inspect.query import crawl as query
 from minutch.job import CLEAR, Counters, JobContext, set_up_process
@@ -54,6 +55,7 @@ class Crawl(query.CrawlFolder):
     ) -> None:
         super().__init__(path)
         self.conf = conf or Configuration.load([])
+        self.agents = agents_of(self.conf)
         self.quiet = quiet
 
     @property

@@ -27,6 +27,7 @@ TOPICS = (
     "python",
     "indexing",
     "maintext",
+    "rights",
     "archives",
     "plugins",
     "operating",

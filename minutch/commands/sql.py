@@ -23,7 +23,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
     """Runs the command. Exit code 0."""
     if sum(bool(arguments[name]) for name in ("-csv", "-json", "-parquet")) > 1:
         arguments.fail("one of -csv, -json and -parquet")
-    session = Session(open_crawl(arguments["crawl"]), context.clock.now())
+    session = Session(open_crawl(arguments["crawl"], context.conf), context.clock.now())
     asked = arguments["statement"]
     answer = Answers(
         session,

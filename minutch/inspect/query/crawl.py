@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -10,9 +10,11 @@ from typing import Final, overload
 
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
+from minutch.cycle.parse.robotsdirectives import agents_of
 from minutch.cycle.segment.store import (
     CRAWL_FETCH,
     CRAWL_GENERATE,
@@ -34,6 +36,7 @@ from minutch.inspect.query.crawldb import (
 from minutch.inspect.query.links import LinkDbTable, LinksTable
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
+from minutch.inspect.query.rights import RightsTable
 from minutch.inspect.query.site import SiteTable
 from minutch.inspect.query.table import Table
 
@@ -43,6 +46,9 @@ _FOLDERS: Final = (CRAWLDB, LINKDB, SEGMENTS, HOSTDB)
 
 class CrawlFolder:
     """A crawl in a folder: those of `crawldb`, `linkdb`, `segments` and `hostdb` that exist."""
+
+    agents: Collection[str] = ()
+    """The names of the crawler, in lower case: `rights` has what is said to them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,14 +95,17 @@ class CrawlFolder:
             DuplicatesTable(self.crawldb),
             SitemapsTable(SitemapListing(self.path / LISTINGS)),
             ChecksTable(Checks(self.path / CHECKS)),
+            RightsTable(segments, self.agents),
         ]
         found = {table.name: table for table in tables}
         site = SiteTable(found, links, segments, has_entries=CrawlDb(self.path / CRAWLDB).exists())
         return found | {site.name: site}
 
 
-def open_crawl(path: str | PathLike[str]) -> CrawlFolder:
-    """Opens the crawl in a folder. Raises StoreError if there is none."""
+def open_crawl(path: str | PathLike[str], conf: Configuration | None = None) -> CrawlFolder:
+    """Opens the crawl in a folder. `conf` has the names of the crawler. Raises StoreError if there
+    is none.
+    """
     folder = Path(path)
     if not folder.is_dir():
         raise StoreError(f"there is no folder {folder}")
@@ -105,7 +114,9 @@ def open_crawl(path: str | PathLike[str]) -> CrawlFolder:
         raise StoreError(
             f"{folder} is no crawl: it has none of {', '.join(_FOLDERS)}", hint=_hint(folder)
         )
-    return CrawlFolder(folder)
+    crawl = CrawlFolder(folder)
+    crawl.agents = agents_of(conf) if conf is not None else ()
+    return crawl
 
 
 def _hint(folder: Path) -> str:

@@ -50,7 +50,7 @@ def export_parquet(
     Raises StoreError for an unknown table, for one that is named but has no files, and if `out`
     exists.
     """
-    tables = open_crawl(crawl).tables
+    tables = open_crawl(crawl, context.conf).tables
     if unknown := [name for name in options.tables if name not in tables]:
         raise StoreError(f"unknown table {unknown[0]}: expected {', '.join(tables)}")
     counters = Counters()

@@ -93,7 +93,7 @@ def sql(crawl: Path, statement: str, *, context: JobContext) -> pl.LazyFrame:
     Nothing is read before the rows are collected. Raises QueryError, and StoreError if there is no
     crawl.
     """
-    return Session(open_crawl(crawl), context.clock.now()).query(statement)
+    return Session(open_crawl(crawl, context.conf), context.clock.now()).query(statement)
 
 
 def statements(text: str) -> Iterator[str]:
