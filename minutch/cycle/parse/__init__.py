@@ -8,6 +8,7 @@ parsesegment, then pageparser, which takes one page through all steps.
     `sandbox`, `preloaded`                        what a worker may not do; what it starts with
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers
+    `chunks`                                      cuts a page's Markdown for retrieval
     `charset`                                     the charset of a page, the text of XML
     `robotsdirectives`                            what a page forbids, and its header
     `mime`, `mimerules`, `mimexml`                its media type
