@@ -22,7 +22,7 @@ An extension is created once per configuration, `cls(conf, parameters)`; `parame
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -48,10 +48,14 @@ if TYPE_CHECKING:
     from minutch.records.crawldatum import CrawlDatum
     from minutch.records.document import NutchDocument
     from minutch.records.links import Inlinks
+    from minutch.records.metadata import Metadata
     from minutch.records.parsedata import ParseData, ParseText
     from minutch.records.protocol import Content
     from minutch.urls.robots import KnownRobots, RobotRules
     from minutch.urls.rules import Untouched, Verdicts
+
+    Anchors = dict[int, str] | None
+    Kept = Collection[int] | None
 
 __all__ = [
     "POINTS", "Action", "Exchange", "HTMLMetaTags", "HtmlParseFilter", "IndexWriter",
@@ -165,9 +169,9 @@ class Parser(ExtensionBase):
     def get_parse(self, content: Content) -> ParseResult:
         """Parses a page; one that can't be parsed is a failed ParseStatus (or a ParseError)."""
 
-    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str | None:
-        """Returns a page as Markdown, None if it writes none; `anchors` gets the fragments of
-        headings by the numbers of their lines, from 0. Raises UrlError, ParseError.
+    def markdown(self, content: Content, anchors: Anchors = None, kept: Kept = None) -> str | None:
+        """Returns a page as Markdown, or None; `anchors` gets the fragments of headings by the
+        numbers of their lines; `kept` are lines of a text by blocks. Raises UrlError, ParseError.
         """
         return None
 
@@ -194,10 +198,10 @@ class TextExtractor(ExtensionBase):
     point_id = "org.apache.nutch.parse.TextExtractor"
 
     @abstractmethod
-    def extract(self, url: str, markup: bytes, document: LexborHTMLParser) -> str | None:
-        """Returns the main text of a page in UTF-8 and its tree; None if there is none, so that all
-        of the page's text is kept.
-        """
+    def extract(
+        self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
+    ) -> str | None:
+        """Returns a page's main text, None for all of it; may add to the parse's metadata."""
 
     def markdown(
         self, url: str, markup: bytes, document: LexborHTMLParser, write: Callable[[Any], str]
@@ -489,11 +493,8 @@ class NutchPublisher(ExtensionBase):
         """Sends what is queued and disconnects; called once, when the fetch has ended."""
 
 
-_OF_PARSES = (Parser, HtmlParseFilter, TextExtractor)
-_OF_PAGES = (Exchange, IndexingFilter, IndexWriter, *_OF_PARSES, Protocol)
-_OF_URLS = (URLFilter, URLExemptionFilter, URLNormalizer)
-_OF_RECORDS = (ScoringFilter, SegmentMergeFilter, NutchPublisher)
-POINTS: Mapping[str, type[ExtensionBase]] = {
-    point.point_id: point for point in (*_OF_PAGES, *_OF_URLS, *_OF_RECORDS)
-}
+_OF_PARSES = (Parser, HtmlParseFilter, TextExtractor, Protocol)
+_OF_PAGES = (Exchange, IndexingFilter, IndexWriter, *_OF_PARSES, URLFilter, URLExemptionFilter)
+_ALL = (*_OF_PAGES, URLNormalizer, ScoringFilter, SegmentMergeFilter, NutchPublisher)
+POINTS: Mapping[str, type[ExtensionBase]] = {point.point_id: point for point in _ALL}
 """All points by Nutch's id, in the order of nutch-extensionpoints."""

@@ -10,6 +10,7 @@ Java class is; a class is imported when it is first met.
     `hostdatum`, `webgraph`               hosts, the graph
     `protocol`                            a page as it came, and how its fetch ended
     `parsedata`, `parsedata_columns`      what a parse found
+    `textblocks`                          marks of the lines of a text
     `metadata`, `metadata_columns`        named values, as they lie in other records
     `rawmap`                              a serialized MapWritable, edited as bytes
     `strings`                             strings with an int length, or gzip'd

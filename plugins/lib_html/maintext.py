@@ -25,8 +25,10 @@ from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.plugin.points import TextExtractor
+from minutch.records.metadata import Metadata
+from minutch.records.textblocks import BLOCKS_KEY, marks_of
 
-from .textblocks import TAG, TAGS, Blocks, Choice, Flattener, page_tokens
+from .textblocks import TAG, TAGS, Blocks, Choice, Flattener, block_of_line, page_tokens, places
 from .tree_reader import attribute_numbers
 
 KINDS: Final = (
@@ -343,7 +345,9 @@ class LearnedText(TextExtractor):
         with np.load(Path(__file__).with_name("maintext.npz")) as data:
             return Model(dict(data))
 
-    def extract(self, url: str, markup: bytes, document: LexborHTMLParser) -> str | None:
+    def extract(
+        self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
+    ) -> str | None:
         """Returns the main text, a line a block; None where a page has no text, or
         too many blocks.
         """
@@ -378,10 +382,30 @@ class LearnedText(TextExtractor):
         return Choice(page, best_blocks(chances, page.blocks[:, kernels.WORDS].astype(float)))
 
 
+class BlockText(LearnedText):
+    """All of the page's text, a line a block, with marks (parser.html.text=blocks): what of it is
+    the page's own is decided with the site's other pages (minutch.cycle.owntext).
+    """
+
+    def extract(
+        self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
+    ) -> str | None:
+        """Returns the text, and adds the marks of its lines."""
+        judged = self.judge(url, markup, document)
+        if judged is None:
+            return None
+        page, chances = judged
+        lines = block_of_line(page)
+        metadata.set(BLOCKS_KEY, marks_of(chances[lines], places(page)[lines]))
+        return page.text[:-1].decode()
+
+
 class Trafilatura(TextExtractor):
     """trafilatura's text (parser.html.text=trafilatura)."""
 
-    def extract(self, url: str, markup: bytes, document: LexborHTMLParser) -> str | None:
+    def extract(
+        self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
+    ) -> str | None:
         """Parses the page a second time, as trafilatura has a parser of its own."""
         from trafilatura import extract
 
@@ -392,7 +416,9 @@ class Trafilatura(TextExtractor):
 class Resiliparse(TextExtractor):
     """Resiliparse's text (parser.html.text=resiliparse)."""
 
-    def extract(self, url: str, markup: bytes, document: LexborHTMLParser) -> str | None:
+    def extract(
+        self, url: str, markup: bytes, document: LexborHTMLParser, metadata: Metadata
+    ) -> str | None:
         """Parses the page a second time, as Resiliparse has a parser of its own."""
         from resiliparse.extract.html2text import extract_plain_text
 

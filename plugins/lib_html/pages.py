@@ -10,11 +10,11 @@ import ctypes
 import logging
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from html import escape
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -44,8 +44,9 @@ from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolv
 from .browserlinks import BrowserLinks
 from .elements import Elements, header_links, read_refresh
 from .markdown import to_markdown
+from .textblocks import Flattener, choice_of
 from .tree import Limits, build_tree, plain_tree
-from .tree_reader import TreeReader, tree_reader
+from .tree_reader import TreeReader, attribute_numbers, tree_reader
 from .walk import ParsedMarkup, Walk, title_in_body
 
 # Extracts text, title and links from an HTML tree, as Nutch's DOMContentUtils does.
@@ -223,6 +224,10 @@ class HtmlPages:
         self._text_of = _extractor_of(conf)
 
     @cached_property
+    def _flattener(self) -> Flattener:
+        return Flattener(attribute_numbers() or {})
+
+    @cached_property
     def _filters(self) -> HtmlParseFilters:
         return HtmlParseFilters(self._conf)
 
@@ -250,7 +255,8 @@ class HtmlPages:
         if text_of is not None and not tags.no_index:
             text = text_of(markup, page)
         elif self._text_of is not None and not tags.no_index:
-            text = self._main_text(self._text_of, content.base, markup, document) or text
+            found = self._main_text(self._text_of, content.base, markup, document, metadata)
+            text = found or text
         parse = Parse("" if tags.no_index else text, data)
         result = self._filters.filter(content, ParseResult.of(content.url, parse), tags, document)
         if tags.no_cache:
@@ -258,16 +264,24 @@ class HtmlPages:
                 parse.data.parse_meta.set(CACHING_FORBIDDEN_KEY, self._caching_policy)
         return result
 
-    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str:
+    def markdown(
+        self,
+        content: Content,
+        anchors: dict[int, str] | None = None,
+        kept: Collection[int] | None = None,
+    ) -> str:
         """Returns the Markdown of what parser.html.text takes for a page's text; of all of the page
-        where that finds nothing, or writes no Markdown. Raises UrlError, ParseError.
+        where that finds nothing, or writes no Markdown. With `kept`, of these lines of a text that
+        has a line a block. Raises UrlError, ParseError.
         """
         _, _, markup, document, _, resolver, tags = self._read(content)
         if tags.no_index:
             return ""
         write = partial(to_markdown, document, resolver.resolve, anchors=anchors)
         found = None
-        if self._text_of is not None:
+        if kept is not None and (blocks := self._flattener.read(document)) is not None:
+            found = write(choice_of(blocks, kept))
+        elif self._text_of is not None:
             found = self._text_of.markdown(content.base, markup, document, write)
         return write() if found is None else found
 
@@ -290,12 +304,10 @@ class HtmlPages:
         return _Read(charset, own, markup, document, page, resolver, tags)
 
     @staticmethod
-    def _main_text(
-        extractor: TextExtractor, url: str, markup: bytes, document: LexborHTMLParser
-    ) -> str | None:
+    def _main_text(extractor: TextExtractor, url: str, *page: Any) -> str | None:
         """Returns the main text of a page; None where there is none or the extractor fails."""
         try:
-            return extractor.extract(url, markup, document)
+            return extractor.extract(url, *page)
         except MinutchError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a page makes other people's code raise

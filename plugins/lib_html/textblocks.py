@@ -5,7 +5,7 @@ judges pages by.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -108,11 +108,40 @@ class Flattener:
         )
 
 
+def places(page: Blocks) -> np.ndarray:
+    """Says where each block stands: a hash of 18 bits of the shapes of the boxes around it, in
+    which boxes of one shape in each other count once, as sections do.
+    """
+    shapes, outer = page.boxes[:, kernels.SHAPE], page.boxes[:, kernels.OUTER]
+    depths = page.boxes[:, kernels.DEPTH]
+    paths, order = shapes.copy(), np.argsort(depths, kind="stable")
+    for level in np.split(order, np.flatnonzero(np.diff(depths[order])) + 1)[1:]:
+        around, mine = outer[level], shapes[level]
+        path = (paths[around] ^ mine) * kernels.PRIME & kernels.MASK
+        paths[level] = np.where(mine == shapes[around], paths[around], path)
+    whole = paths[page.blocks[:, kernels.BOX]]
+    found: np.ndarray = (whole ^ whole >> 31 - kernels.BITS) & (1 << kernels.BITS) - 1
+    return found
+
+
 class Choice(NamedTuple):
     """A page as tables, and which of its blocks are kept."""
 
     page: Blocks
     mask: np.ndarray
+
+
+def block_of_line(page: Blocks) -> np.ndarray:
+    """Returns the block of each line of a page's text: one with a br element has several."""
+    ends = np.flatnonzero(np.frombuffer(page.text, np.uint8) == 10)
+    return np.searchsorted(page.blocks[:, kernels.TEXT_END], ends)
+
+
+def choice_of(page: Blocks, kept: Iterable[int]) -> Choice:
+    """Returns the blocks of a page that have one of the lines with the numbers `kept`."""
+    blocks, mask = block_of_line(page), np.zeros(len(page.blocks), bool)
+    mask[blocks[[number for number in kept if number < len(blocks)]]] = True
+    return Choice(page, mask)
 
 
 class KeptBlocks:

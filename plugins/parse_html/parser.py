@@ -7,7 +7,7 @@ caching.forbidden for the index.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from minutch.conf import Configuration
 from minutch.plugin.points import Parser, ParseResult
@@ -27,6 +27,11 @@ class HtmlParser(Parser):
         """One document under the content's URL. Raises UrlError where its base is none."""
         return self._pages.parse(content)
 
-    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str:
+    def markdown(
+        self,
+        content: Content,
+        anchors: dict[int, str] | None = None,
+        kept: Collection[int] | None = None,
+    ) -> str:
         """Returns the Markdown of the page's text."""
-        return self._pages.markdown(content, anchors=anchors)
+        return self._pages.markdown(content, anchors, kept)

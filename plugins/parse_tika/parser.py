@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -219,10 +219,15 @@ class TikaParser(Parser):
             else result
         )
 
-    def markdown(self, content: Content, anchors: dict[int, str] | None = None) -> str | None:
+    def markdown(
+        self,
+        content: Content,
+        anchors: dict[int, str] | None = None,
+        kept: Collection[int] | None = None,
+    ) -> str | None:
         """Returns the Markdown of an HTML page; None for other types."""
         is_html = clean_type(content.content_type).strip().lower() in _HTML
-        return self._pages.markdown(content, anchors=anchors) if is_html else None
+        return self._pages.markdown(content, anchors, kept) if is_html else None
 
     def _outlinks(self, content: Content, document: Document) -> list[Outlink]:
         """Returns the links of a document, or the URLs in its text, and those of its headers."""

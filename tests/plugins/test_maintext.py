@@ -13,13 +13,15 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
+from minutch.records.textblocks import BLOCKS_KEY, MOST, read_marks
 from plugins.lib_html import maintext
 from plugins.lib_html.maintext import LearnedText, best_blocks
-from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens
+from plugins.lib_html.pages import HtmlPages
+from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens, places
 from plugins.lib_html.tree_reader import attribute_numbers
 from tests.support.examples import examples
 from tests.support.interpreted import compared  # noqa: F401
-from tests.support.pages import configuration, parse
+from tests.support.pages import URL, configuration, content, parse
 from tests.support.plainblocks import plain_blocks
 
 ARTICLE = """<!doctype html><html><head><title>Tides</title></head><body class="single-post">
@@ -132,8 +134,51 @@ def test_each_block_has_a_probability() -> None:
     assert judge("http://example.org/", b"", LexborHTMLParser("")) is None
 
 
+def test_blocks_are_all_of_the_text_with_marks() -> None:
+    page = ARTICLE.replace("water comes", "water<br>comes")
+    conf = configuration(**{"parser.html.text": "blocks"})
+    whole, found = parse(page), parse(page, conf)
+    assert found.text.split() == whole.text.split()[1:]  # but for the title
+    lines = found.text.split("\n")
+    marks = found.data.parse_meta.get(BLOCKS_KEY)
+    assert marks is not None
+    chances, places = read_marks(marks.encode())
+    chance, place = (dict(zip(lines, values.tolist(), strict=True)) for values in (chances, places))
+    assert chance["Spring tides"] > MOST / 2 > chance["Contact"]
+    assert place["Home"] == place["Shop"] == place["Contact"] != place["Spring tides"]
+    texts = [line for line in lines if "water" in line or "comes twice" in line]
+    assert len(texts) == 3
+    assert len({place[line] for line in texts}) == 1
+    assert found.data.title == whole.data.title
+    assert list(found.data.outlinks) == list(whole.data.outlinks)
+
+
+def test_markdown_of_some_lines() -> None:
+    page = content(ARTICLE.replace("water comes", "water<br>comes"))
+    pages = HtmlPages(configuration(**{"parser.html.text": "blocks"}))
+    lines = pages.parse(page)[URL].text.split("\n")
+    kept = [number for number, line in enumerate(lines) if line[:4] in {"Home", "Spri", "come"}]
+    found = pages.markdown(page, kept=kept)
+    assert found.startswith("- [Home](http://example.org/)\n\nAs the Earth turns")
+    assert found.endswith("later each day.\n\n## Spring tides\n")
+    assert pages.markdown(page, kept=[10_000]) == pages.markdown(page, kept=[]) == ""
+    main = pages.markdown(page)
+    assert "At full and new moon" in main
+    assert "Home" not in main
+
+
+def test_sections_in_each_other_are_one_place() -> None:
+    page = FLATTENER.read(LexborHTMLParser("<div><p>a</p><div><p>b</p><div class=xy><p>d</div>e"))
+    assert page is not None
+    one, two, other, last = places(page).tolist()
+    assert one == two != other
+    assert last not in {one, other}
+
+
 def test_an_unknown_extractor_is_named_with_those_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"page or main or resiliparse or trafilatura.*body"):
+    with pytest.raises(
+        ConfigError, match=r"page or blocks or main or resiliparse or trafilatura.*body"
+    ):
         parse("<p>a", configuration(**{"parser.html.text": "body"}))
 
 
@@ -145,14 +190,16 @@ def test_the_pages_text_is_kept_where_none_is_found(
     from minutch.plugin.repository import PluginRepository, instance_of
 
     conf = configuration(**{"parser.html.text": "main"})
-    [extension, *_] = PluginRepository.of(conf).extensions(TextExtractor.point_id)
+    found = PluginRepository.of(conf).extensions(TextExtractor.point_id)
+    by_name = {extension.parameters["text"]: extension for extension in found}
 
     def extract(*_: object) -> object:
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    monkeypatch.setattr(instance_of(extension, TextExtractor), "extract", extract)
+    extractor = instance_of(by_name["main"], TextExtractor)
+    monkeypatch.setattr(extractor, "extract", extract)
     assert parse("<p>a <b>b</b>", conf).text == "a b"
 
 

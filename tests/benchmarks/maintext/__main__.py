@@ -16,12 +16,13 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.plugin.points import TextExtractor
 from minutch.plugin.repository import PluginRepository, instance_of
+from minutch.records.metadata import Metadata
 from plugins.lib_html.maintext import KINDS
 from plugins.lib_html.pages import Extractor
 
 from . import pages_in, word_f1
 
-Extract = Callable[[str, bytes, LexborHTMLParser], str | None]
+Extract = Callable[[str, bytes, LexborHTMLParser, Metadata], str | None]
 
 
 def extractors() -> dict[str, Extract]:
@@ -33,12 +34,12 @@ def extractors() -> dict[str, Extract]:
     for extension in PluginRepository.of(conf).extensions(TextExtractor.point_id):
         with suppress(ImportError):
             extract = instance_of(extension, TextExtractor).extract
-            extract("http://h/", b"<p>a", LexborHTMLParser("<p>a"))
+            extract("http://h/", b"<p>a", LexborHTMLParser("<p>a"), Metadata())
             found[extension.parameters["text"]] = extract
     with suppress(ImportError):
         from readability import Document
 
-        found["readability"] = lambda url, markup, document: LexborHTMLParser(
+        found["readability"] = lambda url, markup, document, _: LexborHTMLParser(
             Document(markup.decode()).summary()
         ).text(separator=" ")
     return found
@@ -70,7 +71,7 @@ def main() -> None:
         for name in names:
             began = process_time()
             try:
-                texts[name] = compared[name](page.url, markup, document) or ""
+                texts[name] = compared[name](page.url, markup, document, Metadata()) or ""
             except Exception:  # noqa: BLE001 - whatever a page makes other people's code raise
                 texts[name] = ""
             seconds[name] += process_time() - began
