@@ -5,6 +5,7 @@ A folder never imports one that comes later in this list; read them in the order
 
     `segment`      one fetch list and all that came of it, on disk
     `parse`        text, metadata and links of fetched pages
+    `owntext`      what of a page is its own, by the other pages of its site
     `crawldb`      every URL known, its status and when it is due; inject, updatedb, dedup
     `linkdb`       the links that point to each page; invertlinks
     `fetch`        queues, politeness, and a log that loses nothing

@@ -1,0 +1,9 @@
+"""A page's own text: its main text, less the frame that the other pages of its site have, too.
+
+Begin with `texts`, whose functions are what others call.
+
+    `texts`      the own text of the pages of segments, and of one page
+    `own`        decides which lines are a page's own
+    `frames`     counts which lines stand on how many of a host's pages, and where
+    `parses`     reads texts and their marks from segments
+"""

@@ -1,0 +1,226 @@
+"""Counts what stands on how many pages of a host, and where: a cache beside the segments, made of
+them alone. What is deleted of it is made again.
+
+    <crawl>/frames/<segment>-<seal>/NN.parquet     the lines of some pages of the segment
+    <crawl>/frames/counts-<seal>/places-NN.parquet what they come to, over all segments: by host
+                                                   and place,
+                                  lines-NN.parquet and by line, those that several pages have
+    seal    CRC-32 of the sizes and times of the files that it was made of, and of the version of
+            Polars, which makes the hashes
+    NN      hosts by hash; each is counted by itself, so a sixteenth of the lines is in memory
+
+Of a host, MOST pages are counted: those whose URLs' hashes are least, whichever rounds they are of,
+in their newest version. So a segment is read once, for the few pages that may be among them, and a
+compaction or a page that is fetched again changes no more than what it should.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+from weakref import finalize
+from zlib import crc32
+
+import polars as pl
+
+from minutch import scratch
+from minutch.cycle.owntext.own import SHARE
+from minutch.cycle.owntext.parses import has_marks, lines_of, parses
+from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment
+from minutch.paths import is_local
+from minutch.records.textblocks import MOST as SURE
+from minutch.urls.hostcolumns import host_names
+from minutch.work.tables.frame import decode_keys, empty
+from minutch.work.tables.install import NEW, make_folder, remove, work_folder
+from minutch.work.tables.spannedfile import SpannedFile
+
+log = logging.getLogger(__name__)
+
+FRAMES: Final = "frames"
+"""The folder of a crawl."""
+MOST: Final = 256
+"""Pages of a host."""
+PARTS: Final = 16
+_USE: Final = ".use-"
+"""Counts that a process is about to read, linked: others may replace them meanwhile."""
+_SAMPLE: Final = pl.Schema(
+    {"host": pl.String(), "page": pl.UInt64(), "place": pl.UInt32(), "line": pl.UInt64()}
+    | {"times": pl.UInt32(), "chance": pl.UInt32()}
+)
+
+
+class SiteFrames:
+    """What the hosts of segments have in common."""
+
+    def __init__(self, crawl: Path, segments: Sequence[Segment]) -> None:
+        """Counts what has not been counted. Raises FormatError."""
+        self._folder = _folder(crawl)
+        parsed = {one.name: one for one in segments if one.has(PARSE_DATA) and one.has(PARSE_TEXT)}
+        samples = [self._sample(parsed[name]) for name in sorted(parsed)]
+        counts = self._counted(samples)
+        self._counts = make_folder(self._folder, _USE)
+        finalize(self, remove, self._counts)
+        for path in counts.iterdir():
+            os.link(path, self._counts / path.name)
+        for path in self._folder.glob("[!.]*-*"):
+            name = path.name.rpartition("-")[0]
+            is_there = name not in parsed and (crawl / "segments" / name).is_dir()
+            if path != counts and path not in samples and not is_there:
+                remove(path)
+
+    def of(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Returns lines (`host`, `place`, `line`, …), in order, with what `own.kept` is to know."""
+        hosts = lines["host"].unique()
+        places, counts = (
+            pl.concat(
+                pl.scan_parquet(self._counts / f"{kind}-{part:02}.parquet")
+                .filter(pl.col("host").is_between(pl.lit(hosts.min()), pl.lit(hosts.max())))
+                .filter(pl.col("host").is_in(hosts.implode()))
+                for part in (hosts.hash() % PARTS).unique().sort()
+            ).collect()
+            for kind in ("places", "lines")
+        )
+        one = pl.lit(1, pl.UInt32)
+        chance = pl.col("chance") / SURE
+        return (
+            lines.with_columns(pl.col("line").hash())
+            .join(places, on=["host", "place"], how="left", maintain_order="left")
+            .join(counts, on=["host", "place", "line"], how="left", maintain_order="left")
+            .with_columns(
+                *(pl.col(name).fill_null(one) for name in ("of", "place_pages", "at", "times")),
+                pl.col("anywhere").fill_null(one),
+                pl.col("mean").fill_null(chance),
+                pl.col("framed").fill_null(0.0),
+            )
+        )
+
+    def _sample(self, segment: Segment) -> Path:
+        """Returns the folder with the lines of the pages of a segment that may count."""
+        files = [*segment.data_files(PARSE_DATA), *segment.data_files(PARSE_TEXT)]
+        place = self._folder / f"{segment.name}-{_seal(files)}"
+        if place.is_dir():
+            return place
+        keys = _candidates(segment)
+        with work_folder(self._folder, NEW) as fresh:
+            waiting = [empty(_SAMPLE)]
+            pieces = 0
+            for pages in parses(segment, keys):
+                waiting.append(_sampled(pages.filter(has_marks(pages))))
+                if sum(map(len, waiting)) > 1 << 22:
+                    pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
+                    waiting, pieces = [empty(_SAMPLE)], pieces + 1
+            pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
+            found = pl.scan_parquet([fresh / f"piece-{number}" for number in range(pieces + 1)])
+            for part in range(PARTS):
+                mine = found.filter(pl.col("host").hash() % PARTS == part).collect()
+                mine.sort("host", "page").write_parquet(fresh / f"{part:02}.parquet")
+            for number in range(pieces + 1):
+                (fresh / f"piece-{number}").unlink()
+            return _placed(fresh, place)
+
+    def _counted(self, samples: Sequence[Path]) -> Path:
+        """Returns the folder with what the samples come to."""
+        place = self._folder / f"counts-{_seal(samples)}"
+        if place.is_dir():
+            return place
+        with work_folder(self._folder, NEW) as fresh:
+            for part in range(PARTS):
+                tables = [
+                    pl.read_parquet(path / f"{part:02}.parquet").with_columns(age=pl.lit(age))
+                    for age, path in enumerate(samples)
+                ]
+                table = pl.concat(tables) if tables else empty(_SAMPLE).with_columns(age=0)
+                places, lines = count(table)
+                places.write_parquet(fresh / f"places-{part:02}.parquet", row_group_size=1 << 14)
+                lines.write_parquet(fresh / f"lines-{part:02}.parquet", row_group_size=1 << 16)
+            return _placed(fresh, place)
+
+
+def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Counts lines of pages (_SAMPLE, and `age`, higher for newer versions of a page): by host and
+    place `of`, `place_pages`, `mean`, `framed`; by host, place and line `at`, `times`, `anywhere`,
+    those on several pages. Both are sorted by host.
+    """
+    sample = sample.filter(pl.col("age") == pl.col("age").max().over("host", "page"))
+    chosen = sample.select("host", "page").unique().sort("host", "page")
+    chosen = chosen.filter(pl.int_range(pl.len()).over("host") < MOST)
+    sample = sample.join(chosen, on=["host", "page"], how="semi")
+    lines = sample.group_by("host", "place", "line").agg(
+        at=pl.len(), times=pl.col("times").sum(), chance=pl.col("chance").sum()
+    )
+    anywhere = sample.group_by("host", "line").agg(anywhere=pl.col("page").n_unique())
+    lines = lines.join(chosen.group_by("host").agg(of=pl.len()), on="host")
+    often = pl.col("times").filter(pl.col("at") >= SHARE * pl.col("of")).sum()
+    places = lines.group_by("host", "place").agg(
+        pl.col("of").first(),
+        mean=pl.col("chance").sum() / pl.col("times").sum() / SURE,
+        framed=often / pl.col("times").sum(),
+    )
+    pages = sample.group_by("host", "place").agg(place_pages=pl.col("page").n_unique())
+    lines = lines.join(anywhere, on=["host", "line"]).filter(pl.col("anywhere") > 1)
+    return (
+        places.join(pages, on=["host", "place"]).sort("host", "place"),
+        lines.drop("chance", "of").sort("host", "place", "line"),
+    )
+
+
+def _sampled(pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines of pages as `count` takes them."""
+    of_page = pages.select(
+        host_names(pages["url"]).fill_null("").alias("host"),
+        pl.col("url").hash().alias("page"),
+        row=pl.int_range(pl.len(), dtype=pl.UInt32),
+    )
+    found = lines_of(pages).join(of_page, on="row").with_columns(pl.col("line").hash())
+    return (
+        found.group_by("host", "page", "place", "line")
+        .agg(times=pl.len(), chance=pl.col("chance").cast(pl.UInt32).sum())
+        .select(*_SAMPLE)
+    )
+
+
+def _candidates(segment: Segment) -> pl.Series:
+    """Returns the keys of the pages of a segment that may be among the MOST of their hosts."""
+    files = [SpannedFile(path) for path in segment.data_files(PARSE_DATA)]
+    keys = pl.concat(
+        [
+            pl.Series("key", [], pl.Binary),
+            *(file.keys(span) for file in files for span in file.spans()),
+        ]
+    )
+    urls = decode_keys(keys)
+    table = pl.DataFrame([keys, host_names(urls).alias("host"), urls.hash().alias("page")])
+    table = table.unique("key").sort("host", "page")
+    return table.filter(pl.int_range(pl.len()).over("host") < MOST)["key"]
+
+
+def _folder(crawl: Path) -> Path:
+    """Returns the folder of a crawl's counts; a temporary one where nothing can be written."""
+    if is_local(crawl) and crawl.is_dir():
+        try:
+            with work_folder(crawl / FRAMES, NEW):
+                return crawl / FRAMES
+        except OSError as exc:
+            log.info("%s: counted in a temporary folder: %s", crawl / FRAMES, exc)
+    return scratch.make(FRAMES)
+
+
+def _seal(files: Sequence[Path]) -> str:
+    said = [pl.__version__]
+    for path in files:
+        stat = path.stat()
+        said.append(f"{path.name} {stat.st_size} {stat.st_mtime_ns}")
+    return f"{crc32(' '.join(said).encode()):08x}"
+
+
+def _placed(fresh: Path, place: Path) -> Path:
+    """Renames a folder into its place, unless another process was faster."""
+    try:
+        return fresh.rename(place)
+    except OSError:
+        if place.is_dir():
+            return place
+        raise

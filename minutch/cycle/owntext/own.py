@@ -1,0 +1,130 @@
+"""Decides which lines of a page are its own, and which are its site's frame. Pure.
+
+Of each line it is known how probable it is main text, by its page alone (`records.textblocks`), and
+where it stands; of its host, on how many pages that line is at that place, and what the place holds
+(`frames`). Evidence is added up as log-odds:
+
+    place       the mean of what is at that place on the host: by half; by more for a long line that
+                no other page has, at a place of main text, which was dropped by mistake
+    around      a line that no other page has, among lines that are own, gains up to RESCUE
+    frame       a line that many pages have at that place, where all lines are of that kind, loses
+                up to FRAME. What repeats at a place that mostly holds main text, several times in a
+                page, or in the midst of what is own, loses little: headings of a reference,
+                disclaimers, series of products
+
+Each grows with the number of pages that were counted: a first page is judged by itself. Kept are
+the lines for which the expected F1 over words is highest, as of a page's main text
+(`plugins.lib_html.maintext`).
+
+The numbers were chosen on sites of Sphinx (alabaster), MkDocs, Material, Node.js, DocBook and four
+by hand; `python -m tests.benchmarks.owntext` measures them on others. Tried and dropped: numbers in
+lines taken for equal ("Added in: v1" is on all pages of a reference then); lines counted wherever
+they stand (a title is in the menu of all other pages).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from minutch.records.textblocks import MOST
+
+SHARE: Final = 0.3
+"""Of a host's pages: a line at a place of so many counts as repeated there."""
+RESCUE: Final = 2.0
+FRAME: Final = 4.0
+_REACH: Final = 3
+"""Neighbours on either side."""
+_LONG: Final = 20
+"""Words."""
+_NUMBERS: Final = ["row", "words", "of", "place_pages", "mean", "framed", "at", "anywhere", "times"]
+_SURE: Final = 0.996
+
+Row = np.ndarray[Any, np.dtype[Any]]
+
+
+def kept(lines: pl.DataFrame) -> pl.Series:
+    """Returns the mask of own lines. `lines` are those of whole pages, in order: `row` of the page,
+    `words`, `chance`; of the host `of`, the number of pages that were counted; of the place
+    `place_pages` that have it, the mean chance and which part of what stands there is repeated
+    (`mean`, `framed`); of the line how many pages have it there and anywhere, and how often it is
+    there (`at`, `anywhere`, `times`).
+    """
+    page, words, of, place_pages, mean, framed, at, anywhere, times = (
+        lines[name].to_numpy().astype(float) for name in _NUMBERS
+    )
+    own, usual = _odds(lines["chance"].to_numpy() / MOST), _odds(mean)
+    unique = 1 / anywhere
+    is_dropped = (words >= _LONG) & (mean >= 0.5) & (usual > own)
+    weight = np.where(is_dropped, 0.5 + 0.3 * unique, 0.5) * _known(place_pages)
+    odds = own + weight * (usual - own)
+    chances = _chances(odds)
+    around = _around(page, chances, np.clip(words, 1, 20))
+    rescue = unique * _between((around - chances) / 0.5)
+    share, repeated = at / of, np.minimum(2 * at / times, 1)
+    frame = _between((share - SHARE) / 0.4) * _between((framed - 0.5) / 0.4) * repeated
+    frame *= _between((0.8 - mean) / 0.3) * (1 - 0.7 * _between((around - 0.5) / 0.4))
+    chances = _chances(odds + _known(of) * (RESCUE * rescue - FRAME * frame))
+    return pl.Series("kept", _best(page, chances, words))
+
+
+def _known(pages: Row) -> Row:
+    """How much so many pages say; nothing if there is one."""
+    found: Row = (pages - 1) / (pages + 4)
+    return found
+
+
+def _between(values: Row) -> Row:
+    return np.clip(values, 0, 1)
+
+
+def _odds(chances: Row) -> Row:
+    sure = np.clip(chances, 1 - _SURE, _SURE)
+    found: Row = np.log(sure / (1 - sure))
+    return found
+
+
+def _chances(odds: Row) -> Row:
+    found: Row = 1 / (1 + np.exp(-odds))
+    return found
+
+
+def _bounds(page: Row) -> tuple[Row, Row]:
+    """For each line the first line of its page, and the first of the next page."""
+    starts = np.flatnonzero(np.diff(page, prepend=-1))
+    sizes = np.diff(np.append(starts, len(page)))
+    return np.repeat(starts, sizes), np.repeat(starts + sizes, sizes)
+
+
+def _around(page: Row, chances: Row, weights: Row) -> Row:
+    """The mean of the neighbours of each line; 0 without any."""
+    first, end = _bounds(page)
+    index = np.arange(len(page))
+    sums = np.zeros((2, len(page) + 1))
+    np.cumsum([chances * weights, weights], axis=1, out=sums[:, 1:])
+    inside = (
+        sums[:, np.minimum(index + _REACH + 1, end)] - sums[:, np.maximum(index - _REACH, first)]
+    )
+    total, weight = inside - [chances * weights, weights]
+    found: Row = total / np.maximum(weight, 1e-9)
+    return found
+
+
+def _best(page: Row, chances: Row, words: Row) -> Row:
+    """The lines with the highest chances, as many as make the expected F1 highest."""
+    order = np.lexsort((-chances, page))
+    first, end = _bounds(page)
+    sums = np.zeros((2, len(page) + 1))
+    np.cumsum([words[order], (chances * words)[order]], axis=1, out=sums[:, 1:])
+    size, hoped = sums[:, 1:] - sums[:, first]
+    value = 2 * hoped / (size + sums[1, end] - sums[1, first])
+    mask = np.zeros(len(page), bool)
+    if len(page):
+        starts = np.unique(first)
+        most = np.repeat(np.maximum.reduceat(value, starts), np.diff(np.append(starts, len(page))))
+        reached = np.where(value == most, np.arange(len(page)), len(page))
+        last = np.minimum.reduceat(reached, starts)
+        mask[order] = np.arange(len(page)) <= np.repeat(last, np.diff(np.append(starts, len(page))))
+    return mask

@@ -1,0 +1,76 @@
+"""The own text of pages: of all in some segments of a crawl, and of one.
+
+A page whose text has no marks (Nutch's, those of parser.html.text=page, documents that are no HTML)
+has all of it for its own, and `kept` is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from minutch.cycle.owntext.frames import SiteFrames
+from minutch.cycle.owntext.own import kept
+from minutch.cycle.owntext.parses import has_marks, lines_of, parses
+from minutch.cycle.segment.store import Segment, segments_in
+from minutch.hadoop.formats.javaio import encode_text
+from minutch.urls.hostcolumns import host_names
+
+
+def own_texts(crawl: Path, segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
+    """Yields the pages of segments of a crawl that were parsed, segment by segment, by URL in each,
+    some at a time: `segment`, `url`, `text` (the own lines), `kept` (their numbers in the text
+    that is stored; null for all of it). Raises FormatError.
+    """
+    frames = frames_of(crawl, segments)
+    for segment in segments:
+        for pages in parses(segment):
+            own = own_of(frames, pages)
+            yield own.select(pl.lit(segment.name).alias("segment"), "url", "text", "kept")
+
+
+def own_text(crawl: Path, segments: Sequence[Segment], url: str) -> pl.DataFrame:
+    """Returns the rows of `own_texts` for one page, its newest parse last."""
+    frames, key = frames_of(crawl, segments), pl.Series("key", [encode_text(url)], pl.Binary)
+    return pl.concat(
+        own_of(frames, pages).select(pl.lit(segment.name).alias("segment"), "url", "text", "kept")
+        for segment in segments
+        for pages in parses(segment, key)
+    )
+
+
+def frames_of(crawl: Path, segments: Sequence[Segment]) -> SiteFrames:
+    """Returns what the hosts of all segments of a crawl have in common; of `segments`, if it has
+    none.
+    """
+    folder = crawl / "segments"
+    return SiteFrames(crawl, segments_in(folder) if folder.is_dir() else segments)
+
+
+def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns pages (`url`, `text`, `marks`, …) with their own text and `kept`."""
+    marked = has_marks(pages)
+    rows = marked.arg_true()
+    if not len(rows):
+        return pages.drop("marks").with_columns(kept=pl.lit(None, pl.List(pl.UInt32)))
+    mine = pages.filter(marked)
+    host = pl.DataFrame({"host": host_names(mine["url"]).fill_null("")}).with_row_index("row")
+    lines = lines_of(mine).join(host, on="row", maintain_order="left")
+    known = frames.of(lines).with_columns(
+        words=lines["line"].str.count_matches(" ", literal=True) + 1
+    )
+    own = (
+        lines.filter(kept(known))
+        .group_by("row", maintain_order=True)
+        .agg(pl.col("line").str.join("\n").alias("own"), kept=pl.col("number"))
+    )
+    own = host.select("row").join(own, on="row", how="left", maintain_order="left")
+    own = own.with_columns(at=pl.Series(rows).cast(pl.UInt32)).drop("row")
+    return (
+        pages.with_row_index("at")
+        .join(own, on="at", how="left", maintain_order="left")
+        .with_columns(text=pl.coalesce("own", "text"))
+        .drop("at", "own", "marks")
+    )
