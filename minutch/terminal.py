@@ -24,6 +24,7 @@ _COMMANDS: Final = re.compile(
 )
 """All but tabs and line feeds."""
 BOLD: Final = "\x1b[1m"
+DIM: Final = "\x1b[2m"
 RED: Final = "\x1b[31m"
 YELLOW: Final = "\x1b[33m"
 PLAIN: Final = "\x1b[0m"

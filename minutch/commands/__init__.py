@@ -9,7 +9,8 @@ declaration, then read cli and a declaration, such as that of inject.
     `cli`, `arguments`, `usage`         argv, environment, streams; options; usages
     `help`, `pages`, `completion`       help, the pages of the docs, shells
     `init`, `crawl`, `cycle`            a whole crawl, and its steps
-    `readers`, `archives`               databases, segments and files; formats of others
+    `readers`, `archives`               databases and segments; formats of others
+    `text`                              what a page says; files of Hadoop's
     `explain`, `audit`, `sql`, `questions`
     `search`, `serve`                   the index
     `checkers`, `urlcheckers`, `lineserver`, `installation`, `classes`

@@ -50,7 +50,7 @@ _DOCUMENTED = {
     "export warc": "archives",
     "fsck": "operating",
     "indexchecker": "indexing",
-    "text": "archives",
+    "text": "maintext",
 }
 """Commands that are documented on another page than the first that uses them."""
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")

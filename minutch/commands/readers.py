@@ -1,8 +1,7 @@
 """Reads databases, segments and files, and prints what is asked for: readdb, readlinkdb,
-readhostdb, readseg, text.
+readhostdb, readseg.
 
-Source: CrawlDbReader, LinkDbReader, ReadHostDb, SegmentReader of org.apache.nutch; `hadoop fs
--text`, beyond which go folders, JSON and both layouts of Inlinks.
+Source: CrawlDbReader, LinkDbReader, ReadHostDb, SegmentReader of org.apache.nutch.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from minutch.commands import flow
 from minutch.commands.arguments import Arguments, database, fail, parse
 from minutch.commands.declaration import Command
 from minutch.commands.lineserver import answer_lines
-from minutch.errors import FormatError, UrlError
+from minutch.errors import UrlError
 from minutch.job import JobContext
 from minutch.paths import as_path
 from minutch.terminal import counted
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from minutch.cycle.crawldb.store import CrawlDb
     from minutch.cycle.linkdb.store import LinkDb
     from minutch.cycle.segment.readseg import ReadsegOptions
-    from minutch.hadoop.formats import text as texts
 
 log = logging.getLogger(__name__)
 
@@ -272,52 +269,3 @@ def _get_page(arguments: Arguments, options: ReadsegOptions, context: JobContext
 
 
 _READSEG: Final = {"-dump": _dump_segment, "-list": _list_segments, "-get": _get_page}
-
-# -- text ------------------------------------------------------------------------------------------
-
-
-def text(arguments: Arguments, context: JobContext) -> int:
-    """Prints files. Exit code 0, 1 if some could not be read: errors are logged, the other files
-    are still printed.
-    """
-    from minutch.hadoop.formats import text as texts
-
-    failed = 0
-    make = texts.as_json if arguments["-json"] else texts.as_text
-    for named in arguments["path"]:
-        for path in texts.files_below(named):
-            try:
-                for piece in make(path, _decoders(path)):
-                    context.out.write(piece)
-            except (FormatError, OSError) as exc:
-                log.error("%s", exc)
-                failed += 1
-    return 1 if failed else 0
-
-
-def _decoders(path: Path) -> texts.Decoders:
-    """Returns a decoder for Inlinks that prints them in the layout of their file."""
-    from minutch.hadoop.formats import text as texts
-    from minutch.hadoop.formats.javaio import DataInput
-    from minutch.hadoop.formats.sequencefile import SequenceFileReader
-    from minutch.records.links import LAYOUT_METADATA, Inlinks
-    from minutch.records.links_columns import layout_of
-
-    if not texts.is_sequence_file(path):
-        return {}
-    with SequenceFileReader(path) as reader:
-        if reader.value_class != Inlinks.class_name:
-            return {}
-        layout = layout_of(value for _, value in reader)
-
-    class InlinksOfLayout(Inlinks):
-        """Inlinks that are printed as the Nutch that wrote them prints them."""
-
-        __slots__ = ()
-
-        def __str__(self) -> str:
-            return self.to_string(layout)
-
-    if layout == LAYOUT_METADATA:
-        return {}
-    return {Inlinks.class_name: lambda data: InlinksOfLayout.read(DataInput(data), layout)}

@@ -109,7 +109,7 @@ def test_help_shows_a_page(capsys: pytest.CaptureFixture[str]) -> None:
         ("fsck", "operating"),
         ("indexchecker", "indexing"),
         ("robotsparser", "docs/explain"),
-        ("text", "archives"),
+        ("text", "maintext"),
         ("fetch", "crawling"),
         ("sql", "docs/sql"),
     ],

@@ -62,6 +62,34 @@ CHECKS = (
         code="minutch.commands.explain:run",
     ),
     Command(
+        "text",
+        reads="a page, or any Hadoop file", writes="stdout",
+        help="print what a page says, or any file of Hadoop's",
+        example="minutch text https://www.example.org/ --markdown",
+        synopsis=(
+            "(<url> | <file>)... [options]",
+            "<crawl> <url>... [options]",
+            "<path>... [-json]",
+        ),
+        arguments=(
+            Argument("path",
+                     "URLs or files of pages; or a crawl's folder, and URLs of pages in it; or"
+                     " files of Hadoop's, or folders with such", many=True),
+        ),
+        options=(
+            switch("--markdown", "pages as Markdown"),
+            switch("--chunks", "pages as Markdown in pieces for retrieval, an object of JSON each"),
+            Option("--tokens", "n", int, "the most tokens of a piece (512)", least=16,
+                   of="--chunks"),
+            Option("--overlap", "n", int, "of these, that a section's piece before has, too (64)",
+                   least=0, of="--chunks"),
+            switch("--show-frame", "all lines of pages, and why some are left out"),
+            switch("-json", "files of Hadoop's as one JSON object per record"),
+        ),
+        note="A live page is fetched as a crawl does it: robots.txt is obeyed.",
+        code="minutch.commands.text:run", error_exit=1, live=True,
+    ),
+    Command(
         "parsechecker", java="parse.ParserChecker",
         reads="a URL", writes="stdout",
         help="fetch and parse one page, and show the result",

@@ -340,15 +340,6 @@ SEGMENTS = (
         job="minutch.cycle.segment.mergesegs:mergesegs", settings="MergesegsOptions",
         code="minutch.commands.archives:mergesegs", remote=True,
     ),
-    Command(
-        "text",
-        reads="any Hadoop file", writes="stdout",
-        help="print SequenceFiles, MapFiles and folders of them as text or JSON",
-        example="minutch text crawl/linkdb/current -json",
-        arguments=(Argument("path", "files, or folders with files", path, many=True),),
-        options=(switch("-json", "one JSON object per record"),),
-        code="minutch.commands.readers:text",
-    ),
 )
 
 _MEDIA = Option(

@@ -3,6 +3,7 @@
 Begin with `texts`, whose functions are what others call.
 
     `texts`      the own text of the pages of segments, and of one page
+    `pagetext`   one page, of a host, a file or a crawl, as text and Markdown
     `own`        decides which lines are a page's own
     `frames`     counts which lines stand on how many of a host's pages, and where
     `parses`     reads texts and their marks from segments

@@ -50,6 +50,12 @@ _SAMPLE: Final = pl.Schema(
     {"host": pl.String(), "page": pl.UInt64(), "place": pl.UInt32(), "line": pl.UInt64()}
     | {"times": pl.UInt32(), "chance": pl.UInt32()}
 )
+UNSEEN: Final = {
+    **dict.fromkeys(("of", "place_pages", "at", "times", "anywhere"), pl.lit(1, pl.UInt32)),
+    "mean": pl.col("chance") / SURE,
+    "framed": pl.lit(0.0),
+}
+"""What is known of a line that no page was counted for."""
 
 
 class SiteFrames:
@@ -83,18 +89,11 @@ class SiteFrames:
             ).collect()
             for kind in ("places", "lines")
         )
-        one = pl.lit(1, pl.UInt32)
-        chance = pl.col("chance") / SURE
         return (
             lines.with_columns(pl.col("line").hash())
             .join(places, on=["host", "place"], how="left", maintain_order="left")
             .join(counts, on=["host", "place", "line"], how="left", maintain_order="left")
-            .with_columns(
-                *(pl.col(name).fill_null(one) for name in ("of", "place_pages", "at", "times")),
-                pl.col("anywhere").fill_null(one),
-                pl.col("mean").fill_null(chance),
-                pl.col("framed").fill_null(0.0),
-            )
+            .with_columns(pl.col(name).fill_null(value) for name, value in UNSEEN.items())
         )
 
     def _sample(self, segment: Segment) -> Path:

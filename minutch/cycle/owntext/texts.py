@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from minutch.cycle.owntext.frames import SiteFrames
+from minutch.cycle.owntext.frames import UNSEEN, SiteFrames
 from minutch.cycle.owntext.own import kept
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
 from minutch.cycle.segment.store import Segment, segments_in
@@ -74,3 +74,18 @@ def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
         .with_columns(text=pl.coalesce("own", "text"))
         .drop("at", "own", "marks")
     )
+
+
+def judged(frames: SiteFrames | None, url: str, text: str, marks: str) -> pl.DataFrame | None:
+    """Returns the lines of one page, by its host's frame or by itself: `line`, whether it `is_own`,
+    and `at` how many `of` the host's pages that were counted it stands at its place. None if the
+    marks are not those of the text.
+    """
+    page = pl.DataFrame({"url": [url], "text": [text], "marks": [marks.encode()]})
+    if not has_marks(page).all():
+        return None
+    host = pl.lit(host_names(page["url"]).fill_null("").item())
+    lines = lines_of(page).with_columns(host=host)
+    known = lines.with_columns(**UNSEEN) if frames is None else frames.of(lines)
+    known = known.with_columns(words=lines["line"].str.count_matches(" ", literal=True) + 1)
+    return lines.select("line", kept(known).alias("is_own"), known["at"], known["of"])

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from minutch import eventloops
 from minutch.clock import Clock
@@ -21,6 +21,7 @@ from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_resul
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.cycle.parse.signature import make_signature
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
+from minutch.cycle.parse.workerprocess import WorkerTask
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import MapWritable, Text
@@ -126,7 +127,13 @@ class PageChecker(ABC):
     force_as: str | None = None
     """The type that pages are parsed as, regardless of their own."""
 
-    def __init__(self, conf: Configuration, options: PageCheckOptions, clock: Clock) -> None:
+    def __init__(
+        self,
+        conf: Configuration,
+        options: PageCheckOptions,
+        clock: Clock,
+        task: Callable[[Configuration], WorkerTask[Any]] = CheckTask,
+    ) -> None:
         self._options = options
         self._clock = clock
         self._protocols = ProtocolFactory(conf)
@@ -140,7 +147,7 @@ class PageChecker(ABC):
         if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
         settings = replace(PoolSettings.from_conf(conf), workers=1)
-        self._pool: WorkerPool[Checked] = WorkerPool(partial(CheckTask, conf), settings)
+        self._pool: WorkerPool[Any] = WorkerPool(partial(task, conf), settings)
 
     def __enter__(self) -> Self:
         return self
@@ -164,7 +171,7 @@ class PageChecker(ABC):
         if is_truncated(content):
             log.warning("Content is truncated, parse may fail!")
         self._score(partial(self._scoring.pass_score_before_parsing, content.url, datum, content))
-        checked = self._pool.run(content.to_bytes())
+        checked: Checked = self._pool.run(content.to_bytes())
         if checked.reason:
             raise CheckError(f"{content.url}: {checked.reason}")
         log.info("parsing: %s", content.url)
@@ -228,7 +235,11 @@ class PageChecker(ABC):
         if self._options.check_robots:
             rules = await rules_of(protocol, url, datum, None, self._rest)
             if not rules.is_allowed(url):
-                raise CheckFailed(f"Denied by robots.txt: {url}\nFetch disallowed by robots.txt")
+                failed = rules.failure and (rules.failure.message or str(rules.failure))
+                raise CheckFailed(
+                    f"Denied by robots.txt: {url}\nFetch disallowed by robots.txt",
+                    hint=f"its robots.txt could not be read: {failed}" if failed else "",
+                )
         return await output_of(protocol, url, datum, self._rest)
 
     def _settle_type(self, content: Content, datum: CrawlDatum) -> None:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from shlex import quote
+from typing import Final, TypeVar
 
 import polars as pl
 
@@ -25,10 +26,12 @@ from minutch.cycle.segment.store import (
     Segment,
     segments_in,
 )
+from minutch.errors import StoreError
 from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.writables import Text
 from minutch.inspect.query.links import newest_links
 from minutch.mediatypes import essence
+from minutch.processwide import command_line
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.links import Inlink
 from minutch.records.metadata import (
@@ -40,6 +43,8 @@ from minutch.records.metadata import (
 )
 from minutch.records.parsedata import SUCCESS_REDIRECT, ParseData, ParseStatus, ParseText
 from minutch.records.protocol import NOTMODIFIED, Content, ProtocolStatus
+
+T = TypeVar("T")
 
 # Rebuilds a stored page of tags that make no browser connect anywhere. Pure.
 #
@@ -241,19 +246,35 @@ class CrawlFiles:
 
     def stored(self, url: str) -> Stored | None:
         """Returns the page as it was last stored; None if no segment has its content."""
-        for segment in reversed(self.segments()):
-            found = _last(segment, CONTENT, url)
-            if isinstance(found, Content):
-                return _stored(url, segment, found)
-        return None
+        found = self._newest(CONTENT, url, Content)
+        return None if found is None else _stored(url, *found)
+
+    def require_content(self, url: str) -> Content:
+        """Returns the same as it came. Raises StoreError if there is none."""
+        found = self._newest(CONTENT, url, Content)
+        if found is None:
+            raise StoreError(
+                f"no segment of {self.folder} has the content of {url}",
+                hint=f"`{command_line(f'explain {quote(url)} {self.folder}')}` says why",
+            )
+        return found[1]
+
+    def parsed(self, url: str) -> ParseData | None:
+        """Returns the newest parse of a page."""
+        found = self._newest(PARSE_DATA, url, ParseData)
+        return None if found is None else found[1]
 
     def title(self, url: str) -> str:
         """Returns the title of the page as it was last parsed; empty if it has none."""
+        found = self.parsed(url)
+        return "" if found is None else " ".join(found.title.split())
+
+    def _newest(self, folder: str, url: str, kind: type[T]) -> tuple[Segment, T] | None:
         for segment in reversed(self.segments()):
-            found = _last(segment, PARSE_DATA, url)
-            if isinstance(found, ParseData):
-                return " ".join(found.title.split())
-        return ""
+            found = _last(segment, folder, url)
+            if isinstance(found, kind):
+                return segment, found
+        return None
 
     def inlinks(self, url: str) -> list[Inlink]:
         """Returns the links to a page, in the LinkDb's order; else those of the newest parses."""

@@ -238,7 +238,9 @@ def test_damaged_files_are_reported_and_the_others_printed(
     _file(tmp_path / "b", (Text("b"), Text("2")))
     assert _run(str(tmp_path)) == (1, "b\t2\n")
     assert f"{tmp_path / 'a'} at offset 0: checksum error" in caplog.text
-    assert _run(str(tmp_path / "nowhere"))[0] == 1
+    assert _run(str(tmp_path / "nowhere"), str(tmp_path / "b")) == (1, "b\t2\n")
+    with pytest.raises(FileNotFoundError):
+        _run(str(tmp_path / "nowhere"))
 
 
 def test_without_a_path_the_usage_is_shown() -> None:
