@@ -32,7 +32,6 @@ from minutch.hadoop.formats.writables import Text
 from minutch.inspect.audit.findings import audit, rules_of
 from minutch.inspect.explain.explainer import explain, overview
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.report.reportfile import gathered
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.job import Counters, JobContext
 from minutch.records import crawldatum as status
@@ -49,6 +48,7 @@ from minutch.records.protocol import (
     Content,
     ProtocolStatus,
 )
+from tests.inspect.report.conftest import gathered as facts_of
 from tests.support.archived import read_records
 from tests.support.commands import command as declared
 from tests.support.commands import mergesegs as mergesegs_command
@@ -67,7 +67,7 @@ OUTCOMES = {
     "moved": (status.STATUS_FETCH_REDIR_PERM, MOVED, status.STATUS_DB_REDIR_PERM),
 }
 OF_NEWEST = ["statuses", "due", "intervals", "robots", "ages", "types", "sizes", "chains"]
-OF_NEWEST += ["languages", "charsets", "broken", "duplicates", "audit"]
+OF_NEWEST += ["languages", "charsets", "broken", "duplicates"]
 """Facts of a report that are not about rounds, requests and changes: of the newest versions."""
 Round = dict[int, str]
 """The number of a URL → what came of its fetch."""
@@ -166,7 +166,7 @@ def answers(folder: Path) -> dict[str, Any]:
             stored and (stored.body, stored.fetched),
         )
     found["index"] = indexed(folder)
-    facts = gathered(crawl, context)
+    facts = facts_of(folder, NOW)
     found["report"] = {name: rows(facts.tables[name]) for name in OF_NEWEST if name in facts.tables}
     found["left"] = [line.text for line in overview(folder, context=context).left]
     found["explain"] = {url: explained(folder, url) for url in URLS}
@@ -254,10 +254,10 @@ def test_depths_in_the_report_stay_the_same(tmp_path: Path) -> None:
     for number in range(3):  # the links of a page are those of its day
         history.add({number: "fetched"}, NOW + (number + 1) * DAY)
     write_db(tmp_path / "crawldb", sorted(history.words.items()), parts=2)
-    before = gathered(open_crawl(tmp_path), job()).tables["depth"]
+    before = facts_of(tmp_path, NOW).tables["depth"]
     counters = history.compact(job(crawl__compact__retention=10**9, crawl__compact__grace=0))
     assert counters[compaction.MERGED]
-    after = gathered(open_crawl(tmp_path), job()).tables["depth"]
+    after = facts_of(tmp_path, NOW).tables["depth"]
     assert before.rows() == after.rows() and len(before) > 1
 
 
@@ -397,7 +397,7 @@ READERS = {
 """A command that reads segments → its words."""
 
 
-@pytest.mark.parametrize("command", few(READERS, 5))
+@pytest.mark.parametrize("command", few(READERS, 2))
 def test_what_is_read_by_path_stays(
     refetched: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -513,7 +513,7 @@ def test_killed_between_any_two_files(refetched: History, monkeypatch: pytest.Mo
         return call
 
     context = job(crawl__compact__grace=0)
-    for number in range(1, 200, every(3)):
+    for number in range(1, 200, every(6)):
         count = 0
         with monkeypatch.context() as patched:
             for name in methods:

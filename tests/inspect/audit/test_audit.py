@@ -23,12 +23,13 @@ import pytest
 
 import minutch
 from minutch import jobs
+from minutch.clock import SystemClock
 from minutch.commands.init import SITE
 from minutch.conf import Configuration
 from minutch.errors import ConfigError, QueryError, UsageError
 from minutch.inspect.audit.findings import csv_of, rules_of
-from minutch.inspect.report import reportfile
 from minutch.job import JobContext
+from tests.inspect.report.conftest import gathered
 from tests.support.commands import audit
 from tests.support.pdffiles import pdf
 
@@ -307,8 +308,8 @@ def test_what_people_read(crawl: Path, conf: Configuration, root: str, tmp_path:
     )
 
 
-def test_the_report_finds_the_same_chains(crawl: Path, conf: Configuration, root: str) -> None:
-    facts = reportfile.gathered(minutch.open(crawl), JobContext(conf.freeze()))
+def test_the_report_finds_the_same_chains(crawl: Path, root: str) -> None:
+    facts = gathered(crawl, SystemClock().now())
     found = [
         ({url.removeprefix(root) for url in row["addresses"]}, row["end"], row["hops"])
         for row in facts["chains"].to_dicts()

@@ -13,7 +13,9 @@ from minutch.conf import Configuration
 from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.report import reportfile
 from minutch.inspect.report.facts import Facts
+from minutch.inspect.report.gather import FactsGatherer
 from minutch.job import JobContext
+from minutch.work.tables.parallel import memory_budget
 from tests.inspect.report.madeup import MadeUp
 
 
@@ -25,8 +27,10 @@ def context(now: int, **properties: str) -> JobContext:
 
 
 def gathered(folder: Path, now: int, **properties: str) -> Facts:
-    """The facts of the crawl in a folder."""
-    return reportfile.gathered(open_crawl(folder), context(now, **properties))
+    """The facts of the crawl in a folder but for an audit, which takes most of a report's time."""
+    job = context(now, **properties)
+    gatherer = FactsGatherer(open_crawl(folder), (), now, memory_budget(job.conf), job.progress)
+    return gatherer.facts(folder.name)
 
 
 @dataclass
@@ -38,19 +42,21 @@ class Written:
     facts: Facts
 
 
+def _written(made: MadeUp, folder: Path) -> Written:
+    made.write(folder)
+    return Written(made, folder, reportfile.gathered(open_crawl(folder), context(made.now)))
+
+
 @pytest.fixture(scope="session")
 def harbours(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """A crawl of some rounds. Tests only read it."""
     made = MadeUp(seed=3, hosts=6, pages=200, rounds=6, most=70)
-    folder = Path(tmp_path_factory.mktemp("report")) / "harbours"
-    made.write(folder)
-    return Written(made, folder, gathered(folder, made.now))
+    return _written(made, tmp_path_factory.mktemp("report") / "harbours")
 
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """A crawl whose pages and addresses mean harm."""
     made = MadeUp(seed=1, hosts=2, pages=12, rounds=4, most=40, hostile=True)
-    folder = Path(tmp_path_factory.mktemp("report")) / "<img src=x onerror=alert(1)>"
-    made.write(folder)
-    return Written(made, folder, gathered(folder, made.now))
+    folder = tmp_path_factory.mktemp("report") / "<img src=x onerror=alert(1)>"
+    return _written(made, folder)

@@ -14,12 +14,13 @@ from shutil import rmtree
 
 import pytest
 
+from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.query.pages import OUTCOMES
 from minutch.inspect.query.reach import MOST_DEPTHS
 from minutch.inspect.report import reportfile
 from minutch.inspect.report.facts import Facts, from_json, to_json
 from minutch.records.crawldatum import CrawlDatum
-from tests.inspect.report.conftest import Written, gathered
+from tests.inspect.report.conftest import Written, context, gathered
 from tests.inspect.report.madeup import START, Fetch
 from tests.support.crawldbs import write_db, write_segment
 from tests.support.golden import ALL, GOLDEN, needs_golden
@@ -256,8 +257,8 @@ def test_little_memory_gives_the_same(harbours: Written) -> None:
     found = gathered(
         harbours.folder, harbours.crawl.now, minutch__engine__memory=str(stored * 160 // 20 // 3)
     )
-    for name, table in harbours.facts.tables.items():
-        assert found[name].equals(table), name
+    for name in harbours.facts.tables.keys() - {"audit"}:
+        assert found[name].equals(harbours.facts[name]), name
 
 
 def test_without_segments_the_linkdb_tells_of_links(harbours: Written, tmp_path: Path) -> None:
@@ -369,7 +370,7 @@ def test_entries_as_odd_as_files_can_hold_them(tmp_path: Path) -> None:
     write_segment(
         tmp_path / "crawl" / "segments" / "1", [*fetched, (entries[-1][0], CrawlDatum(37))]
     )
-    found = gathered(tmp_path / "crawl", START)
+    found = reportfile.gathered(open_crawl(tmp_path / "crawl"), context(START))
     assert found.total("urls") == len(entries) == found["statuses"]["urls"].sum()
     assert found.total("requests") == 6
     assert sum(found["due"].select("new", "again", "gone").sum().row(0)) == len(entries)

@@ -24,6 +24,13 @@ from tests.support.crawldbs import printed
 run = command("report").run
 
 
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """A crawl that has not begun."""
+    (tmp_path / "crawl" / "segments").mkdir(parents=True)
+    return tmp_path / "crawl"
+
+
 def test_a_report_under_its_default_name(
     harbours: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -38,45 +45,45 @@ def test_a_report_under_its_default_name(
 
 
 def test_the_same_crawl_at_the_same_time_is_the_same_file(hostile: Written, tmp_path: Path) -> None:
-    for name in ("a.html", "b.html"):
-        assert (
-            run([str(hostile.folder), "-o", str(tmp_path / name)], context(hostile.crawl.now)) == 0
-        )
-    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    """As the page of the facts that were gathered before."""
+    target = tmp_path / "out.html"
+    assert run([str(hostile.folder), "-o", str(target)], context(hostile.crawl.now)) == 0
+    assert target.read_bytes() == reportfile.to_html(hostile.facts).encode()
 
 
-def test_a_report_is_replaced_and_nothing_else(hostile: Written, tmp_path: Path) -> None:
-    target, words = tmp_path / "out.html", [str(hostile.folder), "-o", str(tmp_path / "out.html")]
+def test_a_report_is_replaced_and_nothing_else(empty: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    words = [str(empty), "-o", str(target)]
     target.write_text("<!DOCTYPE html>my own page")
     with pytest.raises(StoreError, match="is not a report") as caught:
         run(words, context(0))
     assert "--force" in caught.value.hint
     assert target.read_text() == "<!DOCTYPE html>my own page"
-    assert run([*words, "--force"], context(hostile.crawl.now)) == 0
+    assert run([*words, "--force"], context(0)) == 0
     before = target.read_bytes()
-    assert run(words, context(hostile.crawl.now + 86_400_000)) == 0
+    assert run(words, context(86_400_000)) == 0
     assert target.read_bytes() not in (before, b"")
 
 
 def test_a_comparison(hostile: Written, tmp_path: Path) -> None:
-    target = str(tmp_path / "out.html")
-    assert run([str(hostile.folder), "-o", target], context(hostile.crawl.now)) == 0
-    job = context(hostile.crawl.now)
-    assert run([str(hostile.folder), "-o", target, "--compare", target], job) == 0
-    assert "Since the earlier report" in Path(target).read_text()
+    """With an earlier report of the crawl; with one of another, which is said."""
+    target = tmp_path / "out.html"
+    target.write_text(reportfile.to_html(hostile.facts))
+    words, job = [str(hostile.folder), "-o", str(target), "--compare", str(target)], context(1)
+    assert run(words, job) == 0
+    assert "Since the earlier report" in target.read_text()
     assert job.err.getvalue() == ""  # type: ignore[attr-defined]
 
 
 def test_a_comparison_with_another_crawl_says_so(
     harbours: Written, hostile: Written, tmp_path: Path
 ) -> None:
-    other, target = str(tmp_path / "other.html"), str(tmp_path / "out.html")
-    (tmp_path / "crawl" / "segments").mkdir(parents=True)
-    first = harbours.folder / "segments" / harbours.crawl.segment(5)
-    (tmp_path / "crawl" / "segments" / "20200101000000").symlink_to(first)
-    assert run([str(tmp_path / "crawl"), "-o", other], context(harbours.crawl.now)) == 0
-    job = context(harbours.crawl.now)
-    assert run([str(harbours.folder), "-o", target, "-compare", other], job) == 0
+    other, job = tmp_path / "other.html", context(1)
+    facts = harbours.facts
+    rounds = facts["rounds"].with_columns(segment=facts["rounds"]["segment"] + "x")
+    other.write_text(reportfile.to_html(Facts("other", 0, {"rounds": rounds})))
+    words = [str(hostile.folder), "-o", str(tmp_path / "out.html"), "-compare", str(other)]
+    assert run(words, job) == 0
     assert "another crawl" in job.err.getvalue()  # type: ignore[attr-defined]
 
 
@@ -119,10 +126,9 @@ def test_nothing_to_report_on(tmp_path: Path) -> None:
         run(["a", "b"], context(0))
 
 
-def test_a_crawl_without_anything(tmp_path: Path) -> None:
-    (tmp_path / "crawl" / "segments").mkdir(parents=True)
+def test_a_crawl_without_anything(empty: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.html"
-    assert run([str(tmp_path / "crawl"), "-o", str(target)], context(0)) == 0
+    assert run([str(empty), "-o", str(target)], context(0)) == 0
     assert "neither entries nor segments" in target.read_text()
 
 
@@ -137,18 +143,18 @@ def test_a_damaged_file_leaves_no_report(hostile: Written, tmp_path: Path) -> No
 
 
 def test_exit_codes_of_the_command(
-    hostile: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from minutch.commands.cli import main
 
     monkeypatch.chdir(tmp_path)
-    assert main(["report", str(hostile.folder)]) == 0
+    assert main(["report", str(empty)]) == 0
     assert main(["report"]) == FAILED
     assert main(["report", "nowhere"]) == FAILED
-    assert main(["report", str(hostile.folder), "-o", str(tmp_path)]) == FAILED
+    assert main(["report", str(empty), "-o", str(tmp_path)]) == FAILED
     (tmp_path / "file").touch()
-    assert main(["report", str(hostile.folder), "-o", "file/out.html"]) == FAILED
-    assert jobs.report(str(hostile.folder), "-o", str(tmp_path / "again.html")) is not None
+    assert main(["report", str(empty), "-o", "file/out.html"]) == FAILED
+    assert jobs.report(str(empty), "-o", str(tmp_path / "again.html")) is not None
 
 
 # -- the page --------------------------------------------------------------------------------------

@@ -68,8 +68,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[MadeUp, Path]:
 def agree(folder: Path, now: int) -> pl.DataFrame:
     """Compares a report with an audit of the same crawl, and returns the table `site`."""
     facts, crawl = gathered(folder, now), open_crawl(folder)
-    rules = rules_of(Configuration.load([]))
-    found = {one.rule.id: one.rows for one in audit(crawl, rules.values(), now)}
+    every = rules_of(Configuration.load([]))
+    rules = [every[name] for name in ("broken-links", "redirect-circles", "redirect-chains")]
+    found = {one.rule.id: one.rows for one in audit(crawl, rules, now)}
     site = crawl.tables["site"].scan().collect()
     assert dict(facts["depth"].select("depth", "urls").iter_rows()) == (
         Counter(site["depth"].to_list()) if facts["depth"].height else {}
