@@ -39,7 +39,7 @@ from minutch.records.webgraph import LinkDatum, Node
 from tests.support.commands import startserver
 from tests.support.crawldbs import write_db
 from tests.support.golden import PROJECT
-from tests.support.segments import conf_for
+from tests.support.segments import conf_for, make_segment
 from tests.support.siteserver import SiteServer
 
 CONFIG = {
@@ -242,21 +242,24 @@ def test_the_arguments_are_those_of_nutchs_service() -> None:
 
 
 def test_nothing_is_due(server: Server) -> None:
+    """And a job is named by its class."""
     (server.root / "none").mkdir()
     (server.root / "none" / "seeds").write_text("")
-    assert server.job("none", "INJECT", url_dir="none/seeds")["state"] == "FINISHED"
+    body = {
+        "crawlId": "none",
+        "jobClassName": "org.apache.nutch.crawl.Injector",
+        "confId": "mine",
+        "args": {"url_dir": "none/seeds"},
+    }
+    info = server.wait(server.post("/job/create", body).json()["id"], "FINISHED", "FAILED")
+    assert (info["state"], info["type"]) == ("FINISHED", None)
     due = server.job("none", "GENERATE")
     assert (due["state"], due["result"]) == ("FINISHED", {"result": "1"})
 
 
-def test_jobs_are_stopped_and_aborted(server: Server, site: SiteServer, tmp_path: Path) -> None:
+def test_jobs_are_stopped_and_aborted(server: Server, site: SiteServer) -> None:
     """Stopped as by Ctrl-C; what was stopped goes on where it was."""
-    (server.root / "held").mkdir()
-    (server.root / "held" / "seeds").write_text(
-        f"{site.site.url('one')}\n{site.site.url('one', '/x')}\n"
-    )
-    assert server.job("held", "INJECT", url_dir="held/seeds")["state"] == "FINISHED"
-    assert server.job("held", "GENERATE")["state"] == "FINISHED"
+    make_segment(server.root / "held", [site.site.url("one"), site.site.url("one", "/x")])
     arrived, go_on = threading.Event(), threading.Event()
 
     def before(path: str) -> None:
@@ -321,20 +324,6 @@ def test_a_job_that_fails_says_why(server: Server) -> None:
 def test_jobs_that_are_none(server: Server, body: object, why: str) -> None:
     answer = server.post("/job/create", body)
     assert (answer.status_code, answer.text[: len(why)]) == (400, why)
-
-
-def test_jobs_by_class_name(server: Server) -> None:
-    (server.root / "by-class").mkdir()
-    (server.root / "by-class" / "seeds").write_text("http://a.example/\n")
-    args = {"url_dir": "by-class/seeds"}
-    body = {
-        "crawlId": "by-class",
-        "jobClassName": "org.apache.nutch.crawl.Injector",
-        "confId": "mine",
-        "args": args,
-    }
-    info = server.wait(server.post("/job/create", body).json()["id"], "FINISHED", "FAILED")
-    assert (info["state"], info["type"]) == ("FINISHED", None)
 
 
 def test_configurations(server: Server) -> None:
@@ -669,15 +658,14 @@ def test_tokens_and_names() -> None:
     assert _names("192.0.2.1", conf) == {"192.0.2.1", "a.example"}
 
 
-def test_scores_that_are_no_numbers_are_null(tmp_path: Path) -> None:
+def test_scores_that_are_no_numbers_are_null(server: Server) -> None:
     """JSON has none (RFC 8259, section 6)."""
     scores = {"http://nan.example/": math.nan, "http://infinite.example/": -math.inf}
     entries = [(url, CrawlDatum(2, 86_400, score)) for url, score in scores.items()]
-    write_db(tmp_path / "crawl/crawldb", entries)
-    with serving(tmp_path) as server:
-        for url in scores:
-            args = {"crawlId": "crawl", "type": "url", "args": {"url": url}}
-            answer = server.post("/db/crawldb", args)
-            assert (answer.status_code, answer.json()["score"]) == (200, None)
-        stats = server.post("/db/crawldb", {"crawlId": "crawl", "type": "stats"})
-        assert stats.status_code == 200 and stats.json()["totalUrls"] == "2"
+    write_db(server.root / "no-numbers/crawldb", entries)
+    for url in scores:
+        args = {"crawlId": "no-numbers", "type": "url", "args": {"url": url}}
+        answer = server.post("/db/crawldb", args)
+        assert (answer.status_code, answer.json()["score"]) == (200, None)
+    stats = server.post("/db/crawldb", {"crawlId": "no-numbers", "type": "stats"})
+    assert stats.status_code == 200 and stats.json()["totalUrls"] == "2"
