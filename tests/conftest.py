@@ -39,7 +39,7 @@ gc.disable()  # until all tests are collected: nothing of them goes away before 
 settings.register_profile(
     "all", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("fast", settings.get_profile("all"), max_examples=25)
+settings.register_profile("fast", settings.get_profile("all"), max_examples=10)
 
 for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFILE"):
     os.environ.pop(variable, None)
@@ -66,8 +66,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Turns the garbage collector on again, and exempts the collected tests from it."""
+    """Turns the garbage collector on again, and exempts the collected tests from it.
+
+    It looks less often than by default, each 700 objects: that was a tenth of the suite's time.
+    """
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 

@@ -207,6 +207,7 @@ def configurations() -> Iterator[Any]:
     return (one for one in gc.get_objects() if isinstance(one, Configuration | PluginRepository))
 
 
+@pytest.mark.slow
 def test_a_repository_ends_with_its_configuration() -> None:
     """Each step of each round has its own: in a dictionary by configurations, weak or not, none
     would ever end.

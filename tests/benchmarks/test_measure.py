@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.benchmarks.measure import family, run
 
 _SCRIPT = """
@@ -25,6 +27,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_workers_of_a_fork_server_count_though_nobody_waits_for_it(tmp_path: Path) -> None:
     # getrusage(2), RUSAGE_CHILDREN: only children that were waited for
     (tmp_path / "script.py").write_text(_SCRIPT)

@@ -5,15 +5,14 @@ right.
 from __future__ import annotations
 
 import ast
-import os
-import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from minutch.commands import cli
+from minutch.commands.declaration import FAILED
 from minutch.conf import Configuration
 from minutch.conf.check import DIVIDED, FLOATS, RENAMED, UNLISTED, check
 from minutch.conf.properties import KINDS
@@ -140,25 +139,20 @@ def test_elements(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_through_the_command(tmp_path: Path) -> None:
+def test_through_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def minutch(folders: str) -> str:
+        monkeypatch.setenv("NUTCH_CONF_DIR", folders)
+        assert cli.main(["readdb", str(tmp_path / "nothing"), "-stats"]) == FAILED
+        return capsys.readouterr().err
+
     site(tmp_path, "<property><name>fetcher.server.dely</name><value>1</value></property>")
-
-    def minutch(**environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "minutch", "readdb", "nothing", "-stats"]
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT), **environment}
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-
-    done = minutch(NUTCH_CONF_DIR=str(tmp_path))
-    assert "did you mean fetcher.server.delay?" in done.stderr
-    done = minutch(NUTCH_CONF_DIR=f"{tmp_path}:{tmp_path / 'nowhere'}")
-    assert done.returncode == 255
-    assert done.stderr == f"error: NUTCH_CONF_DIR: no folder {tmp_path / 'nowhere'}\n"
+    assert "did you mean fetcher.server.delay?" in minutch(str(tmp_path))
+    said = minutch(f"{tmp_path}:{tmp_path / 'nowhere'}")
+    assert said == f"error: NUTCH_CONF_DIR: no folder {tmp_path / 'nowhere'}\n"
     site(tmp_path, "<property><name>fetcher.parse</name><value>yes</value></property>")
-    done = minutch(NUTCH_CONF_DIR=str(tmp_path))
-    assert done.returncode == 255
-    assert done.stderr.splitlines() == [
+    assert minutch(str(tmp_path)).splitlines() == [
         f"error: fetcher.parse ({tmp_path}/nutch-site.xml): expected true or false, found 'yes'",
         "hint: did you mean true?",
     ]

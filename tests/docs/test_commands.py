@@ -67,7 +67,7 @@ BETWEEN = {"cd my-crawl": "cp ../conf/nutch-site.xml conf/ && cp ../seeds/* seed
 """What the reader does after a line, as the text says."""
 
 SLOW = ("crawling", "archives", "operating", "recipes", "audit", "report", "indexing", "profile")
-SLOW += ("sql", "python")
+SLOW += ("sql", "python", "maintext")
 """Pages whose lines take more than a second of CPU."""
 SHELL_PAGES = [
     page for page in PAGES if any(block.language in ("sh", "sql") for block in blocks(page))

@@ -15,7 +15,7 @@ import pytest
 from minutch.errors import MinutchError
 from tests.faults.fuzz import READERS
 from tests.faults.readers import Reader
-from tests.support.examples import few, tabled
+from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 
 SEED = os.environ.get("FAULTS_SEED", "1")
@@ -57,7 +57,8 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("does", few(ENDS))
+@pytest.mark.slow
+@pytest.mark.parametrize("does", ENDS)
 def test_what_goes_wrong_is_found(does: str) -> None:
     """The harness itself, in a process of its own."""
     program = (

@@ -36,6 +36,7 @@ def test_time_grows_with_much_input(name: str) -> None:
     assert not [*too_slow(WEB[name], 1 << 20, 10_000)]
 
 
+@pytest.mark.slow
 def test_a_square_is_found() -> None:
     """The measure itself: all that came before is looked through again and again."""
 

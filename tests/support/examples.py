@@ -12,7 +12,7 @@ from hypothesis import settings
 
 
 def examples(full: int) -> int:
-    """Returns how many of a property's `full` examples this run makes: a quarter without `--all`;
+    """Returns how many of a property's `full` examples this run makes: a tenth without `--all`;
     conftest.py loads the profile that says so before it imports any test.
     """
     return max(1, full * settings().max_examples // 100)

@@ -235,6 +235,7 @@ def test_rounds_follow_each_other_if_that_is_wished(server: TimedServer, tmp_pat
     assert_whole(server, tmp_path)
 
 
+@pytest.mark.slow
 def test_list_after_list_opens_no_more_files(
     server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,11 +452,15 @@ def test_a_signal_ends_it_in_order(server: TimedServer, tmp_path: Path, moment: 
 
 
 def test_a_stop_file_lets_open_lists_come_to_their_end(server: TimedServer, tmp_path: Path) -> None:
-    command = Command(tmp_path, seeds(server, tmp_path))
-    command.wait_for(lambda: MOMENTS["a list is turned over"](tmp_path))
-    (tmp_path / "crawl" / STOP).touch()
-    said = command.end()
-    assert command.process.returncode == 0, said
+    def stop() -> None:
+        while not MOMENTS["a list is turned over"](tmp_path):
+            time.sleep(0.01)
+        (tmp_path / "crawl" / STOP).touch()
+
+    context, options = context_of(), CrawlOptions(-1, seeds(server, tmp_path))
+    threading.Thread(target=stop, daemon=True).start()
+    crawl(tmp_path / "crawl", options, context=context)
+    said = context.out.getvalue()  # type: ignore[attr-defined]
     assert re.search(r"\.STOP found, stopping after \d rounds?", said)
     for segment in segments(tmp_path):
         assert segment.is_complete()
@@ -540,7 +545,6 @@ class BadDay:
             ("crawl", {"crawl__overlap": "false"}),
             (".", {"crawl__overlap": "false", "minutch__fetch__processes": "2"}),
         ],
-        2,
     ),
 )
 def test_a_stop_waits_for_no_host_that_rests_or_fails(
@@ -650,6 +654,7 @@ def test_hosts_that_rest_hold_nobody_when_something_is_due(
     assert not FewHosts()(replace(resting, resting=9), has_due=True)
 
 
+@pytest.mark.slow
 def test_an_interrupted_list_is_one_like_any_other(server: TimedServer, tmp_path: Path) -> None:
     """What is due meanwhile does not wait for its last host."""
     command = Command(tmp_path, seeds(server, tmp_path))
@@ -669,6 +674,7 @@ def test_an_interrupted_list_is_one_like_any_other(server: TimedServer, tmp_path
 # -- a web that misbehaves -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few([1, 2]))
 def test_lists_are_turned_over_again_and_again(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch

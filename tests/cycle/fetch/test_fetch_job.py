@@ -474,21 +474,7 @@ def test_after_a_kill_only_what_was_in_flight_is_fetched_again(
     ]
 
 
-def test_begun_without_parsing_a_fetch_ends_without(
-    server: MisbehavingServer, tmp_path: Path
-) -> None:
-    """Parsed only in part, the segment would count as parsed, and the links of the other pages be
-    lost.
-    """
-    segment = held(server, tmp_path)
-    process = start(segment)
-    wait_until_held(server)
-    process.kill()
-    process.communicate(timeout=60)
-    assert fetch_segment(segment, conf_for(fetcher__parse="true"))["fetched"] == 40
-    assert not segment.has("crawl_parse")
-
-
+@pytest.mark.slow
 def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(
     server: MisbehavingServer, tmp_path: Path
 ) -> None:
@@ -513,6 +499,7 @@ def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(
 COMPRESSION = "mapreduce.output.fileoutputformat.compress"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "stored"),
     few(

@@ -171,6 +171,7 @@ def test_failed_parses_may_be_given_up(
     assert data(segment, urls[1]).status.is_success
 
 
+@pytest.mark.slow
 def test_the_worker_ends_with_a_killed_fetch(
     server: MisbehavingServer, tmp_path: Path, trap: dict[str, str]
 ) -> None:

@@ -40,6 +40,7 @@ from minutch.errors import StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.records.crawldatum import STATUS_FETCH_GONE, CrawlDatum
 from tests.cycle.fetch.test_fetch_job import HTML, ROOT, held, pages, start, wait_until_held
+from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import (
     LOOPBACK,
@@ -203,7 +204,7 @@ LIMITED = (
 )
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("processes", few(["1", "2"]))
 def test_a_full_disk_loses_nothing(
     server: MisbehavingServer, tmp_path: Path, processes: str
 ) -> None:

@@ -20,6 +20,7 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSED, Segment
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import Counters, JobContext
 from tests.cycle.fetch.test_fetch_job import start, wait_until_held
+from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, fetched, make_segment
 
@@ -100,14 +101,17 @@ def records(segment: Segment, folder: str) -> dict[str, list[tuple[bytes, bytes]
 
 @pytest.mark.parametrize(
     "given",
-    [
-        {},
-        {"minutch.fetch.processes": "2"},
-        {"fetcher.signature": "true", "parser.delete.failed.parse": "true"},
-        {"parser.store.text": "false", "fetcher.follow.outlinks.depth": "2"},
-        {"mapreduce.output.fileoutputformat.compress.type": "BLOCK"},
-        {"mapreduce.output.fileoutputformat.compress.type": "NONE", "http.redirect.max": "0"},
-    ],
+    few(
+        [
+            {"fetcher.signature": "true", "parser.delete.failed.parse": "true"},
+            {"parser.store.text": "false", "fetcher.follow.outlinks.depth": "2"},
+            {"mapreduce.output.fileoutputformat.compress.type": "NONE", "http.redirect.max": "0"},
+            {},
+            {"minutch.fetch.processes": "2"},
+            {"mapreduce.output.fileoutputformat.compress.type": "BLOCK"},
+        ],
+        3,
+    ),
     ids=str,
 )
 def test_all_parts_have_the_same_bytes(

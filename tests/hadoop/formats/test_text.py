@@ -32,7 +32,7 @@ from minutch.records.links import LAYOUT_PLAIN, Inlink, Inlinks
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from tests.support.commands import text as command
-from tests.support.examples import tabled
+from tests.support.examples import few, tabled
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import SEQUENCEFILES, golden_records
 
@@ -76,13 +76,16 @@ def test_golden_map_writables_print_as_javas_do() -> None:
 @needs_golden("{path}")
 @pytest.mark.parametrize(
     "path",
-    [
-        "crawl-small/run-default-r1/crawl",
-        "crawl-small/run-rich-r2/crawl",
-        "nutch-1.20/crawl",
-        "nutch-testresources",
-        "nutch-trunk-edge-linkdb",
-    ],
+    few(
+        [
+            "crawl-small/run-rich-r2/crawl",
+            "nutch-1.20/crawl",
+            "nutch-trunk-edge-linkdb",
+            "crawl-small/run-default-r1/crawl",
+            "nutch-testresources",
+        ],
+        3,
+    ),
 )
 def test_golden_databases_and_segments_as_text_and_json(path: str) -> None:
     code, text = _run(str(GOLDEN / path))
