@@ -20,6 +20,7 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Final
 from weakref import finalize
 from zlib import crc32
@@ -62,27 +63,39 @@ class SiteFrames:
     """What the hosts of segments have in common."""
 
     def __init__(self, crawl: Path, segments: Sequence[Segment]) -> None:
-        """Counts what has not been counted. Raises FormatError."""
-        self._folder = _folder(crawl)
-        parsed = {one.name: one for one in segments if one.has(PARSE_DATA) and one.has(PARSE_TEXT)}
-        samples = [self._sample(parsed[name]) for name in sorted(parsed)]
-        counts = self._counted(samples)
-        self._counts = make_folder(self._folder, _USE)
-        finalize(self, remove, self._counts)
-        for path in counts.iterdir():
-            os.link(path, self._counts / path.name)
-        for path in self._folder.glob("[!.]*-*"):
-            name = path.name.rpartition("-")[0]
-            is_there = name not in parsed and (crawl / "segments" / name).is_dir()
-            if path != counts and path not in samples and not is_there:
-                remove(path)
+        self._crawl, self._segments = crawl, segments
+        self._lock = Lock()
+        self._counts: Path | None = None
+
+    def _counted_once(self) -> Path:
+        """Counts what has not been counted, when the first marked page is met: crawls without any
+        are left alone. Returns the folder with the counts. Raises FormatError.
+        """
+        with self._lock:
+            if self._counts is not None:
+                return self._counts
+            folder = _folder(self._crawl)
+            with_parses = (one for one in self._segments if one.has(PARSE_DATA))
+            parsed = {one.name: one for one in with_parses if one.has(PARSE_TEXT)}
+            samples = [_sample(folder, parsed[name]) for name in sorted(parsed)]
+            counts = _counted(folder, samples)
+            self._counts = make_folder(folder, _USE)
+            finalize(self, remove, self._counts)
+            for path in counts.iterdir():
+                os.link(path, self._counts / path.name)
+            for path in folder.glob("[!.]*-*"):
+                name = path.name.rpartition("-")[0]
+                is_there = name not in parsed and (self._crawl / "segments" / name).is_dir()
+                if path != counts and path not in samples and not is_there:
+                    remove(path)
+            return self._counts
 
     def of(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Returns lines (`host`, `place`, `line`, …), in order, with what `own.kept` is to know."""
-        hosts = lines["host"].unique()
+        counted, hosts = self._counted_once(), lines["host"].unique()
         places, counts = (
             pl.concat(
-                pl.scan_parquet(self._counts / f"{kind}-{part:02}.parquet")
+                pl.scan_parquet(counted / f"{kind}-{part:02}.parquet")
                 .filter(pl.col("host").is_between(pl.lit(hosts.min()), pl.lit(hosts.max())))
                 .filter(pl.col("host").is_in(hosts.implode()))
                 for part in (hosts.hash() % PARTS).unique().sort()
@@ -96,46 +109,48 @@ class SiteFrames:
             .with_columns(pl.col(name).fill_null(value) for name, value in UNSEEN.items())
         )
 
-    def _sample(self, segment: Segment) -> Path:
-        """Returns the folder with the lines of the pages of a segment that may count."""
-        files = [*segment.data_files(PARSE_DATA), *segment.data_files(PARSE_TEXT)]
-        place = self._folder / f"{segment.name}-{_seal(files)}"
-        if place.is_dir():
-            return place
-        keys = _candidates(segment)
-        with work_folder(self._folder, NEW) as fresh:
-            waiting = [empty(_SAMPLE)]
-            pieces = 0
-            for pages in parses(segment, keys):
-                waiting.append(_sampled(pages.filter(has_marks(pages))))
-                if sum(map(len, waiting)) > 1 << 22:
-                    pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
-                    waiting, pieces = [empty(_SAMPLE)], pieces + 1
-            pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
-            found = pl.scan_parquet([fresh / f"piece-{number}" for number in range(pieces + 1)])
-            for part in range(PARTS):
-                mine = found.filter(pl.col("host").hash() % PARTS == part).collect()
-                mine.sort("host", "page").write_parquet(fresh / f"{part:02}.parquet")
-            for number in range(pieces + 1):
-                (fresh / f"piece-{number}").unlink()
-            return _placed(fresh, place)
 
-    def _counted(self, samples: Sequence[Path]) -> Path:
-        """Returns the folder with what the samples come to."""
-        place = self._folder / f"counts-{_seal(samples)}"
-        if place.is_dir():
-            return place
-        with work_folder(self._folder, NEW) as fresh:
-            for part in range(PARTS):
-                tables = [
-                    pl.read_parquet(path / f"{part:02}.parquet").with_columns(age=pl.lit(age))
-                    for age, path in enumerate(samples)
-                ]
-                table = pl.concat(tables) if tables else empty(_SAMPLE).with_columns(age=0)
-                places, lines = count(table)
-                places.write_parquet(fresh / f"places-{part:02}.parquet", row_group_size=1 << 14)
-                lines.write_parquet(fresh / f"lines-{part:02}.parquet", row_group_size=1 << 16)
-            return _placed(fresh, place)
+def _sample(folder: Path, segment: Segment) -> Path:
+    """Returns the folder with the lines of the pages of a segment that may count."""
+    files = [*segment.data_files(PARSE_DATA), *segment.data_files(PARSE_TEXT)]
+    place = folder / f"{segment.name}-{_seal(files)}"
+    if place.is_dir():
+        return place
+    keys = _candidates(segment)
+    with work_folder(folder, NEW) as fresh:
+        waiting = [empty(_SAMPLE)]
+        pieces = 0
+        for pages in parses(segment, keys):
+            waiting.append(_sampled(pages.filter(has_marks(pages))))
+            if sum(map(len, waiting)) > 1 << 22:
+                pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
+                waiting, pieces = [empty(_SAMPLE)], pieces + 1
+        pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
+        found = pl.scan_parquet([fresh / f"piece-{number}" for number in range(pieces + 1)])
+        for part in range(PARTS):
+            mine = found.filter(pl.col("host").hash() % PARTS == part).collect()
+            mine.sort("host", "page").write_parquet(fresh / f"{part:02}.parquet")
+        for number in range(pieces + 1):
+            (fresh / f"piece-{number}").unlink()
+        return _placed(fresh, place)
+
+
+def _counted(folder: Path, samples: Sequence[Path]) -> Path:
+    """Returns the folder with what the samples come to."""
+    place = folder / f"counts-{_seal(samples)}"
+    if place.is_dir():
+        return place
+    with work_folder(folder, NEW) as fresh:
+        for part in range(PARTS):
+            tables = [
+                pl.read_parquet(path / f"{part:02}.parquet").with_columns(age=pl.lit(age))
+                for age, path in enumerate(samples)
+            ]
+            table = pl.concat(tables) if tables else empty(_SAMPLE).with_columns(age=0)
+            places, lines = count(table)
+            places.write_parquet(fresh / f"places-{part:02}.parquet", row_group_size=1 << 14)
+            lines.write_parquet(fresh / f"lines-{part:02}.parquet", row_group_size=1 << 16)
+        return _placed(fresh, place)
 
 
 def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -49,6 +49,11 @@ def frames_of(crawl: Path, segments: Sequence[Segment]) -> SiteFrames:
     return SiteFrames(crawl, segments_in(folder) if folder.is_dir() else segments)
 
 
+def frames_beside(segments: Sequence[Segment]) -> SiteFrames:
+    """Returns the same of the crawl that segments are in."""
+    return frames_of(segments[0].path.parent.parent if segments else Path(), segments)
+
+
 def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
     """Returns pages (`url`, `text`, `marks`, …) with their own text and `kept`."""
     marked = has_marks(pages)

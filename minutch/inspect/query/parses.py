@@ -5,7 +5,8 @@
                    language, number of links, and of those left out (parser.outlinks.count); where a
                    refresh leads that was taken for a redirect; description (parse-metatags), h1 and
                    how many (headings), canonical (parse-canonical), robots
-    parse_text     text; text_length, in characters, words, and garbled characters
+    parse_text     text; text_length, in characters, words, and garbled characters; own_text, that
+                   of the page alone by the other pages of its site (`cycle.owntext`), own_words
     content        which of these the page has so itself
                    metadata, all that parsers and parse filters have left, as keys and values
     crawl_parse    parse_time: the time of the entry with the page's signature
@@ -26,6 +27,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from minutch.charsets import lookup
+from minutch.cycle.owntext.frames import SiteFrames
+from minutch.cycle.owntext.texts import frames_beside, own_of
 from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.javaio import DataInput, java_string
@@ -49,6 +52,7 @@ from minutch.records.metadata import (
 from minutch.records.parsedata import MAJOR_NAMES, SUCCESS_REDIRECT, ParseStatus
 from minutch.records.parsedata_columns import ParseTable
 from minutch.records.protocol import Content
+from minutch.records.textblocks import BLOCKS_KEY
 from minutch.work.tables.frame import decode_keys, empty
 from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.spans import Numbers, scan_numbered
@@ -57,21 +61,34 @@ LANGUAGE_KEY: Final = "language"
 DESCRIPTION_KEY: Final = "metatag.description"
 HEADING_KEY: Final = "h1"
 UNKNOWN: Final = "unknown"
+OWN: Final = frozenset(("own_text", "own_words"))
+"""Columns that are made with the site's other pages."""
 PARSE_STATUS: Final = pl.Enum([*MAJOR_NAMES, UNKNOWN])
 
 
 class ParseRows:
     """The parses in a group of pieces."""
 
-    def __init__(self, group: PieceGroup, frame: pl.DataFrame, parsed: pl.DataFrame | None) -> None:
-        self._group, self._frame, self._parsed = group, frame, parsed
+    def __init__(
+        self,
+        group: PieceGroup,
+        frame: pl.DataFrame,
+        parsed: pl.DataFrame | None,
+        sites: SiteFrames | None = None,
+    ) -> None:
+        self._group, self._frame, self._parsed, self._sites = group, frame, parsed, sites
 
     @classmethod
     def read(
-        cls, group: PieceGroup, columns: Collection[str], parsed: pl.DataFrame | None
+        cls,
+        group: PieceGroup,
+        columns: Collection[str],
+        parsed: pl.DataFrame | None,
+        sites: SiteFrames | None = None,
     ) -> ParseRows:
         """Reads all of them, with those of `columns` that are in parse_data. Raises FormatError."""
         columns = {*columns, "charset"} if "garbled" in columns else columns
+        columns = {*columns, "marks"} if OWN & {*columns} else columns
         wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
 
         def decode(batch: Batch) -> pl.DataFrame:
@@ -83,11 +100,11 @@ class ParseRows:
         frame = group.read(PARSE_DATA, decode)
         if frame is None:
             frame = empty(pl.Schema({"key": pl.Binary(), "of": pl.UInt32(), "nth": pl.UInt32()}))
-        return cls(group, frame, parsed)
+        return cls(group, frame, parsed, sites)
 
     def filter(self, mask: pl.Series) -> ParseRows:
         """Returns the parses where `mask` is true."""
-        return ParseRows(self._group, self._frame.filter(mask), self._parsed)
+        return ParseRows(self._group, self._frame.filter(mask), self._parsed, self._sites)
 
     def __len__(self) -> int:
         return len(self._frame)
@@ -152,6 +169,19 @@ class ParseRows:
             return pl.Series([None], dtype=pl.String).new_from_index(0, len(self))
         mine = self._frame.select("of", "key", "nth")
         return mine.join(table, on=["of", "key", "nth"], how="left", maintain_order="left")["value"]
+
+    @once
+    def own_text(self) -> pl.Series:
+        """The texts without what belongs to the site; null if they are not stored."""
+        if self._sites is None or not len(self):
+            return self.text
+        pages = pl.DataFrame([self.url.alias("url"), self.text.alias("text"), self._frame["marks"]])
+        return own_of(self._sites, pages)["text"]
+
+    @property
+    def own_words(self) -> pl.Series:
+        """Words of each of them."""
+        return self.own_text.str.count_matches(r"\S+")
 
     @property
     def parse_time(self) -> pl.Series:
@@ -285,6 +315,7 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "robots": lambda table: _all(table, ROBOTS_KEY),
     "refresh_to": _refreshes,
     "truncated": _truncations,
+    "marks": lambda table: table.first_values(BLOCKS_KEY, "parse"),
     "metadata": _metadata,
     "outlinks": _outlink_counts,
     "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
@@ -346,6 +377,8 @@ class ParsesTable(Table):
         "garbled": SqlColumn(pl.UInt32(), lambda rows: rows.garbled),
         "parse_time": SqlColumn(TIME, lambda rows: rows.parse_time),
         "text": SqlColumn(pl.String(), lambda rows: rows.text),
+        "own_text": SqlColumn(pl.String(), lambda rows: rows.own_text),
+        "own_words": SqlColumn(pl.UInt32(), lambda rows: rows.own_words),
         "metadata": SqlColumn(METADATA, lambda rows: rows.field("metadata")),
     }
 
@@ -356,23 +389,28 @@ class ParsesTable(Table):
         return {segment.name: ParsesTable([segment]) for segment in self._segments}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        of_text = {"text", "text_length", "words", "garbled"} & request.needed
+        of_text = {"text", "text_length", "words", "garbled", *OWN} & request.needed
+        sites = frames_beside(self._segments) if OWN & request.needed else None
         folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
         folders += [CONTENT] if "garbled" in request.needed else []
         found = piece_groups(self._segments, folders, request.pruning)
         if "parse_time" not in request.needed:
-            return each(partial(self._read_group, request, None), found)
+            return each(partial(self._read_group, request, None, sites), found)
 
         def timed() -> Iterator[pl.DataFrame]:
             for segments, mine in groupby(
                 found, lambda group: [piece.segment for piece in group.pieces]
             ):
-                read = partial(self._read_group, request, _parse_times(segments))
+                read = partial(self._read_group, request, _parse_times(segments), sites)
                 yield from each(read, mine)
 
         return timed()
 
     def _read_group(
-        self, request: Request, parsed: pl.DataFrame | None, group: PieceGroup
+        self,
+        request: Request,
+        parsed: pl.DataFrame | None,
+        sites: SiteFrames | None,
+        group: PieceGroup,
     ) -> pl.DataFrame:
-        return self.make(ParseRows.read(group, request.needed, parsed), request)
+        return self.make(ParseRows.read(group, request.needed, parsed, sites), request)

@@ -47,7 +47,7 @@ _OF_PAGE: Final = {
 _OF_PARSE: Final = (
     *("title", "description", "h1", "h1s", "canonical", "robots", "content_type", "charset"),
     *("declared_type",),
-    *("lang", "words", "garbled", "outlinks"),
+    *("lang", "words", "own_words", "garbled", "outlinks"),
 )
 _OF_LINKS: Final = ("inlinks", "depth")
 _CANONICAL: Final = "canonical"

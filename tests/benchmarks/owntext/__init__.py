@@ -27,7 +27,7 @@ from plugins.lib_html.textblocks import block_of_line, places
 from .byhand import BY_HAND
 from .sites import SITES
 
-ASIDE: Final = ("sphinx-rtd", "mkdocs-rtd", "vitepress", "pelican-simple", "fish", "nodejs")
+ASIDE: Final = ("sphinx-furo", "sphinx-rtd", "mkdocs-rtd", "docusaurus", "vitepress")
 INSTALLED: Final = {
     "fish": ("/usr/share/doc/fish", "div.body"),
     "nodejs": ("/usr/share/doc/nodejs/api", "#apicontent"),

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.cycle.owntext.frames import FRAMES, MOST
+import minutch
+from minutch.cycle.owntext.frames import FRAMES, MOST, count
 from minutch.cycle.owntext.texts import own_text, own_texts
 from minutch.cycle.parse.dispatch import ParserFactory, ParseUtil
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, part_writer, segments_in
@@ -114,6 +115,22 @@ def test_one_page_is_as_among_all(tmp_path: Path) -> None:
     assert not len(own_text(tmp_path, segments, "http://sea.example/none"))
 
 
+def test_sql_has_own_texts(tmp_path: Path) -> None:
+    write(tmp_path, "20240101000000", site(range(20)))
+    write(tmp_path, "20240102000000", {"http://plain.example/": ParseText("a b\nc")})
+    asked = "select segment, url, own_text, own_words from parses order by segment, url"
+    found = minutch.open(tmp_path).sql(asked)
+    expected = texts(tmp_path)
+    assert found["own_text"].to_list() == expected["text"].to_list()
+    assert found["own_words"].to_list() == [len(text.split()) for text in expected["text"]]
+
+
+def test_where_no_text_has_marks_nothing_is_counted(tmp_path: Path) -> None:
+    write(tmp_path, "20240102000000", {"http://plain.example/": ParseText("a b\nc")})
+    assert texts(tmp_path)["text"].to_list() == ["a b\nc"]
+    assert not (tmp_path / FRAMES).exists()
+
+
 def test_texts_that_others_have_made_are_left_as_they_are(tmp_path: Path) -> None:
     write(tmp_path, "20240101000000", site(range(9)) | {"http://a.example/": ParseText("a\nb")})
     segment = write(tmp_path, "20240102000000", {"http://sea.example/999": html(999)})
@@ -170,9 +187,7 @@ def test_a_crawl_that_may_not_be_written_is_read(tmp_path: Path) -> None:
     assert texts(tmp_path / "none", segments_in(tmp_path / "segments")).equals(expected)
 
 
-def test_the_least_hashes_of_a_host_are_counted_in_whatever_rounds(tmp_path: Path) -> None:
-    from minutch.cycle.owntext.frames import count
-
+def test_the_least_hashes_of_a_host_are_counted_in_whatever_rounds() -> None:
     rows = [("h", page, 1, page % 3, 1, 60, age) for page in range(MOST + 50) for age in (0, 1)]
     names = ["host", "page", "place", "line", "times", "chance", "age"]
     places, lines = count(pl.DataFrame(rows, schema=names, orient="row"))

@@ -50,7 +50,9 @@ def page(
     if "description" not in head:
         head += f"<meta name=description content='All about {name}'>"
     anchors = "".join(f"<a href='{link}'>to {link}</a> " for link in links)
-    return f"<html><head>{title}{head}</head><body>{heading}<p>{name} {body}{anchors}".encode()
+    said = "" if name == "thin" else f"<p>{' '.join(f'{name}{n}' for n in range(25))}."
+    start = f"<html><head>{title}{head}</head><body>{heading}{said}"
+    return f"{start}<p>{name} {body}{anchors}".encode()
 
 
 @dataclass
@@ -71,7 +73,7 @@ LINKED = (
     *("noindex", "preview", "private/page", "level1", "equal1", "equal2", "near1", "near2"),
     *("wrongtype.html", "garbled", "header", "described1", "described2", "refresh"),
     *("typeless", "far", "%C3%A9", "spelled1", "spelled2", "sign", "paper", "report.pdf"),
-    *("blob", "halved"),
+    *("blob", "halved", "thin"),
 )
 LONG_TITLE = "A title of more than sixty characters, which search engines cut off somewhere"
 
@@ -82,6 +84,7 @@ def answers(root: str) -> dict[str, Answer]:
     pages = {
         "": page("home", *(f"/{name}" for name in LINKED)),
         "slow": page("slow"),
+        "thin": page("thin"),
         "untitled": page("untitled", title=""),
         "twin1": page("twin1", title="<title>Twins</title>"),
         "twin2": page("twin2", title="<title>Twins</title>"),
@@ -263,6 +266,7 @@ FOUND: dict[str, set[str]] = {
     "deep": {"level6"},
     "equal-pages": {"equal1", "equal2"},
     "nearly-equal-pages": {"near1", "near2"},
+    "thin-pages": {"thin"},
     "wrong-type": {"wrongtype.html", "paper"},
     "wrong-charset": {"garbled"},
 }
