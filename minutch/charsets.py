@@ -107,27 +107,14 @@ _TO_JAVA = {label: name for name, labels in _JAVA_NAMES.items() for label in lab
 _JAVAS_NAME = re.compile(r"[a-z0-9][a-z0-9+.:_-]{0,63}")
 """What java.nio.charset.Charset takes for a name; Python's codecs overlook other characters."""
 _NUMBERED = re.compile(r"(?:cp|ibm|ibm-|csibm|csp?c?p?)?(\d{3})")
-_NOT_CHARSETS = frozenset(
-    (
-        "idna",
-        "punycode",
-        "unicode_escape",
-        "raw_unicode_escape",
-        "unicode-escape",
-        "raw-unicode-escape",
-        "utf-7",
-        "undefined",
-    )
-)
+_NOT_CHARSETS = frozenset((
+    "idna", "punycode", "unicode_escape", "raw_unicode_escape", "unicode-escape",
+    "raw-unicode-escape", "utf-7", "undefined",
+))  # fmt: skip
 _OF_PYTHON = {
-    "big5hkscs": "big5",
-    "cp874": "windows-874",
-    "cp932": "windows-31j",
-    "cp936": "gbk",
-    "cp949": "windows-949",
-    "mac-cyrillic": "x-mac-cyrillic",
-    "mac-roman": "macintosh",
-}
+    "big5hkscs": "big5", "cp874": "windows-874", "cp932": "windows-31j", "cp936": "gbk",
+    "cp949": "windows-949", "mac-cyrillic": "x-mac-cyrillic", "mac-roman": "macintosh",
+}  # fmt: skip
 """Names of Python (and so of chardetng-py) that are no labels, for encodings of the standard."""
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 """Malformed, of course: one U+FFFD in Java, in browsers one for each byte. Common in Korean that is

@@ -32,14 +32,9 @@ PLAIN: Final = "\x1b[0m"
 _PLURALS: Final = {"ies": "y", "ches": "ch", "s": ""}
 """Endings of words in the plural and in the singular."""
 _VERBS: Final = {
-    "are": "is",
-    "were": "was",
-    "have": "has",
-    "come": "comes",
-    "belong": "belongs",
-    "lead": "leads",
-    "redirect": "redirects",
-}
+    "are": "is", "were": "was", "have": "has", "come": "comes", "belong": "belongs",
+    "lead": "leads", "redirect": "redirects",
+}  # fmt: skip
 """Verbs in the plural and in the singular."""
 _GOES_ON: Final = " \\"
 _WORD: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|\[[^]\s][^]]*\]|[^\s"'])+""")

@@ -39,16 +39,9 @@ when something is looked for in it: those of a crawl first, since they are run m
 _CLASSES = "classes.CLASSES"
 
 REMOTE_PREFIXES = (
-    "hdfs://",
-    "viewfs://",
-    "webhdfs://",
-    "s3a://",
-    "abfs://",
-    "abfss://",
-    "gs://",
-    "ofs://",
+    "hdfs://", "viewfs://", "webhdfs://", "s3a://", "abfs://", "abfss://", "gs://", "ofs://",
     "o3fs://",
-)
+)  # fmt: skip
 """Prefixes of paths on Hadoop's file systems (`minutch.paths`)."""
 
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}

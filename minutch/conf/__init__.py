@@ -14,11 +14,5 @@ from minutch.conf.settings import Settings, made_by, prop
 from minutch.conf.sources import DEFAULTS, NEW_CRAWLS
 
 __all__ = [
-    "DEFAULTS",
-    "HOME",
-    "NEW_CRAWLS",
-    "Configuration",
-    "Settings",
-    "made_by",
-    "prop",
-]
+    "DEFAULTS", "HOME", "NEW_CRAWLS", "Configuration", "Settings", "made_by", "prop",
+]  # fmt: skip

@@ -93,13 +93,8 @@ _KINDS: Final = (
 """Pattern of a default, pattern of the values that its property may have, name of the kind."""
 _REFERENCE: Final = re.compile(r"\$\{([^${}]+)\}")
 _TRUTHS: Final = {
-    "yes": "true",
-    "on": "true",
-    "1": "true",
-    "no": "false",
-    "off": "false",
-    "0": "false",
-}
+    "yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false",
+}  # fmt: skip
 
 
 def check(conf: Configuration) -> None:

@@ -66,21 +66,9 @@ class Configuration:
     """Named strings. Values are expanded on reading: a variable may be set after its use."""
 
     __slots__ = (
-        "_defaults",
-        "_dirs",
-        "_environment",
-        "_files",
-        "_final",
-        "_frozen",
-        "_loaded_by",
-        "_shipped",
-        "_sources",
-        "_system",
-        "_values",
-        "clock",
-        "home",
-        "plugins",
-    )
+        "_defaults", "_dirs", "_environment", "_files", "_final", "_frozen", "_loaded_by",
+        "_shipped", "_sources", "_system", "_values", "clock", "home", "plugins",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -171,14 +159,6 @@ class Configuration:
         copy = self.with_values({})
         copy._values, copy._sources = map(dict, self._files)  # noqa: SLF001 - its own kind
         return copy
-
-    def add_resource(self, path: Path) -> list[Property]:
-        """Reads an XML file over the present values; final ones stay. Returns its properties."""
-        self._refuse_if_frozen(str(path))
-        items = read_properties(path)
-        for item in items:
-            self._put(item, str(path))
-        return items
 
     def _put(self, item: Property, source: str) -> None:
         name = _RENAMED.get(item.name, item.name)

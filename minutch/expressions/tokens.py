@@ -23,74 +23,20 @@ from minutch.hadoop.formats.javahash import float32
 MAX_LENGTH: Final = 65_536  # characters of an expression
 
 WORD_OPERATORS: Final = {
-    "and": "&&",
-    "or": "||",
-    "not": "!",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "div": "/",
-    "mod": "%",
-}
-KEYWORDS: Final = frozenset(
-    (
-        *(
-            "if",
-            "else",
-            "for",
-            "foreach",
-            "while",
-            "do",
-            "new",
-            "var",
-            "let",
-            "const",
-            "return",
-            "break",
-            "continue",
-        ),
-        *(
-            "try",
-            "function",
-            "catch",
-            "throw",
-            "switch",
-            "case",
-            "instanceof",
-            "import",
-            "pragma",
-            "in",
-        ),
-    )
-)
+    "and": "&&", "or": "||", "not": "!", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
+    "ge": ">=", "div": "/", "mod": "%",
+}  # fmt: skip
+KEYWORDS: Final = frozenset((
+    "if", "else", "for", "foreach", "while", "do", "new", "var", "let", "const", "return", "break",
+    "continue", "try", "function", "catch", "throw", "switch", "case", "instanceof", "import",
+    "pragma", "in",
+))  # fmt: skip
 OPERATORS: Final = (
-    *("===", "!==", ">>>", "..."),
-    *(
-        "==",
-        "!=",
-        "<=",
-        ">=",
-        "=~",
-        "!~",
-        "=^",
-        "!^",
-        "=$",
-        "!$",
-        "&&",
-        "||",
-        "??",
-        "?:",
-        "?.",
-        "<<",
-        ">>",
-        "..",
-    ),
-    *("->", "=>", "+=", "-=", "*=", "/=", "++", "--"),
+    "===", "!==", ">>>", "...",
+    "==", "!=", "<=", ">=", "=~", "!~", "=^", "!^", "=$", "!$", "&&", "||", "??", "?:", "?.", "<<",
+    ">>", "..", "->", "=>", "+=", "-=", "*=", "/=", "++", "--",
     *"+-*/%<>!~&|^?:.,()[]{};=@#",
-)
+)  # fmt: skip
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
 _TOKEN = re.compile(

@@ -1,5 +1,5 @@
-"""A kernel that runs URLs through the automaton of a sieve (`minutch.urls.rules`, which makes its
-tables), and that of the rule against loops in URLs.
+"""A kernel that runs URLs through the automaton of a sieve, whose tables
+`minutch.urls.plainautomaton` makes, and that of the rule against loops in URLs.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _SLASH, _HASH, _MARK, _DOT, _PERCENT = b"/#?.%"
 
 
 class Rules(NamedTuple):
-    """The fields of the automaton (`minutch.urls.rules`), and whether normalizers cut
+    """The fields of the automaton (`minutch.urls.plainautomaton`), and whether normalizers cut
     fragments off and squeeze paths, and filters reject loops.
     """
 

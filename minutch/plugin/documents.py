@@ -54,19 +54,9 @@ from minutch.work.tables.textparts import float_texts
 log = logging.getLogger(__name__)
 
 __all__ = [
-    "Documents",
-    "PageLinks",
-    "PageRow",
-    "Pages",
-    "as_lists",
-    "column_of",
-    "content_type",
-    "cut_texts",
-    "described",
-    "map_documents",
-    "map_scores",
-    "texts_of",
-]
+    "Documents", "PageLinks", "PageRow", "Pages", "as_lists", "column_of", "content_type",
+    "cut_texts", "described", "map_documents", "map_scores", "texts_of",
+]  # fmt: skip
 
 
 # -- pages -----------------------------------------------------------------------------------------

@@ -18,13 +18,9 @@ _DATE: Final = pl.Datetime("ms")
 _USUAL_DATES: Final = datetime(1970, 1, 1), datetime(9999, 12, 31)
 """Years of four digits, in which every calendar agrees with Java's."""
 _TYPES: Final[dict[type, pl.DataType]] = {
-    str: pl.String(),
-    bool: pl.Boolean(),
-    int: pl.Int32(),
-    Long: pl.Int64(),
-    float: pl.Float32(),
+    str: pl.String(), bool: pl.Boolean(), int: pl.Int32(), Long: pl.Int64(), float: pl.Float32(),
     Date: _DATE,
-}
+}  # fmt: skip
 _MAKERS: Final[dict[pl.DataType, Callable[[Any], FieldValue]]] = {pl.Int64(): Long, _DATE: Date}
 
 

@@ -116,15 +116,9 @@ STATUS_NAMES: Final = {
 _STATUS_BY_NAME: Final = {name: status for status, name in STATUS_NAMES.items()}
 
 OLD_STATUS: Final = {
-    0: STATUS_SIGNATURE,
-    1: STATUS_DB_UNFETCHED,
-    2: STATUS_DB_FETCHED,
-    3: STATUS_DB_GONE,
-    4: STATUS_LINKED,
-    5: STATUS_FETCH_SUCCESS,
-    6: STATUS_FETCH_RETRY,
-    7: STATUS_FETCH_GONE,
-}
+    0: STATUS_SIGNATURE, 1: STATUS_DB_UNFETCHED, 2: STATUS_DB_FETCHED, 3: STATUS_DB_GONE,
+    4: STATUS_LINKED, 5: STATUS_FETCH_SUCCESS, 6: STATUS_FETCH_RETRY, 7: STATUS_FETCH_GONE,
+}  # fmt: skip
 """Status codes of versions 1 to 4; any other code became db_unfetched."""
 
 _FIXED: Final = struct.Struct(">bqbifqb")

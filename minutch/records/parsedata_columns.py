@@ -34,15 +34,9 @@ from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, VERSION, ParseData, ParseStatus, ParseText
 
 _PLACES: Final = {
-    "at": np.int64,
-    "length": np.int32,
-    "major": np.uint8,
-    "title_at": np.int64,
-    "title_len": np.int32,
-    "links_at": np.int64,
-    "content_at": np.int64,
-    "parse_at": np.int64,
-}
+    "at": np.int64, "length": np.int32, "major": np.uint8, "title_at": np.int64,
+    "title_len": np.int32, "links_at": np.int64, "content_at": np.int64, "parse_at": np.int64,
+}  # fmt: skip
 _OFFSETS: Final = [name for name in _PLACES if name == "at" or name.endswith("_at")]
 _TEXT_VERSION: Final = 2
 _CONTENT: Final = "content"

@@ -52,23 +52,12 @@ WOULDBLOCK: Final = 22
 BLOCKED: Final = 23
 
 CODE_NAMES: Final = {
-    SUCCESS: "success",
-    FAILED: "failed",
-    PROTO_NOT_FOUND: "proto_not_found",
-    GONE: "gone",
-    MOVED: "moved",
-    TEMP_MOVED: "temp_moved",
-    NOTFOUND: "notfound",
-    RETRY: "retry",
-    EXCEPTION: "exception",
-    ACCESS_DENIED: "access_denied",
-    ROBOTS_DENIED: "robots_denied",
-    REDIR_EXCEEDED: "redir_exceeded",
-    NOTFETCHING: "notfetching",
-    NOTMODIFIED: "notmodified",
-    WOULDBLOCK: "wouldblock",
-    BLOCKED: "blocked",
-}
+    SUCCESS: "success", FAILED: "failed", PROTO_NOT_FOUND: "proto_not_found", GONE: "gone",
+    MOVED: "moved", TEMP_MOVED: "temp_moved", NOTFOUND: "notfound", RETRY: "retry",
+    EXCEPTION: "exception", ACCESS_DENIED: "access_denied", ROBOTS_DENIED: "robots_denied",
+    REDIR_EXCEEDED: "redir_exceeded", NOTFETCHING: "notfetching", NOTMODIFIED: "notmodified",
+    WOULDBLOCK: "wouldblock", BLOCKED: "blocked",
+}  # fmt: skip
 
 
 @dataclass(slots=True)

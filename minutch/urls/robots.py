@@ -71,14 +71,9 @@ class RobotRules:
     retry_after: str | None = None
 
     __slots__ = (
-        "_sitemaps",
-        "_table",
-        "allow_all",
-        "allow_none",
-        "content_signals",
-        "crawl_delay",
+        "_sitemaps", "_table", "allow_all", "allow_none", "content_signals", "crawl_delay",
         "defer_visits",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -21,14 +21,8 @@ Json = str | None | Mapping[str, "Json"] | Sequence["Json"]
 
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
 _SHORT: Final = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\b": "\\b",
-    "\t": "\\t",
-    "\n": "\\n",
-    "\f": "\\f",
-    "\r": "\\r",
-}
+    '"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r",
+}  # fmt: skip
 _HTML: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&='\u2028\u2029"}
 
 

@@ -45,24 +45,12 @@ STATUS_WORDS: Final = {
     "injected": "injected",
 }
 CODE_WORDS: Final = {
-    "200": "OK",
-    "301": "Moved Permanently",
-    "302": "Found",
-    "303": "See Other",
-    "304": "Not Modified",
-    "307": "Temporary Redirect",
-    "308": "Permanent Redirect",
-    "400": "Bad Request",
-    "401": "Unauthorized",
-    "403": "Forbidden",
-    "404": "Not Found",
-    "410": "Gone",
-    "429": "Too Many Requests",
-    "500": "Internal Server Error",
-    "502": "Bad Gateway",
-    "503": "Service Unavailable",
-    "504": "Gateway Timeout",
-}
+    "200": "OK", "301": "Moved Permanently", "302": "Found", "303": "See Other",
+    "304": "Not Modified", "307": "Temporary Redirect", "308": "Permanent Redirect",
+    "400": "Bad Request", "401": "Unauthorized", "403": "Forbidden", "404": "Not Found",
+    "410": "Gone", "429": "Too Many Requests", "500": "Internal Server Error", "502": "Bad Gateway",
+    "503": "Service Unavailable", "504": "Gateway Timeout",
+}  # fmt: skip
 """Names of status codes (RFC 9110, section 15; 429: RFC 6585) that crawlers see often."""
 
 ENDING_WORDS: Final = {

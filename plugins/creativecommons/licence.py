@@ -46,14 +46,9 @@ _MAYBE_RDF: Final = re.compile(rb"R\0?D\0?F")
 """RDF in any charset: going through all nodes for comments is worth it."""
 _TYPE_PREFIX: Final = "http://purl.org/dc/dcmitype/"
 _WORK_TYPES: Final[Mapping[str, str]] = {
-    "MovingImage": "video",
-    "StillImage": "image",
-    "Sound": "audio",
-    "Text": "text",
-    "Interactive": "interactive",
-    "Software": "software",
-    "Image": "image",
-}
+    "MovingImage": "video", "StillImage": "image", "Sound": "audio", "Text": "text",
+    "Interactive": "interactive", "Software": "software", "Image": "image",
+}  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -47,46 +47,21 @@ from minutch.records.links import Inlinks
 HTTP: Final = "EEE, d MMM yyyy HH:mm:ss z"
 """The style of HTTP (RFC 9110, section 5.6.7), with any zone; tried before all others."""
 DEFAULT: Final = (
-    "EEE MMM dd HH:mm:ss yyyy",
-    "EEE MMM dd HH:mm:ss yyyy zzz",
-    "EEE MMM dd HH:mm:ss zzz yyyy",
-    "EEE, MMM dd HH:mm:ss yyyy zzz",
-    "EEE, dd MMM yyyy HH:mm:ss zzz",
-    "EEE,dd MMM yyyy HH:mm:ss zzz",
-    "EEE, dd MMM yyyy HH:mm:sszzz",
-    "EEE, dd MMM yyyy HH:mm:ss",
-    "EEE, dd-MMM-yy HH:mm:ss zzz",
-    "yyyy/MM/dd HH:mm:ss.SSS zzz",
-    "yyyy/MM/dd HH:mm:ss.SSS",
-    "yyyy/MM/dd HH:mm:ss zzz",
-    "yyyy/MM/dd",
-    "yyyy.MM.dd HH:mm:ss",
-    "yyyy-MM-dd HH:mm",
-    "MMM dd yyyy HH:mm:ss. zzz",
-    "MMM dd yyyy HH:mm:ss zzz",
-    "dd.MM.yyyy HH:mm:ss zzz",
-    "dd MM yyyy HH:mm:ss zzz",
-    "dd.MM.yyyy; HH:mm:ss",
-    "dd.MM.yyyy HH:mm:ss",
-    "dd.MM.yyyy zzz",
+    "EEE MMM dd HH:mm:ss yyyy", "EEE MMM dd HH:mm:ss yyyy zzz", "EEE MMM dd HH:mm:ss zzz yyyy",
+    "EEE, MMM dd HH:mm:ss yyyy zzz", "EEE, dd MMM yyyy HH:mm:ss zzz",
+    "EEE,dd MMM yyyy HH:mm:ss zzz", "EEE, dd MMM yyyy HH:mm:sszzz", "EEE, dd MMM yyyy HH:mm:ss",
+    "EEE, dd-MMM-yy HH:mm:ss zzz", "yyyy/MM/dd HH:mm:ss.SSS zzz", "yyyy/MM/dd HH:mm:ss.SSS",
+    "yyyy/MM/dd HH:mm:ss zzz", "yyyy/MM/dd", "yyyy.MM.dd HH:mm:ss", "yyyy-MM-dd HH:mm",
+    "MMM dd yyyy HH:mm:ss. zzz", "MMM dd yyyy HH:mm:ss zzz", "dd.MM.yyyy HH:mm:ss zzz",
+    "dd MM yyyy HH:mm:ss zzz", "dd.MM.yyyy; HH:mm:ss", "dd.MM.yyyy HH:mm:ss", "dd.MM.yyyy zzz",
     "yyyy-MM-dd'T'HH:mm:ssXXX",
-)
+)  # fmt: skip
 """The styles without a file."""
 
 _MONTHS: Final = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+]  # fmt: skip
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _HOURS: Final = {
     **dict.fromkeys(("gmt", "utc", "ut", "z", "wet"), 0),

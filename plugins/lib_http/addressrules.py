@@ -38,38 +38,13 @@ class AddressRule:
         return self.means(address)
 
 
-SPECIAL: Final[tuple[Network, ...]] = tuple(
-    ip_network(text)
-    for text in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
-        "::/128",
-        "::1/128",
-        "64:ff9b:1::/48",
-        "100::/64",
-        "2001::/23",
-        "2001:db8::/32",
-        "3fff::/20",
-        "5f00::/16",
-        "fc00::/7",
-        "fe80::/10",
-        "fec0::/10",
-        "ff00::/8",
-    )
-)
+SPECIAL: Final[tuple[Network, ...]] = tuple(map(ip_network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+    "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+    "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "::/128", "::1/128",
+    "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
+    "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+)))  # fmt: skip
 """IANA's special-purpose registries: nothing here is a public web server (169.254.169.254 is a
 cloud's metadata).
 """
@@ -95,13 +70,6 @@ def embedded(address: Address) -> Address | None:
     if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     return None
-
-
-def is_special(address: Address) -> bool:
-    """Returns True for private, loopback, link-local, metadata, documentation, multicast and
-    reserved addresses.
-    """
-    return special_network(address) is not None
 
 
 def special_network(address: Address) -> Network | None:

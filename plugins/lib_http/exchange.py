@@ -24,19 +24,8 @@ from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = (
-    "Jan",
-    "Feb",
-    "Mar",
-    "Apr",
-    "May",
-    "Jun",
-    "Jul",
-    "Aug",
-    "Sep",
-    "Oct",
-    "Nov",
-    "Dec",
-)
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+)  # fmt: skip
 _PATTERN: Final = re.compile(
     r"([A-Z][a-z]{2}), ([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2})"
     r" ([A-Z]{1,4})"
@@ -47,19 +36,9 @@ _OBSOLETE: Final = re.compile(
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] "  # asctime
 )
 _ZONES: Final = {
-    "GMT": 0,
-    "UTC": 0,
-    "UT": 0,
-    "Z": 0,
-    "EST": -5,
-    "EDT": -4,
-    "CST": -6,
-    "CDT": -5,
-    "MST": -7,
-    "MDT": -6,
-    "PST": -8,
-    "PDT": -7,
-}
+    "GMT": 0, "UTC": 0, "UT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7,
+    "MDT": -6, "PST": -8, "PDT": -7,
+}  # fmt: skip
 """Hours from UTC."""
 
 
@@ -271,20 +250,10 @@ def odd_code(code: int, url: Url) -> ProtocolStatus:
 # HttpResponse.
 
 WELL_KNOWN: Final = (
-    "Transfer-Encoding",
-    "Client-Transfer-Encoding",
-    "Content-Encoding",
-    "Content-Language",
-    "Content-Length",
-    "Content-Location",
-    "Content-Disposition",
-    "Content-MD5",
-    "Content-Type",
-    "Last-Modified",
-    "Location",
-    "If-Modified-Since",
-    "User-Agent",
-)
+    "Transfer-Encoding", "Client-Transfer-Encoding", "Content-Encoding", "Content-Language",
+    "Content-Length", "Content-Location", "Content-Disposition", "Content-MD5", "Content-Type",
+    "Last-Modified", "Location", "If-Modified-Since", "User-Agent",
+)  # fmt: skip
 """org.apache.nutch.metadata.HttpHeaders: the names that misspelled ones are corrected to."""
 
 LISTS: Final = frozenset(("cache-control", "link", "pragma", "vary", "x-robots-tag"))

@@ -275,13 +275,6 @@ class Incoming:
         return body[: self._length], cut_off if len(body) < self._length else None
 
 
-def read_answer(data: bytes, limit: int, address: tuple[str, int]) -> Reply:
-    """Returns the answer in `data`. Raises MalformedHead where there is none."""
-    incoming = Incoming(limit)
-    incoming.add(data)
-    return incoming.reply(address)
-
-
 def is_interim(status_line: bytes) -> bool:
     """Returns True if an answer only announces another one (100 to 199)."""
     status = _STATUS.match(status_line)

@@ -31,12 +31,8 @@ LONGEST_PAGE: Final = 60
 minutes, and counted as a success of its host.
 """
 _PROXY_SCHEMES: Final = {
-    "HTTP": "http",
-    "HTTPS": "https",
-    "SOCKS": "socks5h",
-    "SOCKS4": "socks4a",
-    "SOCKS5": "socks5h",
-}
+    "HTTP": "http", "HTTPS": "https", "SOCKS": "socks5h", "SOCKS4": "socks4a", "SOCKS5": "socks5h",
+}  # fmt: skip
 
 
 def agent_string(

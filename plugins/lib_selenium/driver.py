@@ -43,15 +43,9 @@ _FIND: Final = """function(way, value) {
   return Array.from(by[way]()).slice(0, 1000);
 }"""
 WAYS: Final = (
-    "id",
-    "name",
-    "class name",
-    "tag name",
-    "css selector",
-    "link text",
-    "partial link text",
+    "id", "name", "class name", "tag name", "css selector", "link text", "partial link text",
     "xpath",
-)
+)  # fmt: skip
 
 
 class Driver:

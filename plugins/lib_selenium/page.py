@@ -53,13 +53,9 @@ _SOURCE: Final = """(() => {
     (root ? root.outerHTML : "")).slice(0, %d)];
 })()"""
 _UNSENT: Final = (
-    b"content-encoding",
-    b"content-length",
-    b"transfer-encoding",
-    b"connection",
-    b"keep-alive",
+    b"content-encoding", b"content-length", b"transfer-encoding", b"connection", b"keep-alive",
     b"trailer",
-)
+)  # fmt: skip
 """Headers that speak of how content came, which is not how it goes on."""
 _REFUSED: Final = "BlockedByClient"
 _STAYS: Final = "Aborted"

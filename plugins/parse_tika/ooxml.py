@@ -28,15 +28,8 @@ _BY_TYPE: Final = {
 }
 """Ends of content types, by the relationships that lead to such parts."""
 _ORDER: Final = (
-    "header",
-    "",
-    "footnotes",
-    "endnotes",
-    "comments",
-    "chart",
-    "diagramData",
-    "footer",
-)
+    "header", "", "footnotes", "endnotes", "comments", "chart", "diagramData", "footer",
+)  # fmt: skip
 """Kinds of parts around the document itself, which has no name."""
 _BESIDE_A_SLIDE: Final = ("notesSlide", "comments", "chart", "diagramData")
 _NO_NOTES: Final = frozenset(("sldImg", "sldNum", "hdr", "dt", "ftr"))

@@ -24,18 +24,10 @@ from ..lib_xml.reading import child, local_name, text_of
 from .package import Document, Package, ParagraphWalk
 
 _PARAGRAPHS: Final = frozenset(("p", "h"))
-_SKIPPED: Final = frozenset(
-    (
-        "tracked-changes",
-        "note-citation",
-        "binary-data",
-        "script",
-        "scripts",
-        "event-listeners",
-        "forms",
-        "covered-table-cell",
-    )
-)
+_SKIPPED: Final = frozenset((
+    "tracked-changes", "note-citation", "binary-data", "script", "scripts", "event-listeners",
+    "forms", "covered-table-cell",
+))  # fmt: skip
 _OWN_BLOCKS: Final = frozenset(("note-body", "annotation", "frame", "custom-shape", "text-box"))
 _OF_PICTURES: Final = ("title", "desc")
 _OF_COMMENTS: Final = ("creator", "date", "date-string", "creator-initials", "sender-initials")
@@ -46,15 +38,10 @@ _MOST_BLANKS: Final = 100
 _HEADERS: Final = ("header", "header-first", "header-left")
 _FOOTERS: Final = ("footer", "footer-first", "footer-left")
 _META: Final = {
-    "title": "dc:title",
-    "creator": "dc:creator",
-    "initial-creator": "dc:creator",
-    "subject": "dc:subject",
-    "description": "dc:description",
-    "language": "dc:language",
-    "keyword": "meta:keyword",
-    "generator": "generator",
-}
+    "title": "dc:title", "creator": "dc:creator", "initial-creator": "dc:creator",
+    "subject": "dc:subject", "description": "dc:description", "language": "dc:language",
+    "keyword": "meta:keyword", "generator": "generator",
+}  # fmt: skip
 _DATES: Final = {"creation-date": "dcterms:created", "date": "dcterms:modified"}
 
 

@@ -70,14 +70,9 @@ from .richtext import read_rich_text
 # Source: TikaParser and BoilerpipeExtractorRepository.
 
 ALGORITHMS: Final = (
-    "ArticleExtractor",
-    "ArticleSentencesExtractor",
-    "CanolaExtractor",
-    "DefaultExtractor",
-    "KeepEverythingExtractor",
-    "LargestContentExtractor",
-    "NumWordsRulesExtractor",
-)
+    "ArticleExtractor", "ArticleSentencesExtractor", "CanolaExtractor", "DefaultExtractor",
+    "KeepEverythingExtractor", "LargestContentExtractor", "NumWordsRulesExtractor",
+)  # fmt: skip
 EXTRACTORS: Final = ("none", "boilerpipe")
 log = logging.getLogger(__name__)
 
@@ -96,32 +91,16 @@ _OFFICE = (
     "application/zip",
 )
 """Prefixes of the media types of zipped XML, which many servers call zip."""
-_OLD_OFFICE: Final = frozenset(
-    (
-        "application/msword",
-        "application/rtf",
-        "application/vnd.ms-excel",
-        "application/vnd.ms-powerpoint",
-        "application/x-tika-msoffice",
-        "text/richtext",
-        "text/rtf",
-    )
-)
+_OLD_OFFICE: Final = frozenset((
+    "application/msword", "application/rtf", "application/vnd.ms-excel",
+    "application/vnd.ms-powerpoint", "application/x-tika-msoffice", "text/richtext", "text/rtf",
+))  # fmt: skip
 _TEXT = frozenset(("application/rtf", "text/rtf", "text/richtext"))
-_TEXT = frozenset(
-    (
-        "application/json",
-        "application/javascript",
-        "application/x-javascript",
-        "application/ecmascript",
-        "application/x-sh",
-        "application/x-tex",
-        "application/sql",
-        "application/x-bat",
-        "application/x-subrip",
-        "application/yaml",
-    )
-)
+_TEXT = frozenset((
+    "application/json", "application/javascript", "application/x-javascript",
+    "application/ecmascript", "application/x-sh", "application/x-tex", "application/sql",
+    "application/x-bat", "application/x-subrip", "application/yaml",
+))  # fmt: skip
 
 
 @dataclass

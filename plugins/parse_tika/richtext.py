@@ -30,15 +30,9 @@ _TOKEN: Final = re.compile(
 _DEEPEST: Final = 1000
 """Groups in each other, at most."""
 _PAGES: Final = {
-    437: "ibm437",
-    850: "ibm850",
-    932: "shift_jis",
-    936: "gbk",
-    949: "euc-kr",
-    950: "big5",
-    10000: "macintosh",
-    65001: "utf-8",
-}
+    437: "ibm437", 850: "ibm850", 932: "shift_jis", 936: "gbk", 949: "euc-kr", 950: "big5",
+    10000: "macintosh", 65001: "utf-8",
+}  # fmt: skip
 _CHARSETS: Final = {
     0: 1252, 77: 10000, 128: 932, 129: 949, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258,
     177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250,
@@ -51,100 +45,28 @@ _CHARACTERS: Final = {
     "rdblquote": "”", "bullet": "•", "~": " ", "_": "-", "\\": "\\", "{": "{", "}": "}",
     "\n": "\n", "\r": "\n",
 }  # fmt: skip
-_ASIDE: Final = frozenset(
-    [
-        "fonttbl",
-        "colortbl",
-        "stylesheet",
-        "listtable",
-        "listoverridetable",
-        "revtbl",
-        "rsidtbl",
-        "generator",
-        "pict",
-        "objdata",
-        "objclass",
-        "datafield",
-        "fldinst",
-        "info",
-        "filetbl",
-        "themedata",
-        "colorschememapping",
-        "latentstyles",
-        "datastore",
-        "pntext",
-        "listtext",
-        "pntxta",
-        "pntxtb",
-        "xmlnstbl",
-        "wgrffmtfilter",
-        "bkmkstart",
-        "bkmkend",
-        "private",
-        "template",
-        "atnid",
-        "atnauthor",
-        "atnref",
-        "atntime",
-        "atndate",
-        "panose",
-        "falt",
-        "mmathPr",
-        "nonshppict",
-        "shpinst",
-        "sn",
-        "sv",
-        "passwordhash",
-        "ftnsep",
-        "ftnsepc",
-        "aftnsep",
-        "aftnsepc",
-        "author",
-        "operator",
-        "company",
-        "manager",
-        "category",
-        "keywords",
-        "comment",
-        "doccomm",
-        "hlinkbase",
-        "subject",
-        "title",
-        "creatim",
-        "revtim",
-        "printim",
-        "buptim",
-        "tc",
-        "xe",
-    ]
-)
+_ASIDE: Final = frozenset([
+    "fonttbl", "colortbl", "stylesheet", "listtable", "listoverridetable", "revtbl", "rsidtbl",
+    "generator", "pict", "objdata", "objclass", "datafield", "fldinst", "info", "filetbl",
+    "themedata", "colorschememapping", "latentstyles", "datastore", "pntext", "listtext", "pntxta",
+    "pntxtb", "xmlnstbl", "wgrffmtfilter", "bkmkstart", "bkmkend", "private", "template", "atnid",
+    "atnauthor", "atnref", "atntime", "atndate", "panose", "falt", "mmathPr", "nonshppict",
+    "shpinst", "sn", "sv", "passwordhash", "ftnsep", "ftnsepc", "aftnsep", "aftnsepc", "author",
+    "operator", "company", "manager", "category", "keywords", "comment", "doccomm", "hlinkbase",
+    "subject", "title", "creatim", "revtim", "printim", "buptim", "tc", "xe",
+])  # fmt: skip
 """Destinations whose text is not that of the document."""
 _SHOWN: Final = frozenset(("shptxt", "annotation", "footnote", "nesttableprops", "shprslt"))
 """Destinations behind \\* that have text of the document."""
-_BEHIND: Final = frozenset(
-    [
-        "header",
-        "headerl",
-        "headerr",
-        "headerf",
-        "footer",
-        "footerl",
-        "footerr",
-        "footerf",
-        "footnote",
-        "annotation",
-        "shptxt",
-    ]
-)
+_BEHIND: Final = frozenset([
+    "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf",
+    "footnote", "annotation", "shptxt",
+])  # fmt: skip
 """Destinations whose text stands behind that of the document."""
 _PROPERTIES: Final = {
-    "title": "dc:title",
-    "author": "dc:creator",
-    "subject": "dc:subject",
-    "keywords": "meta:keyword",
-    "creatim": "dcterms:created",
-    "revtim": "dcterms:modified",
-}
+    "title": "dc:title", "author": "dc:creator", "subject": "dc:subject",
+    "keywords": "meta:keyword", "creatim": "dcterms:created", "revtim": "dcterms:modified",
+}  # fmt: skip
 _LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\[a-z]\s+)*"([^"]{1,8192})"', re.IGNORECASE)
 
 

@@ -88,13 +88,8 @@ _PLAIN: Final = (("general", "General"),)
 Tokens = tuple[tuple[str, str], ...]
 """The named groups of a pattern's tokens, with their texts."""
 _HEADINGS: Final = (
-    "oddHeader",
-    "evenHeader",
-    "firstHeader",
-    "oddFooter",
-    "evenFooter",
-    "firstFooter",
-)
+    "oddHeader", "evenHeader", "firstHeader", "oddFooter", "evenFooter", "firstFooter",
+)  # fmt: skip
 _CODES: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-F]{6}|[0-9]+|[A-Z&])')
 """Codes of headers and footers: places, fonts, fields."""
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{4})_")

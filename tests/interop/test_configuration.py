@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from minutch.conf import Configuration
+from minutch.conf.xml import read_properties
 from minutch.errors import ConfigError
 from tests.interop.harness import Harness, read_records, write_records
 from tests.support.golden import PROJECT
@@ -142,7 +143,7 @@ def test_random_files(hadoop: Harness, tmp_path: Path) -> None:
     for i, files in enumerate(cases):
         conf = Configuration()
         for path in files:
-            conf.add_resource(path)
+            _read(conf, path)
         answers = [answer.decode() for (answer,) in read_records(tmp_path / f"answers-{i}")]
         for (getter, name), theirs in zip(questions, answers, strict=True):
             mine = ours(conf, getter, name)
@@ -151,10 +152,15 @@ def test_random_files(hadoop: Harness, tmp_path: Path) -> None:
     assert different == []
 
 
+def _read(conf: Configuration, path: Path) -> None:
+    for item in read_properties(path):
+        conf._put(item, str(path))
+
+
 def test_our_defaults_as_hadoop_reads_them(hadoop: Harness, tmp_path: Path) -> None:
     path = PROJECT / "conf" / "nutch-default.xml"
     conf = Configuration()
-    conf.add_resource(path)
+    _read(conf, path)
     names = list(conf)
     asked = write_records(tmp_path / "questions", [(b"get", name.encode()) for name in names])
     hadoop.run([["configuration", asked, tmp_path / "answers", path]])

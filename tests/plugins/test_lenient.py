@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plugins.lib_http.curlslot import CurlSettings
 from plugins.lib_http.curltransport import CurlTransport
 from plugins.lib_http.failures import AskAgain, ForbiddenAddress
-from plugins.lib_http.lenient import Incoming, Way, Ways, read_answer
+from plugins.lib_http.lenient import Incoming, Way, Ways
 from tests.support.curlrequests import request_to
 from tests.support.misbehaving import PAGE, MisbehavingServer
 
@@ -113,7 +113,9 @@ def test_nonsense_is_refused_or_read(data: bytes, limit: int, size: int) -> None
         for at in range(0, len(whole), size):
             pieces.add(whole[at : at + size])
         try:
-            reply = read_answer(whole, limit, ("a", 1))
+            at_once = Incoming(limit)
+            at_once.add(whole)
+            reply = at_once.reply(("a", 1))
         except httpx.TransportError as error:
             with pytest.raises(type(error)):
                 pieces.reply(("a", 1))

@@ -19,7 +19,7 @@ from minutch.errors import ConfigError, UrlError
 from minutch.hadoop.formats import zstd
 from minutch.hadoop.formats.javahash import string_hash
 from minutch.records.metadata import REQUEST_KEY, Metadata
-from plugins.lib_http.addressrules import AddressRules, embedded, is_special, parse_rule
+from plugins.lib_http.addressrules import AddressRules, embedded, parse_rule, special_network
 from plugins.lib_http.curltransport import _header_lines
 from plugins.lib_http.decoding import MOST_MEMBERS, STEP, TURN, decode, decoding, offered
 from plugins.lib_http.exchange import (
@@ -289,7 +289,8 @@ def test_any_address_is_judged(address: object) -> None:
     parsed = ip_address(str(address))
     accepted = AddressRules().accepts(str(address))
     inner = embedded(parsed)
-    assert accepted is not (is_special(parsed) or (inner is not None and is_special(inner)))
+    special = any(one is not None and special_network(one) for one in (parsed, inner))
+    assert accepted is not special
 
 
 # -- codings ---------------------------------------------------------------------------------------

@@ -56,27 +56,17 @@ Json = dict[str, Any]
 
 NO_ADDRESS: Final = "0.0.0.0"
 DETECTORS: Final = {
-    Clue.HEADER: 0,
-    Clue.META: 1,
-    Clue.MARK: 2,
-    Clue.CONTENT: 2,
-    Clue.GUESS: 3,
-    Clue.DEFAULT: 10,
-}
+    Clue.HEADER: 0, Clue.META: 1, Clue.MARK: 2, Clue.CONTENT: 2, Clue.GUESS: 3, Clue.DEFAULT: 10,
+}  # fmt: skip
 """Source of a charset → charset_detector: 3 is Mozilla's detector, and chardetng; 2 (then ICU) is
 any inspection of the bytes; 10 is none.
 """
 _PHRASES: Final = {int(code): code.phrase for code in HTTPStatus}
 _GZIP: Final = ("gzip", "x-gzip")
 _RESULTS: Final = {
-    protocol.SUCCESS: 200,
-    protocol.MOVED: 301,
-    protocol.TEMP_MOVED: 302,
-    protocol.NOTMODIFIED: 304,
-    protocol.ACCESS_DENIED: 403,
-    protocol.NOTFOUND: 404,
-    protocol.GONE: 410,
-}
+    protocol.SUCCESS: 200, protocol.MOVED: 301, protocol.TEMP_MOVED: 302, protocol.NOTMODIFIED: 304,
+    protocol.ACCESS_DENIED: 403, protocol.NOTFOUND: 404, protocol.GONE: 410,
+}  # fmt: skip
 """ProtocolStatus → HTTP status, for responses whose own was not recorded."""
 _REASONS: Final = {
     protocol.REDIR_EXCEEDED: "RedirectFailed",
@@ -88,12 +78,8 @@ _REASONS: Final = {
 occur in the original files.
 """
 _NOT_HEADERS: Final = (
-    "nutch.",
-    "http.content.",
-    "_",
-    "OriginalCharEncoding",
-    "CharEncodingForConversion",
-)
+    "nutch.", "http.content.", "_", "OriginalCharEncoding", "CharEncodingForConversion",
+)  # fmt: skip
 _REDIRECTS: Final = (status.STATUS_FETCH_REDIR_TEMP, status.STATUS_FETCH_REDIR_PERM)
 HTML: Final = ("text/html", "application/xhtml+xml")
 FEEDS: Final = ("application/rss+xml", "application/atom+xml", "application/rdf+xml")

@@ -27,14 +27,9 @@ from minutch.urls.resolve import Resolver
 # page without meta elements, links or title has no such member.
 
 _TARGETS: Final = {
-    "a": "href",
-    "area": "href",
-    "link": "href",
-    "frame": "src",
-    "iframe": "src",
-    "img": "src",
+    "a": "href", "area": "href", "link": "href", "frame": "src", "iframe": "src", "img": "src",
     "script": "src",
-}
+}  # fmt: skip
 """Element → attribute that has the target."""
 _LINKS: Final = ",".join(f"{tag}[{attribute}]" for tag, attribute in _TARGETS.items())
 _TYPED: Final = ("link", "script")

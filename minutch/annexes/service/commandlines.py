@@ -36,15 +36,9 @@ from minutch.cycle.segment.store import segments_in
 log = logging.getLogger(__name__)
 
 TYPES: Final = {
-    "INJECT": "inject",
-    "GENERATE": "generate",
-    "FETCH": "fetch",
-    "PARSE": "parse",
-    "UPDATEDB": "updatedb",
-    "INVERTLINKS": "invertlinks",
-    "DEDUP": "dedup",
-    "INDEX": "index",
-}
+    "INJECT": "inject", "GENERATE": "generate", "FETCH": "fetch", "PARSE": "parse",
+    "UPDATEDB": "updatedb", "INVERTLINKS": "invertlinks", "DEDUP": "dedup", "INDEX": "index",
+}  # fmt: skip
 """Types of jobs in Nutch's service, except READDB, which has its own path, and CLASS, which comes
 with jobClassName.
 """

@@ -29,29 +29,15 @@ Call = partial[Counters]
 """A job's function that lacks its context."""
 
 TITLES: Final = {
-    "inject": "Injector",
-    "sitemap": "SitemapProcessor",
-    "generate": "Generator",
-    "parse": "ParseSegment",
-    "updatedb": "CrawlDb update",
-    "updatehostdb": "UpdateHostDb",
-    "invertlinks": "LinkDb",
-    "dedup": "Deduplication",
-    "index": "Indexer",
-    "clean": "CleaningJob",
-}
+    "inject": "Injector", "sitemap": "SitemapProcessor", "generate": "Generator",
+    "parse": "ParseSegment", "updatedb": "CrawlDb update", "updatehostdb": "UpdateHostDb",
+    "invertlinks": "LinkDb", "dedup": "Deduplication", "index": "Indexer", "clean": "CleaningJob",
+}  # fmt: skip
 """Step → the title of its counters in the log; fetch writes its own."""
 
 OF_A_ROUND: Final = (
-    "fetch",
-    "parse",
-    "updatedb",
-    "updatehostdb",
-    "invertlinks",
-    "dedup",
-    "index",
-    "clean",
-)
+    "fetch", "parse", "updatedb", "updatehostdb", "invertlinks", "dedup", "index", "clean",
+)  # fmt: skip
 """The steps of a round after generate, in order."""
 
 LOCAL_ONLY: Final = frozenset({"sitemap", "updatehostdb", "clean"})

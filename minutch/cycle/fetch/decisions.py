@@ -334,12 +334,8 @@ _MESSAGES: Final = (
 )
 """What a message looks like, and what it means; the first one counts."""
 _UNREACHED: Final = (
-    "no such host",
-    "no route to the host",
-    "connection refused",
-    "network unreachable",
-    _TIMEOUT,
-)
+    "no such host", "no route to the host", "connection refused", "network unreachable", _TIMEOUT,
+)  # fmt: skip
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 
 

@@ -43,14 +43,8 @@ HEADER: Final = (
 WRITTEN: Final = "hosts written"
 LEFT_OUT: Final = "hosts left out"
 _COUNTS: Final = (
-    "unfetched",
-    "fetched",
-    "gone",
-    "redirTemp",
-    "redirPerm",
-    "notModified",
-    "numRecords",
-)
+    "unfetched", "fetched", "gone", "redirTemp", "redirPerm", "notModified", "numRecords",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

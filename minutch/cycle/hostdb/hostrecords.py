@@ -58,13 +58,8 @@ NEW_UNKNOWN: Final = "new_unknown_host"
 EXISTING_UNKNOWN: Final = "existing_unknown_host"
 PURGED_UNKNOWN: Final = "purged_unknown_host"
 OUTCOMES: Final = (
-    NEW_KNOWN,
-    REDISCOVERED,
-    EXISTING_KNOWN,
-    NEW_UNKNOWN,
-    EXISTING_UNKNOWN,
-    PURGED_UNKNOWN,
-)
+    NEW_KNOWN, REDISCOVERED, EXISTING_KNOWN, NEW_UNKNOWN, EXISTING_UNKNOWN, PURGED_UNKNOWN,
+)  # fmt: skip
 """The results of a look-up, named as in Nutch."""
 NEVER: Final = -1
 

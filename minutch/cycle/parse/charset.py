@@ -135,19 +135,10 @@ class Clue(Enum):
     DEFAULT = "default"
 
 
-_DETECTABLE: Final = frozenset(
-    (
-        "text/html",
-        "text/plain",
-        "text/richtext",
-        "text/rtf",
-        "text/sgml",
-        "text/tab-separated-values",
-        "text/xml",
-        "application/rss+xml",
-        "application/xhtml+xml",
-    )
-)
+_DETECTABLE: Final = frozenset((
+    "text/html", "text/plain", "text/richtext", "text/rtf", "text/sgml",
+    "text/tab-separated-values", "text/xml", "application/rss+xml", "application/xhtml+xml",
+))  # fmt: skip
 _MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 _UTF16: Final = re.compile(rb"(?:(<\0[!?a-zA-Z]\0)|(\0<\0[!?a-zA-Z]))")
 

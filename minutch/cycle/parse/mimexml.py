@@ -42,14 +42,8 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|[nr\\]?)")
 _ESCAPED = {"n": "\n", "r": "\r", "\\": "\\", "": "\0"}
 """A quirk of Tika's: a backslash before anything else is a NUL, so that `\\ ` is two bytes."""
 _NUMBERS = {
-    "byte": 1,
-    "host16": 2,
-    "big16": 2,
-    "little16": 2,
-    "host32": 4,
-    "big32": 4,
-    "little32": 4,
-}
+    "byte": 1, "host16": 2, "big16": 2, "little16": 2, "host32": 4, "big32": 4, "little32": 4,
+}  # fmt: skip
 _DEFAULT_PRIORITY = 50
 
 

@@ -54,19 +54,10 @@ CUT = "documents_with_links_cut"
 EXTERNAL = "documents_with_external_links_left_out"
 """Counts documents with links that db.ignore.external.links leaves out."""
 
-OUTCOMES: Final = frozenset(
-    {
-        *MAJOR_NAMES,
-        CUT,
-        EXTERNAL,
-        UNREADABLE,
-        SKIPPED_NO_STATUS,
-        SKIPPED_NOT_FETCHED,
-        SKIPPED_PARSE_FAILED,
-        SKIPPED_TRUNCATED,
-        SKIPPED_NO_PARSER,
-    }
-)
+OUTCOMES: Final = frozenset({
+    *MAJOR_NAMES, CUT, EXTERNAL, UNREADABLE, SKIPPED_NO_STATUS, SKIPPED_NOT_FETCHED,
+    SKIPPED_PARSE_FAILED, SKIPPED_TRUNCATED, SKIPPED_NO_PARSER,
+})  # fmt: skip
 """The outcomes of pages and documents: names of counters."""
 
 

@@ -45,7 +45,7 @@ from minutch.cycle.segment.store import CRAWL_PARSE, PARSE_DATA, PARSE_TEXT
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.javaio import encode_text
-from minutch.hadoop.formats.sequencewriter import RECORD, record_places
+from minutch.hadoop.formats.sequencewriter import RECORD
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.kernels.deflate import LIBRARY_OVERHEAD, SHORT, Compressor, deflate, new_places
 from minutch.kernels.native import U8, Slices
@@ -427,9 +427,3 @@ def are_records(crawl: bytes) -> bool:
             return False
         at += _LENGTHS.size + length
     return at == size
-
-
-def unpack_records(crawl: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yields key and value of each record of `PackedDocument.crawl`. Raises FormatError."""
-    for start, end, key_end in record_places(crawl):
-        yield crawl[start + _LENGTHS.size : key_end], crawl[key_end:end]

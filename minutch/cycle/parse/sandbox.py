@@ -87,25 +87,16 @@ _WRITING: Final = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
 _TYPING: Final = (termios.TIOCSTI, termios.TIOCSCTTY, 0x541C)
 """What types for the operator, or takes their terminal: the last one is TIOCLINUX."""
 _IOCTLS: Final = (
-    termios.TCGETS,
-    termios.TIOCGWINSZ,
-    termios.FIONREAD,
-    termios.FIONBIO,
-    termios.FIOCLEX,
+    termios.TCGETS, termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO, termios.FIOCLEX,
     termios.FIONCLEX,
-)
+)  # fmt: skip
 """Asks, and settings of the caller's own descriptor. Others give a file other flags, which can be
 read only, or have signals sent.
 """
 _FCNTLS: Final = (
-    fcntl.F_DUPFD,
-    fcntl.F_DUPFD_CLOEXEC,
-    fcntl.F_GETFD,
-    fcntl.F_SETFD,
-    fcntl.F_GETFL,
-    fcntl.F_SETFL,
-    fcntl.F_GETLK,
-)
+    fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL,
+    fcntl.F_SETFL, fcntl.F_GETLK,
+)  # fmt: skip
 """The same. Others choose a process that gets signals, and which, lock files, enlarge pipes."""
 _MAP_SHARED: Final = 1
 """Bit of both kinds of shared mappings."""

@@ -37,12 +37,8 @@ _ALONE: Final = 0x1_0000
 _WORD_CATEGORIES: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "Cs"))
 """Surrogates count as letters: what lies above U+FFFF is mostly ideographs."""
 _SPACELESS: Final = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x3040, 0x30FF),
-    (0x3400, 0x9FFF),
-)
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x9FFF),
+)  # fmt: skip
 """Thai and Lao, Myanmar, Khmer, Kana, ideographs."""
 
 

@@ -47,13 +47,9 @@ _DUMP_ORDER = (CRAWL_GENERATE, CRAWL_FETCH, CRAWL_PARSE, CONTENT, PARSE_DATA, PA
 _DUMP_TITLES = {CONTENT: "Content", PARSE_DATA: "ParseData", PARSE_TEXT: "ParseText"}
 
 _GET_TITLES = {
-    CONTENT: "Content",
-    CRAWL_GENERATE: "Crawl Generate",
-    CRAWL_FETCH: "Crawl Fetch",
-    CRAWL_PARSE: "Crawl Parse",
-    PARSE_DATA: "ParseData",
-    PARSE_TEXT: "ParseText",
-}
+    CONTENT: "Content", CRAWL_GENERATE: "Crawl Generate", CRAWL_FETCH: "Crawl Fetch",
+    CRAWL_PARSE: "Crawl Parse", PARSE_DATA: "ParseData", PARSE_TEXT: "ParseText",
+}  # fmt: skip
 SegmentRecord = tuple[bytes, str, Writable]
 """URL, folder and value."""
 

@@ -30,14 +30,9 @@ _TIME: Final = re.compile(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DEFAULT_PRIORITY: Final = 0.5
 FREQUENCIES: Final = {
-    "ALWAYS": 1,
-    "HOURLY": 3600,
-    "DAILY": 86400,
-    "WEEKLY": 604800,
-    "MONTHLY": 2592000,
-    "YEARLY": 31536000,
-    "NEVER": 0x7FFF_FFFF,
-}
+    "ALWAYS": 1, "HOURLY": 3600, "DAILY": 86400, "WEEKLY": 604800, "MONTHLY": 2592000,
+    "YEARLY": 31536000, "NEVER": 0x7FFF_FFFF,
+}  # fmt: skip
 """Seconds between two fetches, by the names of `changefreq`, found anywhere in its text."""
 
 _PLAIN_URL: Final = re.compile(

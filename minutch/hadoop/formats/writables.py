@@ -27,50 +27,20 @@ from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text
 from minutch.hadoop.formats.registry import REGISTRY, W, Writable, lookup, register
 
 __all__ = [
-    "PREDEFINED_CLASSES",
-    "REGISTRY",
-    "UTF8",
-    "ArrayWritable",
-    "BooleanWritable",
-    "ByteWritable",
-    "BytesWritable",
-    "DoubleWritable",
-    "FloatWritable",
-    "IntWritable",
-    "LongWritable",
-    "MD5Hash",
-    "MapWritable",
-    "NullWritable",
-    "ShortWritable",
-    "SortedMapWritable",
-    "Text",
-    "VIntWritable",
-    "VLongWritable",
-    "Writable",
-    "lookup",
-    "register",
-]
+    "PREDEFINED_CLASSES", "REGISTRY", "UTF8", "ArrayWritable", "BooleanWritable", "ByteWritable",
+    "BytesWritable", "DoubleWritable", "FloatWritable", "IntWritable", "LongWritable", "MD5Hash",
+    "MapWritable", "NullWritable", "ShortWritable", "SortedMapWritable", "Text", "VIntWritable",
+    "VLongWritable", "Writable", "lookup", "register",
+]  # fmt: skip
 
 
 K = TypeVar("K", bound=Writable)
 _FIRST_ID = -127
 _PREDEFINED = [
-    "ArrayWritable",
-    "BooleanWritable",
-    "BytesWritable",
-    "FloatWritable",
-    "IntWritable",
-    "LongWritable",
-    "MapWritable",
-    "MD5Hash",
-    "NullWritable",
-    "ObjectWritable",
-    "SortedMapWritable",
-    "Text",
-    "TwoDArrayWritable",
-    "VIntWritable",
-    "VLongWritable",
-]
+    "ArrayWritable", "BooleanWritable", "BytesWritable", "FloatWritable", "IntWritable",
+    "LongWritable", "MapWritable", "MD5Hash", "NullWritable", "ObjectWritable", "SortedMapWritable",
+    "Text", "TwoDArrayWritable", "VIntWritable", "VLongWritable",
+]  # fmt: skip
 _ID_TO_NAME = {_FIRST_ID + i: f"org.apache.hadoop.io.{name}" for i, name in enumerate(_PREDEFINED)}
 _NAME_TO_ID = {name: i for i, name in _ID_TO_NAME.items()}
 PREDEFINED_CLASSES = _ID_TO_NAME

@@ -94,11 +94,9 @@ def bucketed(counts: pl.DataFrame, name: str, bounds: Sequence[int]) -> pl.DataF
     )
 
 
-def quantile(counts: pl.DataFrame, by: Sequence[str], value: str, share: float) -> pl.DataFrame:
-    """Returns the quantile of `value`, which came `n` times in a row of `counts`, for each group of
-    `by`.
-    """
-    ordered = counts.sort(*by, value)
+def quantile(counts: pl.DataFrame, by: Sequence[str], share: float) -> pl.DataFrame:
+    """Returns the quantile of `ms`, which came `n` times in a row, for each group of `by`."""
+    ordered = counts.sort(*by, "ms")
     groups: list[str] = list(by)
     cumulated = pl.col("n").cum_sum().over(groups) if groups else pl.col("n").cum_sum()
     total = pl.col("n").sum().over(groups) if groups else pl.col("n").sum()
@@ -231,23 +229,11 @@ class EntryCounts:
 # little memory.
 
 OF_FETCHES: Final = (
-    "segment",
-    "url",
-    "host",
-    "status",
-    "fetch_time",
-    "code",
-    "protocol_status",
-    "reason",
-)
+    "segment", "url", "host", "status", "fetch_time", "code", "protocol_status", "reason",
+)  # fmt: skip
 ALL_OF_FETCHES: Final = (
-    *OF_FETCHES,
-    "response_ms",
-    "content_type",
-    "size",
-    "redirect_to",
-    "digest",
-)
+    *OF_FETCHES, "response_ms", "content_type", "size", "redirect_to", "digest",
+)  # fmt: skip
 HAD: Final = ("fetched", "unchanged", "redirected")
 """Outcomes that need no reason."""
 TIME_BOUNDS: Final = tuple(step * 10**power for power in range(5) for step in (1, 2, 5))
@@ -357,14 +343,12 @@ class FetchCounts:
         """
         times = self._times.result()
         shares = {"median_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99} if times.height else {}
-        return {
-            name: int(quantile(times, [], "ms", share)["ms"][0]) for name, share in shares.items()
-        }
+        return {name: int(quantile(times, [], share)["ms"][0]) for name, share in shares.items()}
 
 
 def _with_medians(counts: pl.DataFrame, times: pl.DataFrame, by: str) -> pl.DataFrame:
     """Adds the median of response times, which are rounded: it is not above the `slowest_ms`."""
-    medians = quantile(times, [by], "ms", 0.5).select(by, median_ms="ms")
+    medians = quantile(times, [by], 0.5).select(by, median_ms="ms")
     found = counts.join(medians, on=by, how="left", maintain_order="left")
     least = pl.min_horizontal("median_ms", "slowest_ms")
     return found.with_columns(
@@ -378,12 +362,8 @@ def _with_medians(counts: pl.DataFrame, times: pl.DataFrame, by: str) -> pl.Data
 MOST_PLACES: Final = 5
 """Pages that are kept of those that link to an address."""
 _LINKED: Final = {
-    "id": pl.UInt64,
-    "url": pl.String,
-    "from_url": pl.String,
-    "anchor": pl.String,
-    "n": pl.Int64,
-}
+    "id": pl.UInt64, "url": pl.String, "from_url": pl.String, "anchor": pl.String, "n": pl.Int64,
+}  # fmt: skip
 
 
 class BrokenLinks:

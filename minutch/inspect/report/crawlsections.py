@@ -34,15 +34,10 @@ from minutch.web.plots import Series
 e = element
 
 STATUS_KINDS: Final = {
-    "db_unfetched": "waiting",
-    "db_fetched": "fetched",
-    "db_gone": "gone",
-    "db_redir_temp": "redirected",
-    "db_redir_perm": "redirected",
-    "db_notmodified": "unchanged",
-    "db_duplicate": "duplicate",
-    "db_orphan": "denied",
-}
+    "db_unfetched": "waiting", "db_fetched": "fetched", "db_gone": "gone",
+    "db_redir_temp": "redirected", "db_redir_perm": "redirected", "db_notmodified": "unchanged",
+    "db_duplicate": "duplicate", "db_orphan": "denied",
+}  # fmt: skip
 """Status of the CrawlDb → its colour."""
 _DAY: Final = 86400
 
@@ -227,7 +222,7 @@ def hosts(facts: Facts) -> Section | None:
             )
         ),
         number("Bytes", "bytes", cells.size, minor=True),
-        bar_column("", _PARTS, most),
+        bar_column(_PARTS, most),
     ]
     known = facts.total("hosts") or frame.height
     said = f"{counted(known, 'hosts')} in all."
@@ -247,7 +242,7 @@ def _slow(frame: pl.DataFrame) -> Markup | None:
         number("Requests", "requests", minor=True),
         number("Median", "median_ms", cells.milliseconds),
         number("Slowest", "slowest_ms", cells.milliseconds),
-        bar_column("", {"median_ms": "redirected"}, float(slow["median_ms"].max() or 0)),  # type: ignore[arg-type]
+        bar_column({"median_ms": "redirected"}, float(slow["median_ms"].max() or 0)),  # type: ignore[arg-type]
     ]
     return cells.table("Slowest", slow.head(MOST_ROWS // 2).to_dicts(), columns)
 
@@ -267,7 +262,7 @@ def _failing(frame: pl.DataFrame) -> Markup | None:
         number("Requests", "requests", minor=True),
         number("Failed", "failed"),
         Column("Share", lambda row: f"{row['share']:.0%}", lambda row: row["share"]),
-        bar_column("", {"share": "failed"}, 1),
+        bar_column({"share": "failed"}, 1),
     ]
     return cells.table("Failing most", failing.head(MOST_ROWS // 2).to_dicts(), columns)
 

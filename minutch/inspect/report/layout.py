@@ -21,14 +21,9 @@ MOST_PLACES: Final = 80
 MOST_ROWS: Final = 20
 """Rows of a list that are shown."""
 NAMES: Final = {
-    "fetched": "fetched",
-    "unchanged": "not modified",
-    "redirected": "redirected",
-    "gone": "gone",
-    "denied": "denied by robots.txt",
-    "failed": "failed",
-    "waiting": "not yet fetched",
-}
+    "fetched": "fetched", "unchanged": "not modified", "redirected": "redirected", "gone": "gone",
+    "denied": "denied by robots.txt", "failed": "failed", "waiting": "not yet fetched",
+}  # fmt: skip
 
 
 class Section(NamedTuple):
@@ -46,10 +41,10 @@ def section(name: str, title: str, said: Child, *content: Child) -> Section:
     return Section(name, title, markup)
 
 
-def bar_column(title: str, parts: Mapping[str, str], most: float) -> Column:
+def bar_column(parts: Mapping[str, str], most: float) -> Column:
     """Makes a column of bars: column of the facts → colour; a full bar is `most`."""
     return Column(
-        title,
+        "",
         lambda row: plots.bar(
             [((row[name] or 0) / most, kind) for name, kind in parts.items()] if most else []
         ),
@@ -66,7 +61,7 @@ def ranked(
     )
     rows = frame.sort(value, descending=True, maintain_order=True)
     return listed(
-        title, rows, [first, number(heading, value), share, bar_column("", {value: kind}, most)]
+        title, rows, [first, number(heading, value), share, bar_column({value: kind}, most)]
     )
 
 

@@ -60,14 +60,6 @@ _HALVINGS: Final = 60
 _NEWTON: Final = 60
 
 
-def fresh_days(rate: Floats, start: Floats | float, end: Floats | float) -> Floats:
-    """Returns the days for which a copy is expected to be fresh between the ages `start` and `end`;
-    `rate` > 0.
-    """
-    days: Floats = np.exp(-rate * start) * -np.expm1(-rate * (np.asarray(end) - start)) / rate
-    return days
-
-
 def gain(x: Floats) -> Floats:
     """Returns 1 - (1 + x) exp(-x): the worth of one more fetch times the rate, at stretches of x /
     rate days.

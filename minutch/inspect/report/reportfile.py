@@ -28,13 +28,8 @@ from minutch.work.tables.parallel import memory_budget
 # markup out.
 
 _BETTER: Final = {
-    "fetched": 1,
-    "median_ms": -1,
-    "p90_ms": -1,
-    "p99_ms": -1,
-    "broken": -1,
-    "gone": -1,
-}
+    "fetched": 1, "median_ms": -1, "p90_ms": -1, "p99_ms": -1, "broken": -1, "gone": -1,
+}  # fmt: skip
 """Totals of which more (1) or less (-1) is better."""
 _FORMATS: Final[Mapping[str, Callable[[float | None], str]]] = {
     "bytes": cells.size,
@@ -173,17 +168,9 @@ SECTIONS: Final = (
 )
 """In their order, behind the summary of findings and what has changed."""
 _TILES: Final = (
-    "urls",
-    "fetched",
-    "waiting",
-    "due",
-    "gone",
-    "duplicates",
-    "hosts",
-    "rounds",
-    "bytes",
+    "urls", "fetched", "waiting", "due", "gone", "duplicates", "hosts", "rounds", "bytes",
     "median_ms",
-)
+)  # fmt: skip
 _TILE_FORMATS: Final = {"bytes": cells.size, "median_ms": cells.milliseconds}
 
 

@@ -28,14 +28,9 @@ from minutch.warc.reading.visits import arc_time
 CDXJ_LINE: Final = re.compile(rb"(?: CDX [A-Za-z ]+|[^\s]+ [0-9]{4,17} \{[^\n]*|!meta [^\n]*)")
 LONGEST_LINE: Final = 1 << 16
 _LETTERS: Final = {
-    "a": "url",
-    "m": "mime",
-    "s": "status",
-    "k": "digest",
-    "V": "offset",
-    "g": "filename",
+    "a": "url", "m": "mime", "s": "status", "k": "digest", "V": "offset", "g": "filename",
     "b": "time",
-}
+}  # fmt: skip
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 

@@ -18,15 +18,9 @@ from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import status_name
 
 _FIELDS: Final = {
-    "url": "key",
-    "status": "status",
-    "fetchTime": "fetch_time",
-    "modifiedTime": "modified_time",
-    "retries": "retries",
-    "interval": "fetch_interval",
-    "score": "score",
-    "signature": "signature",
-}
+    "url": "key", "status": "status", "fetchTime": "fetch_time", "modifiedTime": "modified_time",
+    "retries": "retries", "interval": "fetch_interval", "score": "score", "signature": "signature",
+}  # fmt: skip
 """Variable -> column."""
 
 

@@ -22,7 +22,7 @@ org.apache.nutch.scoring.webgraph.WebGraph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -179,11 +179,6 @@ def scan_inlinks(path: InputSplit, layout: str) -> Iterator[pl.DataFrame]:
 def scan_outlinks(path: InputSplit) -> Iterator[pl.DataFrame]:
     """Returns the outlinks of a parse_data part, in its order, in tables of OUTLINKS_SCHEMA."""
     return spans.scan(path, ParseData.class_name, decode_outlinks, span_size=LINKS_SPAN)
-
-
-def scan_all_outlinks(paths: Iterable[Path]) -> Iterator[pl.DataFrame]:
-    """Returns the outlinks of several parse_data parts (`scan_outlinks`), their numbers as `of`."""
-    return spans.scan_numbered(paths, ParseData.class_name, decode_outlinks, span_size=LINKS_SPAN)
 
 
 class InlinksWriter(TableWriter[LinkSets]):

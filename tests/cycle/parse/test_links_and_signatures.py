@@ -14,12 +14,13 @@ from minutch.conf import Configuration
 from minutch.cycle.parse import linkverdicts
 from minutch.cycle.parse.linkverdicts import LinkVerdicts
 from minutch.cycle.parse.outlinks import OutlinkRules, text_outlinks
-from minutch.cycle.parse.pagerecords import DocumentPacker, unpack_records
+from minutch.cycle.parse.pagerecords import DocumentPacker
 from minutch.cycle.parse.partwriters import PartSettings
 from minutch.cycle.parse.signature import MD5Signature, TextProfileSignature, make_signature
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, PluginError
 from minutch.hadoop.formats.javaio import encode_text
+from minutch.hadoop.formats.sequencewriter import record_places
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.kernels import arrow as columns_arrow
 from minutch.kernels.arrow import Bytes, Views
@@ -266,7 +267,8 @@ class TestRules:
         )
         inflate = zlib.decompress if compression == "RECORD" else bytes
         assert [
-            (key, CrawlDatum.from_bytes(inflate(value))) for key, value in unpack_records(crawl)
+            (crawl[start + 8 : key_end], CrawlDatum.from_bytes(inflate(crawl[key_end:end])))
+            for start, end, key_end in record_places(crawl)
         ] == [
             (text_key(encode_text(url)), CrawlDatum(STATUS_LINKED, number))
             for url, number in records

@@ -65,18 +65,16 @@ def test_spread_has_every_bucket_from_the_first_to_the_last() -> None:
 def test_quantiles_are_values_of_the_sorted_list(share: float) -> None:
     chance = random.Random(7)
     counts = [(group, value, chance.randrange(1, 5)) for group in "ab" for value in range(20)]
-    frame = pl.DataFrame(counts, schema=["group", "value", "n"], orient="row").sample(
+    frame = pl.DataFrame(counts, schema=["group", "ms", "n"], orient="row").sample(
         fraction=1, shuffle=True, seed=1
     )
-    found = {
-        row["group"]: row["value"] for row in quantile(frame, ["group"], "value", share).to_dicts()
-    }
+    found = {row["group"]: row["ms"] for row in quantile(frame, ["group"], share).to_dicts()}
     for group in "ab":
         values = [value for name, value, n in counts for _ in range(n) if name == group]
         at = next(number for number in range(1, len(values) + 1) if number >= share * len(values))
         assert found[group] == values[at - 1]
-        alone = quantile(frame.filter(group=group), [], "value", share)
-        assert alone["value"].to_list() == [found[group]]
+        alone = quantile(frame.filter(group=group), [], share)
+        assert alone["ms"].to_list() == [found[group]]
 
 
 def test_texts_of_its_own() -> None:

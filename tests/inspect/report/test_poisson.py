@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from minutch.inspect.report.rates import Shares, best, fresh_days, gain, missed, reached, stretch
+from minutch.inspect.report.rates import Shares, best, gain, missed, reached, stretch
 from tests.support.examples import tabled
 
 
@@ -26,7 +26,6 @@ def test_shares_of_a_stretch(rate: float, start: float, end: float) -> None:
     rates, step = np.array([rate]), end - start
     fresh = integral(lambda t: np.exp(-rate * t), start, end)
     late = integral(lambda t: t - (1 - np.exp(-rate * t)) / rate, start, end)
-    assert fresh_days(rates, start, end)[0] == pytest.approx(fresh, rel=1e-5)
     shares = Shares(rates, step)
     at_start = np.exp(-rates * start)
     assert shares.fresh_days(at_start)[0] == pytest.approx(fresh, rel=1e-5)
