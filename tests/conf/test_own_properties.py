@@ -63,6 +63,7 @@ OWN = {
     "http.tls.ca.file",
     "index.geoip.insights.host",
     "indexer.delete.robots.none",
+    "indexer.text",
     "linkdb.inlink.layout",
     "minutch.browser.bytes.max",
     "minutch.browser.memory.max",

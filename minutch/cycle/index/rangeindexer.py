@@ -35,11 +35,14 @@ from minutch.cycle.index.inputs import (
     IndexRange,
     Inputs,
 )
-from minutch.cycle.index.writers import Encoded, Encoders
+from minutch.cycle.index.writers import CRAWL_PROPERTY, Encoded, Encoders
+from minutch.cycle.owntext.frames import SiteFrames
+from minutch.cycle.owntext.texts import frames_of, own_of
 from minutch.cycle.parse.robotsdirectives import forbids_index
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.writables import MapWritable, Text
 from minutch.job import Counters
+from minutch.paths import as_path
 from minutch.plugin.chains import (
     SCOPE_INDEXER,
     IndexingFilters,
@@ -56,10 +59,13 @@ from minutch.records.metadata import REPR_URL_KEY, ROBOTS_KEY, SEGMENT_NAME_KEY,
 from minutch.records.metadata_columns import text_values
 from minutch.records.parsedata_columns import ParseTable, decode, decode_texts
 from minutch.records.protocol import Content
+from minutch.records.textblocks import BLOCKS_KEY
 from minutch.urls.hostcolumns import map_distinct
 from minutch.work.tables.frame import concat, decode_keys
 from minutch.work.tables.spans import DecodeNumbered, Numbers, decoded
 
+TEXT_PROPERTY: Final = "indexer.text"
+OWN: Final = "own"
 ROW: Final = "row"
 SEGMENT: Final = "segment"
 _ROWS: Final = pl.Schema({"key": pl.Binary(), SEGMENT: pl.UInt32()})
@@ -324,9 +330,10 @@ class RangeIndexer:
         rules: indexrules.IndexRules,
         plugins: Plugins,
         encoders: Encoders,
+        sites: SiteFrames | None = None,
     ) -> None:
         self._inputs, self._settings, self._rules = inputs, settings, rules
-        self._plugins, self._encoders = plugins, encoders
+        self._plugins, self._encoders, self._sites = plugins, encoders, sites
         self._forbids = (
             partial(
                 forbids_index,
@@ -346,7 +353,10 @@ class RangeIndexer:
         )
         rules = indexrules.IndexRules.from_conf(conf)
         rules = replace(rules, delete=rules.delete or settings.delete_gone)
-        return cls(inputs, settings, rules, plugins, Encoders.from_conf(conf))
+        sites = None
+        if conf.get_text(TEXT_PROPERTY) == OWN:
+            sites = frames_of(as_path(conf.get_text(CRAWL_PROPERTY)), [])
+        return cls(inputs, settings, rules, plugins, Encoders.from_conf(conf), sites)
 
     @property
     def is_columnar(self) -> bool:
@@ -391,6 +401,11 @@ class RangeIndexer:
     ) -> tuple[Documents, pl.DataFrame]:
         """Makes documents of the pages in `records`; also returns each outcome (key, outcome)."""
         pages = found.pages(records)
+        if self._sites is not None:
+            marks = pages.parse.first_values(BLOCKS_KEY, "parse")
+            table = pl.DataFrame({"url": pages.urls, "text": pages.text, "marks": marks})
+            own = own_of(self._sites, table)
+            pages = replace(pages, texts=own["text"].cast(pl.Binary))
         documents = Documents(pages.urls)
         documents.add("id", pages.urls)
         documents.add("segment", pages.content_meta(SEGMENT_NAME_KEY))

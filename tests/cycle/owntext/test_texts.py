@@ -17,9 +17,11 @@ from minutch.cycle.owntext.frames import FRAMES, MOST, count
 from minutch.cycle.owntext.texts import own_text, own_texts
 from minutch.cycle.parse.dispatch import ParserFactory, ParseUtil
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, part_writer, segments_in
+from minutch.inspect.search.searcher import search
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
 from minutch.records.textblocks import BLOCKS_KEY
 from tests.support.examples import examples
+from tests.support.indexedcrawl import IndexedCrawl, Page
 from tests.support.pages import configuration, content
 
 WORDS = ["tide", "moon", "water", "coast", "harbour", "sailor", "wave", "wind", "stone", "boat"]
@@ -123,6 +125,20 @@ def test_sql_has_own_texts(tmp_path: Path) -> None:
     expected = texts(tmp_path)
     assert found["own_text"].to_list() == expected["text"].to_list()
     assert found["own_words"].to_list() == [len(text.split()) for text in expected["text"]]
+
+
+def test_an_index_has_own_texts(tmp_path: Path) -> None:
+    crawl, pages = IndexedCrawl(tmp_path), []
+    for url in site(range(20)):
+        parse = PARSER.parse(content(html(int(url[-3:])), url=url))[url]
+        marks = {BLOCKS_KEY: parse.data.parse_meta.get(BLOCKS_KEY) or ""}
+        pages.append(Page(url, text=parse.text, meta=marks))
+    crawl.segment("20240101000000", pages)
+    hits = {}
+    for text in ("page", "own"):
+        crawl.index(indexer__text=text)
+        hits[text] = [search(crawl.index_folder, words).count for words in ("sailors", "page")]
+    assert hits == {"page": [20, 20], "own": [0, 20]}
 
 
 def test_where_no_text_has_marks_nothing_is_counted(tmp_path: Path) -> None:
