@@ -130,6 +130,8 @@ if TYPE_CHECKING:
     from minutch.cycle.webgraph.linkrank import scoreupdater as scoreupdater
     from minutch.cycle.webgraph.store import WebGraph as WebGraph
     from minutch.errors import MinutchError as MinutchError
+    from minutch.inspect.corpus.export import CorpusOptions as CorpusOptions
+    from minutch.inspect.corpus.export import export_corpus as export_corpus
     from minutch.inspect.explain.explainer import explain as explain
     from minutch.inspect.explain.explainer import overview as overview
     from minutch.inspect.explain.settings import ExplainOptions as ExplainOptions

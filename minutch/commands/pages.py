@@ -19,16 +19,16 @@ from minutch.commands import flow
 FOLDER = Path(__file__).parent.parent / "docs"
 TOPICS = (
     "crawling", "profile", "explain", "audit", "report", "sql", "python", "indexing", "maintext",
-    "rights", "archives", "plugins", "operating", "lasting", "recipes", "cluster", "compatibility",
-    "formats", "speed", "versions", "changes",
+    "rights", "corpus", "archives", "plugins", "operating", "lasting", "recipes", "cluster",
+    "compatibility", "formats", "speed", "versions", "changes",
 )  # fmt: skip
 """The pages, in the order in which they are listed."""
 PREFIX = "docs/"
 """Stands before a page whose name is a command's, too: `minutch help docs/sql`."""
 WIDTH = 80
 _DOCUMENTED = {
-    "arc2segment": "archives", "export": "archives", "export warc": "archives", "fsck": "operating",
-    "indexchecker": "indexing", "text": "maintext",
+    "arc2segment": "archives", "export": "archives", "export corpus": "corpus",
+    "export warc": "archives", "fsck": "operating", "indexchecker": "indexing", "text": "maintext",
 }  # fmt: skip
 """Commands that are documented on another page than the first that uses them."""
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")

@@ -3,6 +3,7 @@
 Begin with `query`: the others ask their questions of its tables.
 
     `query`      the files of a crawl as tables, for Polars, Arrow, pandas and SQL
+    `corpus`     the pages as a data set
     `report`     what came of a crawl, as one HTML page; and what a fetch schedule would do
     `search`     full-text search without a server, and a page for it
     `explain`    why a URL was, or was not, fetched

@@ -101,6 +101,28 @@ EXPORTS = (
         report="Common Crawl data set",
     ),
     Command(
+        "export corpus",
+        help="the pages' texts as a data set: JSON Lines and Parquet, with signals of quality",
+        arguments=(
+            CRAWL,
+            _out("the folder of the data set; after a kill, the same command goes on in it"),
+        ),
+        options=(
+            Option("--quality", "none|gopher|c4|fineweb",
+                   help="leave out the pages that these filters do (none)",
+                   choices=("none", "gopher", "c4", "fineweb")),
+            Option("--where", "condition",
+                   help="only rows for which this is true, in SQL:"
+                        " \"language = 'en' and is_first\""),
+            Option("--formats", "names", words, "jsonl, parquet, or both with a comma (both)"),
+            Option("--rows", "n", int, "rows of a shard, at most (100000)", least=1),
+            Option("--size", "bytes", int, "bytes of text in a shard, at most (134217728)",
+                   least=1),
+        ),
+        job="minutch.inspect.corpus.export:export_corpus", settings="CorpusOptions",
+        report="CorpusExport",
+    ),
+    Command(
         "export edges",
         help="the links between pages or hosts as CSV, for Gephi and networkx",
         arguments=(

@@ -1,0 +1,241 @@
+"""Writes a crawl's pages as a data set: a row for each URL, in JSON Lines and Parquet.
+
+    <out>/jsonl/part-00000.jsonl.zst    the rows, in shards
+    <out>/parquet/part-00000.parquet
+    <out>/corpus.json                   what was written, once all of it is there
+    <out>/.plan.json                    what is to be written: options, the crawl's files
+    <out>/.work/piece-00000.parquet     some thousand pages read, with what is asked of their texts
+
+Steps: find the newest success of each URL; read pages, piece by piece; leave out those without text
+and what `--quality` does; find near-duplicates, and lines that came before, among the rest; leave
+out what `--where` does; write shards. Pieces and shards appear whole or not at all, and what is in
+them depends on crawl and options alone: after a kill, the same command goes on with what is
+missing. The order of rows is that of segments, and of URLs in each.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from minutch.errors import StoreError
+from minutch.hadoop.formats import zstd
+from minutch.inspect.corpus import rows as corpus
+from minutch.inspect.corpus.pages import NewestPages
+from minutch.inspect.query.crawl import CrawlFolder, open_crawl
+from minutch.inspect.query.session import Session
+from minutch.job import Counters, JobContext
+from minutch.version import __version__
+from minutch.work.tables.install import remove, sync_path
+from minutch.work.tables.lock import lock
+from minutch.work.tables.parallel import memory_budget, ordered
+
+_PLAN, _DONE, _WORK = ".plan.json", "corpus.json", ".work"
+_READ: Final = ("current", "crawl_fetch", "parse_data", "parse_text")
+_ROW_GROUP: Final = 8192
+"""Rows that are written at a time; readers skip whole groups of them."""
+
+
+def _write_jsonl(rows: pl.DataFrame, path: Path) -> None:
+    rows = rows.with_columns(pl.col("fetched").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
+    compressor = zstd.compressor()
+    with path.open("wb") as file:
+        for some in rows.iter_slices(_ROW_GROUP):
+            file.write(compressor.compress(some.write_ndjson().encode()))
+        file.write(compressor.flush())
+
+
+def _write_parquet(rows: pl.DataFrame, path: Path) -> None:
+    rows.write_parquet(path, compression="zstd", row_group_size=_ROW_GROUP)
+
+
+_FORMATS: Final[dict[str, tuple[str, Callable[[pl.DataFrame, Path], None]]]] = {
+    "jsonl": ("part-{:05}.jsonl.zst", _write_jsonl),
+    "parquet": ("part-{:05}.parquet", _write_parquet),
+}
+"""Format -> names of its files, and what writes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusOptions:
+    """Options of export corpus."""
+
+    quality: str = "none"
+    """Which pages are left out: a name of `quality.toml`."""
+    where: str = ""
+    """A condition in SQL on the columns of a row: those for which it is not true are left out."""
+    formats: Sequence[str] = tuple(_FORMATS)
+    rows: int = 100_000
+    size: int = 128 << 20
+    """Rows of a shard, and bytes of their texts, at most; a row with more is a shard of its own."""
+
+
+def export_corpus(
+    crawl: Path, out: Path, options: CorpusOptions = CorpusOptions(), *, context: JobContext
+) -> Counters:
+    """Writes the pages of the crawl in a folder to the folder `out`, or what is missing there.
+
+    Counts rows, and what was left out and why. Raises StoreError if something else is in `out`,
+    QueryError for a condition that is none.
+    """
+    for known, names in ((_rules(), [options.quality]), (_FORMATS, options.formats)):
+        if unknown := [name for name in names if name not in known]:
+            raise StoreError(f"unknown {unknown[0]}: expected {', '.join(known)}")
+    opened = open_crawl(crawl)
+    plan, done = _plan(opened, options), out / _DONE
+    with lock(out):
+        if found := [path for path in (done, out / _PLAN) if path.exists()]:
+            begun = json.loads(found[0].read_text("utf-8"))
+            if begun["plan"] != plan:
+                raise StoreError(
+                    f"{out} has a data set that was made in another way, or of another crawl",
+                    hint="name another folder, or remove this one",
+                )
+            if found[0] == done:
+                return Counters(begun["counters"])
+        elif any(path.name[0] != "." for path in out.iterdir()):
+            raise StoreError(f"Output directory {out} already exists")
+        _write(out / _PLAN, lambda path: _dump({"plan": plan}, path))
+        counters = _Export(opened, out, options, context).run()
+        made = {"plan": plan, "columns": corpus.ABOUT, "counters": counters}
+        _write(done, lambda path: _dump(made, path))
+        (out / _PLAN).unlink()
+        remove(out / _WORK)
+    return counters
+
+
+def _rules() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("quality.toml").read_text("utf-8"))
+
+
+def _plan(crawl: CrawlFolder, options: CorpusOptions) -> dict[str, Any]:
+    """Returns what a data set is made of: another one must not go on with its files."""
+    files = sorted(path for name in _READ for path in crawl.path.glob(f"**/{name}/**/*"))
+    stats = ((path, path.stat()) for path in files if path.is_file() and path.name[0] != ".")
+    named = [[str(path.relative_to(crawl.path)), s.st_size, s.st_mtime_ns] for path, s in stats]
+    made = {"minutch": __version__, "options": asdict(options), "files": named}
+    return dict(json.loads(json.dumps(made)))
+
+
+def _dump(value: object, path: Path) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _write(path: Path, write: Callable[[Path], None]) -> None:
+    """Writes a file that appears whole or not at all."""
+    path.parent.mkdir(exist_ok=True)
+    new = path.with_name(f".new-{path.name}")
+    write(new)
+    sync_path(new)
+    new.replace(path)
+    sync_path(path.parent)
+
+
+class _Export:
+    """A data set while it is made."""
+
+    def __init__(
+        self, crawl: CrawlFolder, out: Path, options: CorpusOptions, context: JobContext
+    ) -> None:
+        self._crawl, self._out, self._options, self._context = crawl, out, options, context
+        self._memory = memory_budget(context.conf) // 2
+        self._counters = Counters()
+
+    def run(self) -> Counters:
+        """Writes what is missing; returns the counts of all."""
+        self._rows = self._read()
+        total = len(self._rows)
+        self._counters.add("pages", total)
+        chosen = self._keep(np.ones(total, np.bool_), {"without text": "text = ''"})
+        chosen = self._keep(chosen, _rules()[self._options.quality], f"{self._options.quality} ")
+        self._rows.find_duplicates(chosen, self._memory)
+        if self._options.where:
+            condition = f"not coalesce(({self._options.where}\n), false)"
+            chosen = self._keep(chosen, {"--where": condition})
+        places = np.flatnonzero(chosen)
+        self._counters.add("rows", len(places))
+        repeated = self._rows.firsts[places] != places
+        self._counters.add("near-duplicates of another page", int(repeated.sum()))
+        self._counters.add("shards", 0)
+        with self._context.progress("export corpus: shards", len(places), "rows") as progress:
+            for number, rows in enumerate(self._shards(places)):
+                self._write_shard(number, rows)
+                self._counters.add("shards")
+                progress.advance(len(rows))
+        return self._counters
+
+    def _read(self) -> corpus.CorpusTable:
+        """Reads the pages into files."""
+        (work := self._out / _WORK).mkdir(exist_ok=True)
+        found = NewestPages.of(self._crawl, memory=self._memory, spill=work)
+        heights = [int(found.counts[piece.first : piece.last].sum()) for piece in found.pieces]
+        files = [work / f"piece-{number:05}.parquet" for number in range(len(heights))]
+
+        def make(number: int) -> int:
+            if not files[number].exists():
+                rows = corpus.make_piece(found.pieces[number], found.counts)
+                _write(files[number], lambda path: rows.write_parquet(path, compression="lz4"))
+            return heights[number]
+
+        with self._context.progress("export corpus", sum(heights), "pages") as progress:
+            for height in ordered(make, range(len(files))):
+                progress.advance(height)
+        return corpus.CorpusTable(files, heights)
+
+    def _keep(self, chosen: corpus.Chosen, reasons: dict[str, str], of: str = "") -> corpus.Chosen:
+        """Returns those of `chosen` for which no reason, a condition in SQL, is true; counts the
+        others by the first that is.
+        """
+        if not reasons:
+            return chosen
+        cases = [f"when {condition} then {at}" for at, condition in enumerate(reasons.values())]
+        tables = {**self._crawl.tables, self._rows.name: self._rows}
+        session = Session(self._crawl, self._context.clock.now(), tables)
+        rows = session.query(f"select number, case {' '.join(cases)} end as reason from corpus")
+        found = session.run(lambda: rows.drop_nulls().collect(engine="streaming"))
+        reason = np.full(len(chosen), len(reasons))
+        reason[found["number"].to_numpy()] = found["reason"].to_numpy()
+        counts = np.bincount(reason[chosen], minlength=len(reasons))
+        for name, count in zip(reasons, counts, strict=False):
+            self._counters.add(f"left out: {of}{name}", int(count))
+        kept: corpus.Chosen = chosen & (reason == len(reasons))
+        return kept
+
+    def _shards(self, places: np.ndarray) -> Iterator[np.ndarray]:
+        """Yields the numbers of the rows of each shard."""
+        ends = np.cumsum(self._rows.stored("bytes")[places], dtype=np.int64)
+        first = 0
+        while first < len(places):
+            before = int(ends[first - 1]) if first else 0
+            fits = int(np.searchsorted(ends, before + self._options.size, side="right"))
+            last = max(first + 1, min(fits, first + self._options.rows))
+            yield places[first:last]
+            first = last
+
+    def _write_shard(self, number: int, places: np.ndarray) -> None:
+        """Writes a shard in each format in which it is not there yet."""
+        files = {
+            self._out / name / _FORMATS[name][0].format(number): _FORMATS[name][1]
+            for name in self._options.formats
+        }
+        missing = {path: write for path, write in files.items() if not path.exists()}
+        if not missing:
+            return
+        frames = []
+        starts = self._rows.starts
+        for piece in range(len(starts) - 1):
+            first, last = np.searchsorted(places, starts[piece : piece + 2])
+            if first < last:
+                frame = self._rows.piece(piece, corpus.ABOUT.keys())
+                frames.append(frame[places[first:last] - starts[piece]])
+        rows = pl.concat(frames).select(*corpus.ABOUT)
+        for path, write in missing.items():
+            _write(path, partial(write, rows))

@@ -1,0 +1,152 @@
+"""Holds the rows of a data set while it is made: in files the pages and what is asked of their
+texts, in memory what only all of them together tell: near-duplicates, lines that came before. In
+SQL they are the table `corpus`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.inspect.corpus import duplicates, pages, signals
+from minutch.inspect.query.table import Request, SqlColumn, Table
+
+Chosen = npt.NDArray[np.bool_]
+_STORED: Final = {**pages.COLUMNS, **signals.COLUMNS}
+_OF_CLUSTERS: Final = {
+    "cluster": pl.String(),
+    "cluster_size": pl.Int64(),
+    "is_first": pl.Boolean(),
+}
+_OF_LINES: Final = {
+    "duplicate_lines": pl.List(pl.Int32()),
+    "duplicate_line_share": pl.Float64(),
+}
+_NUMBER: Final = "number"
+ABOUT: Final[dict[str, str]] = {
+    "url": "the page's URL",
+    "fetched": "when it was fetched (UTC)",
+    "language": "its language, as language-identifier found it",
+    "title": "its title",
+    "digest": "its signature in the crawl, in hexadecimal",
+    "metadata": "what parse-pagedata kept: keys and values, in order",
+    "text": "its own text",
+    "cluster": "the URL of the first page of its cluster of near-duplicates",
+    "cluster_size": "how many pages the cluster has",
+    "is_first": "whether it is the first of them",
+    "duplicate_lines": "which lines of the text came before in the data set, counted from 0",
+    "duplicate_line_share": "their share of the lines that are not blank",
+    **signals.ABOUT,
+}
+"""The columns of a row, in their order, and what they are."""
+
+
+def make_piece(piece: pages.PageRange, counts: Chosen) -> pl.DataFrame:
+    """Reads the pages of a piece, with what is asked of their texts. Raises FormatError."""
+    rows = pages.read(piece, counts)
+    found, lines = signals.measures(rows["text"])
+    size = rows["text"].str.len_bytes().alias("bytes")
+    every = [*rows, *found, *duplicates.band_keys(rows["text"]), size, lines.alias("lines")]
+    return pl.DataFrame(every)
+
+
+class CorpusTable(Table):
+    """The rows in `files`, of which each has so many, numbered from 0."""
+
+    name = "corpus"
+    key = "url"
+    columns: ClassVar = {
+        name: SqlColumn(dtype, itemgetter(name))
+        for name, dtype in {**_STORED, **_OF_CLUSTERS, **_OF_LINES, _NUMBER: pl.Int64()}.items()
+    }
+
+    def __init__(self, files: Sequence[Path], heights: Sequence[int]) -> None:
+        self._files = files
+        self.starts = np.cumsum([0, *heights])
+        self._line_starts = np.zeros(len(files) + 1, np.int64)
+        self.firsts = np.arange(len(self), dtype=np.int64)
+        """For each row the first one of its cluster."""
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        for number in range(len(self._files)):
+            yield self.make(self.piece(number, request.needed), request)
+
+    def stored(self, name: str) -> npt.NDArray[Any]:
+        """Returns a column of the files, of all rows."""
+        read = [pl.read_parquet(file, columns=[name])[name].to_numpy() for file in self._files]
+        return np.concatenate(read) if read else np.zeros(0, np.uint64)
+
+    def find_duplicates(self, chosen: Chosen, memory: int) -> None:
+        """Finds near-duplicates among the chosen rows, and lines that came before."""
+        self.firsts = duplicates.clusters(self.stored, chosen, memory)
+        self._sizes = np.bincount(self.firsts, minlength=len(self))
+        heads = np.flatnonzero(self._sizes > 1)
+        urls = [pl.Series([], dtype=pl.String)]
+        for file, low, high in zip(self._files, self.starts, self.starts[1:], strict=False):
+            mine = heads[np.searchsorted(heads, low) : np.searchsorted(heads, high)] - low
+            if len(mine):
+                urls.append(pl.read_parquet(file, columns=["url"])["url"].gather(mine))
+        self._heads = pl.DataFrame([pl.Series("first", heads), pl.concat(urls).alias("cluster")])
+        counts = [
+            int(pl.read_parquet(file, columns=["lines"])["lines"].list.len().sum())
+            for file in self._files
+        ]
+        self._line_starts = np.cumsum([0, *counts])
+
+        def lines() -> Iterator[npt.NDArray[np.uint64]]:
+            for file, low in zip(self._files, self.starts, strict=False):
+                found = pl.read_parquet(file, columns=["lines"])["lines"]
+                counted = np.repeat(chosen[low : low + len(found)], found.list.len().to_numpy())
+                yield np.where(counted, _flat(found), np.uint64(0))
+
+        self._came_before = duplicates.came_before(lines, int(self._line_starts[-1]), memory)
+
+    def piece(self, number: int, names: Collection[str]) -> pl.DataFrame:
+        """Returns columns of the rows in a file."""
+        named = [name for name in self.columns if name in names]
+        of_lines = not _OF_LINES.keys().isdisjoint(named)
+        wanted = [name for name in named if name in _STORED] + ["lines"] * of_lines
+        wanted += ["url"] if "url" not in wanted else []
+        rows = pl.read_parquet(self._files[number], columns=wanted)
+        low, high = self.starts[number], self.starts[number + 1]
+        made = [pl.Series(_NUMBER, np.arange(low, high))]
+        if not _OF_CLUSTERS.keys().isdisjoint(named):
+            first = pl.Series("first", self.firsts[low:high])
+            heads = first.to_frame().join(
+                self._heads, on="first", how="left", maintain_order="left"
+            )
+            made += [
+                heads["cluster"].zip_with(heads["cluster"].is_not_null(), rows["url"]),
+                pl.Series("cluster_size", self._sizes[self.firsts[low:high]]),
+                pl.Series("is_first", self.firsts[low:high] == np.arange(low, high)),
+            ]
+        if of_lines:
+            made += self._line_columns(number, rows["lines"])
+        return rows.with_columns(made).select(named)
+
+    def _line_columns(self, number: int, lines: pl.Series) -> list[pl.Series]:
+        seen = self._came_before[self._line_starts[number] : self._line_starts[number + 1]]
+        counts = lines.list.len().to_numpy()
+        row = np.repeat(np.arange(len(lines)), counts)
+        nth = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = pl.DataFrame({"row": row[seen], "nth": nth[seen].astype(np.int32)})
+        full = np.bincount(row[_flat(lines) != 0], minlength=len(lines))
+        every = pl.DataFrame({"row": np.arange(len(lines)), "full": full}).join(
+            found.group_by("row").agg("nth"), on="row", how="left", maintain_order="left"
+        )
+        nths = pl.col("nth").fill_null(pl.lit([], pl.List(pl.Int32())))
+        share = pl.when(pl.col("full") > 0).then(nths.list.len() / pl.col("full"))
+        return every.select(duplicate_lines=nths, duplicate_line_share=share).get_columns()
+
+
+def _flat(lists: pl.Series) -> npt.NDArray[np.uint64]:
+    return lists.explode().drop_nulls().to_numpy()
