@@ -31,11 +31,12 @@ from minutch import scratch
 from minutch.cycle.owntext.own import SHARE
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment
+from minutch.errors import FormatError
 from minutch.paths import is_local
 from minutch.records.textblocks import MOST as SURE
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, empty
-from minutch.work.tables.install import NEW, make_folder, remove, work_folder
+from minutch.work.tables.install import NEW, make_folder, remove, sync_tree, work_folder
 from minutch.work.tables.spannedfile import SpannedFile
 
 log = logging.getLogger(__name__)
@@ -75,10 +76,15 @@ class SiteFrames:
             if self._counts is not None:
                 return self._counts
             folder = _folder(self._crawl)
+            if folder.parent != self._crawl:
+                finalize(self, scratch.remove, folder)
             with_parses = (one for one in self._segments if one.has(PARSE_DATA))
             parsed = {one.name: one for one in with_parses if one.has(PARSE_TEXT)}
             samples = [_sample(folder, parsed[name]) for name in sorted(parsed)]
-            counts = _counted(folder, samples)
+            try:
+                counts = _counted(folder, samples)
+            except pl.exceptions.PolarsError as exc:
+                raise _damaged(folder, exc) from exc
             self._counts = make_folder(folder, _USE)
             finalize(self, remove, self._counts)
             for path in counts.iterdir():
@@ -93,15 +99,19 @@ class SiteFrames:
     def of(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Returns lines (`host`, `place`, `line`, …), in order, with what `own.kept` is to know."""
         counted, hosts = self._counted_once(), lines["host"].unique()
-        places, counts = (
-            pl.concat(
-                pl.scan_parquet(counted / f"{kind}-{part:02}.parquet")
-                .filter(pl.col("host").is_between(pl.lit(hosts.min()), pl.lit(hosts.max())))
-                .filter(pl.col("host").is_in(hosts.implode()))
-                for part in (hosts.hash() % PARTS).unique().sort()
-            ).collect()
-            for kind in ("places", "lines")
-        )
+        parts = (hosts.hash() % PARTS).unique().sort()
+        try:
+            places, counts = (
+                pl.concat(
+                    pl.scan_parquet(counted / f"{kind}-{part:02}.parquet")
+                    .filter(pl.col("host").is_between(pl.lit(hosts.min()), pl.lit(hosts.max())))
+                    .filter(pl.col("host").is_in(hosts.implode()))
+                    for part in parts
+                ).collect()
+                for kind in ("places", "lines")
+            )
+        except pl.exceptions.PolarsError as exc:
+            raise _damaged(self._crawl / FRAMES, exc) from exc
         return (
             lines.with_columns(pl.col("line").hash())
             .join(places, on=["host", "place"], how="left", maintain_order="left")
@@ -230,8 +240,16 @@ def _seal(files: Sequence[Path]) -> str:
     return f"{crc32(' '.join(said).encode()):08x}"
 
 
+def _damaged(folder: Path, exc: Exception) -> FormatError:
+    said = str(exc).partition("\n")[0]
+    return FormatError(
+        f"counts are damaged ({said}): delete the folder, they are made again"
+    ).within(folder)
+
+
 def _placed(fresh: Path, place: Path) -> Path:
     """Renames a folder into its place, unless another process was faster."""
+    sync_tree(fresh)
     try:
         return fresh.rename(place)
     except OSError:

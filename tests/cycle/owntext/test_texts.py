@@ -17,6 +17,7 @@ from minutch.cycle.owntext.frames import FRAMES, MOST, count
 from minutch.cycle.owntext.texts import own_text, own_texts
 from minutch.cycle.parse.dispatch import ParserFactory, ParseUtil
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, part_writer, segments_in
+from minutch.errors import FormatError
 from minutch.inspect.search.searcher import search
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
 from minutch.records.textblocks import BLOCKS_KEY
@@ -192,6 +193,21 @@ def test_what_is_counted_is_a_cache(tmp_path: Path) -> None:
     texts(tmp_path)
     left = {path.name.partition("-")[0] for path in (tmp_path / FRAMES).glob("[!.]*")}
     assert left == {"20240101000000", "20240103000000", "counts"}
+
+
+@pytest.mark.parametrize("kind", ["counts-*/places", "counts-*/lines", "2024*/"])
+def test_damage_names_the_folder_that_may_be_deleted(tmp_path: Path, kind: str) -> None:
+    write(tmp_path, "20240101000000", site(range(3)))
+    expected = texts(tmp_path)
+    for path in (tmp_path / FRAMES).glob(f"{kind}*.parquet"):
+        path.write_bytes(path.read_bytes()[:-20])
+    if kind.startswith("2024"):
+        for path in (tmp_path / FRAMES).glob("counts-*"):
+            shutil.rmtree(path)
+    with pytest.raises(FormatError, match=r"frames.*delete the folder"):
+        texts(tmp_path)
+    shutil.rmtree(tmp_path / FRAMES)
+    assert texts(tmp_path).equals(expected)
 
 
 def test_a_crawl_that_may_not_be_written_is_read(tmp_path: Path) -> None:
