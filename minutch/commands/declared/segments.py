@@ -108,6 +108,10 @@ EXPORTS = (
             _out("the folder of the data set; after a kill, the same command goes on in it"),
         ),
         options=(
+            Option("--for", "training|input|search|any",
+                   help="leave out the pages for which this use is refused (see `minutch help"
+                        " rights`); any: for which one of them is",
+                   field="purpose", choices=("training", "input", "search", "any")),
             Option("--quality", "none|gopher|c4|fineweb",
                    help="leave out the pages that these filters do (none)",
                    choices=("none", "gopher", "c4", "fineweb")),

@@ -6,11 +6,11 @@
     <out>/.plan.json                    what is to be written: options, the crawl's files
     <out>/.work/piece-00000.parquet     some thousand pages read, with what is asked of their texts
 
-Steps: find the newest success of each URL; read pages, piece by piece; leave out those without text
-and what `--quality` does; find near-duplicates, and lines that came before, among the rest; leave
-out what `--where` does; write shards. Pieces and shards appear whole or not at all, and what is in
-them depends on crawl and options alone: after a kill, the same command goes on with what is
-missing. The order of rows is that of segments, and of URLs in each.
+Steps: find the newest success of each URL; read pages, piece by piece; leave out those without
+text, those that refuse what `--for` names, and what `--quality` does; find near-duplicates, and
+lines that came before, among the rest; leave out what `--where` does; write shards. Pieces and
+shards appear whole or not at all, and what is in them depends on crawl and options alone: after a
+kill, the same command goes on with what is missing. Rows come by segment, then by URL.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from minutch.hadoop.formats import zstd
 from minutch.inspect.corpus import rows as corpus
 from minutch.inspect.corpus.pages import NewestPages
 from minutch.inspect.query.crawl import CrawlFolder, open_crawl
+from minutch.inspect.query.rights import RightsTable
 from minutch.inspect.query.session import Session
+from minutch.inspect.query.statements import ANY, MECHANISMS, REFUSED, USES
+from minutch.inspect.query.table import Request
 from minutch.job import Counters, JobContext
 from minutch.version import __version__
 from minutch.work.tables.install import remove, sync_path
@@ -68,6 +71,9 @@ _FORMATS: Final[dict[str, tuple[str, Callable[[pl.DataFrame, Path], None]]]] = {
 class CorpusOptions:
     """Options of export corpus."""
 
+    purpose: str = ""
+    """The use that the rows are for (`statements.USES`, ANY for all of them): pages for which it is
+    refused are left out."""
     quality: str = "none"
     """Which pages are left out: a name of `quality.toml`."""
     where: str = ""
@@ -86,10 +92,12 @@ def export_corpus(
     Counts rows, and what was left out and why. Raises StoreError if something else is in `out`,
     QueryError for a condition that is none.
     """
-    for known, names in ((_rules(), [options.quality]), (_FORMATS, options.formats)):
+    uses = ("", ANY, *USES)
+    asked = (uses, [options.purpose]), (_rules(), [options.quality]), (_FORMATS, options.formats)
+    for known, names in asked:
         if unknown := [name for name in names if name not in known]:
             raise StoreError(f"unknown {unknown[0]}: expected {', '.join(known)}")
-    opened = open_crawl(crawl)
+    opened = open_crawl(crawl, context.conf)
     plan, done = _plan(opened, options), out / _DONE
     with lock(out):
         if found := [path for path in (done, out / _PLAN) if path.exists()]:
@@ -155,6 +163,7 @@ class _Export:
         total = len(self._rows)
         self._counters.add("pages", total)
         chosen = self._keep(np.ones(total, np.bool_), {"without text": "text = ''"})
+        chosen = self._keep_allowed(chosen)
         chosen = self._keep(chosen, _rules()[self._options.quality], f"{self._options.quality} ")
         self._rows.find_duplicates(chosen, self._memory)
         if self._options.where:
@@ -188,7 +197,29 @@ class _Export:
         with self._context.progress("export corpus", sum(heights), "pages") as progress:
             for height in ordered(make, range(len(files))):
                 progress.advance(height)
-        return corpus.CorpusTable(files, heights)
+        refused = pl.col("verdict").cast(pl.String) == REFUSED
+        rights = self._crawl.tables[RightsTable.name].scan().filter(refused)
+        said = rights.select("segment", "url", "use", "mechanism", "statement")
+        return corpus.CorpusTable(files, heights, said.collect(engine="streaming"))
+
+    def _keep_allowed(self, chosen: corpus.Chosen) -> corpus.Chosen:
+        """Returns those of `chosen` for which the purpose is not refused; counts the others by the
+        first mechanism that does.
+        """
+        if not self._options.purpose:
+            return chosen
+        uses = USES if self._options.purpose == ANY else (self._options.purpose,)
+        mine = pl.col("refused").list.filter(pl.element().struct["use"].is_in(uses))
+        by = mine.list.first().struct["mechanism"].alias("by")
+        columns = [frame.select(by)["by"] for frame in self._rows.frames(Request(("refused",)))]
+        found = pl.concat([pl.Series("by", [], pl.String), *columns])
+        counts = found.filter(pl.Series(chosen)).value_counts()
+        for mechanism in MECHANISMS:
+            count = counts.filter(pl.col("by") == mechanism)["count"].sum()
+            name = f"left out: {self._options.purpose} refused by {mechanism}"
+            self._counters.add(name, int(count))
+        kept: corpus.Chosen = chosen & found.is_null().to_numpy()
+        return kept
 
     def _keep(self, chosen: corpus.Chosen, reasons: dict[str, str], of: str = "") -> corpus.Chosen:
         """Returns those of `chosen` for which no reason, a condition in SQL, is true; counts the

@@ -133,7 +133,7 @@ def read(piece: PageRange, counts: npt.NDArray[np.bool_]) -> pl.DataFrame:
     """Returns the rows of a piece, with `COLUMNS`. Raises FormatError."""
     inside = _between(piece)
     parses = ParsesTable(piece.segments).frames(
-        Request(("segment", "url", "lang", "title", "metadata", "text"), inside)
+        Request(("segment", "url", "lang", "title", "metadata", "own_text"), inside)
     )
     rows = pl.concat([pl.DataFrame(schema=_PARSED), *parses])
     rows = rows.filter(pl.Series(counts[piece.first : piece.last]))
@@ -150,14 +150,15 @@ def read(piece: PageRange, counts: npt.NDArray[np.bool_]) -> pl.DataFrame:
         "title",
         "digest",
         pl.col("metadata").list.filter(pl.element().struct["key"].str.starts_with(KEPT)),
-        own_text(rows["text"]),
+        pl.col("own_text").fill_null("").str.strip_chars().alias("text"),
+        "segment",
     )
 
 
 _PARSED: Final = pl.Schema(
     {
         name: ParsesTable.columns[name].dtype
-        for name in ("segment", "url", "lang", "title", "metadata", "text")
+        for name in ("segment", "url", "lang", "title", "metadata", "own_text")
     }
 )
 _FETCHED: Final = pl.Schema(
@@ -166,11 +167,6 @@ _FETCHED: Final = pl.Schema(
         for name in ("segment", "url", "status", "fetch_time", "digest")
     }
 )
-
-
-def own_text(texts: pl.Series) -> pl.Series:
-    """Returns the pages' own texts, without blanks at their ends."""
-    return texts.fill_null("").str.strip_chars().alias("text")
 
 
 def _between(piece: PageRange) -> pl.Expr | None:

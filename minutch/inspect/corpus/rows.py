@@ -28,6 +28,10 @@ _OF_LINES: Final = {
     "duplicate_lines": pl.List(pl.Int32()),
     "duplicate_line_share": pl.Float64(),
 }
+_REFUSED: Final = "refused"
+_REFUSALS: Final = pl.List(
+    pl.Struct({name: pl.String() for name in ("use", "mechanism", "statement")})
+)
 _NUMBER: Final = "number"
 ABOUT: Final[dict[str, str]] = {
     "url": "the page's URL",
@@ -42,6 +46,7 @@ ABOUT: Final[dict[str, str]] = {
     "is_first": "whether it is the first of them",
     "duplicate_lines": "which lines of the text came before in the data set, counted from 0",
     "duplicate_line_share": "their share of the lines that are not blank",
+    "refused": "which uses are refused (training, input, search), by which mechanism and words",
     **signals.ABOUT,
 }
 """The columns of a row, in their order, and what they are."""
@@ -63,11 +68,23 @@ class CorpusTable(Table):
     key = "url"
     columns: ClassVar = {
         name: SqlColumn(dtype, itemgetter(name))
-        for name, dtype in {**_STORED, **_OF_CLUSTERS, **_OF_LINES, _NUMBER: pl.Int64()}.items()
+        for name, dtype in {
+            **_STORED,
+            **_OF_CLUSTERS,
+            **_OF_LINES,
+            _REFUSED: _REFUSALS,
+            _NUMBER: pl.Int64(),
+        }.items()
     }
 
-    def __init__(self, files: Sequence[Path], heights: Sequence[int]) -> None:
+    def __init__(
+        self, files: Sequence[Path], heights: Sequence[int], refusals: pl.DataFrame
+    ) -> None:
+        """`refusals` has what is refused of pages, as the table `rights`."""
         self._files = files
+        said = pl.struct(pl.col("use", "mechanism").cast(pl.String), "statement")
+        of_page = refusals.group_by("segment", "url", maintain_order=True)
+        self._refusals = of_page.agg(said.unique(maintain_order=True).alias(_REFUSED))
         self.starts = np.cumsum([0, *heights])
         self._line_starts = np.zeros(len(files) + 1, np.int64)
         self.firsts = np.arange(len(self), dtype=np.int64)
@@ -115,10 +132,14 @@ class CorpusTable(Table):
         named = [name for name in self.columns if name in names]
         of_lines = not _OF_LINES.keys().isdisjoint(named)
         wanted = [name for name in named if name in _STORED] + ["lines"] * of_lines
-        wanted += ["url"] if "url" not in wanted else []
+        wanted = ["segment", "url", *(name for name in wanted if name != "url")]
         rows = pl.read_parquet(self._files[number], columns=wanted)
         low, high = self.starts[number], self.starts[number + 1]
         made = [pl.Series(_NUMBER, np.arange(low, high))]
+        if _REFUSED in named:
+            of_page = ["segment", "url"]
+            found = rows.join(self._refusals, on=of_page, how="left", maintain_order="left")
+            made.append(found[_REFUSED].fill_null(pl.Series([[]], dtype=_REFUSALS)))
         if not _OF_CLUSTERS.keys().isdisjoint(named):
             first = pl.Series("first", self.firsts[low:high])
             heads = first.to_frame().join(

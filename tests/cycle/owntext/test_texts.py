@@ -21,6 +21,7 @@ from minutch.errors import FormatError
 from minutch.inspect.search.searcher import search
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
 from minutch.records.textblocks import BLOCKS_KEY
+from tests.support.crawldbs import context
 from tests.support.examples import examples
 from tests.support.indexedcrawl import IndexedCrawl, Page
 from tests.support.pages import configuration, content
@@ -126,6 +127,14 @@ def test_sql_has_own_texts(tmp_path: Path) -> None:
     expected = texts(tmp_path)
     assert found["own_text"].to_list() == expected["text"].to_list()
     assert found["own_words"].to_list() == [len(text.split()) for text in expected["text"]]
+
+
+def test_a_data_set_has_own_texts(tmp_path: Path) -> None:
+    write(tmp_path / "crawl", "20240101000000", site(range(20)))
+    minutch.export_corpus(tmp_path / "crawl", tmp_path / "out", context=context())
+    found = pl.read_parquet(tmp_path / "out/parquet/*.parquet")
+    assert found["text"].to_list() == texts(tmp_path / "crawl")["text"].to_list()
+    assert found["cluster_size"].to_list() == [1] * 20  # the note alone would make them alike
 
 
 def test_an_index_has_own_texts(tmp_path: Path) -> None:

@@ -102,6 +102,25 @@ def test_what_is_left_out_is_counted_by_its_reason(tmp_path: Path) -> None:
     assert (counters["pages"], counters["rows"], counters["shards"]) == (4, 0, 0)
 
 
+def test_pages_that_refuse_a_use_are_left_out_and_counted(tmp_path: Path) -> None:
+    add_segment(tmp_path, "20260101000001", {"a": "old words"}, {"robots": "noai"})
+    add_segment(tmp_path, "20260101000002", {"a": "new words", "b": "words of b"})
+    refusing = {"robots": "noai", "tdm-reservation": "1"}
+    add_segment(tmp_path, "20260101000003", {"c": "words of c"}, refusing)
+    counters = run(tmp_path, tmp_path / "training", "--for", "training")
+    left = {name: count for name, count in counters.items() if count and "left out" in name}
+    assert left == {"left out: training refused by tdmrep": 1}
+    assert [row["text"] for row in rows(tmp_path / "training")] == ["new words", "words of b"]
+    assert run(tmp_path, tmp_path / "search", "--for", "search")["rows"] == 3
+    assert run(tmp_path, tmp_path / "any", "--for", "any", "--quality", "c4")["rows"] == 0
+    refused = rows(tmp_path / "search")[2]["refused"]
+    assert {(one["use"], one["mechanism"], one["statement"]) for one in refused} == {
+        (use, *said)
+        for use in ("training", "input")
+        for said in (("tdmrep", "tdm-reservation: 1"), ("robots-directive", "noai"))
+    }
+
+
 def test_a_condition_is_sql_on_the_columns_and_the_crawl(tmp_path: Path) -> None:
     add_segment(tmp_path, "20260101000001", {"a": STORY, "b": STORY, "c": "short text"})
     counters = run(
