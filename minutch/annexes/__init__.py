@@ -10,6 +10,7 @@ the functions behind them. Plugins, such as browsers', are annexes in a tree of 
     `legacy`      segments of Nutch 0.4 to 0.7: reading and writing
     `simulate`    what a fetch schedule would do with the pages of a crawl
     `service`     the REST service
+    `assistant`   a crawl as tools for an assistant (Model Context Protocol)
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class _Pages:
     @cached_property
     def reader(self) -> TextReader:
         """What reads pages; files of Hadoop's are printed without."""
-        return self._open.enter_context(TextReader(self._conf, self._context.clock, self._frames))
+        return self._open.enter_context(TextReader(self._conf, self._context.clock))
 
     def is_page(self, path: Path) -> bool:
         """Tells whether a file is to be parsed. Raises OSError."""
@@ -116,7 +116,8 @@ class _Pages:
 
     def page(self, content: Content) -> None:
         """Prints a page."""
-        page, arguments, context = self.reader.read(content), self._arguments, self._context
+        page = self.reader.read(content, self._frames)
+        arguments, context = self._arguments, self._context
         if not page.text:
             log.warning("%s has no text", content.url)
         if arguments["--show-frame"]:

@@ -38,6 +38,7 @@ PARSED = {
     r"spark\.master|minutch\.engine=spark": (
         "a cluster; tests/work/engine and --servers run jobs on Spark"
     ),
+    r"^minutch mcp": "answers an assistant until that hangs up; tests/annexes/assistant",
     r"hdfs://": "HDFS; --servers has real nodes",
     r"indexer-solr": "Solr; --servers starts one",
     r"indexer-opensearch": "OpenSearch; --servers starts one",

@@ -197,6 +197,17 @@ CHECKS = (
 
 SHELL = (
     Command(
+        "mcp",
+        reads="crawl folder",
+        help="offer a crawl to an assistant: search, pages, SQL, explanations, links",
+        example="minutch mcp crawl/",
+        arguments=(Argument("crawl", "the folder of the crawl", path),),
+        job="minutch.annexes.assistant.server:run",
+        note="It speaks the Model Context Protocol on standard input and output, only reads, and"
+             " connects\nnowhere. It needs the extra `mcp`.",
+        usage_exit=1,
+    ),
+    Command(
         "init-plugin", writes="a package with its test",
         help="write a plugin to begin with: a package that works, with its test",
         example="minutch init-plugin urlfilter-length --point url-filter",

@@ -116,13 +116,12 @@ class TextTask:
 
 
 class TextReader(PageChecker):
-    """A reader of pages; with `frames`, of those of a crawl."""
+    """A reader of pages."""
 
-    def __init__(self, conf: Configuration, clock: Clock, frames: SiteFrames | None = None) -> None:
+    def __init__(self, conf: Configuration, clock: Clock) -> None:
         if conf.get_trimmed(TEXT_PROPERTY) == "main" or not conf.is_set(TEXT_PROPERTY):
             conf = conf.with_values({TEXT_PROPERTY: "blocks"}).freeze()
         super().__init__(conf, _OPTIONS, clock, TextTask)
-        self._frames = frames
         self._has_asked = False
 
     def fetch(self, url: str) -> Content:
@@ -146,10 +145,12 @@ class TextReader(PageChecker):
         kind = self._mime.resolve(None, url, data)
         return Content(url, url, data, kind, Metadata())
 
-    def read(self, content: Content) -> PageText:
-        """Parses a page in a process of its own. Raises CheckFailed where it can't be parsed."""
+    def read(self, content: Content, frames: SiteFrames | None = None) -> PageText:
+        """Parses a page in a process of its own; one of a crawl is judged by its `frames`. Raises
+        CheckFailed where it can't be parsed.
+        """
         page = self._ask(content, wants_markdown=False)
-        lines = judged(self._frames, content.url, page.text, page.marks)
+        lines = judged(frames, content.url, page.text, page.marks)
         if lines is None:
             return PageText(page.title, [PageLine(line, "") for line in page.text.splitlines()])
         found = []

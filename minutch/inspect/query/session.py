@@ -18,6 +18,7 @@ import operator
 import re
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import reduce
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -161,13 +163,17 @@ class Session:
             else:
                 connection.interrupt()
 
-    def run(self, call: Callable[[], T]) -> T:
-        """Calls what collects rows here in another thread: waiting for DuckDB would miss Ctrl-C."""
+    def run(self, call: Callable[[], T], most: float = inf) -> T:
+        """Calls what collects rows here in another thread: waiting for DuckDB would miss Ctrl-C.
+        Raises QueryError if it takes more than `most` seconds.
+        """
         with ThreadPoolExecutor(1) as pool, _heard_by_python():
-            waiting = pool.submit(call)
+            waiting, end = pool.submit(call), time.monotonic() + most
             try:
                 while not wait([waiting], _EACH).done:
-                    pass  # the signal may have reached another thread, which wakes nobody
+                    # the signal may have reached another thread, which wakes nobody
+                    if time.monotonic() > end:
+                        raise QueryError(f"the statement took more than {most:g} s")
                 return waiting.result()
             except BaseException:
                 for connection in list(self._lent):
