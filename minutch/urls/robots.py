@@ -51,6 +51,11 @@ _PLAIN_RULE = re.compile(r"[A-Za-z0-9/._~?=&;,:+!()'@*-]*\$?")
 
 NO_SIGNALS: Final[Mapping[str, str]] = MappingProxyType({})
 NO_RULES: Final = RuleTable(())
+ROBOTS_TXT: Final = "/robots.txt"
+TDM_FILE: Final = "/.well-known/tdmrep.json"
+"""Where a host reserves rights of text and data mining (TDM Reservation Protocol)."""
+HOST_FILES: Final = (ROBOTS_TXT, TDM_FILE)
+"""What is kept beside the pages of a host and is none."""
 _REPPY = 8
 """Bytes in memory for each byte of a file: a rule of ten bytes is a string and an object."""
 _ROOT = "http://robots.invalid/robots.txt"
@@ -120,11 +125,11 @@ class RobotRules:
 
     def is_path_allowed(self, path: str) -> bool:
         """Returns the same for a path with query, in normal form; robots.txt is always allowed."""
-        return path == "/robots.txt" or self._table.allows(path)
+        return path == ROBOTS_TXT or self._table.allows(path)
 
     def deciding(self, path: str) -> PathRule | None:
         """Returns the rule that decides about a path with query, in normal form; or None."""
-        return None if path == "/robots.txt" else self._table.deciding(path)
+        return None if path == ROBOTS_TXT else self._table.deciding(path)
 
 
 @dataclass(frozen=True, slots=True)

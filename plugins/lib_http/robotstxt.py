@@ -36,7 +36,7 @@ from minutch.errors import UrlError
 from minutch.plugin.extension import Turn, at_once
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
-from minutch.records.metadata import Metadata
+from minutch.records.metadata import RESPONSE_CODE_KEY, Metadata
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import Url, parse
@@ -351,6 +351,7 @@ class RobotsStore:
         answer = await self._fetch(url, CrawlDatum(), self._settings.limit)
         if contents is not None:
             text = str(url)
+            answer.metadata.set(RESPONSE_CODE_KEY, str(answer.code))
             contents.append(
                 Content(
                     text, text, answer.body, answer.header("Content-Type") or "", answer.metadata

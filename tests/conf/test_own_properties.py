@@ -43,6 +43,7 @@ OWN = {
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",
     "fetcher.tail.share",
+    "fetcher.tdmrep",
     "fetcher.warc",
     "http.accept.encoding",
     "http.dns.cache.min.seconds",

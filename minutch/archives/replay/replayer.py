@@ -31,15 +31,18 @@ from minutch.cycle.segment.places import place_together, segment_name
 from minutch.cycle.segment.store import Segment
 from minutch.errors import UrlError
 from minutch.hadoop.formats.javahash import date_time_to_string
+from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, Progress
 from minutch.mediatypes import essence
 from minutch.plugin.chains import SCOPE_FETCHER, URLFilters, URLNormalizers
 from minutch.records import crawldatum as status
 from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import RESPONSE_CODE_KEY
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.domains import choose_representative
 from minutch.urls.parts import host_of, parse
+from minutch.urls.robots import HOST_FILES
 from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, entries_of
 from minutch.warc.reading.archiveprotocol import Replays, content_limit, replays
 from minutch.warc.reading.bytesource import RecordPosition
@@ -217,7 +220,7 @@ def _is_status(status: str, wanted: str) -> bool:
 log = logging.getLogger(__name__)
 
 VISITS: Final = "visits"
-ROBOTS: Final = "robots.txt"
+_CODE: Final = Text(RESPONSE_CODE_KEY)
 NOT_WANTED: Final = "not selected"
 FILTERED: Final = "filtered"
 OTHER_METHOD: Final = "responses to other requests than GET"
@@ -415,11 +418,13 @@ class Replayer:
         end = ending(output.status.code)
         content = output.content if end.keeps_content else None
         frame = Frame(end.outcome)
-        if visit.url.endswith("/robots.txt") and parse(visit.url).file == "/robots.txt":
+        if visit.url.endswith(HOST_FILES) and (file := parse(visit.url).file) in HOST_FILES:
             if output.content is not None:
-                segment.recorder.robots_txt(frame, [output.content], visit.time)
+                code = str(datum.metadata.get(_CODE, ""))
+                output.content.metadata.set(RESPONSE_CODE_KEY, code)
+                segment.recorder.host_files(frame, [output.content], visit.time)
             segment.add(frame)
-            return ROBOTS
+            return file.rpartition("/")[2]
         if content is not None and self._describe is not None:
             self._describe(visit, content)
         segment.recorder.page(

@@ -47,13 +47,16 @@ from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.stats import FetchStats, Publishers
 from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.errors import ConfigError, PluginError, ProtocolError
+from minutch.hadoop.formats.writables import Text
 from minutch.plugin import points
 from minutch.records import crawldatum as status
 from minutch.records import parsedata
 from minutch.records import protocol as statuses
-from minutch.records.metadata import TOO_SLOW, TRUNCATED_REASON_KEY
+from minutch.records.metadata import RESPONSE_CODE_KEY, TOO_SLOW, TRUNCATED_REASON_KEY
 from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.domains import choose_representative
+from minutch.urls.parts import parse
+from minutch.urls.robots import TDM_FILE, RobotRules
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +70,7 @@ minutes, as after a robots.txt that defers visits, held a round up for a few los
 """
 ROBOTS_DENIED: Final = ProtocolStatus(statuses.ROBOTS_DENIED)
 FAILED: Final = ProtocolStatus(statuses.FAILED)
+_CODE: Final = Text(RESPONSE_CODE_KEY)
 
 
 @dataclass(slots=True)
@@ -171,10 +175,15 @@ class ChainRunner:
 
     async def _may_fetch(self, chain: RedirectChain, protocol: points.Protocol) -> bool:
         item = chain.item
-        robots: list[Content] | None = [] if self.settings.store_robots else None
+        settings = self.settings
+        robots: list[Content] | None = None
+        if settings.store_robots or settings.asks_for_tdmrep:
+            robots = []
         rules = await protocol.get_robot_rules(item.url, item.datum, robots)
-        if robots:
-            chain.results.recorder.robots_txt(chain.frame, robots, self.clock.now())
+        if robots and settings.store_robots:
+            chain.results.recorder.host_files(chain.frame, robots, self.clock.now())
+        if robots and settings.asks_for_tdmrep and await self._tdm_file(chain, protocol, rules):
+            return False
         failure = rules.failure
         decision = decide(
             failure is not None or rules.is_allowed(item.url),
@@ -205,6 +214,37 @@ class ChainRunner:
         else:
             self._refuse(chain, decision, failure)
         return False
+
+    async def _tdm_file(
+        self, chain: RedirectChain, protocol: points.Protocol, rules: RobotRules
+    ) -> bool:
+        """Asks for a host's tdmrep.json, each time that its robots.txt was had from the host, in
+        place of the page, which waits for its turn; False if it did already, or robots.txt is
+        against it.
+        """
+        item = chain.item
+        if item.frame is not None:
+            return False
+        url = str(parse(TDM_FILE, parse(item.url)))
+        decision = decide(
+            rules.is_allowed(url),
+            rules.crawl_delay or 0,
+            defer=rules.defer_visits,
+            unreachable=rules.failure is not None,
+            settings=self.settings.robots,
+        )
+        if decision.verdict is not Verdict.FETCH:
+            return False
+        self.queues.set_crawl_delay(item, decision.crawl_delay)
+        datum = status.CrawlDatum()
+        output = await protocol.get_protocol_output(url, datum)
+        if output.content is not None:
+            metadata = output.content.metadata
+            metadata.set(RESPONSE_CODE_KEY, str(datum.metadata.get(_CODE, "")))
+            chain.results.recorder.host_files(chain.frame, [output.content], self.clock.now())
+        item.frame = chain.frame
+        self._ask_again(chain, ProtocolStatus(statuses.WOULDBLOCK, [f"{TDM_FILE} came first"]))
+        return True
 
     def _refuse(
         self, chain: RedirectChain, decision: Decision, failure: ProtocolStatus | None

@@ -218,11 +218,11 @@ def _warc(conf: Configuration, name: str) -> WarcSettings | None:
     return WarcSettings.from_conf(conf) if conf.get_boolean(name) else None
 
 
-def _stores_robots(conf: Configuration) -> bool:
-    stores = conf.get_boolean("fetcher.store.robotstxt")
+def _stores(conf: Configuration, name: str) -> bool:
+    stores = conf.get_boolean(name)
     content = conf.get_boolean("fetcher.store.content") or conf.get_boolean("fetcher.warc")
     if stores and not content:
-        log.warning("fetcher.store.robotstxt has no effect without fetcher.store.content")
+        log.warning("%s has no effect without fetcher.store.content", name)
     return stores and content
 
 
@@ -248,7 +248,8 @@ class FetchSettings(Settings):
     nothing to the fetch.
     """
     store_content: bool = prop("fetcher.store.content")
-    store_robots: bool = made_by(_stores_robots)
+    store_robots: bool = prop("fetcher.store.robotstxt", _stores)
+    asks_for_tdmrep: bool = prop("fetcher.tdmrep", _stores)
     warc: WarcSettings | None = prop("fetcher.warc", _warc)
     """None: no WARC files are written."""
     signature: bool = prop("fetcher.signature")

@@ -48,15 +48,13 @@ from minutch.records.metadata import RESPONSE_CODE_KEY, ROBOTS_KEY
 from minutch.records.protocol import Content
 from minutch.urls.hostcolumns import host_names
 from minutch.urls.parts import parse
-from minutch.urls.robots import normal_path
+from minutch.urls.robots import HOST_FILES, ROBOTS_TXT, TDM_FILE, normal_path
 from minutch.work.tables.frame import decode_keys, encode_keys
 from minutch.work.tables.keyranges import SortedPart, cut
 
 if TYPE_CHECKING:
     from minutch.inspect.query.crawl import CrawlFolder
 
-ROBOTS_TXT: Final = "/robots.txt"
-TDM_FILE: Final = "/.well-known/tdmrep.json"
 LICENSE_KEY: Final = "pagedata.license"
 LINKED_DATA_KEY: Final = "pagedata.json-ld"
 _RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
@@ -113,7 +111,7 @@ class HostFiles:
         self._robots = lru_cache(maxsize=None)(self._read_robots)
         self._tdm = lru_cache(maxsize=None)(self._read_tdm)
         self._agents = sorted(agents)
-        wanted = {origin + path for origin in origins for path in (ROBOTS_TXT, TDM_FILE)}
+        wanted = {origin + path for origin in origins for path in HOST_FILES}
         for _ in range(1 + _MOST_REDIRECTS):
             for url in wanted:
                 self._found[url] = []

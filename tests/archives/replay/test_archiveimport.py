@@ -28,6 +28,7 @@ from minutch.records.metadata import (
     CONTENT_FETCH_TIME_KEY,
     IP_ADDRESS_KEY,
     REQUEST_KEY,
+    RESPONSE_CODE_KEY,
     RESPONSE_HEADERS_KEY,
     RESPONSE_TIME_KEY,
     SEGMENT_NAME_KEY,
@@ -407,6 +408,19 @@ def test_a_cdx_file_of_eleven_fields(archive: Path, tmp_path: Path) -> None:
     )
     names = ("", "a", "c", "cut", "lost", "post")  # of requests an index says nothing
     assert set(fetched(segments[0])) == {f"http://h.example/{name}" for name in names}
+
+
+def test_files_of_a_host_are_no_pages(tmp_path: Path) -> None:
+    path, well_known = tmp_path / "x.warc.gz", "http://h.example/.well-known/tdmrep.json"
+    with WarcMaker(path) as warc:
+        warc.page(well_known, b"[]")
+        warc.page("http://h.example/robots.txt", b"no", status="404 Not Found")
+    [segment], counters = imported(path, tmp_path / "segments")
+    assert (counters["robots.txt"], counters["tdmrep.json"]) == (1, 1)
+    found = contents(segment)
+    assert found[well_known].content == b"[]" and statuses(segment) == {}
+    codes = {url: page.metadata.get(RESPONSE_CODE_KEY) for url, page in found.items()}
+    assert codes == {well_known: "200", "http://h.example/robots.txt": "404"}
 
 
 def test_a_wacz_holds_warc_files(archive: Path, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from minutch.cycle.fetch.results.recorder import (
     CAPTURE_KEY,
     FetchOutcome,
     capture_of,
+    file_captures,
     remembered,
-    robots_captures,
 )
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, STATUS_FETCH_SUCCESS, CrawlDatum
@@ -92,7 +92,7 @@ def test_another_pages_memory_is_none() -> None:
 def test_robots_txt() -> None:
     dated = Content(URL, URL, b"x", metadata=Metadata.of({"nutch.fetch.time": "500"}))
     assert [
-        (found.url, found.time) for found in robots_captures([dated, Content(url="u")], 1000)
+        (found.url, found.time) for found in file_captures([dated, Content(url="u")], 1000)
     ] == [
         (URL, 500),
         ("u", 1000),

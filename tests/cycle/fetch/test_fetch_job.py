@@ -168,7 +168,31 @@ def test_robots_txt_may_be_stored(server: MisbehavingServer, tmp_path: Path) -> 
     assert stored.content == robots
     assert stored.metadata["robotstxt.sitemap"] == [server.url("map.xml")]
     assert stored.metadata["robotstxt.content-signal"] == ["ai-train=no"]
+    assert stored.metadata["nutch.protocol.code"] == ["200"]
     assert sorted(fetched(segment)) == sorted(urls)
+
+
+def test_a_host_is_asked_once_for_its_tdmrep_json(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
+    """Which is stored and no page, and only if robots.txt does not forbid it."""
+    rules = b'[{"location": "/", "tdm-reservation": 1}]'
+    server.pages["/.well-known/tdmrep.json"] = page(rules, "Content-Type: application/json")
+    urls, path = pages(server, 3), "/.well-known/tdmrep.json"
+    for number, robots in enumerate((b"", b"User-agent: *\nDisallow: /.well-known\n")):
+        server.pages["/robots.txt"] = page(robots, "Content-Type: text/plain")
+        server.requests.clear()
+        segment = make_segment(tmp_path / str(number), urls)
+        counters = fetch_segment(segment, conf_for(fetcher__tdmrep="true"))
+        asked = ["/p0", "/p1", "/p2", "/robots.txt", *([] if number else [path])]
+        assert server.requests == dict.fromkeys(asked, 1)
+        assert (counters["generated"], counters["fetched"]) == (3, 3)
+        assert sorted(fetched(segment)) == urls
+        kept = {*contents(segment)} - {*urls}
+        assert kept == ({server.url(path[1:])} if number == 0 else set())
+    stored = contents(Segment(tmp_path / "0/segments/20260101000000"))[server.url(path[1:])]
+    assert (stored.content, stored.metadata.get("nutch.protocol.code")) == (rules, "200")
+    assert stored.metadata.get("_fst_") is None
 
 
 def test_pages_may_be_signed(server: MisbehavingServer, tmp_path: Path) -> None:

@@ -177,6 +177,25 @@ def test_fetcher_server_delay(fetch: Fetch) -> None:
     assert found.web.when == [(0, "a/0"), (0, "b/0"), (3.5, "a/1"), (3.5, "b/1"), (7.0, "a/2")]
 
 
+def test_fetcher_tdmrep_takes_the_turn_of_a_page(fetch: Fetch) -> None:
+    """The pages wait for the host's delay behind it, those that robots.txt denies, too."""
+
+    class OnlyFiles(Rules):
+        def is_allowed(self, url: str) -> bool:
+            return "/.well-known/" in url
+
+    for wanted, first in (("false", []), ("true", [(0, "a/.well-known/tdmrep.json")])):
+        values = {"fetcher.server.delay": "5", "fetcher.tdmrep": wanted}
+        found = fetch("a/1", values, Timed(seconds=1))
+        assert found.web.when == [*first, (6.0 * len(first), "a/1")]
+        assert found.outcomes == {Outcome.FETCHED: 1}
+    found = fetch("a/0", values, Timed(robots={"http://a/0": OnlyFiles()}))
+    assert (found.asked, found.outcomes) == (["a/.well-known/tdmrep.json"], {Outcome.DENIED: 1})
+    limited = values | {"fetcher.max.crawl.delay": "9"}
+    slow = {f"http://a/{path}": Rules(crawl_delay=10_000) for path in ("0", "1")}
+    assert fetch("a/0", limited, Timed(robots=slow)).asked == []
+
+
 def test_fetcher_server_min_delay(fetch: Fetch) -> None:
     values = {
         "fetcher.threads.per.queue": "2",

@@ -306,7 +306,7 @@ def test_linked_targets_are_scored_anew() -> None:
 
 def test_robots_txt_is_stored_as_content() -> None:
     frame = Frame(Outcome.FETCHED)
-    recorder().robots_txt(
+    recorder().host_files(
         frame, [Content("http://a/robots.txt", "http://a/robots.txt", b"x", "text/plain")], 0
     )
     assert [(e.part, e.key) for e in frame.entries] == [(Part.CONTENT, b"http://a/robots.txt")]

@@ -239,8 +239,10 @@ class Recorder:
             why = skipped_status(reason)
             self.page(frame, FetchOutcome(url, datum, status.STATUS_LINKED, now, why))
 
-    def robots_txt(self, frame: Frame, contents: list[Content], now: int) -> None:
-        """Stores robots.txt files that were fetched (fetcher.store.robotstxt)."""
+    def host_files(self, frame: Frame, contents: list[Content], now: int) -> None:
+        """Stores files of a host that are no pages (fetcher.store.robotstxt, fetcher.tdmrep): what
+        has no fetch status is not parsed, and no page to anybody.
+        """
         for content in contents:
             content.content_type = (
                 self._content_type(content.content_type, content.url, content.content) or ""
@@ -248,7 +250,7 @@ class Recorder:
             if self._settings.store_content:
                 frame.add(Part.CONTENT, content.url, content.to_bytes())
         if self._settings.warc is not None:
-            frame.captures += robots_captures(contents, self._date(now))
+            frame.captures += file_captures(contents, self._date(now))
 
 
 # -- captures --------------------------------------------------------------------------------------
@@ -311,8 +313,8 @@ def _hash(url: str) -> str:
     return blake2b(url.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
 
 
-def robots_captures(contents: list[Content], now: int) -> Iterator[WarcCapture]:
-    """robots.txt files (fetcher.store.robotstxt)."""
+def file_captures(contents: list[Content], now: int) -> Iterator[WarcCapture]:
+    """Files of a host."""
     for content in contents:
         time = fetch_time(content)
         yield WarcCapture(content.url, now if time is None else time, CrawlDatum(), content)
