@@ -14,6 +14,7 @@ from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.settings import FetchSettings, QueueSettings
 from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions, Selector
+from minutch.cycle.segment.store import PARSE_DATA
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.inspect.explain.access import FetchProspects
 from minutch.inspect.explain.facts import (
@@ -24,6 +25,7 @@ from minutch.inspect.explain.facts import (
     Overview,
     Referrers,
     SegmentVisit,
+    UseFacts,
 )
 from minutch.inspect.explain.overview import OverviewBuilder, OverviewSettings
 from minutch.inspect.explain.selection import EntryOrigin, due_date, generate_verdict, origin_of
@@ -39,6 +41,7 @@ from minutch.inspect.explain.settings import (
     settings_of,
 )
 from minutch.inspect.explain.visits import entry_of, left_out_words, referrers_of, score_of, visits
+from minutch.inspect.query.rights import RightsTable
 from minutch.job import JobContext
 from minutch.plugin.chains import SCOPE_FETCHER
 from minutch.plugin.urlrules import why_rejected
@@ -249,7 +252,20 @@ class Explainer:
             if datum is None
             else score_of(datum, referrers.found, settings.update.scoring.filters),
             duplicates=() if datum is None else self._duplicates(url, datum),
+            rights=self._rights(url),
         )
+
+    def _rights(self, url: str) -> tuple[UseFacts, ...]:
+        """Returns what is said about use of the newest parse of a URL."""
+        parsed = [one for one in self.crawl.segments if one.has(PARSE_DATA)]
+        newest = next((one for one in reversed(parsed) if one.get(PARSE_DATA, url)), None)
+        if newest is None:
+            return ()
+        rows = RightsTable(self.crawl.segments, self._settings.agents).scan()
+        rows = rows.filter(pl.col("url") == url, pl.col("segment") == newest.name)
+        said = "verdict", "mechanism", "statement", "source", "agent"
+        found = rows.collect().group_by(said, maintain_order=True).agg("use")
+        return tuple(UseFacts(tuple(uses), *words) for *words, uses in found.iter_rows())
 
     def _find(self, given: str, forms: Sequence[NormalForm]) -> tuple[str, CrawlDatum | None]:
         """Returns the URL as the CrawlDb knows it, else the name under which it would be added."""

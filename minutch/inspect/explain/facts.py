@@ -244,6 +244,20 @@ class MissingEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class UseFacts:
+    """What the site says about uses of the newest parse: the words, where they stand, to whom they
+    are said (`rights` in SQL).
+    """
+
+    uses: tuple[str, ...]
+    verdict: str
+    mechanism: str
+    statement: str
+    source: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The whole answer. `url` is what was looked up: as given, or its normal form if known."""
 
@@ -265,6 +279,7 @@ class Explanation:
     score: Score | None
     duplicates: tuple[str, ...]
     """URLs with the same signature, the one that is kept first."""
+    rights: tuple[UseFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

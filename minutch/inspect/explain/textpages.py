@@ -21,13 +21,15 @@ from minutch.inspect.explain.facts import (
     ReferringSegment,
     RobotsFacts,
     SegmentVisit,
+    UseFacts,
     date,
     interval,
     seen_from,
 )
 from minutch.inspect.explain.visits import FETCHED, LINK, LINKED, LISTED, left_out_words
+from minutch.inspect.query.statements import EVERYONE, UNSAID
 from minutch.processwide import command_line
-from minutch.terminal import counted, folded, folded_command, visible_line
+from minutch.terminal import agreeing, counted, folded, folded_command, visible_line
 
 _LABEL: Final = 14
 _LABELLED: Final = re.compile(r" *\S(?:\S| (?! )){0,15} {2,}| {5,}")
@@ -51,6 +53,7 @@ def explanation_lines(found: Explanation, width: int | None = None) -> Lines:
         "Fetch": _fetch(found),
         "URL": _url(found.forms, found.filters),
         "History": _history(found),
+        "Use of it": map(_use, found.rights),
         "Links to it": _links(found),
         "Same content": iter(found.duplicates),
     }
@@ -253,6 +256,15 @@ def _visit(visit: SegmentVisit) -> Lines:
         yield f"{inside}  {name}: {value}"
     if visit.in_crawldb is False:
         yield f"{inside}  not in the CrawlDb yet: run updatedb with it"
+
+
+def _use(said: UseFacts) -> str:
+    if said.verdict == UNSAID:
+        return f"nothing is decided by {said.statement} ({said.source})"
+    uses = f"{', '.join(said.uses[:-1])} and {said.uses[-1]}".removeprefix(" and ")
+    to = "everybody" if said.agent == EVERYONE else said.agent
+    verb = f"{agreeing(len(said.uses), 'are')} {said.verdict}"
+    return f"{uses} {verb} to {to}: {said.statement} ({said.source})"
 
 
 def _links(found: Explanation) -> Lines:

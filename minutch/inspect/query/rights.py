@@ -13,7 +13,7 @@ is read once for its host, and for a page only the rules that decide are looked 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -24,7 +24,7 @@ from minutch.cycle.segment.store import CONTENT, LAYOUTS, PARSE_DATA, Segment
 from minutch.errors import FormatError, UrlError
 from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.inspect.query.predicates import Pruning
-from minutch.inspect.query.skipping import RANGE_SIZE, PieceGroup, each, piece_groups
+from minutch.inspect.query.skipping import PieceGroup, each, piece_groups, wanted_ranges
 from minutch.inspect.query.statements import (
     ANY,
     MECHANISMS,
@@ -49,8 +49,8 @@ from minutch.records.protocol import Content
 from minutch.urls.hostcolumns import host_names
 from minutch.urls.parts import parse
 from minutch.urls.robots import HOST_FILES, ROBOTS_TXT, TDM_FILE, normal_path
-from minutch.work.tables.frame import decode_keys, encode_keys
-from minutch.work.tables.keyranges import SortedPart, cut
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.keyranges import KeyRange, SortedPart
 
 if TYPE_CHECKING:
     from minutch.inspect.query.crawl import CrawlFolder
@@ -163,15 +163,15 @@ def _contents(segment: Segment, urls: Collection[str]) -> Iterator[Content]:
     """Yields the contents of some URLs that a segment has; only their ranges are read."""
     if not urls or not segment.has(CONTENT):
         return
-    keys = encode_keys(pl.Series(sorted(urls), dtype=pl.String))
+    keys = sorted(url.encode() for url in urls)
+    pruning = Pruning(tuple(KeyRange(key, key + b"\0") for key in keys))
     for path in segment.parts(CONTENT):
         part = SortedPart(path, LAYOUTS[CONTENT].value_class)
-        for span in cut([part], RANGE_SIZE):
-            mine = keys.filter(span.mask(keys))
-            if not len(mine):
-                continue
+        for span in wanted_ranges(part, pruning):
+            first = bisect_left(keys, span.low or b"")
+            end = None if span.high is None else bisect_left(keys, span.high)
             try:
-                batch = part.batch(span, mine)
+                batch = part.batch(span, pl.Series(keys[first:end], dtype=pl.Binary))
                 for row in range(batch.size):
                     yield Content.from_bytes(batch.value(row))
             except FormatError as exc:

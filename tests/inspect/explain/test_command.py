@@ -16,10 +16,15 @@ from minutch.clock import FakeClock
 from minutch.commands import flow
 from minutch.errors import MinutchError, StoreError, UsageError
 from minutch.inspect.explain.settings import CrawlStores
+from minutch.job import JobContext
+from minutch.records.crawldatum import CrawlDatum
 from minutch.terminal import visible_line
+from tests.inspect.query.test_rights import FIRST, SECOND, file
+from tests.inspect.query.test_rights import write as write_segment
 from tests.support.commands import explain
 from tests.support.crawldbs import NOW, write_db
 from tests.support.explainedcrawl import OTHERS, A, Made, make_crawl
+from tests.support.segments import conf_for
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +44,28 @@ def test_a_page_of_words(made: Made) -> None:
     assert text.startswith(f"{A}/ok\n\n  Would not be fetched next: ")
     assert [line for line in text.splitlines() if line and line[0] != " "][1:] == [
         *("Record", "Due", "Next fetch list", "Fetch", "URL", "History", "Links to it"),
+    ]
+
+
+def test_who_refused_which_use_is_named(tmp_path: Path) -> None:
+    url, usage = "http://a.org/art", "train-ai=n, search=y"
+    robots = file("User-agent: GPTBot\nUser-agent: PerplexityBot\nDisallow: /art\n")
+    headers = {"Content-Usage": [usage], "Link": ["<http://l/>; rel=license"]}
+    write_segment(tmp_path, FIRST, {url: ({"X-Robots-Tag": ["noai"]}, {})})
+    write_segment(tmp_path, SECOND, {url: (headers, {})}, {"http://a.org/robots.txt": robots})
+    write_db(tmp_path / "crawldb", [(url, CrawlDatum(2))])
+    job = JobContext(conf_for(), FakeClock(NOW), out=io.StringIO())
+    assert explain.run([url, str(tmp_path)], job) == 0
+    assert isinstance(job.out, io.StringIO)
+    section = job.out.getvalue().partition("Use of it\n")[2].partition("\n\n")[0]
+    assert [line.strip() for line in section.splitlines()] == [
+        f"training is refused to everybody: {usage} (header Content-Usage)",
+        f"search is allowed to everybody: {usage} (header Content-Usage)",
+        "nothing is decided by http://l/ (header Link)",
+        *(
+            f"{use} is refused to {agent}: Disallow: /art (http://a.org/robots.txt line 3)"
+            for use, agent in (("training", "GPTBot"), ("input", "PerplexityBot"))
+        ),
     ]
 
 
