@@ -2,7 +2,7 @@
 
     pagedata.title description author     of the elements title and meta; in this order all of them
       published modified language         that there are, each value once: SOURCES
-    pagedata.canonical                    and rel=canonical, absolute
+    pagedata.canonical license            and rel=canonical, rel=license, absolute
     pagedata.og:title …                   OpenGraph: the property of each meta element
     pagedata.json-ld                      an object of JSON-LD, as JSON in one line
     pagedata.json-ld.broken               how many scripts are no JSON
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from minutch.conf import Configuration
@@ -56,6 +57,11 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "language": ("content-language", "dc.language", "dcterms.language", "og:locale"),
 }
 """Key → names (or properties, or http-equiv) of meta elements."""
+_LINKS: Final = {
+    "link[rel][href]": ("canonical", "license"),
+    "a[rel][href], area[rel][href]": ("license",),
+}
+"""Selector -> relations of links that are kept (HTML standard, 4.6.7)."""
 _OPEN_GRAPH: Final = ("og:", "article:", "book:", "music:", "profile:", "product:", "video:")
 _MOST: Final = 1000
 """Elements of a kind that are looked at."""
@@ -111,12 +117,13 @@ class PageDataParseFilter(HtmlParseFilter):
             for wanted in names:
                 yield from ((key, value) for name, value in metas if name == wanted)
         resolve = self._resolver(base).resolve
-        for node in document.css("link[rel][href]")[:_MOST]:
-            if "canonical" in (node.attributes["rel"] or "").lower().split():
-                try:
-                    yield "canonical", resolve((node.attributes["href"] or "").strip())
-                except UrlError:
-                    continue
+        for selector, names in _LINKS.items():
+            for node in document.css(selector)[:_MOST]:
+                relations = (node.attributes["rel"] or "").lower().split()
+                for name in names:
+                    if name in relations:
+                        with suppress(UrlError):
+                            yield name, resolve((node.attributes["href"] or "").strip())
         yield from (pair for pair in metas if pair[0].startswith(_OPEN_GRAPH))
         yield from self._linked_data(document)
         for item in top_items(document, resolve):

@@ -57,6 +57,12 @@ def test_what_is_found_is_stored_as_it_is() -> None:
     }
 
 
+def test_licences_are_links_of_any_kind() -> None:
+    page = "<link rel=license href=/l><a rel='nofollow License' href=m>x</a><a href=n>license</a>"
+    page += "<map><area rel=license href=/l><area rel=license href='http://['></map>"
+    assert meta(page) == {"pagedata.license": ["http://example.org/l", "http://example.org/dir/m"]}
+
+
 def test_nothing_is_stored_of_a_page_that_says_nothing_or_without_the_plugin() -> None:
     assert meta("<p>a") == {}
     found = parse(PAGE, configuration("parse-html")).data.parse_meta

@@ -11,6 +11,8 @@ from minutch.inspect.query.rights import refusals
 from minutch.records.metadata import RESPONSE_CODE_KEY, Metadata
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
+from tests.support.misbehaving import MisbehavingServer, page
+from tests.support.segments import conf_for, fetch_segment, make_segment
 
 Words = Mapping[str, Sequence[str]]
 FIRST, SECOND, THIRD = "20260101000000", "20260102000000", "20260103000000"
@@ -95,6 +97,68 @@ def test_words_of_headers_elements_and_files_are_statements(tmp_path: Path) -> N
     assert crawl.sql("select distinct host, segment from rights").rows() == [("a.org", FIRST)]
     one = crawl.sql("select count(*) from rights where url = 'http://a.org/b'")
     assert one.item() == 2
+
+
+def test_a_page_of_each_mechanism_is_fetched_and_parsed(tmp_path: Path) -> None:
+    robots = (
+        "Content-Signal: search=yes\n"  # contentsignals.org, above the first group
+        "User-agent: *\nContent-Usage: /usage train-ai=n\n"  # draft-ietf-aipref-attach, 3
+        "User-agent: GPTBot\nDisallow: /agent\n"  # RFC 9309
+    )
+    html = "Content-Type: text/html"
+    more: dict[str, tuple[str, tuple[str, ...]]] = {
+        "usage": ("", ()),
+        "agent": ("", ()),
+        "file": ("", ()),  # TDM Reservation Protocol, its three places
+        "header": ("", ("tdm-reservation: 0", "Content-Usage: train-ai=y, search=n")),
+        "meta": ('<meta name="TDM-Reservation" content=0>', ("tdm-reservation: 1",)),
+        "noai": ('<meta name=robots content="noai, noimageai">', ()),  # DeviantArt
+        "tag": ("", ("X-Robots-Tag: noai",)),
+        "license": ("<link rel=license href=/l>", ('Link: </m>; rel="license"',)),
+        "data": ('<script type=application/ld+json>{"license": "u"}</script>', ()),
+    }
+    with MisbehavingServer() as server:
+        for name, (head, headers) in more.items():
+            body = f"<html><head>{head}</head><body>text</body></html>".encode()
+            server.pages[f"/{name}"] = page(body, html, *headers)
+        server.pages["/robots.txt"] = page(robots.encode(), "Content-Type: text/plain")
+        rules = b'[{"location": "/file", "tdm-reservation": 1}]'
+        server.pages["/.well-known/tdmrep.json"] = page(rules, "Content-Type: application/json")
+        segment = make_segment(tmp_path, [server.url(name) for name in more])
+        kept = {"fetcher__store__robotstxt": "true", "fetcher__tdmrep": "true"}
+        plugins = "protocol-http|parse-(html|pagedata)|urlnormalizer-basic|scoring-opic"
+        conf = conf_for(fetcher__parse="true", plugin__includes=plugins, **kept)
+        fetch_segment(segment, conf)
+        start = len(server.url(""))
+    rows = minutch.open(tmp_path).sql(
+        "select url, mechanism::text, use::text, verdict::text, agent from rights"
+        " where source not like '%line 1'"
+    )
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for url, *words in rows.rows():
+        found.setdefault(url[start:], set()).add(tuple(words))
+    mined = ("training", "input")
+    refused, allowed = (
+        {("tdmrep", use, verdict, "*") for use in mined} for verdict in ("refused", "allowed")
+    )
+    unsaid = {("license", use, "unsaid", "*") for use in ("training", "input", "search")}
+    noai = {("robots-directive", use, "refused", "*") for use in mined}
+    usage = {
+        ("content-usage", *words, "*") for words in (("training", "allowed"), ("search", "refused"))
+    }
+    assert found == {
+        "usage": {("content-usage", "training", "refused", "*")},
+        "agent": {("robots.txt", "training", "refused", "GPTBot")},
+        "file": refused,
+        "header": allowed | usage,
+        "meta": allowed,
+        "noai": noai,
+        "tag": noai,
+        "license": unsaid,
+        "data": unsaid,
+    }
+    every = minutch.open(tmp_path).sql("select count(*) from rights where source like '%line 1'")
+    assert every.item() == len(more)
 
 
 def test_the_robots_txt_that_was_current_at_the_fetch_counts(tmp_path: Path) -> None:
