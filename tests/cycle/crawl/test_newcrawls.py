@@ -133,6 +133,7 @@ def test_every_kind_of_link_and_an_index_afterwards(
     assert wanted | {"/header", "/listed", "/in-comment"} <= set(asked)
     assert not {f"/{name}" for name in NOT} & set(asked)
     expected = wanted | {"/header", "/listed", "/in-comment", "/", "/robots.txt", "/map.xml"}
+    expected |= {"/.well-known/tdmrep.json"}
     assert set(asked) - expected == {"/site.js", "/site.css", "/frames.html"}
     assert asked.count("/map.xml") == 1 and len(asked) - len(set(asked)) <= 1
 
