@@ -73,7 +73,9 @@ _ALL_LINKS: Final = {
 _ASKING: Final = {
     "fetcher.follow.outlinks.depth": "-1",
     "fetcher.parse": "false",
+    "fetcher.store.robotstxt": "false",
     "fetcher.tail.share": "0",
+    "fetcher.tdmrep": "false",
     "fetcher.warc": "false",
     "db.ignore.external.links": "false",
     "http.redirect.max": "5",
