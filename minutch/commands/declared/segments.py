@@ -119,6 +119,7 @@ EXPORTS = (
                    help="only rows for which this is true, in SQL:"
                         " \"language = 'en' and is_first\""),
             Option("--formats", "names", words, "jsonl, parquet, or both with a comma (both)"),
+            switch("--chunks", "also the pages' Markdown, in pieces for retrieval"),
             Option("--rows", "n", int, "rows of a shard, at most (100000)", least=1),
             Option("--size", "bytes", int, "bytes of text in a shard, at most (134217728)",
                    least=1),

@@ -2,6 +2,7 @@
 
     <out>/jsonl/part-00000.jsonl.zst    the rows, in shards
     <out>/parquet/part-00000.parquet
+    <out>/chunks/part-00000.jsonl.zst   with `--chunks`: the rows' Markdown in pieces for retrieval
     <out>/corpus.json                   what was written, once all of it is there
     <out>/.plan.json                    what is to be written: options, the crawl's files
     <out>/.work/piece-00000.parquet     some thousand pages read, with what is asked of their texts
@@ -16,6 +17,7 @@ kill, the same command goes on with what is missing. Rows come by segment, then 
 from __future__ import annotations
 
 import json
+import logging
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +28,11 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from minutch.cycle.owntext.pagetext import TextReader
+from minutch.cycle.owntext.texts import frames_of
+from minutch.cycle.parse.chunks import chunks
+from minutch.cycle.parse.pagecheck import CheckFailed
+from minutch.cycle.segment.store import CONTENT
 from minutch.errors import StoreError
 from minutch.hadoop.formats import zstd
 from minutch.inspect.corpus import rows as corpus
@@ -36,13 +43,16 @@ from minutch.inspect.query.session import Session
 from minutch.inspect.query.statements import ANY, MECHANISMS, REFUSED, USES
 from minutch.inspect.query.table import Request
 from minutch.job import Counters, JobContext
+from minutch.records.protocol import Content
 from minutch.version import __version__
 from minutch.work.tables.install import remove, sync_path
 from minutch.work.tables.lock import lock
 from minutch.work.tables.parallel import memory_budget, ordered
 
+log = logging.getLogger(__name__)
+
 _PLAN, _DONE, _WORK = ".plan.json", "corpus.json", ".work"
-_READ: Final = ("current", "crawl_fetch", "parse_data", "parse_text")
+_READ: Final = ("current", "content", "crawl_fetch", "parse_data", "parse_text")
 _ROW_GROUP: Final = 8192
 """Rows that are written at a time; readers skip whole groups of them."""
 
@@ -79,6 +89,8 @@ class CorpusOptions:
     where: str = ""
     """A condition in SQL on the columns of a row: those for which it is not true are left out."""
     formats: Sequence[str] = tuple(_FORMATS)
+    chunks: bool = False
+    """Whether the Markdown of the rows is written, too, cut for retrieval."""
     rows: int = 100_000
     size: int = 128 << 20
     """Rows of a shard, and bytes of their texts, at most; a row with more is a shard of its own."""
@@ -174,7 +186,10 @@ class _Export:
         repeated = self._rows.firsts[places] != places
         self._counters.add("near-duplicates of another page", int(repeated.sum()))
         self._counters.add("shards", 0)
-        with self._context.progress("export corpus: shards", len(places), "rows") as progress:
+        with (
+            self._context.progress("export corpus: shards", len(places), "rows") as progress,
+            TextReader(self._context.conf, self._context.clock) as self._reader,
+        ):
             for number, rows in enumerate(self._shards(places)):
                 self._write_shard(number, rows)
                 self._counters.add("shards")
@@ -257,6 +272,8 @@ class _Export:
             self._out / name / _FORMATS[name][0].format(number): _FORMATS[name][1]
             for name in self._options.formats
         }
+        if self._options.chunks:
+            files[self._out / "chunks" / _FORMATS["jsonl"][0].format(number)] = self._write_chunks
         missing = {path: write for path, write in files.items() if not path.exists()}
         if not missing:
             return
@@ -270,3 +287,24 @@ class _Export:
         rows = pl.concat(frames).select(*corpus.ABOUT)
         for path, write in missing.items():
             _write(path, partial(write, rows))
+
+    def _write_chunks(self, rows: pl.DataFrame, path: Path) -> None:
+        """Writes the chunks of rows; pages that were not stored have none."""
+        stored = [segment for segment in reversed(self._crawl.segments) if segment.has(CONTENT)]
+        frames = frames_of(self._crawl.path, self._crawl.segments)
+        compressor = zstd.compressor()
+        with path.open("wb") as file:
+            for url in rows["url"]:
+                found_in = (segment.get(CONTENT, url) for segment in stored)
+                content = next((found[-1] for found in found_in if found), None)
+                if not isinstance(content, Content):
+                    continue
+                try:
+                    page = self._reader.read(content, frames)
+                    markdown, anchors = self._reader.markdown(content, page)
+                except CheckFailed as error:
+                    log.warning("no chunks: %s", error)
+                    continue
+                found = "".join(f"{one.as_json()}\n" for one in chunks(markdown, url, anchors))
+                file.write(compressor.compress(found.encode("utf-8", "replace")))
+            file.write(compressor.flush())

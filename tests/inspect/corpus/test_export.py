@@ -13,10 +13,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from minutch.cycle.segment.store import part_writer
 from minutch.errors import QueryError, StoreError
 from minutch.hadoop.formats import zstd
 from minutch.inspect.corpus import export, pages
 from minutch.inspect.corpus.rows import ABOUT, CorpusTable
+from minutch.records.protocol import Content
 from tests.inspect.corpus.crawls import HOST, add_crawldb, add_segment
 from tests.support.commands import export_corpus
 from tests.support.crawldbs import NOW, context
@@ -231,3 +233,17 @@ def test_conditions_name_columns() -> None:
     for name, reasons in export._rules().items():
         for condition in reasons.values():
             assert condition.split()[0] in known, name
+
+
+def test_chunks_are_of_the_rows_pages_that_were_stored(tmp_path: Path) -> None:
+    add_segment(tmp_path, "20260101000001", {"a": STORY, "b": "words of b", "none": " "})
+    url = f"{HOST}a"
+    with part_writer(tmp_path / "segments/20260101000001", "content", 0) as put:
+        put(url, Content(url, url, f"<h2 id=x>Story</h2><p>{STORY}".encode(), "text/html"))
+    counters = run(tmp_path, tmp_path / "out", "--chunks", plugin__includes="parse-html")
+    assert counters["rows"] == 2
+    [file] = (tmp_path / "out/chunks").iterdir()
+    text = zstd.decompressor(27).decompress(file.read_bytes()).decode()
+    found = [json.loads(line) for line in text.splitlines()]
+    assert [(chunk["url"].partition("#")[0], len(chunk["id"])) for chunk in found] == [(url, 32)]
+    assert STORY in found[0]["text"]
