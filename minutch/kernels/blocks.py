@@ -37,8 +37,6 @@ from minutch.kernels.html import (
 )
 from minutch.kernels.memory import load8, load32, store8
 from minutch.kernels.native import (
-    F32,
-    I32,
     I64,
     U8,
     I64Rows,
@@ -356,33 +354,3 @@ def flatten(
         word_count,
     )
     return DONE
-
-
-@kernel
-def score(
-    features: F32,
-    rows: Int,
-    roots: I32,
-    feature: U8,
-    threshold: F32,
-    below: I32,
-    above: I32,
-    scores: F32,
-) -> None:
-    """The sum of a forest's trees for each row of `features`.
-
-    A node with a threshold leads to `below` where its feature is at most that, else to `above`;
-    a negative one is a leaf, whose value stands in `threshold` at its complement.
-    """
-    width = features.size // rows if rows > 0 else 0
-    for i in range(rows):
-        total = np.float64(0)
-        for tree in range(roots.size):
-            node = int64(roots[tree])
-            while node >= 0:
-                if features[i * width + feature[node]] <= threshold[node]:
-                    node = int64(below[node])
-                else:
-                    node = int64(above[node])
-            total += threshold[~node]
-        scores[i] = total

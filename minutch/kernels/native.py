@@ -19,7 +19,7 @@ The names of types in a kernel's signature are all that is known of its argument
     U8 … I64, F32   array of one dimension, of unsigned, signed or floating numbers of so many bits
     Flags           array of one dimension, of truth values
     Views           int32, n × 4: strings as Arrow's binary view has them (`arrow`)
-    U8Rows, I64Rows array of two dimensions
+    U8Rows, I64Rows, F32Rows  array of two dimensions
 
     a NamedTuple    of these, by its name in the kernel's module: arguments that belong together
 
@@ -70,6 +70,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Views: TypeAlias = npt.NDArray[np.int32]
 U8Rows: TypeAlias = npt.NDArray[np.uint8]
 I64Rows: TypeAlias = npt.NDArray[np.int64]
+F32Rows: TypeAlias = npt.NDArray[np.float32]
 
 
 class Word(Protocol):
@@ -128,6 +129,7 @@ SHAPES: dict[str, Shape] = {
     "Views": Shape(np.dtype(np.int32), 2),
     "U8Rows": Shape(np.dtype(np.uint8), 2),
     "I64Rows": Shape(np.dtype(np.int64), 2),
+    "F32Rows": Shape(np.dtype(np.float32), 2),
 }
 """Name of an array's type → its shape."""
 SCALARS = ("Int", "Bool")

@@ -231,6 +231,8 @@ def _names(names: Any) -> tuple[Any, Any]:
 _TYPE: Final = re.compile(rb'"@type"\s*:\s*\[?\s*"(?:https?://schema\.org/)?(\w{1,40})"')
 _CONTENT: Final = re.compile(rb"content=[\"']?([\w.:]{1,30})")
 _MOST_TYPES: Final = 200
+_HEAD: Final = 1 << 16
+"""Bytes in which names of the head are looked for: a search through whole pages takes 0.3 ms."""
 _WORD: Final = re.compile(rb"[a-z]{1,30}|\d{4,}")
 
 
@@ -259,15 +261,15 @@ def page_tokens(url: str, markup: bytes) -> np.ndarray:
     found.update(
         b"q:" + _bytes(one.split("=")[0].lower())[:20] for one in parts.query.split("&")[:6]
     )
-    at = markup.find(b'"@type"')
-    for _ in range(_MOST_TYPES):
-        if at < 0:
-            break
-        if (named := _TYPE.match(markup, at)) is not None:
-            found.add(b"j:" + named[1])
-        at = markup.find(b'"@type"', at + 7)
+    at, found_types = markup.find(b"application/ld+json"), 0
+    while at >= 0 and found_types < _MOST_TYPES:
+        end = markup.find(b"</script", at)
+        types = _TYPE.findall(markup, at, end if end >= 0 else len(markup))
+        found.update(b"j:" + name for name in types[:_MOST_TYPES])
+        found_types += 1 + len(types)
+        at = markup.find(b"application/ld+json", end) if end >= 0 else -1
     for letter, name in ((b"o:", b"og:type"), (b"g:", b"generator")):
-        at = markup.find(name)
+        at = markup.find(name, 0, _HEAD)
         value = None
         if at >= 0:
             value = _CONTENT.search(markup, at, at + 60) or _CONTENT.search(

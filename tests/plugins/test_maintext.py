@@ -15,7 +15,7 @@ from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.records.textblocks import BLOCKS_KEY, MOST, read_marks
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import LearnedText, best_blocks
+from plugins.lib_html.maintext import KINDS, LearnedText, best_blocks, features_of
 from plugins.lib_html.pages import HtmlPages
 from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens, places
 from plugins.lib_html.tree_reader import attribute_numbers
@@ -23,6 +23,7 @@ from tests.support.examples import examples
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, parse
 from tests.support.plainblocks import plain_blocks
+from tests.support.plainfeatures import plain_features
 
 ARTICLE = """<!doctype html><html><head><title>Tides</title></head><body class="single-post">
 <nav class="menu"><ul><li><a href="/">Home</a></li><li><a href="/shop">Shop</a></li>
@@ -48,6 +49,8 @@ def flattener() -> Flattener:
 
 
 FLATTENER = flattener()
+WEIGHTS = np.random.default_rng(1).integers(-127, 128, 1 << kernels.BITS, np.int8)
+CHANCES = np.arange(len(KINDS), dtype=np.float32) / 21
 
 
 def compare(page: str) -> Blocks | None:
@@ -63,6 +66,11 @@ def compare(page: str) -> Blocks | None:
             assert ours == theirs
         else:
             np.testing.assert_array_equal(ours, theirs, name)
+    rows = features_of(found, WEIGHTS, CHANCES)
+    for number, (row, other) in enumerate(
+        zip(rows, plain_features(found, WEIGHTS, CHANCES), strict=True)
+    ):
+        np.testing.assert_array_equal(row, other, f"feature {number}")
     return found
 
 
@@ -251,8 +259,9 @@ def test_what_a_page_is_called_outside_of_its_tree() -> None:
     def tokens(url: str, head: str = "") -> set[int]:
         return set(page_tokens(url, head.encode()).tolist())
 
+    data = '<script type="application/ld+json">{"@type": "Product"}</script>'
     plain = tokens("http://h.org/shop/")
-    assert tokens("http://h.org/shop/", '{"@type": "Product"}') > plain
+    assert tokens("http://h.org/shop/", data) > plain
     assert tokens("http://h.org/shop/", '<meta property="og:type" content="product">') > plain
     assert tokens("http://h.org/shop/?page=2") != plain
     assert tokens("http://h.org/") != plain

@@ -15,12 +15,13 @@ from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.pagerecords import linked_records
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
-from minutch.kernels.blocks import NODE
+from minutch.kernels.blocks import BITS, NODE
+from minutch.kernels.features import TREES_AT_ONCE
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
 from plugins.lib_html.browserlinks import Candidates
 from plugins.lib_html.elements import BROWSER_LINKS, Elements
-from plugins.lib_html.maintext import Forest
+from plugins.lib_html.maintext import KINDS, Forest, features_of
 from plugins.lib_html.textblocks import Blocks, Flattener
 from plugins.lib_html.tree import Limits, build_tree
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
@@ -30,6 +31,7 @@ from tests.benchmarks.kernels import vectors
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
 from tests.support.plainblocks import plain_blocks
+from tests.support.plainfeatures import plain_features
 
 ROWS: list[Row] = []
 row = rows_of(ROWS)
@@ -84,30 +86,45 @@ def read_blocks_of_pages(made: Made) -> Ways:
     )
 
 
-@row("blocks.score", by="NumPy: all rows at once, level by level")
+@row("features.describe", by="NumPy: a feature at a time")
+def describe_blocks_of_pages(made: Made) -> Ways:
+    numbers = attribute_numbers()
+    assert numbers is not None
+    flattener = Flattener(numbers)
+    read = (flattener.read(build_tree(page)) for page in made.html)
+    pages = [page for page in read if page is not None]
+    weights = np.random.default_rng(1).integers(-127, 128, 1 << BITS, np.int8)
+    kinds = np.full(len(KINDS), 1 / len(KINDS), np.float32)
+    return Ways(
+        lambda: [features_of(page, weights, kinds) for page in pages],
+        lambda: [plain_features(page, weights, kinds) for page in pages],
+    )
+
+
+@row("features.score", by="NumPy: all rows at once, level by level")
 def judge_blocks(made: Made) -> Ways:
     rng = np.random.default_rng(1)
     rows = rng.random((_FEATURES, _ROWS)).astype(np.float32)
     inner = (1 << _DEPTH) - 1
     nodes = np.arange(2 * inner + 1, dtype=np.int32)
-    below, above = (np.where(nodes < inner, 2 * nodes + k, 0).astype(np.int32) for k in (1, 2))
-    below, above = (np.where(to >= inner, ~to, to).astype(np.int32) for to in (below, above))
+    is_leaf = nodes >= inner
+    roots = np.zeros(TREES_AT_ONCE, np.int32)
     forest = Forest(
-        np.zeros(1, np.int32),
+        roots,
+        np.full_like(roots, _DEPTH),
         rng.integers(0, _FEATURES, len(nodes)).astype(np.uint8),
-        rng.random(len(nodes)).astype(np.float32),
-        below,
-        above,
+        np.where(is_leaf, np.inf, rng.random(len(nodes))).astype(np.float32),
+        np.where(is_leaf, nodes, 2 * nodes + 1).astype(np.int32),
+        np.where(is_leaf, rng.random(len(nodes)) / TREES_AT_ONCE, 0).astype(np.float32),
     )
 
     def by_numpy() -> np.ndarray:
         at, every = np.zeros(_ROWS, np.int64), np.arange(_ROWS)
         for _ in range(_DEPTH):
-            goes_below = rows[forest.feature[at], every] <= forest.threshold[at]
-            at = np.where(goes_below, below[at], above[at]).astype(np.int64)
-        return 1 / (1 + np.exp(-forest.threshold[~at].astype(float)))
+            at = forest.below[at] + (rows[forest.feature[at], every] > forest.threshold[at])
+        return 1 / (1 + np.exp(-TREES_AT_ONCE * forest.value[at].astype(float)))
 
-    return Ways(lambda: forest.chances(rows), by_numpy)
+    return Ways(lambda: forest.chances(rows), by_numpy, lambda chances: chances.round(6))
 
 
 @row("occurrences.mark_names", by="Lexbor: by all selectors at once")

@@ -31,7 +31,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.kernels import blocks as kernels
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import KINDS, Features, Forest, best_blocks
+from plugins.lib_html.maintext import KINDS, Forest, best_blocks, features_of
 from plugins.lib_html.pages import Extractor
 from plugins.lib_html.textblocks import Blocks, Flattener, page_tokens
 from plugins.lib_html.tree_reader import attribute_numbers
@@ -224,31 +224,32 @@ def forest(rows: np.ndarray, share: np.ndarray, weights: np.ndarray) -> Forest:
     import lightgbm
 
     model = lightgbm.train(PARAMETERS, lightgbm.Dataset(rows, share, weight=weights), TREES)
-    feature: list[int] = []
-    threshold: list[float] = []
-    below: list[int] = []
-    above: list[int] = []
+    roots: list[int] = []
+    depths: list[int] = []
+    nodes: list[tuple[int, float, int, float]] = []
 
-    def add(node: dict[str, Any]) -> int:
-        at = len(feature)
-        is_leaf = "leaf_value" in node
-        feature.append(0 if is_leaf else node["split_feature"])
-        threshold.append(node["leaf_value"] if is_leaf else node["threshold"])
-        below.append(0)
-        above.append(0)
-        if is_leaf:
-            return ~at
-        below[at] = add(node["left_child"])
-        above[at] = add(node["right_child"])
-        return at
+    def put(node: dict[str, Any], at: int) -> int:
+        """Fills a node's place; returns how deep its tree is from there on."""
+        if "leaf_value" in node:
+            nodes[at] = (0, np.inf, at, node["leaf_value"])
+            return 0
+        below = len(nodes)
+        nodes[at] = (node["split_feature"], node["threshold"], below, 0)
+        nodes.extend(2 * nodes[:1])
+        return 1 + max(put(node["left_child"], below), put(node["right_child"], below + 1))
 
-    roots = [add(tree["tree_structure"]) for tree in model.dump_model()["tree_info"]]
+    for tree in model.dump_model()["tree_info"]:
+        roots.append(len(nodes))
+        nodes.append((0, 0, 0, 0))
+        depths.append(put(tree["tree_structure"], roots[-1]))
+    feature, threshold, below, value = zip(*nodes, strict=True)
     return Forest(
         np.array(roots, np.int32),
+        np.array(depths, np.int32),
         np.array(feature, np.uint8),
         np.array(threshold, np.float32),
         np.array(below, np.int32),
-        np.array(above, np.int32),
+        np.array(value, np.float32),
     )
 
 
@@ -281,7 +282,7 @@ def train(examples: Sequence[Example]) -> Iterator[dict[str, np.ndarray]]:
         for i in np.flatnonzero(folds == fold):
             one = examples[i]
             kinds = model.kinds(one.blocks, one.tokens)
-            rows[i] = Features(one.blocks, model.weights, kinds).rows().T
+            rows[i] = features_of(one.blocks, model.weights, kinds).T
     say(f"features: {rows[0].shape[1]}")
     sizes = [len(one.share) for one in examples]
     share = np.concatenate([one.share for one in examples])
@@ -294,7 +295,7 @@ def train(examples: Sequence[Example]) -> Iterator[dict[str, np.ndarray]]:
     for fold in range(FOLDS):
         own = of_fold == fold
         grown = forest(table[~own], share[~own], weights[~own])
-        chances[own] = grown.chances(table[own].T)
+        chances[own] = grown.chances(np.ascontiguousarray(table[own].T))
     say("F1: " + by_kind(examples, np.split(chances, np.cumsum(sizes)[:-1])))
 
 
