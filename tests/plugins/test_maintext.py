@@ -19,7 +19,7 @@ from plugins.lib_html.maintext import KINDS, LearnedText, best_blocks, features_
 from plugins.lib_html.pages import HtmlPages
 from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens, places
 from plugins.lib_html.tree_reader import attribute_numbers
-from tests.support.examples import examples
+from tests.support.examples import examples, tabled
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, parse
 from tests.support.plainblocks import plain_blocks
@@ -219,16 +219,27 @@ def test_other_extractors_may_take_its_place(name: str) -> None:
     assert "Privacy policy" not in text
 
 
-def test_the_blocks_with_the_highest_expected_f1_are_kept() -> None:
+@tabled(
+    "chances",
+    [[0.9, 0.2, 0.55, 0.4, 0.05], [0.9, 0.88, 0.86, 0.1, 0.1], [0.2, 0.2, 0.1, 0.1, 0.05]],
+)
+def test_the_blocks_with_the_highest_expected_f1_are_kept(chances: list[float]) -> None:
     """As trying all sets finds them."""
-    chances, words = np.array([0.9, 0.2, 0.55, 0.4, 0.05]), np.array([3.0, 9.0, 1.0, 20.0, 2.0])
-    hoped = (chances * words).sum()
+    given, words = np.array(chances), np.array([3.0, 9.0, 1.0, 20.0, 2.0])
 
     def value(kept: np.ndarray) -> float:
-        return float(2 * (chances * words)[kept].sum() / (words[kept].sum() + hoped))
+        if not kept.any():
+            return (1 - given.max()) / 2
+        alone = 2 * (given * words)[kept].sum() / (words[kept].sum() + (given * words).sum())
+        true = given >= ((np.arange(24) + 0.5) / 24)[:, None]
+        both = (true * words).sum(axis=1) + words[kept].sum()
+        together = 2 * (true & kept) @ words / both
+        return float(alone + together.mean()) / 2
 
-    sets = [np.array(kept) for kept in product([False, True], repeat=5) if any(kept)]
-    assert value(best_blocks(chances, words)) == max(map(value, sets))
+    sets = [np.array(kept) for kept in product([False, True], repeat=5)]
+    found = best_blocks(given, words)
+    assert value(found) == pytest.approx(max(map(value, sets)))
+    assert found.any() == (max(chances) > 0.5)
 
 
 @pytest.mark.parametrize(
