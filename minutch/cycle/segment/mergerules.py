@@ -18,7 +18,8 @@ time of its last fetch; of equal times the greater name decides.
                 two words on a URL, but for one that has four.
 
 Of a URL that is gone or a redirect in the CrawlDb, and was so before `limit`, the last visit's
-fetch alone stays; of one that is not in the CrawlDb any more, nothing from before `limit`.
+fetch alone stays; of one that is not in the CrawlDb any more, nothing from before `limit`, but for
+files of hosts, such as robots.txt.
 
 Source: org.apache.nutch.segment.SegmentMerger.SegmentMergerReducer.reduce, whose newer segment is
 that with the greater name.
@@ -53,6 +54,7 @@ from minutch.records.crawldatum import (
     STATUS_PARSE_FAILED,
     STATUS_SIGNATURE,
 )
+from minutch.urls.robots import HOST_FILES
 from minutch.work.tables.frame import has_repeats, sort_by_key
 from minutch.work.tables.shuffle import split
 
@@ -249,6 +251,8 @@ def _judged(visits: pl.DataFrame, verdicts: RecordVerdicts) -> pl.DataFrame:
     over = (over & (pl.col("at") <= pl.col("last"))).fill_null(False)
     is_last = pl.col("key") != pl.col("key").shift(-1).fill_null(b"")
     unknown = pl.col("status").is_null() & (pl.col("at") < verdicts.limit)
+    for file in HOST_FILES:  # no entry has them, and pages that are kept go with them
+        unknown &= ~pl.col("key").bin.ends_with(file.encode())
     return known.filter(~unknown, ~over | is_last).select(*_VISIT, "at", is_bare=over)
 
 

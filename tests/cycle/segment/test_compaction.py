@@ -248,6 +248,27 @@ def test_answers_stay_the_same(rounds: list[Round], first: int) -> None:
             assert len(segments_in(history.segments)) < len(names)
 
 
+def test_what_hosts_say_of_use_stays_with_their_pages(tmp_path: Path) -> None:
+    """robots.txt has no entry in the CrawlDb: it went with URLs that are known no more."""
+    robots, forgotten = "http://a.example/robots.txt", "http://a.example/forgotten"
+
+    class WithFiles(History):
+        def _visit(self, found: dict[str, list[tuple[str, Any]]], *more: Any) -> None:
+            super()._visit(found, *more)
+            text = str(more[2]).encode()
+            for url in (robots, forgotten) if len(found["content"]) == 1 else ():
+                found["content"].append((url, Content(url, url, text, "text/plain")))
+            found["content"].sort(key=lambda entry: entry[0])
+
+    history = WithFiles(tmp_path, [{0: "fetched"}, *({1: "fetched"} for _ in range(4))])
+    newest = segments_in(history.segments)[-1].get("content", robots)
+    counters = history.compact(job(NOW + 900 * DAY, crawl__compact__retention=DAY // 1000))
+    assert counters[compaction.MERGED]
+    found = segments_in(history.segments)
+    assert [one for segment in found for one in segment.get("content", robots)][-1:] == newest
+    assert not any(segment.get("content", forgotten) for segment in found)
+
+
 def test_depths_in_the_report_stay_the_same(tmp_path: Path) -> None:
     """A crawl that begins with one page, and finds the others by its links, round by round."""
     history = History(tmp_path, [{0: "fetched"}, {1: "fetched", 2: "fetched"}, {0: "fetched"}])
