@@ -47,13 +47,11 @@ REMOTE_PREFIXES = (
 REPLACED = {"solrindex": "index", "solrdedup": "dedup", "solrclean": "clean"}
 """Commands that Nutch has removed, too, and their successors."""
 
-ENDED = {
-    "tools.DmozParser": "the directory closed in 2017; `inject` takes any list of URLs",
-}
+ENDED = {"tools.DmozParser": "the directory closed in 2017; `inject` takes any list of URLs"}
 """Classes that have no purpose any more, and alternatives."""
 
 MISSING = {
-    "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests"),
+    "junit": ("org.junit.runner.JUnitCore", "there is no Java here; `bin/test` runs the tests")
 }
 """Commands of Nutch that this version lacks: their classes, and alternatives."""
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from minutch.commands.arguments import Arguments
-from minutch.inspect.search.results import (
-    DEEPEST,
-    Hit,
-    Results,
-    SearchOptions,
-)
+from minutch.inspect.search.results import DEEPEST, Hit, Results, SearchOptions
 from minutch.inspect.search.searcher import searcher_of, suggestions
 from minutch.inspect.search.snippets import Piece
 from minutch.job import JobContext

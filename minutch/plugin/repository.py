@@ -333,10 +333,7 @@ def _read_plugins(folders: Sequence[Path]) -> tuple[dict[str, Manifest], set[str
         else:
             manifests[manifest.id] = replace(manifest, package=package)
     for name, count in counts.items():
-        _say_once(
-            logging.INFO,
-            f"{name}: {counted(count, 'plugins')} written in Java and not used",
-        )
+        _say_once(logging.INFO, f"{name}: {counted(count, 'plugins')} written in Java and not used")
     return manifests, java
 
 

@@ -86,11 +86,7 @@ class FeedParser(Parser):
         if entry.source and entry.source != link:
             outlinks.insert(0, Outlink(entry.source, ""))
         data = ParseData(
-            ParseStatus(SUCCESS),
-            entry.title,
-            outlinks,
-            content_metadata,
-            parsed.data.parse_meta,
+            ParseStatus(SUCCESS), entry.title, outlinks, content_metadata, parsed.data.parse_meta
         )
         return Parse(parsed.text, data, is_original=False)
 

@@ -154,10 +154,7 @@ class Sessions:
             url = parse(locations[0], url)
             reply = await self._ask("GET", url, {}, b"")
         log.info(
-            "logged in at %s: status %d, cookies: %d",
-            form.url,
-            reply.code,
-            len(self._cookies),
+            "logged in at %s: status %d, cookies: %d", form.url, reply.code, len(self._cookies)
         )
 
     async def _ask(
@@ -286,11 +283,7 @@ class Credentials:
         for scope in scopes:
             if scope.is_default or scope.host == ANY_HOST:
                 log.warning("the password of %s goes to any server that asks", scope.username)
-        return cls(
-            scopes,
-            forms,
-            verbose=conf.get_boolean("http.auth.verbose", False),
-        )
+        return cls(scopes, forms, verbose=conf.get_boolean("http.auth.verbose", False))
 
     def known(self, url: Url) -> httpx.Auth | None:
         """Returns the credentials that this server accepted before."""

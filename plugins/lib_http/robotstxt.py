@@ -100,11 +100,7 @@ class Unreachable(RobotRules):
 
     @classmethod
     def of(
-        cls,
-        failure: ProtocolStatus | None,
-        *,
-        defer: bool = False,
-        retry_after: str | None = None,
+        cls, failure: ProtocolStatus | None, *, defer: bool = False, retry_after: str | None = None
     ) -> Unreachable:
         rules = cls(defer_visits=defer)
         rules.failure, rules.retry_after = failure, retry_after

@@ -43,11 +43,7 @@ _SAFE_IN_LINKS: Final = "/ !$()*+,-.:;=@[]^_`{|}~\\"
 _SAFE_IN_URIS: Final = "/!$&'()*+,-.:;=@_~"
 
 
-_STATUSES: Final = {
-    304: codes.NOTMODIFIED,
-    401: codes.ACCESS_DENIED,
-    404: codes.NOTFOUND,
-}
+_STATUSES: Final = {304: codes.NOTMODIFIED, 401: codes.ACCESS_DENIED, 404: codes.NOTFOUND}
 
 
 @dataclass(slots=True)

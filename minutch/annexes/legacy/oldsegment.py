@@ -37,11 +37,7 @@ from typing import Final, TypeVar
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.checksum import WholeOrNothing
 from minutch.hadoop.formats.javaio import DataOutput, encode_modified_utf8
-from minutch.hadoop.formats.mapfile import (
-    DATA,
-    INDEX,
-    INDEX_INTERVAL,
-)
+from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import MAGIC
 from minutch.hadoop.formats.writables import MapWritable, Text, Writable

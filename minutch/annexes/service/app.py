@@ -17,12 +17,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request as HttpRequest
-from starlette.responses import (
-    HTMLResponse,
-    PlainTextResponse,
-    Response,
-    StreamingResponse,
-)
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 

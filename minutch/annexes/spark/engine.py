@@ -205,13 +205,7 @@ class SparkEngine:
 
     @contextmanager
     def regroup(
-        self,
-        function: Regroup,
-        source: Shuffled,
-        schema: pl.Schema,
-        *,
-        spill: Path,
-        share: int = 2,
+        self, function: Regroup, source: Shuffled, schema: pl.Schema, *, spill: Path, share: int = 2
     ) -> Iterator[Shuffled]:
         """Feeds one of Spark's shuffles into the next."""
         assert isinstance(source, _Rows), "all shuffles of a job are of one engine"

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from minutch.commands.declaration import (
-    Argument,
-    Command,
-    Option,
-    path,
-    paths,
-    switch,
-)
+from minutch.commands.declaration import Argument, Command, Option, path, paths, switch
 from minutch.commands.declared.cycle import DUPLICATES, FORCE, NO_RULES
 
 # fmt: off

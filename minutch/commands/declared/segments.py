@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import re
 
-from minutch.commands.declaration import (
-    Argument,
-    Command,
-    Option,
-    path,
-    segment,
-    switch,
-    words,
-)
+from minutch.commands.declaration import Argument, Command, Option, path, segment, switch, words
 from minutch.commands.declared.cycle import DIR, RULES
 from minutch.commands.declared.databases import CRAWL
 

@@ -352,10 +352,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "existing_unknown_host_total": "{} still without an address",
         "purged_unknown_host_total": "{} dropped",
     },
-    "invertlinks": {
-        "inlinks written": "{} links",
-        "pages with inlinks": "to {} pages",
-    },
+    "invertlinks": {"inlinks written": "{} links", "pages with inlinks": "to {} pages"},
     "dedup": {"documents marked as duplicates": "{} duplicates"},
     "index": {
         "indexed_total": "{} documents",

@@ -124,10 +124,7 @@ class DedupOptions:
 
 
 def dedup(
-    crawldb: Path,
-    options: DedupOptions = DedupOptions(),
-    *,
-    context: JobContext,
+    crawldb: Path, options: DedupOptions = DedupOptions(), *, context: JobContext
 ) -> Counters:
     """Marks the duplicates in the CrawlDb at `crawldb`.
 

@@ -77,11 +77,7 @@ class InjectOptions:
 
 
 def inject(
-    crawldb: Path,
-    url_dir: Path,
-    options: InjectOptions = InjectOptions(),
-    *,
-    context: JobContext,
+    crawldb: Path, url_dir: Path, options: InjectOptions = InjectOptions(), *, context: JobContext
 ) -> Counters:
     """Injects the seeds of `url_dir` into the CrawlDb at `crawldb`, which is made if there is none.
 

@@ -98,11 +98,7 @@ def fetch(
 
 @contextmanager
 def _by_tasks(
-    path: Path,
-    conf: Configuration,
-    settings: FetchSettings,
-    options: FetchOptions,
-    watched: bool,
+    path: Path, conf: Configuration, settings: FetchSettings, options: FetchOptions, watched: bool
 ) -> Iterator[TaskFetch]:
     """Yields the fetch by tasks, under a lock. At a good end its logs are removed."""
     from minutch.cycle.fetch.tasks.taskfetch import TaskFetch, one_attempt

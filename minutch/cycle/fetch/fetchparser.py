@@ -25,13 +25,7 @@ from functools import partial
 from typing import Final
 
 from minutch.cycle.fetch.settings import FetchSettings
-from minutch.cycle.parse.pageparser import (
-    EventValue,
-    PageParser,
-    ParsedPage,
-    ParseTask,
-    ReadPage,
-)
+from minutch.cycle.parse.pageparser import EventValue, PageParser, ParsedPage, ParseTask, ReadPage
 from minutch.cycle.parse.workerpool import POLL, PoolSettings, Running, WorkerPool
 from minutch.errors import ParseError
 from minutch.processes import may_fork

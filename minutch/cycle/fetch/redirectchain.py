@@ -495,6 +495,5 @@ def _location(protocol_status: ProtocolStatus, page: ParsedPage | None) -> tuple
 def timed_out(milliseconds: int) -> ProtocolStatus:
     """Returns the status of a request that had no answer for `milliseconds`."""
     return ProtocolStatus(
-        statuses.EXCEPTION,
-        [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"],
+        statuses.EXCEPTION, [f"java.net.SocketTimeoutException: no answer within {milliseconds} ms"]
     )

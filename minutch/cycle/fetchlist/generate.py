@@ -67,11 +67,7 @@ class Generated:
 
 
 def generate(
-    crawldb: Path,
-    segments: Path,
-    options: GenerateOptions = _DEFAULTS,
-    *,
-    context: JobContext,
+    crawldb: Path, segments: Path, options: GenerateOptions = _DEFAULTS, *, context: JobContext
 ) -> Generated:
     """Makes segments in the directory `segments` from the entries of `crawldb` that are due.
 
@@ -170,11 +166,7 @@ class FreegenOptions:
 
 
 def freegen(
-    urls: Path,
-    segments: Path,
-    options: FreegenOptions = FreegenOptions(),
-    *,
-    context: JobContext,
+    urls: Path, segments: Path, options: FreegenOptions = FreegenOptions(), *, context: JobContext
 ) -> tuple[Path, Counters]:
     """Makes a segment in `segments` from the URLs in the files of `urls`. Raises StoreError."""
     conf, counters = context.conf, Counters()

@@ -79,10 +79,7 @@ class HostLimits:
 
     @classmethod
     def of(
-        cls,
-        hosts: Iterable[pl.DataFrame],
-        expressions: Expressions,
-        wanted: pl.Series,
+        cls, hosts: Iterable[pl.DataFrame], expressions: Expressions, wanted: pl.Series
     ) -> HostLimits:
         """Returns the numbers of the hosts in `wanted`; `hosts` are tables of HOSTDB_SCHEMA."""
         tables = []
@@ -139,10 +136,7 @@ def _put(metadata: bytes | None, delay: int | None) -> bytes | None:
 
 
 def _numbers(
-    hosts: pl.DataFrame,
-    expression: Expression | None,
-    name: str,
-    variables: Mapping[str, object],
+    hosts: pl.DataFrame, expression: Expression | None, name: str, variables: Mapping[str, object]
 ) -> pl.Series:
     """Returns the value of an expression for each host, as a whole number, or null."""
     if expression is None:

@@ -161,10 +161,7 @@ class ListSelection:
     """
 
     def __init__(
-        self,
-        settings: SelectionSettings,
-        hosts: HostLimits | None = None,
-        own: range | None = None,
+        self, settings: SelectionSettings, hosts: HostLimits | None = None, own: range | None = None
     ) -> None:
         """`own` are the reducers whose entries come, if they are not all of them."""
         reducers, top_n = settings.reducers, settings.top_n

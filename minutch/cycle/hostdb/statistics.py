@@ -124,7 +124,7 @@ class FetchOverdueProcessor(CrawlDatumProcessor):
 _BUILT_IN: Final = {
     "org.apache.nutch.hostdb.FetchOverdueCrawlDatumProcessor": (
         "minutch.cycle.hostdb.statistics:FetchOverdueProcessor"
-    ),
+    )
 }
 
 

@@ -281,11 +281,7 @@ _DEFAULTS: Final = MergeOptions()
 
 
 def mergelinkdb(
-    output: Path,
-    sources: Sequence[Path],
-    options: MergeOptions = _DEFAULTS,
-    *,
-    context: JobContext,
+    output: Path, sources: Sequence[Path], options: MergeOptions = _DEFAULTS, *, context: JobContext
 ) -> Counters:
     """Merges the LinkDbs `sources` into a new one at `output`.
 

@@ -195,10 +195,7 @@ class DocumentPacker:
     def _note(self, data: ParseData, kept: KeptLinks) -> None:
         """Notes in a page's parse metadata how many links it lacks (parser.outlinks.count)."""
         if self._counts:
-            for name, count in (
-                (LINKS_CUT_KEY, kept.unread),
-                (LINKS_EXTERNAL_KEY, kept.external),
-            ):
+            for name, count in ((LINKS_CUT_KEY, kept.unread), (LINKS_EXTERNAL_KEY, kept.external)):
                 if count:
                     data.parse_meta.set(name, str(count))
 

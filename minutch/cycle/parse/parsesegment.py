@@ -57,10 +57,7 @@ class ParseOptions:
 
 
 def parse(
-    segment: Path,
-    options: ParseOptions = ParseOptions(),
-    *,
-    context: JobContext,
+    segment: Path, options: ParseOptions = ParseOptions(), *, context: JobContext
 ) -> Counters:
     """Parses a segment; one that is parsed already is left alone, with a warning and no counters.
 

@@ -25,10 +25,7 @@ from typing import Final, NamedTuple
 from minutch.clock import http_time
 from minutch.conf import Configuration
 from minutch.plugin.points import ParseResult
-from minutch.records.metadata import (
-    CACHING_FORBIDDEN_KEY,
-    ROBOTS_KEY,
-)
+from minutch.records.metadata import CACHING_FORBIDDEN_KEY, ROBOTS_KEY
 from minutch.records.protocol import Content
 
 HEADER: Final = "X-Robots-Tag"

@@ -114,10 +114,7 @@ class _Worker(Generic[R]):
     """A process and the batch that it is working on."""
 
     def __init__(
-        self,
-        task: WorkerTask[R],
-        make_task: Callable[[], WorkerTask[R]],
-        settings: PoolSettings,
+        self, task: WorkerTask[R], make_task: Callable[[], WorkerTask[R]], settings: PoolSettings
     ) -> None:
         task_of = (lambda: task) if may_fork() else make_task
         self.at: Any = RawValue("q", 0)
@@ -165,11 +162,7 @@ class WorkerPool(Generic[R]):
     this one.
     """
 
-    def __init__(
-        self,
-        make_task: Callable[[], WorkerTask[R]],
-        settings: PoolSettings,
-    ) -> None:
+    def __init__(self, make_task: Callable[[], WorkerTask[R]], settings: PoolSettings) -> None:
         self._make_task = make_task
         self._task = make_task()
         self._answers = AnswerReader(self._task.result_type, self._task.accepts)

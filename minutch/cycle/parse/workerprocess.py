@@ -243,10 +243,7 @@ class WorkerTask(Protocol[R]):
 
 
 def serve(
-    connection: Connection,
-    make_task: Callable[[], WorkerTask[R]],
-    at: Any,
-    settings: PoolSettings,
+    connection: Connection, make_task: Callable[[], WorkerTask[R]], at: Any, settings: PoolSettings
 ) -> None:
     """Runs the worker's side: batches in, lists of (result, reason for failure) out, until the
     parent hangs up.

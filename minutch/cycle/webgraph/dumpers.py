@@ -87,11 +87,7 @@ class NodeDumperOptions:
     """Whether a SequenceFile of Text and FloatWritable is written instead of text."""
 
 
-_COLUMNS: Final = {
-    "inlinks": "num_inlinks",
-    "outlinks": "num_outlinks",
-    "scores": "inlink_score",
-}
+_COLUMNS: Final = {"inlinks": "num_inlinks", "outlinks": "num_outlinks", "scores": "inlink_score"}
 
 
 def nodedumper(

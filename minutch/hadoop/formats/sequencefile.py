@@ -32,11 +32,7 @@ from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.checksum import ChecksumReader
 from minutch.hadoop.formats.compress import NO_LIMIT, Codec, codec
 from minutch.hadoop.formats.javaio import DataInput
-from minutch.hadoop.formats.sequencewriter import (
-    BLOCK,
-    SYNC_ESCAPE,
-    SequenceHeader,
-)
+from minutch.hadoop.formats.sequencewriter import BLOCK, SYNC_ESCAPE, SequenceHeader
 from minutch.hadoop.formats.writables import Writable, lookup
 from minutch.paths import StorePath
 

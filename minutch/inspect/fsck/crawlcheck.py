@@ -155,12 +155,7 @@ def _like(
 
 
 def _sorted(
-    paths: Sequence[Path],
-    number: int,
-    fresh: Path,
-    distinct: bool,
-    drop: bool,
-    dropped: Losses,
+    paths: Sequence[Path], number: int, fresh: Path, distinct: bool, drop: bool, dropped: Losses
 ) -> Iterator[Record]:
     """Yields part `number`'s records, sorted on disk in `fresh`; `distinct`: a key's last one."""
 

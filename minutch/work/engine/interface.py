@@ -249,13 +249,7 @@ class Engine(Protocol):
         """
 
     def regroup(
-        self,
-        function: Regroup,
-        source: Shuffled,
-        schema: pl.Schema,
-        *,
-        spill: Path,
-        share: int = 2,
+        self, function: Regroup, source: Shuffled, schema: pl.Schema, *, spill: Path, share: int = 2
     ) -> AbstractContextManager[Shuffled]:
         """Returns the rows that `function` gives of each partition, in partitions by their own
         keys; see `shuffle`.

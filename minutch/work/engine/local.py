@@ -125,13 +125,7 @@ class LocalEngine:
             yield _Rows(shuffle, task.counters)
 
     def regroup(
-        self,
-        function: Regroup,
-        source: Shuffled,
-        schema: pl.Schema,
-        *,
-        spill: Path,
-        share: int = 2,
+        self, function: Regroup, source: Shuffled, schema: pl.Schema, *, spill: Path, share: int = 2
     ) -> AbstractContextManager[Shuffled]:
         """Regroups one partition after the other."""
 

@@ -114,11 +114,7 @@ def scan(
     return _read_groups(groups, lambda batch, _: decode(batch), threads)
 
 
-def scan_all(
-    paths: Iterable[Path],
-    value_class: str,
-    decode: Decode,
-) -> Iterator[pl.DataFrame]:
+def scan_all(paths: Iterable[Path], value_class: str, decode: Decode) -> Iterator[pl.DataFrame]:
     """Returns the records of any number of files, one after the other, as `scan` reads them. They
     are opened as it comes to them.
     """

@@ -158,13 +158,7 @@ def write_capture(files: WarcFiles, capture: WarcCapture) -> None:
     time, content = capture.time, capture.content
     if capture.profile:
         page = write_revisit(
-            files,
-            time,
-            target,
-            content,
-            capture.original,
-            profile=capture.profile,
-            code=code,
+            files, time, target, content, capture.original, profile=capture.profile, code=code
         )
     else:
         digest = "" if capture.original is None else capture.original.digest

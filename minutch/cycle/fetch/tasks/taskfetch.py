@@ -300,13 +300,7 @@ class ListTask:
                 fresh = task.folder / place.name
                 fresh.mkdir()
                 write_list(
-                    Segment(self.path),
-                    fresh,
-                    part,
-                    job.logs,
-                    job.parts,
-                    self.settings.form,
-                    listed,
+                    Segment(self.path), fresh, part, job.logs, job.parts, self.settings.form, listed
                 )
                 if (here / WARC).is_dir():
                     copy_folder(here / WARC, fresh / WARC)
