@@ -239,7 +239,11 @@ def parse_generic(words: Sequence[str]) -> Invocation:
         if word in _TAKE_VALUE:
             if len(rest) < 2:
                 raise UsageError(f"{word} needs a value")
-            _take_generic(word, rest[1], result)
+            value = rest[1]
+            if word == "-D":
+                _define(value, result)
+            elif word == "-conf":
+                result.extra.append(Path(value))
             del rest[:2]
         elif _is_definition(word):
             _define(word[2:], result)
@@ -259,13 +263,6 @@ def parse_generic(words: Sequence[str]) -> Invocation:
 
 def _is_definition(word: str) -> bool:
     return word.startswith("-D") and "=" in word
-
-
-def _take_generic(option: str, value: str, result: Invocation) -> None:
-    if option == "-D":
-        _define(value, result)
-    elif option == "-conf":
-        result.extra.append(Path(value))
 
 
 def _define(text: str, result: Invocation) -> None:
@@ -297,22 +294,17 @@ def load_configuration(invocation: Invocation, environment: Mapping[str, str]) -
         extra=invocation.extra,
         overrides=invocation.overrides,
         environment=environment,
-        system=_system_properties(environment),
+        system={
+            "user.dir": os.getcwd(),  # noqa: PTH109 - a string is wanted
+            "user.home": environment.get("HOME", "/"),
+            "user.name": environment.get("USER", environment.get("LOGNAME", "nobody")),
+            "java.io.tmpdir": environment.get("TMPDIR", "/tmp"),
+        },
         home=home,
         crawl=conf_of(invocation.args),
     )
     check(conf)
     return conf
-
-
-def _system_properties(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the values of Java's system properties that configuration files use."""
-    return {
-        "user.dir": os.getcwd(),  # noqa: PTH109 - a string is wanted
-        "user.home": environment.get("HOME", "/"),
-        "user.name": environment.get("USER", environment.get("LOGNAME", "nobody")),
-        "java.io.tmpdir": environment.get("TMPDIR", "/tmp"),
-    }
 
 
 class _DumbTerminal:

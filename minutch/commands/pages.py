@@ -72,13 +72,9 @@ def about(command: str) -> str | None:
     uses = (
         name
         for name, topic in zip(names(), TOPICS, strict=True)
-        if any(map(use.search, _commands(topic)))
+        if any(map(use.search, _FENCED.findall(text(topic))))
     )
     return next(uses, None)
-
-
-def _commands(topic: str) -> list[str]:
-    return _FENCED.findall(text(topic))
 
 
 def rendered(topic: str) -> str:

@@ -107,7 +107,16 @@ def check(conf: Configuration) -> None:
             _check_kind(conf, name)
         else:
             _check_type(conf, name, default)
-    _check_divided(conf)
+    for old, new in DIVIDED.items():
+        mine = conf.get_boolean(old)
+        if conf.is_set(old) and not conf.is_set(new) and mine != conf.get_boolean(new):
+            log.warning(
+                "%s (%s) is for parse alone; invertlinks reads %s, which is %s",
+                old,
+                conf.source(old),
+                new,
+                conf.get(new),
+            )
 
 
 def _check_name(conf: Configuration, name: str) -> None:
@@ -146,19 +155,6 @@ def _shipped(conf: Configuration, default: str) -> str:
     while (other := _REFERENCE.fullmatch(default)) is not None:
         default = conf.default(other[1]) or ""
     return default.strip()
-
-
-def _check_divided(conf: Configuration) -> None:
-    for old, new in DIVIDED.items():
-        mine = conf.get_boolean(old)
-        if conf.is_set(old) and not conf.is_set(new) and mine != conf.get_boolean(new):
-            log.warning(
-                "%s (%s) is for parse alone; invertlinks reads %s, which is %s",
-                old,
-                conf.source(old),
-                new,
-                conf.get(new),
-            )
 
 
 def resembling(word: str, known: list[str], likeness: float = 0.75) -> str | None:

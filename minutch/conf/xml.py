@@ -85,7 +85,12 @@ class _Reader:
         elif tag == "description":
             self.in_description += 1
         elif tag not in _TAGS:
-            self._unknown(tag)
+            if not self.in_description:
+                from difflib import get_close_matches
+
+                close = get_close_matches(tag, _TAGS, 1)
+                meant = f": did you mean <{close[0]}>?" if close else ""
+                log.warning("%s: unknown element <%s> is left out%s", self._where(), tag, meant)
         elif tag == "property":
             self.current = {
                 key: value for key, value in attributes.items() if key in ("name", "value", "final")
@@ -118,14 +123,6 @@ class _Reader:
             log.warning("%s: a property without a name is left out", self._where())
         elif not self.in_fallback or self.use_fallback:
             self.items.append(Property(name, found.get("value"), found.get("final") == "true"))
-
-    def _unknown(self, tag: str) -> None:
-        if not self.in_description:
-            from difflib import get_close_matches
-
-            close = get_close_matches(tag, _TAGS, 1)
-            meant = f": did you mean <{close[0]}>?" if close else ""
-            log.warning("%s: unknown element <%s> is left out%s", self._where(), tag, meant)
 
     def _entity(self, name: str, *_: object) -> None:
         raise ConfigError(f"{self._where()}: entity declarations are not allowed ({name})")

@@ -141,30 +141,27 @@ def _gathered(name: str, at: Offsets, length: Lengths) -> pl.Series:
 def _slowly(data: bytes, key: bytes, wanted: Sequence[bytes]) -> list[tuple[bytes, int, bytes]]:
     """Name, kind and value of the entries of one map."""
     try:
-        return _entries_of(RawMap(data), wanted)
+        entries = RawMap(data)
+        found = []
+        for raw in entries.entries:
+            if raw[0] != TEXT:
+                continue
+            name = Text.from_bytes(raw[1:]).value.encode()
+            value = entries.value(raw)
+            if value is None or (wanted and name not in wanted):
+                continue
+            kind = _KINDS.get(value.class_name, OTHER)
+            if kind == TEXT:
+                found.append((name, kind, str(value).encode()))
+            elif kind in _PLAIN:
+                found.append((name, kind, value.to_bytes()))
+            else:
+                found.append(
+                    (name, STATUS if isinstance(value, ProtocolStatus) else OTHER, _other(value))
+                )
+        return found
     except FormatError as exc:
         raise exc.at(f"metadata of {key!r}") from exc
-
-
-def _entries_of(entries_of: RawMap, wanted: Sequence[bytes]) -> list[tuple[bytes, int, bytes]]:
-    found = []
-    for raw in entries_of.entries:
-        if raw[0] != TEXT:
-            continue
-        name = Text.from_bytes(raw[1:]).value.encode()
-        value = entries_of.value(raw)
-        if value is None or (wanted and name not in wanted):
-            continue
-        kind = _KINDS.get(value.class_name, OTHER)
-        if kind == TEXT:
-            found.append((name, kind, str(value).encode()))
-        elif kind in _PLAIN:
-            found.append((name, kind, value.to_bytes()))
-        else:
-            found.append(
-                (name, STATUS if isinstance(value, ProtocolStatus) else OTHER, _other(value))
-            )
-    return found
 
 
 def _other(value: object) -> bytes:

@@ -128,7 +128,18 @@ def _encode_label(label: str) -> str:
 def _check_label(label: str, host: str) -> str:
     """Returns the Unicode form of one mapped label, checked as UTS 46 (section 4.1) asks."""
     if label.startswith(_ACE):
-        label = _decode_ace(label, host)
+        try:
+            decoded = label[4:].encode("ascii").decode("punycode")
+        except ValueError as exc:
+            raise UrlError(f"label {label!r} of host name {host!r} is not Punycode") from exc
+        if (
+            not decoded
+            or decoded.isascii()
+            or unicodedata.normalize("NFC", decoded) != decoded
+            or _map(decoded) != decoded
+        ):
+            raise UrlError(f"label {label!r} of host name {host!r} decodes to what it may not")
+        label = decoded
     units = label.encode("utf-16-be", "surrogatepass")
     if not label or label[0] == "-" or label[-1] == "-" or units[4:8] == b"\0-\0-":
         raise UrlError(
@@ -137,21 +148,6 @@ def _check_label(label: str, host: str) -> str:
     if unicodedata.category(label[0]).startswith("M"):
         raise UrlError(f"label {label!r} of host name {host!r} starts with a combining mark")
     return label
-
-
-def _decode_ace(label: str, host: str) -> str:
-    try:
-        decoded = label[4:].encode("ascii").decode("punycode")
-    except ValueError as exc:
-        raise UrlError(f"label {label!r} of host name {host!r} is not Punycode") from exc
-    if (
-        not decoded
-        or decoded.isascii()
-        or unicodedata.normalize("NFC", decoded) != decoded
-        or _map(decoded) != decoded
-    ):
-        raise UrlError(f"label {label!r} of host name {host!r} decodes to what it may not")
-    return decoded
 
 
 _MAPPED = bytes(10) + b"\xff\xff"

@@ -96,10 +96,6 @@ def parse_uri(text: str) -> Uri:
             raise UrlError(f"nothing after the scheme in URI {text!r}")
         _check(_URIC, body, "scheme-specific part", text)
         return Uri(scheme, None, None, "", None, fragment, opaque=body, text=text)
-    return _parse_hierarchical(text, scheme, body, fragment)
-
-
-def _parse_hierarchical(text: str, scheme: str | None, body: str, fragment: str | None) -> Uri:
     before, mark, query = body.partition("?")
     authority: str | None = None
     host: str | None = None

@@ -245,7 +245,20 @@ class MoreIndexingFilter(IndexingFilter):
         )
         length = map_distinct(pages.meta(CONTENT_LENGTH), lambda text: _trimmed(text) or None)
         documents.add("contentLength", length)
-        self._add_types(documents, pages)
+        names = self.mime.stated_column(pages.content_types(), pages.urls)
+        if self.mapped_field:
+            documents.add(self.mapped_field, map_distinct(names, self.mapping.get))
+        distinct = names.drop_nulls().unique()
+        lists = pl.Series(
+            "type", [self._values(name) for name in distinct], dtype=pl.List(pl.String)
+        )
+        table = pl.DataFrame({"name": distinct, "type": lists})
+        documents.add(
+            "type",
+            names.to_frame("name").join(table, on="name", how="left", maintain_order="left")[
+                "type"
+            ],
+        )
         titles = map_distinct(pages.meta(CONTENT_DISPOSITION), _file_name)
         if titles.null_count() < len(titles):
             known = documents.column("title")
@@ -278,22 +291,6 @@ class MoreIndexingFilter(IndexingFilter):
             doc.add(self.mapped_field, mapped)
         for value in self._values(name):
             doc.add("type", value)
-
-    def _add_types(self, documents: Documents, pages: Pages) -> None:
-        names = self.mime.stated_column(pages.content_types(), pages.urls)
-        if self.mapped_field:
-            documents.add(self.mapped_field, map_distinct(names, self.mapping.get))
-        distinct = names.drop_nulls().unique()
-        lists = pl.Series(
-            "type", [self._values(name) for name in distinct], dtype=pl.List(pl.String)
-        )
-        table = pl.DataFrame({"name": distinct, "type": lists})
-        documents.add(
-            "type",
-            names.to_frame("name").join(table, on="name", how="left", maintain_order="left")[
-                "type"
-            ],
-        )
 
     def _values(self, name: str) -> list[str]:
         """Returns the values of the field `type`."""

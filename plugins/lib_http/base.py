@@ -381,7 +381,13 @@ class HttpBase(Protocol):
                 RESPONSE_HEADERS_KEY, "".join(f"{line}\r\n" for line in unfold(reply.head)) + "\r\n"
             )
         if settings.store_versions:
-            _put_versions(metadata, reply)
+            version = reply.version.decode().lower()
+            versions = ["h2" if version == "http/2" else version]
+            if reply.tls is not None:
+                versions.append(reply.tls[0].removesuffix(".0"))
+                metadata.set(CIPHER_SUITES_KEY, java_name(reply.tls[1]))
+                metadata.set(TLS_VERDICT_KEY, "verified" if reply.tls[2] else "not checked")
+            metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
         body, truncated, whole = self._content(reply, metadata, limit)
         if truncated is not None:
             metadata.set(TRUNCATED_KEY, "true")
@@ -449,16 +455,6 @@ def _code_text(code: int) -> Text:
 @lru_cache(maxsize=4096)
 def _host_header(host: str, port: int) -> tuple[bytes, bytes]:
     return b"Host", (host if port == -1 else f"{host}:{port}").encode()
-
-
-def _put_versions(metadata: Metadata, reply: Reply) -> None:
-    version = reply.version.decode().lower()
-    versions = ["h2" if version == "http/2" else version]
-    if reply.tls is not None:
-        versions.append(reply.tls[0].removesuffix(".0"))
-        metadata.set(CIPHER_SUITES_KEY, java_name(reply.tls[1]))
-        metadata.set(TLS_VERDICT_KEY, "verified" if reply.tls[2] else "not checked")
-    metadata.set(PROTOCOL_VERSIONS_KEY, ",".join(versions))
 
 
 def _error_text(error: Exception, url: str) -> str:

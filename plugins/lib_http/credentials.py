@@ -137,25 +137,22 @@ class Sessions:
         if form is None:
             return
         try:
-            await self._login(form)
+            reply = await self._ask("GET", form.url, {}, b"")
+            action, fields = form_fields(reply.body, form)
+            url = parse(action, form.url) if action else form.url
+            headers = {"Content-Type": "application/x-www-form-urlencoded", **form.headers}
+            reply = await self._ask("POST", url, headers, urlencode(fields).encode())
+            for _ in range(MAX_REDIRECTS):
+                locations = field_values(reply.head, "location")
+                if not form.redirects or reply.code not in _REDIRECTS or not locations:
+                    break
+                url = parse(locations[0], url)
+                reply = await self._ask("GET", url, {}, b"")
+            log.info(
+                "logged in at %s: status %d, cookies: %d", form.url, reply.code, len(self._cookies)
+            )
         except (httpx.TransportError, UrlError) as exc:
             log.warning("can't log in at %s: %s", form.url, exc)
-
-    async def _login(self, form: LoginForm) -> None:
-        reply = await self._ask("GET", form.url, {}, b"")
-        action, fields = form_fields(reply.body, form)
-        url = parse(action, form.url) if action else form.url
-        headers = {"Content-Type": "application/x-www-form-urlencoded", **form.headers}
-        reply = await self._ask("POST", url, headers, urlencode(fields).encode())
-        for _ in range(MAX_REDIRECTS):
-            locations = field_values(reply.head, "location")
-            if not form.redirects or reply.code not in _REDIRECTS or not locations:
-                break
-            url = parse(locations[0], url)
-            reply = await self._ask("GET", url, {}, b"")
-        log.info(
-            "logged in at %s: status %d, cookies: %d", form.url, reply.code, len(self._cookies)
-        )
 
     async def _ask(
         self, method: str, url: Url, headers: Mapping[str, str], content: bytes

@@ -104,28 +104,6 @@ class CurlSlot:
         self.pinned = ""
         """The `host:port` whose addresses it has told libcurl."""
         self.reset(0)
-        self._set_up(settings)
-
-    def reset(self, limit: int) -> None:
-        """Prepares for the next transfer; at most `limit` bytes of content are kept, all if it is
-        negative.
-        """
-        self.lines: list[bytes] = []
-        self.chunks: list[bytes] = []
-        self.size = 0
-        self.limit = limit
-        self.head_bytes = 0
-        self.head_lines = 0
-        self.head_done = False
-        self.truncated: str | None = None
-        self.head_too_large = False
-        self.forbidden: str | None = None
-        self.requests = 0
-        self.repeated = False
-        self.tls: tuple[str, str] | None = None
-        self.started = self.last = time.monotonic()
-
-    def _set_up(self, settings: CurlSettings) -> None:
         handle = self.handle
         for option, value in (
             (pycurl.NOSIGNAL, 1),
@@ -156,6 +134,25 @@ class CurlSlot:
         if settings.record_tls:
             handle.setopt(pycurl.VERBOSE, 1)
             handle.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
+
+    def reset(self, limit: int) -> None:
+        """Prepares for the next transfer; at most `limit` bytes of content are kept, all if it is
+        negative.
+        """
+        self.lines: list[bytes] = []
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.limit = limit
+        self.head_bytes = 0
+        self.head_lines = 0
+        self.head_done = False
+        self.truncated: str | None = None
+        self.head_too_large = False
+        self.forbidden: str | None = None
+        self.requests = 0
+        self.repeated = False
+        self.tls: tuple[str, str] | None = None
+        self.started = self.last = time.monotonic()
 
     def _set_up_tls(self, tls: TlsSettings) -> None:
         if tls.oldest is not None and tls.newest is not None:

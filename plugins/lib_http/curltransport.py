@@ -293,28 +293,10 @@ def _prepare(slot: CurlSlot, order: Order, authority: str, way: Way) -> None:
         target = f"http://{authority}".encode() + target
     slot.handle.setopt(pycurl.REQUEST_TARGET, target)
     slot.set(pycurl.HTTPHEADER, _header_lines(order.headers))
-    _set_connection(slot, way)
-    _set_method(slot, order)
-
-
-def _header_lines(raw: Headers) -> list[bytes]:
-    """Returns a request's header lines; headers that only libcurl would add are switched off.
-
-    Not cached: validators are a page's own, and 4,096 of them took 8 MB.
-    """
-    lines = [name + b": " + value for name, value in raw]
-    names = {name.lower() for name, _ in raw}
-    return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
-
-
-def _set_connection(slot: CurlSlot, way: Way) -> None:
     is_fresh = way is not Way.USUAL
     if is_fresh or pycurl.FRESH_CONNECT in slot.options:
         slot.set(pycurl.FRESH_CONNECT, int(is_fresh))
         slot.set(pycurl.FORBID_REUSE, int(is_fresh))
-
-
-def _set_method(slot: CurlSlot, order: Order) -> None:
     if order.method == "GET":
         if slot.options.pop(pycurl.POSTFIELDS, None) is not None:
             slot.handle.setopt(pycurl.HTTPGET, 1)
@@ -328,6 +310,16 @@ def _set_method(slot: CurlSlot, order: Order) -> None:
     slot.handle.setopt(pycurl.NOBODY, 0)  # which outlasts the method
     slot.handle.setopt(pycurl.POSTFIELDS, order.content)
     slot.handle.setopt(pycurl.CUSTOMREQUEST, order.method)
+
+
+def _header_lines(raw: Headers) -> list[bytes]:
+    """Returns a request's header lines; headers that only libcurl would add are switched off.
+
+    Not cached: validators are a page's own, and 4,096 of them took 8 MB.
+    """
+    lines = [name + b": " + value for name, value in raw]
+    names = {name.lower() for name, _ in raw}
+    return lines + [name + b":" for name in (b"Accept", b"Expect") if name.lower() not in names]
 
 
 _COULDNT_RESOLVE: Final = (5, 6)

@@ -89,21 +89,17 @@ class PipeChannel:
                 try:
                     left = left[os.write(self._target, left) :]
                 except BlockingIOError:
-                    await _writable(self._target)
+                    loop = asyncio.get_running_loop()
+                    future: asyncio.Future[None] = loop.create_future()
+                    loop.add_writer(self._target, _ready, future)
+                    try:
+                        await future
+                    finally:
+                        loop.remove_writer(self._target)
 
     async def close(self) -> None:
         self._transport.close()
         os.close(self._target)
-
-
-async def _writable(descriptor: int) -> None:
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[None] = loop.create_future()
-    loop.add_writer(descriptor, _ready, future)
-    try:
-        await future
-    finally:
-        loop.remove_writer(descriptor)
 
 
 def _ready(future: asyncio.Future[None]) -> None:

@@ -176,7 +176,17 @@ pdfium.FPDF_InitLibraryWithConfig(pdfium.FPDF_LIBRARY_CONFIG(version=2, m_pUserF
 def read_pdf(data: bytes, found: Document) -> None:
     """Adds what a PDF has. Raises ParseError if it can't be opened."""
     with _opened(data) as document:
-        _describe(document, found)
+        for tag, names in _INFO.items():
+            value = _wide(pdfium.FPDF_GetMetaText, document, tag.encode())
+            for name in names:
+                found.describe(name, value)
+        for tag, name in _DATES.items():
+            found.date(name, _wide(pdfium.FPDF_GetMetaText, document, tag.encode()))
+        found.title = found.metadata.get("dc:title") or ""
+        found.describe("dc:language", _wide(pdfium.FPDFCatalog_GetLanguage, document))
+        version = ctypes.c_int()
+        if pdfium.FPDF_GetFileVersion(document, ctypes.byref(version)):
+            found.describe("pdf:PDFVersion", f"{version.value // 10}.{version.value % 10}")
         count = pdfium.FPDF_GetPageCount(document)
         found.describe("xmpTPg:NPages", str(count))
         if count > _MOST_PAGES:
@@ -224,20 +234,6 @@ def _opened(data: bytes) -> Iterator[Any]:
         yield document
     finally:
         pdfium.FPDF_CloseDocument(document)
-
-
-def _describe(document: Any, found: Document) -> None:
-    for tag, names in _INFO.items():
-        value = _wide(pdfium.FPDF_GetMetaText, document, tag.encode())
-        for name in names:
-            found.describe(name, value)
-    for tag, name in _DATES.items():
-        found.date(name, _wide(pdfium.FPDF_GetMetaText, document, tag.encode()))
-    found.title = found.metadata.get("dc:title") or ""
-    found.describe("dc:language", _wide(pdfium.FPDFCatalog_GetLanguage, document))
-    version = ctypes.c_int()
-    if pdfium.FPDF_GetFileVersion(document, ctypes.byref(version)):
-        found.describe("pdf:PDFVersion", f"{version.value // 10}.{version.value % 10}")
 
 
 def _page(document: Any, number: int, found: Document) -> None:

@@ -301,7 +301,14 @@ class _Exchange:
         try:
             body, whole = session.receive(f"RETR {self.path}", self.limit)
         except FtpRefused as exc:
-            return self._no_file(session, exc)
+            if not exc.code.startswith("55"):
+                raise exc
+            try:
+                session.change(self.path)
+            except FtpRefused:
+                return Answer(404, b"", Metadata())
+            location = quote_from_bytes(self.path.encode("latin-1"), safe="/!$&'()*+,-.:;=@_~")
+            return Answer(301, b"", Metadata.of({"Location": f"{location}/"}))
         headers.set("Content-Length", str(len(body) if size is None or whole else size))
         headers.set(
             "Content-Type", mimetypes.guess_type(self.path)[0] or "application/octet-stream"
@@ -324,17 +331,6 @@ class _Exchange:
             return None
         found = [entry for entry in listed(_lines(body)) if not entry.is_dir]
         return found[0].modified if whole and len(found) == 1 else None
-
-    def _no_file(self, session: FtpSession, refused: FtpRefused) -> Answer:
-        """Returns the answer if there is no file: a directory, or nothing."""
-        if not refused.code.startswith("55"):
-            raise refused
-        try:
-            session.change(self.path)
-        except FtpRefused:
-            return Answer(404, b"", Metadata())
-        location = quote_from_bytes(self.path.encode("latin-1"), safe="/!$&'()*+,-.:;=@_~")
-        return Answer(301, b"", Metadata.of({"Location": f"{location}/"}))
 
     # -- directories -------------------------------------------------------------------------------
 

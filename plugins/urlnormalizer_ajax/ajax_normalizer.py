@@ -31,7 +31,17 @@ class AjaxURLNormalizer(URLNormalizer):
 
     def normalize(self, url: str, scope: str) -> str | None:
         if scope == _INDEXER and _PARAMETER in url:
-            return _to_bang(url)
+            parsed = parse(url)
+            if parsed.query is None:
+                raise UrlError(f"{_PARAMETER} outside the query of {url}")
+            query, ampersand, pair = parsed.query.partition("&")
+            if not ampersand:
+                query, pair = "", parsed.query
+            else:
+                query = _cut(parsed.query, "&" + pair)
+            port = "" if parsed.port == -1 else f":{parsed.port}"
+            mark = "?" if query else ""
+            return f"{parsed.protocol}://{parsed.host}{port}{parsed.path}{mark}{query}{_BANG}{_unescaped(pair)}"
         return _to_parameter(url) if _BANG in url else url
 
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
@@ -46,20 +56,6 @@ def _to_parameter(url: str) -> str:
     before, _, state = url.partition(_BANG)
     escaped = "".join(_ESCAPED.get(byte) or chr(byte) for byte in state.encode("utf-8", "replace"))
     return f"{before}{separator}{_PARAMETER}{escaped}"
-
-
-def _to_bang(url: str) -> str:
-    parsed = parse(url)
-    if parsed.query is None:
-        raise UrlError(f"{_PARAMETER} outside the query of {url}")
-    query, ampersand, pair = parsed.query.partition("&")
-    if not ampersand:
-        query, pair = "", parsed.query
-    else:
-        query = _cut(parsed.query, "&" + pair)
-    port = "" if parsed.port == -1 else f":{parsed.port}"
-    mark = "?" if query else ""
-    return f"{parsed.protocol}://{parsed.host}{port}{parsed.path}{mark}{query}{_BANG}{_unescaped(pair)}"
 
 
 def _cut(query: str, pattern: str) -> str:

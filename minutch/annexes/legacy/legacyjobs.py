@@ -260,16 +260,13 @@ class _Import:
                 ):
                     contents[part](url, content_of(content, kind or "", self.name, datum))
                 if parsed is not None and datum.status == STATUS_FETCH_SUCCESS:
-                    self._write_parse(url, page, parsed)
-
-    def _write_parse(self, url: str, page: FetchedPage, parsed: PartWriters) -> None:
-        data = parse_data_of(page.output, page.data, self.name)
-        if data is not None:
-            found = Parse(page.text or "", data)
-            kept = KeptLinks(data.outlinks)
-            document = (url, found, kept, page.output.fetch_date, False)
-            parsed.write(*self.packer.pack([document]))
-            self.counters.add(PARSED, 1)
+                    data = parse_data_of(page.output, page.data, self.name)
+                    if data is not None:
+                        found = Parse(page.text or "", data)
+                        kept = KeptLinks(data.outlinks)
+                        document = (url, found, kept, page.output.fetch_date, False)
+                        parsed.write(*self.packer.pack([document]))
+                        self.counters.add(PARSED, 1)
 
 
 # Writes segments in the formats of Nutch 0.4 and 0.5.

@@ -277,7 +277,8 @@ class Service:
         )
         await job.over.wait()
         return PlainTextResponse(
-            args["outputDir"] if job.state == FINISHED else job.message, _code_of(job)
+            args["outputDir"] if job.state == FINISHED else job.message,
+            200 if job.state == FINISHED else 500,
         )
 
     # -- the description ---------------------------------------------------------------------------
@@ -331,7 +332,3 @@ def _guarded(
             return PlainTextResponse(str(exc), 500)
 
     return answer
-
-
-def _code_of(job: Job) -> int:
-    return 200 if job.state == FINISHED else 500

@@ -129,7 +129,28 @@ def inject(
         )
     counters = Counters(seeds.counters)
     _summarize(counters, written, seeds.rows, old.counters)
-    _log_summary(counters, options, purges_gone=entry_filter.purges_gone)
+    # in Nutch's words
+    unique = counters[NEW] + counters[MERGED]
+    log.info("Injector: Total urls rejected by filters: %d", counters[REJECTED])
+    log.info(
+        "Injector: Total urls injected after normalization and filtering: %d (unique URLs: %d)",
+        counters["seeds"] - counters[REJECTED],
+        unique,
+    )
+    log.info("Injector: Total urls injected but already in CrawlDb: %d", counters[MERGED])
+    log.info("Injector: Total new urls injected: %d", counters[NEW])
+    if options.filter_normalize_all:
+        log.info(
+            "Injector: Total urls removed from CrawlDb by filters: %d",
+            counters.get(PURGED_BY_FILTER, 0),
+        )
+    if entry_filter.purges_gone:
+        log.info(
+            "Injector: Total urls with status gone removed from CrawlDb (%s): %d",
+            PURGE_GONE_PROPERTY,
+            counters.get(PURGED_GONE, 0),
+        )
+    log.info("Injector: finished")
     return counters
 
 
@@ -229,28 +250,3 @@ def _summarize(counters: Counters, merged: Counters, injected: int, entries: Cou
         counters.add(PURGED_GONE, entries[PURGED_GONE])
     if FILTERED in entries or MALFORMED in entries:
         counters.add(PURGED_BY_FILTER, entries.get(FILTERED, 0) + entries.get(MALFORMED, 0))
-
-
-def _log_summary(counters: Counters, options: InjectOptions, *, purges_gone: bool) -> None:
-    """Logs the counts in Nutch's words."""
-    unique = counters[NEW] + counters[MERGED]
-    log.info("Injector: Total urls rejected by filters: %d", counters[REJECTED])
-    log.info(
-        "Injector: Total urls injected after normalization and filtering: %d (unique URLs: %d)",
-        counters["seeds"] - counters[REJECTED],
-        unique,
-    )
-    log.info("Injector: Total urls injected but already in CrawlDb: %d", counters[MERGED])
-    log.info("Injector: Total new urls injected: %d", counters[NEW])
-    if options.filter_normalize_all:
-        log.info(
-            "Injector: Total urls removed from CrawlDb by filters: %d",
-            counters.get(PURGED_BY_FILTER, 0),
-        )
-    if purges_gone:
-        log.info(
-            "Injector: Total urls with status gone removed from CrawlDb (%s): %d",
-            PURGE_GONE_PROPERTY,
-            counters.get(PURGED_GONE, 0),
-        )
-    log.info("Injector: finished")

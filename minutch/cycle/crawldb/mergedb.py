@@ -59,7 +59,16 @@ def mergedb(
     LockedError, FormatError.
     """
     log.info("CrawlDb merge: starting")
-    sources = _existing(dbs)
+    sources = []
+    for path in dbs:
+        if path.exists():
+            log.info("Adding %s", path)
+            sources.append(CrawlDb(path))
+            sources[-1].require_parts()
+        else:
+            log.warning("skipping %s, which does not exist", path)
+    if not sources:
+        raise StoreError(f"no CrawlDb to merge: {', '.join(map(str, dbs))} do not exist")
     conf, result = context.conf, CrawlDb(output)
     schedule = fetch_schedule(conf)
     entry_filter = EntryFilter.from_conf(
@@ -83,20 +92,6 @@ def mergedb(
     counters.merge(entries.counters)
     log.info("CrawlDb merge: finished")
     return counters
-
-
-def _existing(dbs: Sequence[Path]) -> list[CrawlDb]:
-    found = []
-    for path in dbs:
-        if path.exists():
-            log.info("Adding %s", path)
-            found.append(CrawlDb(path))
-            found[-1].require_parts()
-        else:
-            log.warning("skipping %s, which does not exist", path)
-    if not found:
-        raise StoreError(f"no CrawlDb to merge: {', '.join(map(str, dbs))} do not exist")
-    return found
 
 
 def merge(

@@ -191,25 +191,21 @@ def parse_metadata(extra: str, where: str) -> SeedMetadata:
         if not equals:
             continue
         try:
-            _take(result, name, value)
+            match name:
+                case "nutch.score":
+                    result.score = parse_float(value)
+                case "nutch.fetchInterval":
+                    result.interval = _java_int(value)
+                case "nutch.fetchInterval.fixed":
+                    interval = _java_int(value)
+                    if interval >= 0:
+                        result.metadata[Text(FIXED_INTERVAL_KEY)] = FloatWritable(float(interval))
+                        result.interval = interval
+                case _:
+                    result.metadata[Text(name)] = Text(value)
         except ValueError:
             log.error("%s: invalid number %r in %s", where, value, name)
     return result
-
-
-def _take(result: SeedMetadata, name: str, value: str) -> None:
-    match name:
-        case "nutch.score":
-            result.score = parse_float(value)
-        case "nutch.fetchInterval":
-            result.interval = _java_int(value)
-        case "nutch.fetchInterval.fixed":
-            interval = _java_int(value)
-            if interval >= 0:
-                result.metadata[Text(FIXED_INTERVAL_KEY)] = FloatWritable(float(interval))
-                result.interval = interval
-        case _:
-            result.metadata[Text(name)] = Text(value)
 
 
 def new_entries(lines: pl.DataFrame, defaults: Defaults, path: Path) -> pl.DataFrame:

@@ -133,7 +133,15 @@ class CrawlDbStatistics:
         for retries in sorted(self._retries, key=str):
             yield f"retry {retries}:\t{self._retries[retries]}"
         yield from self._score_lines()
-        yield from self._status_lines()
+        for code in sorted(self._statuses, key=str):
+            yield f"status {code} ({status_name(code)}):\t{self._statuses[code]}"
+            for host in sorted(host for status, host in self._by_host if status == code):
+                count = self._by_host[code, host]
+                yield (
+                    f"   {host} :\t{count}"
+                    if host
+                    else f"status {code} ({status_name(code)}):\t{count}"
+                )
 
     def facts(self) -> dict[str, object]:
         """Returns the counts as JSON, by the keys that Nutch's REST service has
@@ -196,17 +204,6 @@ class CrawlDbStatistics:
         yield f"min score:\t{double_to_string(float(valid[0]))}"
         yield f"avg score:\t{double_to_string(total / self.total)}"
         yield f"max score:\t{double_to_string(max(float(valid[-1]), _FLOAT_MIN))}"
-
-    def _status_lines(self) -> Iterator[str]:
-        for code in sorted(self._statuses, key=str):
-            yield f"status {code} ({status_name(code)}):\t{self._statuses[code]}"
-            for host in sorted(host for status, host in self._by_host if status == code):
-                count = self._by_host[code, host]
-                yield (
-                    f"   {host} :\t{count}"
-                    if host
-                    else f"status {code} ({status_name(code)}):\t{count}"
-                )
 
 
 class Range:

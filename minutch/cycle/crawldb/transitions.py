@@ -110,7 +110,9 @@ def update(
     """
     old, segment = split_by_status(old, segment)
     if has_repeats(old["key"]):
-        old = _latest(old)
+        # of entries of a key the latest counts, of equally late ones the first
+        by_time = old.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
+        old = by_time.unique("key", keep="first", maintain_order=True)
     counters = Counters()
     updates = Updates(segment, old["key"], settings.max_inlinks)
     known = updates.at >= 0
@@ -138,12 +140,6 @@ def update(
     )
     _count_statuses(patched, counters)
     return patched, counters
-
-
-def _latest(entries: pl.DataFrame) -> pl.DataFrame:
-    """Returns, of entries of a key, the latest by fetch time, of equally late ones the first."""
-    by_time = entries.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
-    return by_time.unique("key", keep="first", maintain_order=True)
 
 
 def _scored(

@@ -409,14 +409,6 @@ class Visits:
             yield visit
             return
         visitor = Visitor(url, CrawlDatum(), queue_id, home=home)
-        await self._turn(visitor)
-        try:
-            yield visit
-        finally:
-            self.queues.finish(visitor, self.clock.now(), asked=visit.asked)
-            self.wakeup()
-
-    async def _turn(self, visitor: Visitor) -> None:
         if self._refused:
             raise NoTurn(self._refused)
         if self._leads_to(visitor.queue_id, visitor.home):
@@ -433,6 +425,11 @@ class Visits:
             raise
         finally:
             self._leave(visitor)
+        try:
+            yield visit
+        finally:
+            self.queues.finish(visitor, self.clock.now(), asked=visit.asked)
+            self.wakeup()
 
     def _leads_to(self, queue_id: str, home: str) -> bool:
         """Returns whether who waits for `queue_id` waits for `home` in the end."""

@@ -97,7 +97,12 @@ def generate(
                 for table in chosen:
                     lists.add(table)
             if not lists.entries:
-                _log_why(result)
+                log.warning("Generator: 0 records selected for fetching, exiting ...")
+                for reason in result.reasons:
+                    log.warning("Generator: %s", reason)
+                if result.next_due is not None:
+                    due_at = date_time_to_string(result.next_due)
+                    log.warning("Generator: the next page is due at %s UTC", due_at)
                 return result
             hosts = selector.hosts
 
@@ -131,15 +136,6 @@ def _log_start(options: GenerateOptions) -> None:
         log.info("Generator: expr: %s", options.expression)
     if options.hostdb is not None:
         log.info("Generator: hostdb: %s", options.hostdb)
-
-
-def _log_why(result: Generated) -> None:
-    log.warning("Generator: 0 records selected for fetching, exiting ...")
-    for reason in result.reasons:
-        log.warning("Generator: %s", reason)
-    if result.next_due is not None:
-        due_at = date_time_to_string(result.next_due)
-        log.warning("Generator: the next page is due at %s UTC", due_at)
 
 
 def describe(counters: Mapping[str, int]) -> Iterator[str]:

@@ -321,7 +321,22 @@ class Quota:
             if self._max_count <= 0 and self._limit != 0:
                 return self._deal_in_order(owners)
             limits = np.full(len(owners), self._max_count)
-        return self._deal_by_owner(owners, limits.tolist())
+        segments = np.zeros(len(owners), dtype=np.int64)
+        for row, (owner, limit) in enumerate(zip(owners, limits.tolist(), strict=True)):
+            if self._count == self._limit:
+                if self._segment >= self._segments:
+                    break
+                self._count = 0
+                self._segment += 1
+            if owner is None:
+                segments[row] = IS_MALFORMED
+                continue
+            segment = self._segment if limit <= 0 else self._segment_of(owner, limit)
+            segments[row] = segment
+            if segment > NO_PLACE:
+                self._filled[segment] += 1
+                self._count += 1
+        return segments
 
     def _deal_in_order(self, owners: pl.Series) -> Ints:
         """Without a limit per host: fill one segment after the other."""
@@ -337,24 +352,6 @@ class Quota:
         if (segments > NO_PLACE).any():
             last = start + int(np.count_nonzero(segments > NO_PLACE)) - 1
             self._segment, self._count = last // limit + 1, last % limit + 1
-        return segments
-
-    def _deal_by_owner(self, owners: pl.Series, limits: Sequence[int]) -> Ints:
-        segments = np.zeros(len(owners), dtype=np.int64)
-        for row, (owner, limit) in enumerate(zip(owners, limits, strict=True)):
-            if self._count == self._limit:
-                if self._segment >= self._segments:
-                    break
-                self._count = 0
-                self._segment += 1
-            if owner is None:
-                segments[row] = IS_MALFORMED
-                continue
-            segment = self._segment if limit <= 0 else self._segment_of(owner, limit)
-            segments[row] = segment
-            if segment > NO_PLACE:
-                self._filled[segment] += 1
-                self._count += 1
         return segments
 
     def _segment_of(self, owner: str, limit: int) -> int:

@@ -276,7 +276,24 @@ def updatehostdb(
     settings = HostDbSettings.of(conf, options)
     rules = HostRules.from_conf(conf, normalize=settings.normalize, filtering=settings.filtering)
     statistics = HostStatistics(rules, Fields.from_conf(conf), processors(conf))
-    _log_start(hostdb, options, settings)
+    log.info("UpdateHostDb: hostdb: %s", hostdb)
+    for name, path in (("crawldb", options.crawldb), ("tophosts", options.tophosts)):
+        if path is not None:
+            log.info("UpdateHostDb: %s: %s", name, path)
+    chosen = settings.checks
+    for is_on, text in (
+        (chosen.failed, "checking failed hosts"),
+        (chosen.new, "checking new hosts"),
+        (chosen.known, "checking known hosts"),
+        (chosen.force, "forced check"),
+        (settings.filtering, "filtering enabled"),
+        (settings.normalize, "normalizing enabled"),
+    ):
+        if is_on:
+            log.info("UpdateHostDb: %s", text)
+    if settings.url_limit != NO_LIMIT:
+        log.info("UpdateHostDb: URL limit set to %d", settings.url_limit)
+    log.info("UpdateHostDb: starting")
     db = HostDb(hostdb)
     files = [] if options.tophosts is None else score_files(options.tophosts)
     source = None if options.crawldb is None else CrawlDb(options.crawldb)
@@ -300,27 +317,6 @@ def updatehostdb(
         counters.merge(_write(db, hosts, settings, checker, has_crawldb=has_crawldb))
     log.info("UpdateHostDb: finished")
     return counters
-
-
-def _log_start(hostdb: Path, options: UpdateHostDbOptions, settings: HostDbSettings) -> None:
-    log.info("UpdateHostDb: hostdb: %s", hostdb)
-    for name, path in (("crawldb", options.crawldb), ("tophosts", options.tophosts)):
-        if path is not None:
-            log.info("UpdateHostDb: %s: %s", name, path)
-    chosen = settings.checks
-    for is_on, text in (
-        (chosen.failed, "checking failed hosts"),
-        (chosen.new, "checking new hosts"),
-        (chosen.known, "checking known hosts"),
-        (chosen.force, "forced check"),
-        (settings.filtering, "filtering enabled"),
-        (settings.normalize, "normalizing enabled"),
-    ):
-        if is_on:
-            log.info("UpdateHostDb: %s", text)
-    if settings.url_limit != NO_LIMIT:
-        log.info("UpdateHostDb: URL limit set to %d", settings.url_limit)
-    log.info("UpdateHostDb: starting")
 
 
 class SortedHosts(ExitStack):

@@ -260,7 +260,11 @@ class DocumentPacker:
             datum = CrawlDatum(STATUS_LINKED, self._interval, fetch_time=now)
             if link.metadata:
                 datum.metadata = link.metadata.copy()
-            self._initial_score(link.to_url, datum)
+            try:
+                self._scoring.initial_score(link.to_url, datum)
+            except MinutchError as error:
+                log.warning("%s: no initial score: %s", link.to_url, error)
+                datum.score = 0.0
             targets.append((link.to_url, datum))
         adjusted = self._distribute(url, data, targets)
         return [*targets, *([(url, adjusted)] if adjusted is not None else [])]
@@ -271,13 +275,6 @@ class DocumentPacker:
         except MinutchError as error:
             log.warning("%s: links are scored one by one: %s", url, error)
             return None
-
-    def _initial_score(self, url: str, datum: CrawlDatum) -> None:
-        try:
-            self._scoring.initial_score(url, datum)
-        except MinutchError as error:
-            log.warning("%s: no initial score: %s", url, error)
-            datum.score = 0.0
 
     def _distribute(
         self, url: str, data: ParseData, targets: list[tuple[str, CrawlDatum]]

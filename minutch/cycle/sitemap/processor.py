@@ -212,7 +212,15 @@ def sitemap(
         collected.counters.merge(merged)
     counters = Counters(fetcher.counters)
     counters.merge(collected.counters)
-    _log_summary(counters)
+    for words, name in (  # in Nutch's words
+        ("records rejected by filters", sitemapfetch.FILTERED_STARTS),
+        ("sitemaps from host name", sitemapfetch.FROM_HOSTS),
+        ("sitemaps from seed urls", sitemapfetch.FROM_SEEDS),
+        ("failed sitemap fetches", sitemapfetch.FAILED),
+        ("new sitemap entries added", NEW),
+    ):
+        log.info("SitemapProcessor: Total %s: %d", words, counters.get(name, 0))
+    log.info("SitemapProcessor: finished")
     return counters
 
 
@@ -267,16 +275,3 @@ class _Collected:
         with self._lock:
             self.counters.merge(counters)
             self.shuffle.add(table)
-
-
-def _log_summary(counters: Counters) -> None:
-    """Logs the counters in Nutch's words."""
-    for words, name in (
-        ("records rejected by filters", sitemapfetch.FILTERED_STARTS),
-        ("sitemaps from host name", sitemapfetch.FROM_HOSTS),
-        ("sitemaps from seed urls", sitemapfetch.FROM_SEEDS),
-        ("failed sitemap fetches", sitemapfetch.FAILED),
-        ("new sitemap entries added", NEW),
-    ):
-        log.info("SitemapProcessor: Total %s: %d", words, counters.get(name, 0))
-    log.info("SitemapProcessor: finished")

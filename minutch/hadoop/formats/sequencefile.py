@@ -353,23 +353,20 @@ class SequenceFileReader:
             if self._pass_marker():
                 return
             if self._marker and self._in.offset == at:
-                self._missing_marker(at)
+                have = self._in.fill(4)
+                if have < 4:
+                    raise self._in.truncated("a sync marker", at, len(self._marker), have)
+                raise FormatError(
+                    "no sync marker before a block",
+                    path=self.name,
+                    offset=at,
+                    expected=self._marker.hex(),
+                    found=self._in.data[self._in.pos : self._in.pos + len(self._marker)].hex(),
+                )
             count = self._in.take_vint("number of records")
             keys = self._read_column(count, "keys")
             values = self._read_column(count, "values")
             yield from zip(keys, values, strict=True)
-
-    def _missing_marker(self, at: int) -> None:
-        have = self._in.fill(4)
-        if have < 4:
-            raise self._in.truncated("a sync marker", at, len(self._marker), have)
-        raise FormatError(
-            "no sync marker before a block",
-            path=self.name,
-            offset=at,
-            expected=self._marker.hex(),
-            found=self._in.data[self._in.pos : self._in.pos + len(self._marker)].hex(),
-        )
 
     def _read_column(self, count: int, what: str) -> list[bytes]:
         """Returns the keys or the values of a block: their sizes, then the bytes."""

@@ -156,7 +156,27 @@ class FactsGatherer:
             histories.count()
         self.totals["rounds"] = len(self.segments)
         if not counted.is_empty:
-            self._take_fetches(counted, histories)
+            self.tables |= {
+                "rounds": counted.rounds(),
+                "codes": counted.codes(),
+                "reasons": counted.reasons().head(MOST),
+                "robots": counted.robots().head(MOST),
+                "times": counted.times(),
+                "history": histories.levels(),
+                "changes": (changes := histories.changes()),
+                "ages": histories.ages(),
+                "types": histories.types().head(MOST),
+                "sizes": histories.sizes(),
+            }
+            rounds = self.tables["rounds"]
+            self.totals |= {
+                "requests": int(rounds.select(pl.sum_horizontal(*OUTCOMES).sum()).item() or 0),
+                "bytes": int(rounds["bytes"].sum() or 0),
+                "denied": int(rounds["denied"].sum() or 0),
+                "changed": int(changes["changed"].sum() or 0),
+                "refetched": int((changes["changed"] + changes["same"]).sum() or 0),
+            } | counted.quantiles()
+            self.tables["hosts"] = _chosen(self.tables.get("hosts"), counted.hosts())
         return histories
 
     def _parts(self) -> int:
@@ -168,29 +188,6 @@ class FactsGatherer:
             path.stat().st_size for segment in fetched for path in segment.data_files(CRAWL_FETCH)
         )
         return max(1, -(-stored // _STORED * ROW_BYTES // self._memory))
-
-    def _take_fetches(self, counted: FetchCounts, histories: UrlHistories) -> None:
-        self.tables |= {
-            "rounds": counted.rounds(),
-            "codes": counted.codes(),
-            "reasons": counted.reasons().head(MOST),
-            "robots": counted.robots().head(MOST),
-            "times": counted.times(),
-            "history": histories.levels(),
-            "changes": (changes := histories.changes()),
-            "ages": histories.ages(),
-            "types": histories.types().head(MOST),
-            "sizes": histories.sizes(),
-        }
-        rounds = self.tables["rounds"]
-        self.totals |= {
-            "requests": int(rounds.select(pl.sum_horizontal(*OUTCOMES).sum()).item() or 0),
-            "bytes": int(rounds["bytes"].sum() or 0),
-            "denied": int(rounds["denied"].sum() or 0),
-            "changed": int(changes["changed"].sum() or 0),
-            "refetched": int((changes["changed"] + changes["same"]).sum() or 0),
-        } | counted.quantiles()
-        self.tables["hosts"] = _chosen(self.tables.get("hosts"), counted.hosts())
 
     def _count_parses(self) -> pl.DataFrame:
         """Counts parses, and returns the refreshes: `id`, `to`, the `number` of the segment, and if

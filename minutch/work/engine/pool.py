@@ -89,17 +89,14 @@ class _Pool(Generic[T, R]):
                     for connection in wait(list(busy))
                     if isinstance(connection, Connection)
                 ]:
-                    held[busy.pop(ready)] = self._result(ready)
+                    try:
+                        error, result = ready.recv()
+                    except (EOFError, OSError):
+                        raise MinutchError("a worker process has died: out of memory?") from None
+                    if error is not None:
+                        raise error
+                    held[busy.pop(ready)] = result
                     idle.append(ready)
-
-    def _result(self, connection: Connection) -> R:
-        try:
-            error, result = connection.recv()
-        except (EOFError, OSError):
-            raise MinutchError("a worker process has died: out of memory?") from None
-        if error is not None:
-            raise error
-        return result  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Ends all processes, even busy ones."""

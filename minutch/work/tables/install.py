@@ -299,21 +299,18 @@ class WholeFile(WholeOrNothing):
     def close(self) -> None:
         """Puts the file in its place; if that fails, leave what was there before."""
         try:
-            self._install()
+            self._file.close()
+            sync_tree(self._folder)
+            new = self._folder / self.path.name
+            crc_path(self.path).unlink(missing_ok=True)
+            new.replace(self.path)
+            if crc_path(new).exists():
+                crc_path(new).replace(crc_path(self.path))
+            self._folder.rmdir()
+            sync_path(self.path.parent)
         except BaseException:
             self.discard()
             raise
-
-    def _install(self) -> None:
-        self._file.close()
-        sync_tree(self._folder)
-        new = self._folder / self.path.name
-        crc_path(self.path).unlink(missing_ok=True)
-        new.replace(self.path)
-        if crc_path(new).exists():
-            crc_path(new).replace(crc_path(self.path))
-        self._folder.rmdir()
-        sync_path(self.path.parent)
 
     def discard(self) -> None:
         """Leaves what was there before."""

@@ -225,7 +225,11 @@ def _write_parts(
     with closing(_Logs(logs)) as values:
         for part, sorter in sorters.items():
             if part is Part.PARSE:
-                _write_parse(fresh, sorter, values, form, counters)
+                with PartWriters(fresh, form) as writers:
+                    for row in sorter.sorted():
+                        page = ParsedPage.from_bytes(values.value(row))
+                        write_page(row[0], page.outcomes, page.documents, writers, counters)
+                counters.add(REPEATED, merge_kept(fresh, form))
             else:
                 folder = fresh / _FOLDERS[part]
                 folder.mkdir(exist_ok=True)
@@ -245,16 +249,6 @@ def _write_part(
         for row in sorter.sorted():
             value = decompress(values.value(row))
             writer.append_raw(text_key(row[0]), value, compressed=as_stored)
-
-
-def _write_parse(
-    fresh: Path, sorter: _Sorter, values: _Logs, form: PartSettings, counters: Counters
-) -> None:
-    with PartWriters(fresh, form) as writers:
-        for row in sorter.sorted():
-            page = ParsedPage.from_bytes(values.value(row))
-            write_page(row[0], page.outcomes, page.documents, writers, counters)
-    counters.add(REPEATED, merge_kept(fresh, form))
 
 
 def stored_codec(compression: str) -> str:
