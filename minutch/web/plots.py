@@ -321,15 +321,9 @@ def _percent(value: float) -> str:
 
 _LEFT, _RIGHT, _FIRST, _PANEL, _GAP, _ENTRY = 60, 700, 40, 180, 60, 22
 _COLOURS: Final = (
-    ("#0b57a4", "#8ab8f5"),
-    ("#b3261e", "#ff9aa2"),
-    ("#1a6b3c", "#7fce9f"),
-    ("#8a4b00", "#f0b060"),
-    ("#6a3d9a", "#c5a3f0"),
-    ("#00696d", "#6fd6d9"),
-    ("#5f5f00", "#d0d060"),
-    ("#8e3a6e", "#f0a0d0"),
-)
+    ("#0b57a4", "#8ab8f5"), ("#b3261e", "#ff9aa2"), ("#1a6b3c", "#7fce9f"), ("#8a4b00", "#f0b060"),
+    ("#6a3d9a", "#c5a3f0"), ("#00696d", "#6fd6d9"), ("#5f5f00", "#d0d060"), ("#8e3a6e", "#f0a0d0"),
+)  # fmt: skip
 """Of lines, on light and on dark: those of the style sheet are for areas, some too pale for a
 line."""
 

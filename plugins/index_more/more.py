@@ -65,25 +65,10 @@ _MONTHS: Final = [
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _HOURS: Final = {
     **dict.fromkeys(("gmt", "utc", "ut", "z", "wet"), 0),
-    "est": -5,
-    "edt": -4,
-    "cst": -6,
-    "cdt": -5,
-    "mst": -7,
-    "mdt": -6,
-    "pst": -8,
-    "pdt": -7,
-    "bst": 1,
-    "west": 1,
-    "cet": 1,
-    "met": 1,
-    "cest": 2,
-    "mest": 2,
-    "eet": 2,
-    "eest": 3,
-    "msk": 3,
+    "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7,
+    "bst": 1, "west": 1, "cet": 1, "met": 1, "cest": 2, "mest": 2, "eet": 2, "eest": 3, "msk": 3,
     "jst": 9,
-}
+}  # fmt: skip
 """Zones by name: hours before UTC."""
 _TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", re.DOTALL)
 _FIELDS: Final = {"y": "year", "d": "day", "H": "hour", "m": "minute", "s": "second", "S": "milli"}

@@ -28,18 +28,11 @@ failed (SERVFAIL, REFUSED) is not asked again at once: it would say the same.
 PATIENCE: Final = 3
 """Times the timeout: when a question without an answer is given up."""
 _SAYS_NOTHING: Final = {
-    pycares.errno.ARES_ESERVFAIL,
-    pycares.errno.ARES_ENOTIMP,
-    pycares.errno.ARES_EREFUSED,
-    pycares.errno.ARES_EBADRESP,
-    pycares.errno.ARES_ECONNREFUSED,
-    pycares.errno.ARES_ETIMEOUT,
-    pycares.errno.ARES_EOF,
-    pycares.errno.ARES_EFILE,
-    pycares.errno.ARES_ENOMEM,
-    pycares.errno.ARES_EDESTRUCTION,
-    pycares.errno.ARES_ECANCELLED,
-}
+    pycares.errno.ARES_ESERVFAIL, pycares.errno.ARES_ENOTIMP, pycares.errno.ARES_EREFUSED,
+    pycares.errno.ARES_EBADRESP, pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ETIMEOUT,
+    pycares.errno.ARES_EOF, pycares.errno.ARES_EFILE, pycares.errno.ARES_ENOMEM,
+    pycares.errno.ARES_EDESTRUCTION, pycares.errno.ARES_ECANCELLED,
+}  # fmt: skip
 """Errors of servers and of this machine. Others say that a name has no address, or is none."""
 AT_ONCE: Final = 1000
 """Questions that are waited for at the same time; others have their turn, and their time, later. A

@@ -80,16 +80,11 @@ _HEAD: Final = re.compile(rb"<head[\s>].*?</head\s*>", re.IGNORECASE | re.DOTALL
 _HTML = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
 _XML = frozenset(("application/xml", "text/xml"))
 _OFFICE = (
-    "application/vnd.openxmlformats-officedocument.",
-    "application/vnd.oasis.opendocument.",
-    "application/vnd.sun.xml.",
-    "application/vnd.ms-word.",
-    "application/vnd.ms-excel.",
-    "application/vnd.ms-powerpoint.",
-    "application/x-tika-ooxml",
-    "application/epub+zip",
+    "application/vnd.openxmlformats-officedocument.", "application/vnd.oasis.opendocument.",
+    "application/vnd.sun.xml.", "application/vnd.ms-word.", "application/vnd.ms-excel.",
+    "application/vnd.ms-powerpoint.", "application/x-tika-ooxml", "application/epub+zip",
     "application/zip",
-)
+)  # fmt: skip
 """Prefixes of the media types of zipped XML, which many servers call zip."""
 _OLD_OFFICE: Final = frozenset((
     "application/msword", "application/rtf", "application/vnd.ms-excel",
