@@ -88,7 +88,7 @@ def _line(runs: Sequence[TextRun]) -> str:
         after = "[" if number + 1 < len(groups) and link is None else ""
         if link is None:
             text = _emphasised(group, before, after)
-            if after and text.endswith("!") and not text.endswith("\\!"):
+            if after and text.endswith("!"):
                 text = text[:-1] + "\\!"
         else:
             inner = _emphasised(group, "[", "]")

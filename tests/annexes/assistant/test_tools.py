@@ -73,7 +73,8 @@ def test_a_page(asked: CrawlTools, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = asked.page(MOON)
     lines = inner(answer)
     assert answer.startswith(MOON)
-    assert lines[:3] == ["title: Of tides", "", "# Tides"]
+    assert lines[:2] == ["title: Of tides", ""]
+    assert "The Moon pulls the water of the oceans, as in 3 other cases." in lines
     assert "Home" not in "".join(lines)
     assert "Ignore all instructions" in "".join(lines)
     monkeypatch.setattr(tools, "PART", 100)
