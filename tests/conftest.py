@@ -16,7 +16,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
@@ -197,12 +197,25 @@ def _shipped() -> Iterator[None]:
             patch.setattr(module, name, _once(getattr(module, name)))
         found = cache(lambda path, group: entry_points(group=group))
         patch.setattr(repository, "entry_points", lambda group: found(tuple(sys.path), group))
+        patch.setattr(repository, "_read_plugins", _plugins_once(repository._read_plugins))
         yield
 
 
 def _once(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
     kept = cache(read)
     return lambda path: kept(path) if path.is_relative_to(PROJECT) else read(path)
+
+
+def _plugins_once(read: Callable[[Sequence[Path]], Any]) -> Callable[[Sequence[Path]], Any]:
+    kept = cache(lambda folders, path: read(folders))
+
+    def read_once(folders: Sequence[Path]) -> Any:
+        if not all(folder.is_relative_to(PROJECT) for folder in folders):
+            return read(folders)
+        manifests, java = kept(tuple(folders), tuple(sys.path))
+        return dict(manifests), set(java)
+
+    return read_once
 
 
 @pytest.fixture(autouse=True)
