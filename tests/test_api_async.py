@@ -15,6 +15,7 @@ import minutch
 from minutch.api import Standing
 from minutch.errors import ConfigError
 from tests.support.demo import PROPERTIES
+from tests.support.examples import few
 from tests.support.siteserver import SiteServer
 
 CONF = PROPERTIES | {"fetcher.server.delay": 0, "fetcher.min.crawl.delay": 0}
@@ -67,7 +68,9 @@ async def test_errors_are_those_of_run(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.parametrize(("iterating", "overlap"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("iterating", "overlap"), few([(True, False), (False, True), (False, False)], 2)
+)
 async def test_who_is_cancelled_stops_it_as_ctrl_c_does(
     tmp_path: Path, iterating: bool, overlap: bool
 ) -> None:

@@ -69,7 +69,7 @@ def begun(how: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("how", ["forked", "served"])
+@pytest.mark.parametrize("how", few(["forked", "served"]))
 @pytest.mark.parametrize("moment", few(["there", "begun"]))
 def test_workers_and_theirs_end_with_a_process_that_is_killed(how: str, moment: str) -> None:
     """What is printed to has its end when nobody has it open any more."""

@@ -10,6 +10,7 @@ import pytest
 
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from tests.support.crawldbs import write_db
+from tests.support.examples import few
 from tests.support.golden import PROJECT
 
 HEAVY = {
@@ -47,17 +48,20 @@ def imported(*words: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        [],
-        ["--help"],
-        ["help"],
-        ["help", "crawling"],
-        ["readdb", "--help"],
-        ["showproperties"],
-        ["genrate"],
-        ["filterchecker", "-stdin"],
-        ["normalizerchecker", "-stdin"],
-    ],
+    few(
+        [
+            [],
+            ["--help"],
+            ["help"],
+            ["help", "crawling"],
+            ["readdb", "--help"],
+            ["showproperties"],
+            ["genrate"],
+            ["filterchecker", "-stdin"],
+            ["normalizerchecker", "-stdin"],
+        ],
+        3,
+    ),
 )
 def test_nothing_heavy_is_imported(words: list[str]) -> None:
     found = imported(*words)
@@ -86,11 +90,13 @@ def test_only_who_serves_imports_a_server() -> None:
 
 @pytest.mark.parametrize(
     ("words", "used"),
-    [
-        (["-url", "http://h/3"], {"numpy"}),  # which compares checksums
-        (["-stats"], {"numpy", "polars"}),
-        (["-stats", "-url", "http://h/3"], {"numpy", "polars"}),
-    ],
+    few(
+        [
+            (["-url", "http://h/3"], {"numpy"}),  # which compares checksums
+            (["-stats"], {"numpy", "polars"}),
+            (["-stats", "-url", "http://h/3"], {"numpy", "polars"}),
+        ]
+    ),
 )
 def test_readdb_imports_what_it_uses(words: list[str], used: set[str], tmp_path: Path) -> None:
     pages = {f"http://h/{n}": CrawlDatum(STATUS_DB_UNFETCHED, 86_400) for n in range(9)}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.syscalls import available
+from tests.support.examples import few
 from tests.support.golden import PROJECT
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp with a listener")
@@ -17,8 +18,10 @@ pytestmark = pytest.mark.skipif(not available(), reason="needs Linux's seccomp w
 SCRIPT = """
 import errno, json, sys
 from pathlib import Path
+from tests.support.examples import few
 from tests.faults.watch import run
 from minutch.commands import cli
+from tests.support.examples import few
 
 def work(words):
     import ctypes, os, subprocess, threading
@@ -64,7 +67,7 @@ def test_python_threads_processes_and_native_code_are_seen(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == ["native", "thread"]
 
 
-@pytest.mark.parametrize("at", range(len(CALLS)))
+@pytest.mark.parametrize("at", few(range(len(CALLS)), 2))
 def test_killed_before_a_call(tmp_path: Path, at: int) -> None:
     code, calls, _ = watched(tmp_path, at=at)
     assert (code, calls) == (-9, CALLS[: at + 1])

@@ -30,6 +30,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import Content
+from tests.support.examples import few
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.segments import fetch_segment
 
@@ -221,7 +222,7 @@ def run_conf(run: str) -> Configuration:
 
 
 @needs_golden
-@pytest.mark.parametrize(("run", "number", "name"), RUNS)
+@pytest.mark.parametrize(("run", "number", "name"), few(RUNS, 6))
 def test_fetch_step(
     run: str, number: int, name: str, sites: Callable[[Path], Site], tmp_path: Path
 ) -> None:

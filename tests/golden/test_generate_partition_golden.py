@@ -12,6 +12,7 @@ import pytest
 from minutch import processwide
 from minutch.conf import Configuration
 from minutch.cycle.fetchlist.partition import UrlPartitioner
+from tests.support.examples import few
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.replay import TABLE_PLUGINS
 
@@ -38,7 +39,7 @@ def _golden_suffix_list() -> Any:
     processwide.change(suffix_list=None)
 
 
-@pytest.mark.parametrize(("mode", "seed", "parts"), CASES)
+@pytest.mark.parametrize(("mode", "seed", "parts"), few(CASES, 6))
 def test_parts(mode: str, seed: int, parts: int, table: list[dict[str, Any]]) -> None:
     properties = {
         "plugin.includes": TABLE_PLUGINS,

@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,7 @@ _WORKER = "org.apache.spark.deploy.worker.Worker"
 
 def missing() -> str:
     """Why Spark can't run here; empty if it can."""
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
+    if find_spec("pyspark") is None:  # to import it takes a third of a second
         return "PySpark is not installed"
     return "" if shutil.which("java") else "no java on this machine"
 

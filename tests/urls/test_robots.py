@@ -23,7 +23,7 @@ from minutch.urls.robots import (
     robots_parser,
 )
 from minutch.urls.robotsfile import PathRule, line_of, read_robots
-from tests.support.examples import tabled
+from tests.support.examples import few, tabled
 from tests.urls.robotscases import GOOGLE, GOOGLE_SPEC, HOST, RFC_9309, Case
 from tests.urls.strategies import any_text, urls
 
@@ -319,12 +319,14 @@ def test_a_path_is_compared_with_so_many_wildcards_and_refused_if_there_are_more
 
 @pytest.mark.parametrize(
     ("count", "line", "most"),
-    [
-        (20, "Disallow: /folder-%d/", 1_600),
-        (300, "Disallow: /%x", 8_000),
-        pytest.param(3_000, "Disallow: /%x", 60_000, marks=pytest.mark.slow),
-        pytest.param(30_000, "Disallow: /%x", 600_000, marks=pytest.mark.slow),
-    ],
+    few(
+        [
+            (20, "Disallow: /folder-%d/", 1_600),
+            (300, "Disallow: /%x", 8_000),
+            (3_000, "Disallow: /%x", 60_000),
+            (30_000, "Disallow: /%x", 600_000),
+        ]
+    ),
 )
 def test_rules_say_what_they_cost_in_memory(count: int, line: str, most: int) -> None:
     body = "\n".join(["User-agent: *", *(line % n for n in range(count))])

@@ -231,7 +231,7 @@ CASES: dict[str, tuple[AbstractFetchSchedule, ForecastOptions, int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", few(CASES, 3))
 def test_single_records_lead_to_the_same(case: str) -> None:
     of, plan, max_interval = CASES[case]
     some = pages(70, np.geomspace(0.003, 2.0, 70), spread=97, metadata=True)
@@ -245,7 +245,7 @@ def test_single_records_lead_to_the_same(case: str) -> None:
 # -- the bound -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", few(CASES, 3))
 @pytest.mark.parametrize("budget", few([None, 30.0]))
 def test_no_schedule_is_above_the_bound(case: str, budget: float | None) -> None:
     of, plan, max_interval = CASES[case]
@@ -277,7 +277,7 @@ def test_nothing_to_fetch_and_nobody_to_fetch() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ADAPTIVE, MIME])
-@pytest.mark.parametrize("max_interval", ["7776000", "1000000"])
+@pytest.mark.parametrize("max_interval", few(["7776000", "1000000"]))
 def test_entries_become_what_updatedb_makes_of_them(name: str, max_interval: str) -> None:
     """Fetch after fetch, with changes by chance; what is longer than db.fetch.interval.max is
     forgotten on the way.

@@ -25,7 +25,7 @@ from minutch.work.tables.frame import key_order
 from minutch.work.tables.shuffle import Shuffle
 from tests.cycle.linkdb.test_jobs import Pages, segment
 from tests.support.commands import invertlinks as invertlinks_command
-from tests.support.examples import examples
+from tests.support.examples import examples, few
 
 Row = tuple[str, str, str]
 """URL, where the link is, its anchor."""
@@ -135,7 +135,7 @@ def _cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("_cores")
-@pytest.mark.parametrize("limit", [4, 10_000])
+@pytest.mark.parametrize("limit", few([4, 10_000], 2))
 def test_stored_links_come_first_then_new_ones_in_input_order(limit: int, tmp_path: Path) -> None:
     random = Random(limit)
     for number in range(examples(3)):

@@ -26,6 +26,7 @@ from minutch.hadoop.formats.writables import Writable
 from minutch.job import JobContext
 from tests.support.commands import readseg
 from tests.support.commands import text as text_command
+from tests.support.examples import every
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
 
@@ -103,7 +104,7 @@ def test_reading_a_damaged_segment(segment: Segment) -> None:
         ends = _ends(path)
         url = expected[0][0]
         values = [value for name, value in expected if name == url]
-        for damage in _damages(whole, 12):
+        for damage in _damages(whole, 12 // every(3)):
             path.write_bytes(damage.data)
             unharmed = sum(end <= damage.at for end in ends)
             found, error = _read(segment, folder)

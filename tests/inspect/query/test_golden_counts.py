@@ -15,6 +15,7 @@ import pytest
 import minutch
 from minutch.inspect.query.crawl import CrawlFolder
 from minutch.inspect.query.session import Session
+from tests.support.examples import few
 from tests.support.golden import GOLDEN, needs_golden
 
 CRAWLS = (
@@ -105,7 +106,7 @@ def test_the_linkdb_has_what_its_dump_has(name: str, tmp_path: Path) -> None:
 
 
 @needs
-@pytest.mark.parametrize("name", CRAWLS)
+@pytest.mark.parametrize("name", few(CRAWLS, 2))
 def test_pages_and_parses_are_those_of_the_dumped_segments(name: str) -> None:
     pytest.importorskip("pandas")
     crawl = minutch.open(GOLDEN / name / "crawl")

@@ -17,6 +17,7 @@ from minutch.hadoop.formats.checksum import crc_path
 from minutch.work.tables.recordfiles import CRAWL_DATUM
 from minutch.work.tables.spannedfile import Span, SpannedFile
 from minutch.work.tables.spans import Numbers, scan_numbered
+from tests.support.examples import few
 from tests.support.tables import SYNC, Records, some_records, write_records
 
 COMPRESSIONS = ("NONE", "RECORD", "BLOCK")
@@ -131,7 +132,7 @@ def test_damage_without_checksums_never_crashes_and_never_loses_records_silently
                 assert records_of(bulk._read(span)) == records_of(batch)
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("compression", few(COMPRESSIONS))
 def test_a_file_cut_off_at_any_length_is_an_error(tmp_path: Path, compression: str) -> None:
     path = tmp_path / "file"
     write_records(path, some_records(Random(4), 4), compression)
@@ -250,7 +251,7 @@ def _row(batch: Batch, of: Numbers) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-@pytest.mark.parametrize("has_sums", [True, False])
+@pytest.mark.parametrize("has_sums", few([True, False]))
 def test_small_files_make_one_table(tmp_path: Path, compression: str, has_sums: bool) -> None:
     """Files of no, few and many records, one after the other, with their numbers."""
     expected = []
