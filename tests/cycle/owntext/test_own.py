@@ -1,0 +1,62 @@
+"""cycle.owntext.own: which lines are own, by what is known of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minutch.cycle.owntext.own import kept
+from minutch.records.textblocks import MOST
+from plugins.lib_html.maintext import best_blocks
+
+SEEN = {"of": 20, "place_pages": 20, "mean": 0.9, "framed": 0.0, "at": 1, "anywhere": 1}
+MAIN = {"words": 30, "chance": 57, "times": 1} | SEEN
+
+
+def own(*lines: dict[str, float]) -> list[bool]:
+    """Which lines of a page are own, with three lines of main text before and behind them."""
+    rows = [{"row": 0} | MAIN | line for line in [{}, {}, {}, *lines, {}, {}, {}]]
+    found = kept(pl.DataFrame(rows, infer_schema_length=None)).to_list()
+    assert all(found[:3])
+    assert all(found[-3:])
+    return found[3:-3]
+
+
+@given(st.lists(st.tuples(st.integers(1, MOST - 1), st.integers(1, 40)), min_size=1, max_size=30))
+def test_of_a_first_page_the_main_text_is_own(lines: list[tuple[int, int]]) -> None:
+    chances, words = np.array(lines).T
+    alone = dict.fromkeys(["of", "place_pages", "at", "anywhere", "times"], 1) | {"framed": 0.0}
+    table = pl.DataFrame({"row": 0, "words": words, "chance": chances, "mean": chances / MOST})
+    found = kept(table.with_columns(**{name: pl.lit(value) for name, value in alone.items()}))
+    assert found.to_list() == best_blocks(chances / MOST, words.astype(float)).tolist()
+
+
+def test_pages_are_judged_each_by_itself() -> None:
+    rows = [{"row": row} | MAIN | {"chance": 57 - 20 * row} for row in range(3) for _ in range(4)]
+    table = pl.DataFrame(rows)
+    alone = [kept(table.filter(row=row).with_columns(row=pl.lit(0))) for row in range(3)]
+    assert kept(table).to_list() == pl.concat(alone).to_list()
+    assert not len(kept(table.clear()))
+
+
+def test_a_line_of_all_pages_at_a_place_of_such_lines_is_frame() -> None:
+    box = {"chance": 34, "mean": 0.54, "framed": 1.0, "at": 20, "anywhere": 20, "times": 20}
+    assert own({"chance": 34, "mean": 0.54}) == [True]
+    assert own(*[box] * 5) == [False] * 5
+
+
+def test_what_repeats_at_a_place_of_main_text_is_own() -> None:
+    shared = {"at": 20, "anywhere": 20, "times": 20}
+    assert own(shared) == [True]
+    assert own(shared | {"framed": 1.0}) == [True]
+    assert own(shared | {"framed": 1.0, "mean": 0.6, "times": 400, "chance": 40}) == [True]
+
+
+def test_what_a_page_alone_would_lose_is_kept_by_the_others() -> None:
+    lost = {"chance": 12}
+    assert own(lost | {"mean": 12 / MOST, "anywhere": 9}) == [False]
+    assert own(lost) == [True]
+    assert own({"chance": 21, "mean": 0.35, "words": 3}) == [True]
+    assert own({"chance": 1, "mean": 0.02, "words": 3}) == [False]
