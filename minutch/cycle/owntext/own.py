@@ -13,8 +13,7 @@ where it stands; of its host, on how many pages that line is at that place, and 
                 disclaimers, series of products
 
 Each grows with the number of pages that were counted: a first page is judged by itself. Kept are
-the lines for which the expected F1 over words is highest, as of a page's main text
-(`plugins.lib_html.maintext`).
+the lines for which the expected F1 over words is highest.
 
 The numbers were chosen on sites of Sphinx (alabaster), MkDocs, Material, Node.js, DocBook and four
 by hand; `python -m tests.benchmarks.owntext` measures them on others. Tried and dropped: numbers in
