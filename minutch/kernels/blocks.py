@@ -236,6 +236,7 @@ def flatten(
     is_open = False
     gap = 0
     link = last_link = int64(0)
+    is_behind_link = False
     node = root
     while True:
         kind = load32(node + TYPE)
@@ -251,9 +252,11 @@ def flatten(
                     row[:] = 0
                     row[BOX], row[TEXT_AT], row[FIRST] = box, size, node
                     is_open, gap = True, 0
-                before = row[WORDS]
+                before, end = row[WORDS], size
                 is_link = 1 if link != 0 else 0
                 size, gap = put_text(data, length, is_link, int64(text.ctypes.data), size, gap, row)
+                if size > end:
+                    is_behind_link = False
                 if row[WORDS] > before and link != last_link and link != 0:  # noqa: PLR1714 - for Numba
                     row[LINKS] += 1
                     last_link = link
@@ -276,7 +279,8 @@ def flatten(
                         read_attributes(node, attributes)
                         count = put_element(attributes, -1 - block_count, tokens, count)
                         if flags & LINK:
-                            gap = max(gap, _BLANK)
+                            if is_behind_link:  # links side by side are no one word
+                                gap = max(gap, _BLANK)
                             if link == 0:
                                 link = node
                 else:
@@ -330,7 +334,7 @@ def flatten(
                 gap = 0
             if node == link:
                 link = 0
-                gap = max(gap, _BLANK)
+                is_behind_link = True
             following = at(node + NEXT)
             if node == root or following != 0:
                 break

@@ -405,7 +405,7 @@ def score(rows: F32Rows, forest: Trees, scores: F32) -> None:
     """The sum of a forest's trees for each column of `rows`.
 
     Four trees are walked at once, without a branch: a processor guesses wrong at every second one,
-    and waits less for four loads than for each in turn (2.4 times as fast).
+    and waits less for four loads than for each in turn.
     """
     roots, depths, feature, threshold, below, value = forest
     scores[:] = 0

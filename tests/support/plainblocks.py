@@ -71,6 +71,7 @@ class _Flat:
         self.is_open = False
         self.gap = b""
         self.link = self.last_link = 0
+        self.is_behind_link = False
 
     def _close(self) -> bool:
         """Ends the block that is open; forgets inline tokens where there is none."""
@@ -116,6 +117,7 @@ class _Flat:
                 block[kernels.LINK_WORDS] += self.link != 0
             self.gap = b""
             self.text += part
+            self.is_behind_link = False
         if parts and data[-1:] in _split(_BLANKS):
             self.gap = b" "
         if block[kernels.WORDS] > before and self.link and self.link != self.last_link:
@@ -143,7 +145,8 @@ class _Flat:
             if node.first_child is not None:
                 self._name(node, -1 - len(self.blocks) + self.is_open)
                 if flags & kernels.LINK:
-                    self._blank(b" ")
+                    if self.is_behind_link:
+                        self._blank(b" ")
                     self.link = self.link or node.mem_id
         else:
             self._box(node)
@@ -177,7 +180,7 @@ class _Flat:
             self.gap = b""
         if node.mem_id == self.link:
             self.link = 0
-            self._blank(b" ")
+            self.is_behind_link = True
 
     def _name(self, node: LexborNode, owner: int) -> None:
         """Appends the tokens of an element."""

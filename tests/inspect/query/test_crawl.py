@@ -141,6 +141,7 @@ def test_every_table_of_a_crawl_by_nutch() -> None:
         "parses": 62,
         "hosts": 6,
         "duplicates": 4,
+        "rights": 0,
         "sitemaps": 0,
         "checks": 0,
         "site": 109,
