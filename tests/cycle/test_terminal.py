@@ -181,7 +181,7 @@ def test_the_prompt_of_sql(crawled: tuple[Path, SiteServer]) -> None:
     assert too_wide(lines) == []
     tables = (
         "The tables are crawldb, linkdb, links, pages, parses, hosts, duplicates, sitemaps,"
-        " checks, site."
+        " checks, rights, site."
     )
     assert tables in " ".join(" ".join(lines).split())
     assert "quit               ends, as Ctrl-D does" in lines

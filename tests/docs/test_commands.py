@@ -258,7 +258,7 @@ def test_commands_within_the_text_exist_and_have_these_options(page: str) -> Non
 
 @tabled("page", PAGES)
 def test_what_looks_like_a_command_is_in_a_block_that_is_run(page: str) -> None:
-    languages = {"sh", "sql", "python", "xml", "ini", "dockerfile", "toml", ""}
+    languages = {"sh", "sql", "python", "xml", "ini", "dockerfile", "toml", "json", ""}
     assert {block.language for block in blocks(page)} <= languages
     others = [
         line for block in blocks(page) if block.language == "" for line in block.body.splitlines()

@@ -164,6 +164,7 @@ OTHERS = {
     *("arc2segment", "freegen", "import", "inject", "sitemap"),  # they read what is not in it
     *("check", "crawl", "fetch"),  # they ask servers
     *("serve", "startserver"),  # see below
+    "mcp",  # speaks with an assistant until it hangs up
 }
 
 

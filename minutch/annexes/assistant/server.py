@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from minutch.annexes.assistant.tools import INSTRUCTIONS, CrawlTools
+from minutch.commands.arguments import Arguments
 from minutch.errors import ConfigError, MinutchError
 from minutch.job import JobContext
 from minutch.version import __version__
@@ -24,14 +24,14 @@ log = logging.getLogger(__name__)
 _TABLES: Final = "The tables and their columns: "
 
 
-def run(crawl: Path, *, context: JobContext) -> None:
-    """Answers an assistant on standard input and output until it hangs up. Raises StoreError,
-    ConfigError.
-    """
+def run(arguments: Arguments, context: JobContext) -> int:
+    """Answers an assistant on standard input and output until it hangs up. Exit code 0."""
+    crawl = arguments["crawl"]
     with CrawlTools(crawl, context) as tools:
         server = server_of(tools)
         log.info("mcp: %s, for an assistant on standard input", crawl)
         server.run("stdio")
+    return 0
 
 
 def server_of(tools: CrawlTools) -> MCPServer:

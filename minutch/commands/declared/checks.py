@@ -202,10 +202,9 @@ SHELL = (
         help="offer a crawl to an assistant: search, pages, SQL, explanations, links",
         example="minutch mcp crawl/",
         arguments=(Argument("crawl", "the folder of the crawl", path),),
-        job="minutch.annexes.assistant.server:run",
+        code="minutch.annexes.assistant.server:run",
         note="It speaks the Model Context Protocol on standard input and output, only reads, and"
-             " connects\nnowhere. It needs the extra `mcp`.",
-        usage_exit=1,
+             " connects nowhere.\nIt needs the extra `mcp`.",
     ),
     Command(
         "init-plugin", writes="a package with its test",

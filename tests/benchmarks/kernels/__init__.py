@@ -9,6 +9,7 @@
     files      rows of kernels over bytes of files
     records    rows of kernels that take records apart or write them
     pages      rows of kernels over pages and their links
+    texts      rows of kernels over texts
     jobs       whole jobs, with the alternative instead of a kernel
 
 A row is a task: the function that calls some kernels, and the best other way that gives the same

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.kernels import columns, files, pages, records
+from tests.benchmarks.kernels import columns, files, pages, records, texts
 
-ROWS = (*columns.ROWS, *files.ROWS, *records.ROWS, *pages.ROWS)
+ROWS = (*columns.ROWS, *files.ROWS, *records.ROWS, *pages.ROWS, *texts.ROWS)
