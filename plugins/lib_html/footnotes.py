@@ -92,6 +92,18 @@ def around(node: LexborNode, *tags: str) -> int | None:
     return None
 
 
+def is_inside(node: LexborNode, name: str) -> bool:
+    """Returns True if the element around a node, near it, has this id, as a URL's fragment has it."""
+    outer = node.parent
+    for _ in range(_REACH):
+        if outer is None:
+            break
+        if outer.is_element_node and _name_of(outer) == unquote(name):
+            return True
+        outer = outer.parent
+    return False
+
+
 _SECTIONS: Final = frozenset(["section", "article", "div", "header", "hgroup", "details"])
 
 

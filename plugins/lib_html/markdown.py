@@ -24,7 +24,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from minutch.errors import UrlError
 from minutch.kernels import blocks as kernels
 
-from .footnotes import Footnotes, around, fragment_of
+from .footnotes import Footnotes, around, fragment_of, is_inside
 from .inline import CODE, EMPHASIS, STRIKE, STRONG, TextRun, as_lines
 from .leaves import Container, Lines, TableRows
 from .textblocks import FLAGS, Choice, KeptBlocks
@@ -266,8 +266,9 @@ class _Walk:
         in_note = any(one.kind == "note" for one in self.lines.open)
         if in_note and href.startswith("#") and _BACK.fullmatch(node.text()):
             return self._reference("")  # the way back from a note
-        if self._headings and href.startswith("#") and not _WORD.search(node.text()):
-            return self._reference("")  # a heading's link to itself: ¶
+        if href.startswith("#") and not _WORD.search(node.text()):
+            if self._headings or is_inside(node, href[1:]):
+                return self._reference("")  # the link of a heading, a term, a figure to itself: ¶
         before = self._link
         target = self._resolved(href)
         if target is None or before is not None:
