@@ -219,6 +219,23 @@ def has_text(data: Int, length: Int) -> Int:
     return 0
 
 
+@inner
+def is_permalink(child: Int, attributes: Attributes) -> Int:
+    """1 if all that a link to its own page has is one sign: # ¶ § 🔗 ⚓, one without width, or one
+    of a font of icons. Generators of sites put such a link behind each heading and term.
+    """
+    href, size = attributes.values[HREF, 0], attributes.values[HREF, 1]
+    if size < 1 or load8(href) != 0x23 or load32(child + TYPE) != TEXT or at(child + NEXT) != 0:
+        return 0
+    data = at(child + TEXT_STRING + STRING_DATA)
+    length = at(child + TEXT_STRING + STRING_LENGTH)
+    code = int64(0)
+    for i in range(min(length, 5)):
+        code = code << 8 | int64(load8(data + i))
+    is_icon = length == 3 and 0xEE8080 <= code <= 0xEFA3BF
+    return 1 if code in (0x23, 0xC2B6, 0xC2A7, 0xE2808B, 0xE29A93, 0xF09F9497) or is_icon else 0
+
+
 @kernel
 def flatten(
     root: Int, elements: ElementRows, attributes: Attributes, room: BlockRoom, found: I64
@@ -277,6 +294,9 @@ def flatten(
                 if flags & INLINE:
                     if child != 0:
                         read_attributes(node, attributes)
+                        if flags & LINK and is_permalink(child, attributes) != 0:
+                            child = int64(0)
+                    if child != 0:
                         count = put_element(attributes, -1 - block_count, tokens, count)
                         if flags & LINK:
                             if is_behind_link:  # links side by side are no one word

@@ -93,7 +93,7 @@ def around(node: LexborNode, *tags: str) -> int | None:
 
 
 def is_inside(node: LexborNode, name: str) -> bool:
-    """Returns True if the element around a node, near it, has this id, as a URL's fragment has it."""
+    """Returns True if an element near around a node has this id, spelled as in a fragment."""
     outer = node.parent
     for _ in range(_REACH):
         if outer is None:

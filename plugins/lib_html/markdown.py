@@ -266,9 +266,9 @@ class _Walk:
         in_note = any(one.kind == "note" for one in self.lines.open)
         if in_note and href.startswith("#") and _BACK.fullmatch(node.text()):
             return self._reference("")  # the way back from a note
-        if href.startswith("#") and not _WORD.search(node.text()):
-            if self._headings or is_inside(node, href[1:]):
-                return self._reference("")  # the link of a heading, a term, a figure to itself: ¶
+        is_sign = href.startswith("#") and not _WORD.search(node.text())
+        if is_sign and (self._headings or is_inside(node, href[1:])):
+            return self._reference("")  # the link of a heading, a term, a figure to itself: ¶
         before = self._link
         target = self._resolved(href)
         if target is None or before is not None:

@@ -85,6 +85,8 @@ def compare(page: str) -> Blocks | None:
         "<div hidden><span class='aB c1 dd'></span></div><p style='display:none'>x, y. z; Ü 12</p>",
         "<p>a<script>b</script><svg><text>c</text></svg><img alt=d><select><option>e</select>f",
         "<ul><li class=card>A<li class=card>B</ul><x-own><template>t</template>u</x-own>",
+        "<h2>a<a href='#x'>¶</a></h2><p>b<a href=#>\uf0c1</a> <a href=#>ü</a><a href=x>#</a>"
+        "<a href='#y'>\u200b</a><a href='#z'><b>#</b></a><a href='#z'>🔗</a><a href='#z'>§§</a>c",
         "<p class='" + "ab " * 300 + "'>" + "word " * 20,
     ],
 )
@@ -95,7 +97,7 @@ def test_the_kernel_finds_what_a_walk_in_python_finds(page: str) -> None:
 TAGS = (
     "a article b br button div h1 img li nav p picture script span sup table td template ul x-own"
 )
-VALUES = ["x", "post-12 entryTitle", "share", "", "é a", "display:none"]
+VALUES = ["x", "#x", "post-12 entryTitle", "share", "", "é a", "display:none"]
 openings = st.builds(
     lambda tag, name, value: f'<{tag} {name}="{value}">',
     st.sampled_from(TAGS.split()),
@@ -103,7 +105,9 @@ openings = st.builds(
     st.sampled_from(VALUES),
 )
 closings = st.sampled_from([f"</{tag}>" for tag in TAGS.split()])
-texts = st.sampled_from([" ", "\n", "w", "One, two. ", "\xa0", "é3 ", "\u3000", "\x01", "a\xa0b"])
+texts = st.sampled_from(
+    [" ", "\n", "w", "One, two. ", "\xa0", "é3 ", "\u3000", "\x01", "a\xa0b", "#", "¶"]
+)
 
 
 @settings(max_examples=examples(300))

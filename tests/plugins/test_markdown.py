@@ -441,8 +441,9 @@ def test_the_anchor_of_a_heading(page: str, fragment: str) -> None:
 
 def test_links_of_terms_and_figures_to_themselves_are_left_out() -> None:
     page = (
-        "<dl><dt id='a.f g'><b>f</b>()<a href='#a.f%20g'>\uf0c1</a></dt><dd>d <a href='#n'>*</a></dd>"
-        "</dl><figure id=i><figcaption>c<a href='#i'>¶</a> <a href='#i'>i</a></figcaption></figure>"
+        "<dl><dt id='a.f g'><b>f</b>()<a href='#a.f%20g'>\uf0c1</a></dt>"
+        "<dd>d <a href='#n'>*</a></dd></dl>"
+        "<figure id=i><figcaption>c<a href='#i'>¶</a> <a href='#i'>i</a></figcaption></figure>"
     )
     found = to_markdown(LexborHTMLParser(page), Resolver(URL).resolve)
     assert "\uf0c1" not in found

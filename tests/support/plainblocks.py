@@ -47,7 +47,8 @@ def _steps(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
             continue
         open_nodes.append((node, False))
         children = []
-        if not _flags(node) & (kernels.SILENT | kernels.BREAK | kernels.IMAGE):
+        is_silent = _flags(node) & (kernels.SILENT | kernels.BREAK | kernels.IMAGE)
+        if not is_silent and not is_permalink(node):
             child = node.first_child
             while child is not None:
                 children.append((child, True))
@@ -57,6 +58,15 @@ def _steps(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
 
 def _flags(node: LexborNode) -> int:
     return textblocks.FLAGS.get(node.tag or "", 0)
+
+
+def is_permalink(node: LexborNode) -> bool:
+    href, child = node.attributes.get("href") or "", node.first_child
+    if node.tag != "a" or href[:1] != "#" or child is None or not child.is_text_node:
+        return False
+    text = child.text_content or ""
+    is_icon = len(text) == 1 and "\ue000" <= text <= "\uf8ff"
+    return child.next is None and (is_icon or text in [*"#¶§\u200b⚓🔗"])
 
 
 class _Flat:
@@ -142,7 +152,7 @@ class _Flat:
         elif flags & kernels.SILENT:
             return
         elif flags & kernels.INLINE:
-            if node.first_child is not None:
+            if node.first_child is not None and not is_permalink(node):
                 self._name(node, -1 - len(self.blocks) + self.is_open)
                 if flags & kernels.LINK:
                     if self.is_behind_link:
