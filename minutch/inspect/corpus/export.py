@@ -3,6 +3,7 @@
     <out>/jsonl/part-00000.jsonl.zst    the rows, in shards
     <out>/parquet/part-00000.parquet
     <out>/chunks/part-00000.jsonl.zst   with `--chunks`: the rows' Markdown in pieces for retrieval
+    <out>/README.md                     the columns, for people and for Hugging Face
     <out>/corpus.json                   what was written, once all of it is there
     <out>/.plan.json                    what is to be written: options, the crawl's files
     <out>/.work/piece-00000.parquet     some thousand pages read, with what is asked of their texts
@@ -51,7 +52,7 @@ from minutch.work.tables.parallel import memory_budget, ordered
 
 log = logging.getLogger(__name__)
 
-_PLAN, _DONE, _WORK = ".plan.json", "corpus.json", ".work"
+_PLAN, _DONE, _WORK, _CARD = ".plan.json", "corpus.json", ".work", "README.md"
 _READ: Final = ("current", "content", "crawl_fetch", "parse_data", "parse_text")
 _ROW_GROUP: Final = 8192
 """Rows that are written at a time; readers skip whole groups of them."""
@@ -125,6 +126,7 @@ def export_corpus(
             raise StoreError(f"Output directory {out} already exists")
         _write(out / _PLAN, lambda path: _dump({"plan": plan}, path))
         counters = _Export(opened, out, options, context).run()
+        _write(out / _CARD, lambda path: path.write_text(_card(options.formats), "utf-8"))
         made = {"plan": plan, "columns": corpus.ABOUT, "counters": counters}
         _write(done, lambda path: _dump(made, path))
         (out / _PLAN).unlink()
@@ -145,11 +147,39 @@ def _plan(crawl: CrawlFolder, options: CorpusOptions) -> dict[str, Any]:
     return dict(json.loads(json.dumps(made)))
 
 
+def _card(formats: Sequence[str]) -> str:
+    """Returns what Hugging Face calls a dataset card: in its head the types of columns, as a shard
+    of JSON Lines does not tell those of lists that are all empty, and the files that are read: one
+    format, since a folder has one there. The head is YAML, of which JSON is a part. Beside the
+    shards it would be taken for one by readers of a folder.
+    """
+    name = max(formats)  # Parquet, if it is there
+    config = {"config_name": "default", "data_files": f"{name}/part-*"}
+    types = [(name, corpus.CorpusTable.columns[name].dtype) for name in corpus.ABOUT]
+    info = {"features": [{"name": name} | _feature(dtype) for name, dtype in types]}
+    head = [f"configs: {json.dumps([config])}", f"dataset_info: {json.dumps(info)}"]
+    rows = [f"| `{name}` | {about} |" for name, about in corpus.ABOUT.items()]
+    table = ["# Pages of a crawl", "", "| column | |", "|---|---|", *rows]
+    return "\n".join(["---", *head, "---", *table, ""])
+
+
+def _feature(dtype: object) -> dict[str, Any]:
+    """Returns a type as `datasets.Features` has it."""
+    if isinstance(dtype, pl.List):
+        inner = dtype.inner
+        if isinstance(inner, pl.Struct):
+            return {"list": [{"name": f.name} | _feature(f.dtype) for f in inner.fields]}
+        return {"list": _feature(inner)["dtype"]}
+    if isinstance(dtype, pl.Datetime):
+        return {"dtype": f"timestamp[{dtype.time_unit}, tz=UTC]"}
+    return {"dtype": "bool" if dtype == pl.Boolean else str(dtype).lower()}
+
+
 def _dump(value: object, path: Path) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
-def _write(path: Path, write: Callable[[Path], None]) -> None:
+def _write(path: Path, write: Callable[[Path], object]) -> None:
     """Writes a file that appears whole or not at all."""
     path.parent.mkdir(exist_ok=True)
     new = path.with_name(f".new-{path.name}")

@@ -40,7 +40,7 @@ def rows(out: Path) -> list[dict[str, Any]]:
 
 def lines(out: Path) -> list[dict[str, Any]]:
     """The rows of its JSON Lines."""
-    files = sorted((out / "jsonl").iterdir())
+    files = sorted((out / "jsonl").glob("part-*"))
     texts = [zstd.decompressor(27).decompress(file.read_bytes()).decode() for file in files]
     return [json.loads(line) for line in "".join(texts).splitlines()]
 
