@@ -53,6 +53,7 @@ KEPT_FOR_EVER = {
     "minutch.cycle.parse.simhash._table": "one table",
     "minutch.inspect.corpus.duplicates._functions": "hash functions, which are only read",
     "minutch.inspect.corpus.duplicates._plain": "one table, which is only read",
+    "minutch.inspect.corpus.signals._identifier": "a model, which is only read",
     "minutch.inspect.corpus.signals._stops": "hashes of stop words, which are only read",
     "minutch.inspect.corpus.signals.kinds": "one table, which is only read",
     "minutch.kernels.build._all": "of a program that builds the wheel",

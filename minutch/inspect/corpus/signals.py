@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -37,6 +37,8 @@ SPACELESS: Final = (
 """Thai and Lao, Myanmar, Khmer, Kana, ideographs."""
 CHARACTERS: Final = 0x2_0000
 """Characters that tables tell of; those above are ideographs."""
+_MOST_GUESSED: Final = 2000
+"""Characters of which a language is guessed: more make it no surer."""
 _CITATION: Final = r"\[\d*\]|\[edit\]|\[citation needed\]"
 _POLICIES: Final = [
     *("terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies"),
@@ -62,9 +64,9 @@ def measures(texts: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
     own = table.select(**SIGNALS)
     rows = np.repeat(np.arange(len(texts)), np.diff(ends, prepend=0))
     grouped = pl.DataFrame({"row": rows, "line": hashes}).group_by("row", maintain_order=True)
-    return pl.DataFrame([*own, *_of_c4(texts)]).cast(pl.Schema(COLUMNS)), grouped.agg("line")[
-        "line"
-    ]
+    return pl.DataFrame([*_languages(texts), *own, *_of_c4(texts)]).cast(
+        pl.Schema(COLUMNS)
+    ), grouped.agg("line")["line"]
 
 
 def _of(share: str, whole: str) -> pl.Expr:
@@ -96,6 +98,8 @@ SIGNALS: Final[dict[str, pl.Expr]] = {
 }
 """Column -> how it is made of what kernels count (`kernels.quality.COUNTS`)."""
 ABOUT: Final[dict[str, str]] = {
+    "text_language": "the language that its text looks like, of 97 (ISO 639-1)",
+    "text_language_score": "how probable that is",
     "words": "words",
     "mean_word_length": "their mean length, in characters",
     "hash_ratio": "`#` by words and signs",
@@ -130,9 +134,33 @@ COLUMNS: Final = {
         name: pl.Int64() if name in ("words", "stop_words", "c4_sentences") else pl.Float64()
         for name in ABOUT
     },
+    "text_language": pl.String(),
     "lorem_ipsum": pl.Boolean(),
     "curly_bracket": pl.Boolean(),
 }
+
+
+def _languages(texts: pl.Series) -> pl.DataFrame:
+    """Returns the languages of texts that have letters, with their probabilities (py3langid)."""
+    schema = pl.Schema({"text_language": pl.String(), "text_language_score": pl.Float64()})
+    starts = texts.str.head(_MOST_GUESSED)
+    has_letters = starts.str.contains(r"\p{L}")
+    classify = _identifier().classify if has_letters.any() else None
+    found = [
+        classify(start) if classify is not None and is_text else (None, None)
+        for start, is_text in zip(starts, has_letters, strict=True)
+    ]
+    return pl.DataFrame(
+        [(code, score and float(score)) for code, score in found], schema, orient="row"
+    )
+
+
+@cache
+def _identifier() -> Any:
+    """Loads the model of py3langid (half a second)."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def _of_c4(texts: pl.Series) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from minutch.inspect.corpus import signals
 
 
-def of(text: str) -> dict[str, float | None]:
+def of(text: str) -> dict[str, Any]:
     """The signals of a text."""
     return signals.measures(pl.Series([text]))[0].row(0, named=True)
 
@@ -63,6 +65,14 @@ def test_runs_of_words() -> None:
     assert found["repeated_6_grams"] == pytest.approx(6 / len(text))
     assert found["repeated_7_grams"] == 0
     assert of("one")["top_2_gram"] == 0
+
+
+def test_the_language_of_the_text() -> None:
+    found = of("Der Krake ist ein Ungeheuer, von dem Seeleute seit Jahrhunderten erzählen.")
+    assert found["text_language"] == "de"
+    assert 0.9 < (found["text_language_score"] or 0) <= 1
+    assert of("12 345!")["text_language_score"] is None
+    assert of("x" * 10 + " the sea " * 10_000)["text_language"] == "en"
 
 
 def test_what_c4_keeps() -> None:
