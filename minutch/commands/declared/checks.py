@@ -7,6 +7,7 @@ from dataclasses import replace
 from minutch.commands.declaration import Argument, Command, Option, path, switch
 from minutch.commands.declared.cycle import CYCLE
 from minutch.commands.declared.databases import LINES
+from minutch.commands.declared.segments import CHUNK_SIZES
 
 # fmt: off
 _GENERATES = tuple(
@@ -79,10 +80,7 @@ CHECKS = (
         options=(
             switch("--markdown", "pages as Markdown"),
             switch("--chunks", "pages as Markdown in pieces for retrieval, an object of JSON each"),
-            Option("--tokens", "n", int, "the most tokens of a piece (512)", least=16,
-                   of="--chunks"),
-            Option("--overlap", "n", int, "of these, that a section's piece before has, too (64)",
-                   least=0, of="--chunks"),
+            *CHUNK_SIZES,
             switch("--show-frame", "all lines of pages, and why some are left out"),
             switch("-json", "files of Hadoop's as one JSON object per record"),
         ),

@@ -8,6 +8,19 @@ from minutch.commands.declaration import Argument, Command, Option, path, segmen
 from minutch.commands.declared.cycle import DIR, RULES
 from minutch.commands.declared.databases import CRAWL
 
+CHUNK_SIZES = (
+    Option("--tokens", "n", int, "the most tokens of a piece (512)", least=16, of="--chunks"),
+    Option(
+        "--overlap",
+        "n",
+        int,
+        "of these, that a section's piece before has, too (64)",
+        least=0,
+        of="--chunks",
+    ),
+)
+"""How Markdown is cut into pieces."""
+
 # fmt: off
 _EXPORTED = Argument(
     "segment", "a segment, a folder of segments, or the folder of a crawl", path, many=True,
@@ -112,6 +125,7 @@ EXPORTS = (
                         " \"language = 'en' and is_first\""),
             Option("--formats", "names", words, "jsonl, parquet, or both with a comma (both)"),
             switch("--chunks", "also the pages' Markdown, in pieces for retrieval"),
+            *CHUNK_SIZES,
             Option("--rows", "n", int, "rows of a shard, at most (100000)", least=1),
             Option("--size", "bytes", int, "bytes of text in a shard, at most (134217728)",
                    least=1),

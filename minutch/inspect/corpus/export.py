@@ -31,7 +31,7 @@ import polars as pl
 
 from minutch.cycle.owntext.pagetext import TextReader
 from minutch.cycle.owntext.texts import frames_of
-from minutch.cycle.parse.chunks import chunks
+from minutch.cycle.parse.chunks import OVERLAP, TOKENS, chunks
 from minutch.cycle.parse.pagecheck import CheckFailed
 from minutch.cycle.segment.store import CONTENT
 from minutch.errors import StoreError
@@ -92,6 +92,9 @@ class CorpusOptions:
     formats: Sequence[str] = tuple(_FORMATS)
     chunks: bool = False
     """Whether the Markdown of the rows is written, too, cut for retrieval."""
+    tokens: int = TOKENS
+    overlap: int = OVERLAP
+    """The most tokens of a piece, and how many of them are those of the one before."""
     rows: int = 100_000
     size: int = 128 << 20
     """Rows of a shard, and bytes of their texts, at most; a row with more is a shard of its own."""
@@ -103,13 +106,14 @@ def export_corpus(
     """Writes the pages of the crawl in a folder to the folder `out`, or what is missing there.
 
     Counts rows, and what was left out and why. Raises StoreError if something else is in `out`,
-    QueryError for a condition that is none.
+    QueryError for a condition that is none, UsageError for pieces that overlap too far.
     """
     uses = ("", ANY, *USES)
     asked = (uses, [options.purpose]), (_rules(), [options.quality]), (_FORMATS, options.formats)
     for known, names in asked:
         if unknown := [name for name in names if name not in known]:
             raise StoreError(f"unknown {unknown[0]}: expected {', '.join(known)}")
+    chunks("", "", tokens=options.tokens, overlap=options.overlap)  # or an error, before the work
     opened = open_crawl(crawl, context.conf)
     plan, done = _plan(opened, options), out / _DONE
     with lock(out):
@@ -323,6 +327,7 @@ class _Export:
         stored = [segment for segment in reversed(self._crawl.segments) if segment.has(CONTENT)]
         frames = frames_of(self._crawl.path, self._crawl.segments)
         compressor = zstd.compressor()
+        cut = partial(chunks, tokens=self._options.tokens, overlap=self._options.overlap)
         with path.open("wb") as file:
             for url in rows["url"]:
                 found_in = (segment.get(CONTENT, url) for segment in stored)
@@ -335,6 +340,6 @@ class _Export:
                 except CheckFailed as error:
                     log.warning("no chunks: %s", error)
                     continue
-                found = "".join(f"{one.as_json()}\n" for one in chunks(markdown, url, anchors))
+                found = "".join(f"{one.as_json()}\n" for one in cut(markdown, url, anchors))
                 file.write(compressor.compress(found.encode("utf-8", "replace")))
             file.write(compressor.flush())

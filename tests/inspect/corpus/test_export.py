@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from minutch.cycle.segment.store import part_writer
-from minutch.errors import QueryError, StoreError
+from minutch.errors import QueryError, StoreError, UsageError
 from minutch.hadoop.formats import zstd
 from minutch.inspect.corpus import export, pages
 from minutch.inspect.corpus.rows import ABOUT, CorpusTable
@@ -247,3 +247,10 @@ def test_chunks_are_of_the_rows_pages_that_were_stored(tmp_path: Path) -> None:
     found = [json.loads(line) for line in text.splitlines()]
     assert [(chunk["url"].partition("#")[0], len(chunk["id"])) for chunk in found] == [(url, 32)]
     assert STORY in found[0]["text"]
+    sizes = ["--chunks", "--tokens", "16", "--overlap", "4"]
+    run(tmp_path, tmp_path / "small", *sizes, plugin__includes="parse-html")
+    [file] = (tmp_path / "small/chunks").iterdir()
+    text = zstd.decompressor(27).decompress(file.read_bytes()).decode()
+    assert max(json.loads(line)["tokens"] for line in text.splitlines()) in range(10, 17)
+    with pytest.raises(UsageError):
+        run(tmp_path, tmp_path / "none", "--chunks", "--tokens", "16", "--overlap", "9")
