@@ -205,6 +205,8 @@ class _Export:
 
     def run(self) -> Counters:
         """Writes what is missing; returns the counts of all."""
+        # once, before the threads that read pieces: each would count the same lines of the crawl
+        self._sites = frames_of(self._crawl.path, self._crawl.segments)
         self._rows = self._read()
         total = len(self._rows)
         self._counters.add("pages", total)
@@ -239,7 +241,7 @@ class _Export:
 
         def make(number: int) -> int:
             if not files[number].exists():
-                rows = corpus.make_piece(found.pieces[number], found.counts)
+                rows = corpus.make_piece(found.pieces[number], found.counts, self._sites)
                 _write(files[number], lambda path: rows.write_parquet(path, compression="lz4"))
             return heights[number]
 
@@ -325,7 +327,6 @@ class _Export:
     def _write_chunks(self, rows: pl.DataFrame, path: Path) -> None:
         """Writes the chunks of rows; pages that were not stored have none."""
         stored = [segment for segment in reversed(self._crawl.segments) if segment.has(CONTENT)]
-        frames = frames_of(self._crawl.path, self._crawl.segments)
         compressor = zstd.compressor()
         cut = partial(chunks, tokens=self._options.tokens, overlap=self._options.overlap)
         with path.open("wb") as file:
@@ -335,7 +336,7 @@ class _Export:
                 if not isinstance(content, Content):
                     continue
                 try:
-                    page = self._reader.read(content, frames)
+                    page = self._reader.read(content, self._sites)
                     markdown, anchors = self._reader.markdown(content, page)
                 except CheckFailed as error:
                     log.warning("no chunks: %s", error)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.owntext.frames import SiteFrames
 from minutch.cycle.segment.store import PARSE_DATA, Segment
 from minutch.inspect.query.columns import METADATA, TIME
 from minutch.inspect.query.crawl import CRAWLDB, CrawlFolder
@@ -129,10 +130,14 @@ def _pieces(
         yield PageRange(waiting, None, None, begun, total)
 
 
-def read(piece: PageRange, counts: npt.NDArray[np.bool_]) -> pl.DataFrame:
-    """Returns the rows of a piece, with `COLUMNS`. Raises FormatError."""
+def read(
+    piece: PageRange, counts: npt.NDArray[np.bool_], sites: SiteFrames | None = None
+) -> pl.DataFrame:
+    """Returns the rows of a piece, with `COLUMNS`; `sites` as ParsesTable has it. Raises
+    FormatError.
+    """
     inside = _between(piece)
-    parses = ParsesTable(piece.segments).frames(
+    parses = ParsesTable(piece.segments, sites).frames(
         Request(("segment", "url", "lang", "title", "metadata", "own_text"), inside)
     )
     rows = pl.concat([pl.DataFrame(schema=_PARSED), *parses])

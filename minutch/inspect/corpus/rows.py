@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from minutch.cycle.owntext.frames import SiteFrames
 from minutch.inspect.corpus import duplicates, pages, signals
 from minutch.inspect.query.table import Request, SqlColumn, Table
 
@@ -52,9 +53,9 @@ ABOUT: Final[dict[str, str]] = {
 """The columns of a row, in their order, and what they are."""
 
 
-def make_piece(piece: pages.PageRange, counts: Chosen) -> pl.DataFrame:
+def make_piece(piece: pages.PageRange, counts: Chosen, sites: SiteFrames) -> pl.DataFrame:
     """Reads the pages of a piece, with what is asked of their texts. Raises FormatError."""
-    rows = pages.read(piece, counts)
+    rows = pages.read(piece, counts, sites)
     found, lines = signals.measures(rows["text"])
     size = rows["text"].str.len_bytes().alias("bytes")
     every = [*rows, *found, *duplicates.band_keys(rows["text"]), size, lines.alias("lines")]

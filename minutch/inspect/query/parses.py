@@ -382,15 +382,19 @@ class ParsesTable(Table):
         "metadata": SqlColumn(METADATA, lambda rows: rows.field("metadata")),
     }
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
+    def __init__(self, segments: Sequence[Segment], sites: SiteFrames | None = None) -> None:
+        """`sites` is what the hosts of the segments' crawl have in common, if that is known."""
         self._segments = [segment for segment in segments if segment.has(PARSE_DATA)]
+        self._sites = sites
 
     def partitions(self) -> Mapping[str, Table]:
-        return {segment.name: ParsesTable([segment]) for segment in self._segments}
+        return {segment.name: ParsesTable([segment], self._sites) for segment in self._segments}
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         of_text = {"text", "text_length", "words", "garbled", *OWN} & request.needed
-        sites = frames_beside(self._segments) if OWN & request.needed else None
+        sites = self._sites
+        if sites is None and OWN & request.needed:
+            sites = frames_beside(self._segments)
         folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
         folders += [CONTENT] if "garbled" in request.needed else []
         found = piece_groups(self._segments, folders, request.pruning)

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minutch
-from minutch.cycle.owntext.frames import FRAMES, MOST, count
+from minutch.cycle.owntext.frames import FRAMES, MOST, SiteFrames, count
 from minutch.cycle.owntext.texts import own_text, own_texts
 from minutch.cycle.parse.dispatch import ParserFactory, ParseUtil
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, part_writer, segments_in
 from minutch.errors import FormatError
+from minutch.inspect.corpus import pages as corpus_pages
 from minutch.inspect.search.searcher import search
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
 from minutch.records.textblocks import BLOCKS_KEY
@@ -129,9 +130,15 @@ def test_sql_has_own_texts(tmp_path: Path) -> None:
     assert found["own_words"].to_list() == [len(text.split()) for text in expected["text"]]
 
 
-def test_a_data_set_has_own_texts(tmp_path: Path) -> None:
+def test_a_data_set_has_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The crawl's frames are looked up once, not with each of its pieces."""
     write(tmp_path / "crawl", "20240101000000", site(range(20)))
+    made, make = [], SiteFrames.__init__
+    monkeypatch.setattr(corpus_pages, "ROWS", 5)
+    monkeypatch.setattr(SiteFrames, "__init__", lambda *args: made.append(make(*args)))
     minutch.export_corpus(tmp_path / "crawl", tmp_path / "out", context=context())
+    assert len(made) == 1
+    monkeypatch.undo()
     found = pl.read_parquet(tmp_path / "out/parquet/*.parquet")
     assert found["text"].to_list() == texts(tmp_path / "crawl")["text"].to_list()
     assert found["cluster_size"].to_list() == [1] * 20  # the note alone would make them alike
