@@ -61,17 +61,14 @@ def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
     if not len(rows):
         return pages.drop("marks").with_columns(kept=pl.lit(None, pl.List(pl.UInt32)))
     mine = pages.filter(marked)
-    host = pl.DataFrame({"host": host_names(mine["url"]).fill_null("")}).with_row_index("row")
-    lines = lines_of(mine).join(host, on="row", maintain_order="left")
-    known = frames.of(lines).with_columns(
-        words=lines["line"].str.count_matches(" ", literal=True) + 1
-    )
     own = (
-        lines.filter(kept(known))
+        _judged(frames, mine)
+        .filter("is_own")
         .group_by("row", maintain_order=True)
         .agg(pl.col("line").str.join("\n").alias("own"), kept=pl.col("number"))
     )
-    own = host.select("row").join(own, on="row", how="left", maintain_order="left")
+    every = pl.DataFrame({"row": range(len(mine))}, schema={"row": pl.UInt32()})
+    own = every.join(own, on="row", how="left", maintain_order="left")
     own = own.with_columns(at=pl.Series(rows).cast(pl.UInt32)).drop("row")
     return (
         pages.with_row_index("at")
@@ -89,8 +86,13 @@ def judged(frames: SiteFrames | None, url: str, text: str, marks: str) -> pl.Dat
     page = pl.DataFrame({"url": [url], "text": [text], "marks": [marks.encode()]})
     if not has_marks(page).all():
         return None
-    host = pl.lit(host_names(page["url"]).fill_null("").item())
-    lines = lines_of(page).with_columns(host=host)
+    return _judged(frames, page).select("line", "is_own", "at", "of")
+
+
+def _judged(frames: SiteFrames | None, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines of pages that have marks, with what frames know of them, and `is_own`."""
+    hosts = pl.DataFrame({"host": host_names(pages["url"]).fill_null("")}).with_row_index("row")
+    lines = lines_of(pages).join(hosts, on="row", maintain_order="left")
     known = lines.with_columns(**UNSEEN) if frames is None else frames.of(lines)
     known = known.with_columns(words=lines["line"].str.count_matches(" ", literal=True) + 1)
-    return lines.select("line", kept(known).alias("is_own"), known["at"], known["of"])
+    return known.with_columns(lines["line"], kept(known).alias("is_own"))

@@ -145,14 +145,11 @@ def _languages(texts: pl.Series) -> pl.DataFrame:
     schema = pl.Schema({"text_language": pl.String(), "text_language_score": pl.Float64()})
     starts = texts.str.head(_MOST_GUESSED)
     has_letters = starts.str.contains(r"\p{L}")
-    classify = _identifier().classify if has_letters.any() else None
     found = [
-        classify(start) if classify is not None and is_text else (None, None)
+        _identifier().classify(start) if is_text else (None, None)
         for start, is_text in zip(starts, has_letters, strict=True)
     ]
-    return pl.DataFrame(
-        [(code, score and float(score)) for code, score in found], schema, orient="row"
-    )
+    return pl.DataFrame(found, schema, orient="row")
 
 
 @cache
