@@ -13,6 +13,6 @@ all databases go through. An installation compiles them into one library.
     `sort`, `keycolumns`                   order, cut and compare columns
     `hash`, `simhash`, `minhash`           hashes
     `quality`                              words and lines of texts, counted
-    `urls`, `sieve`                        URLs in bulk
+    `urls`, `patterns`, `sieve`            URLs in bulk
     `html`, `blocks`, `features`, `occurrences`, `markup`, `tags`    pages
 """

@@ -7,6 +7,7 @@ Begin with parts, Nutch's way of splitting a URL.
     `domains`, `hostname`                 public suffixes; names of servers, and their addresses
     `hostcolumns`, `hostnumbers`          hosts of columns; numbers for hosts of URLs
     `urlkeys`                             one form of a URL, to compare URLs by
+    `patterns`                            what URLs that one program makes have in common
     `robots`, `robotsfile`                what robots.txt allows
     `rules`                               where the rules of filters and normalizers are found, and
                                           which URLs need not be asked about

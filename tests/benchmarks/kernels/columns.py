@@ -20,6 +20,7 @@ from minutch.plugin.columns import by_distinct, numbered
 from minutch.plugin.urlrules import UrlShortcut
 from minutch.records import metadata_columns as metadata
 from minutch.urls.hostcolumns import hosts_of
+from minutch.urls.patterns import patterns
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from plugins.urlfilter_regex.regex_filter import SegmentLoop
@@ -128,6 +129,15 @@ def number_distinct_strings(made: Made) -> Ways:
 def find_hosts(made: Made) -> Ways:
     urls = made.urls
     return Ways(lambda: hosts_of(urls), lambda: urls.str.extract(_HOST))
+
+
+@row("patterns.url_patterns", by="Polars: str.extract, str.replace_all")
+def find_patterns(made: Made) -> Ways:
+    urls = made.urls
+    return Ways(
+        lambda: patterns(urls),
+        lambda: urls.str.extract(r"^[a-z]+://([^?#]*)").str.replace_all(r"[0-9]+", "{n}"),
+    )
 
 
 @row("hash.partitions", by="NumPy: byte by byte, all strings at once")

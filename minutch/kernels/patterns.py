@@ -1,0 +1,271 @@
+"""Kernels over URLs in bulk: the pattern of each, hashes of its levels (see `urls.patterns`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from minutch.kernels.hash import string_hash
+from minutch.kernels.memory import compare, copy_bytes, load8, scratch32, store8, store32
+from minutch.kernels.native import (
+    I32,
+    U8,
+    U64,
+    Int,
+    StringColumn,
+    Views,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    string_at,
+)
+from minutch.kernels.sequencefile import put_view
+
+LEVELS: Final = 5
+ROOM: Final = 128
+"""Bytes of `out` besides four times the URLs'."""
+_MOST: Final = 24
+"""Path segments, and names of parameters, that are told apart."""
+_NUMBER, _CODE, _FOLDED = 0x7D6E7B, 0x7D787B, 0x7D2B7B
+"""`{n}`, `{x}`, `{+}` as numbers."""
+
+_DIGIT, _HEX, _LOWER, _UPPER, _OTHER = 1, 2, 4, 8, 16
+
+
+def _kinds() -> list[int]:
+    kinds = [0] * 128 + [_OTHER] * 128
+    for byte in range(128):
+        char = chr(byte)
+        kinds[byte] |= _DIGIT if char.isdigit() else 0
+        kinds[byte] |= _LOWER if char.islower() else _UPPER if char.isupper() else 0
+        kinds[byte] |= _HEX if char in "0123456789abcdefABCDEF" else 0
+    kinds[ord("%")] = _OTHER
+    return kinds
+
+
+_KINDS: Final = np.array(_kinds(), np.uint8)
+_PERCENT, _SLASH, _MARK, _HASH, _COLON, _AT, _SEMICOLON, _EQUALS, _AMPERSAND, _DASH, _BRACE = (
+    b"%/?#:@;=&-{"
+)
+
+
+@inlined
+def _kind(at: Int) -> Int:
+    return int64(_KINDS[int64(load8(at))])
+
+
+@inlined
+def _put_class(to: Int, name: Int) -> Int:
+    """Put one of the three classes; returns the address behind it."""
+    store32(to, name)  # the fourth byte is written over
+    return to + 3
+
+
+@inner
+def _is_uuid(at: Int, end: Int) -> Int:
+    if end - at < 36 or (end - at > 36 and _kind(at + 36)):
+        return 0
+    for i in range(36):
+        if i in (8, 13, 18, 23):
+            if load8(at + i) != _DASH:
+                return 0
+        elif not _kind(at + i) & _HEX:
+            return 0
+    return 1
+
+
+@inner
+def _put_run(at: Int, end: Int, to: Int) -> Int:
+    """Put letters and digits that stand together."""
+    size, digits, others, turns, are_hex, before = end - at, 0, 0, 0, _HEX, 0
+    for i in range(at, end):
+        kind = _kind(i)
+        digits += kind & _DIGIT
+        others += kind & _OTHER
+        are_hex &= kind
+        if kind & _UPPER and before & _LOWER:
+            turns += 1
+        before = kind
+    if digits == size:
+        return _put_class(to, _NUMBER)
+    if not others and (
+        (size >= 7 and are_hex and digits)
+        or (size >= 16 and (digits > 1 or are_hex or 4 * turns >= size))
+    ):
+        return _put_class(to, _CODE)
+    while at < end:
+        if _kind(at) & _DIGIT:
+            while at < end and _kind(at) & _DIGIT:
+                at += 1
+            to = _put_class(to, _NUMBER)
+            continue
+        count = 3 if load8(at) == _PERCENT else 1
+        while count and at < end:
+            store8(to, load8(at))
+            to, at, count = to + 1, at + 1, count - 1
+    return to
+
+
+@inner
+def _put_text(at: Int, end: Int, to: Int) -> Int:
+    """Put text whose numbers and codes become classes."""
+    while at < end:
+        if not _kind(at):
+            store8(to, load8(at))
+            to, at = to + 1, at + 1
+            continue
+        if _is_uuid(at, end):
+            to, at = _put_class(to, _CODE), at + 36
+            continue
+        stop = at
+        while stop < end and _kind(stop):
+            stop += 3 if load8(stop) == _PERCENT else 1
+        stop = min(stop, end)
+        to, at = _put_run(at, stop, to), stop
+    return to
+
+
+@inner
+def _find(at: Int, end: Int, byte: Int) -> Int:
+    """The address of a byte; `end` if there is none."""
+    while at < end and load8(at) != byte:
+        at += 1
+    return at
+
+
+@inner
+def _put_segment(at: Int, end: Int, to: Int) -> Int:
+    """Put a path segment; of its parameters (`;name=value`) the names."""
+    stop = _find(at, end, _SEMICOLON)
+    to = _put_text(at, stop, to)
+    while stop < end:
+        store8(to, _SEMICOLON)
+        at, stop = stop + 1, _find(stop + 1, end, _SEMICOLON)
+        to = _put_text(at, _find(at, stop, _EQUALS), to + 1)
+    return to
+
+
+@inner
+def _put_query(at: Int, end: Int, to: Int) -> Int:
+    """Put the sorted names of a query's parameters, each once."""
+    starts, sizes, order = scratch32(_MOST), scratch32(_MOST), scratch32(_MOST)
+    count, free, more = 0, to, 0
+    while at < end:
+        stop = at
+        while stop < end and load8(stop) != _AMPERSAND and load8(stop) != _SEMICOLON:
+            stop += 1
+        if stop == at:
+            at += 1
+            continue
+        if count == _MOST:
+            more = 1
+            break
+        after = _put_text(at, _find(at, stop, _EQUALS), free)
+        starts[count], sizes[count] = free - to, after - free
+        place = count
+        while place and (
+            compare(to + starts[order[place - 1]], sizes[order[place - 1]], free, after - free) > 0
+        ):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = count
+        count, free, at = count + 1, after + 1, stop + 1
+    source, put, last = to, free, -1
+    for i in range(count):
+        name, size = source + starts[order[i]], int64(sizes[order[i]])
+        if last >= 0 and compare(source + starts[last], sizes[last], name, size) == 0:
+            continue
+        if last >= 0:
+            store8(put, _AMPERSAND)
+            put += 1
+        copy_bytes(put, name, size)
+        put, last = put + size, int64(order[i])
+    if more:
+        put = _put_class(put, _FOLDED)
+    copy_bytes(to, free, put - free)
+    return to + put - free
+
+
+@inner
+def _is_repeated(to: Int, end: Int, base: Int, starts: I32, sizes: I32, count: Int) -> Int:
+    """Tell whether a segment stands in the path before; one that begins with a class (a date's
+    parts), three times.
+    """
+    left = 3 if load8(to) == _BRACE else 1
+    for i in range(count):
+        if compare(base + starts[i], sizes[i], to, end - to) == 0:
+            left -= 1
+    return left <= 0
+
+
+@inner
+def _put_path(at: Int, end: Int, base: Int, to: Int, ends: I32) -> Int:
+    """Put a path, after its host at `base`; the ends of its levels go into `ends`."""
+    starts, sizes = scratch32(_MOST), scratch32(_MOST)
+    count, folded = 0, False
+    store8(to, _SLASH)
+    at, to = at + 1, to + 1
+    ends[1] = ends[2] = to - base
+    while at < end:
+        stop = _find(at, end, _SLASH)
+        after = _put_segment(at, stop, to)
+        at = stop + 1
+        if count == _MOST or _is_repeated(to, after, base, starts, sizes, count):
+            if folded:
+                continue
+            folded, after = True, _put_class(to, _FOLDED)
+        else:
+            starts[count], sizes[count] = to - base, after - to
+            count += 1
+        to = after
+        if stop < end:
+            store8(to, _SLASH)
+            to += 1
+            ends[2] = to - base
+            if count + folded == 1:
+                ends[1] = to - base
+    return to
+
+
+@kernel
+def url_patterns(urls: StringColumn, seed: Int, out: U8, views: Views, hashes: U64) -> Int:
+    """The patterns of URLs in `out`, and as views of it; and the hash of each one's levels.
+
+    `views` or `hashes` may be empty. Returns how many bytes of `out` are used.
+    """
+    base = int64(out.ctypes.data)
+    to, ends = base, scratch32(LEVELS)
+    for row in range(len(urls.views)):
+        at = string_at(urls.views, urls.addresses, row)
+        end = _find(at, at + int64(urls.views[row, 0]), _HASH)
+        first = to
+        place = at
+        while place < end and _kind(place):
+            place += 1
+        if place + 3 <= end and load8(place) == _COLON and load8(place + 1) == _SLASH:
+            at = place + 3 if load8(place + 2) == _SLASH else place + 1
+        mark = _find(at, end, _MARK)
+        path = _find(at, mark, _SLASH)
+        for place in range(at, path):
+            if load8(place) == _AT:
+                at = place + 1
+        for place in range(at, path):
+            store8(to, int64(load8(place)) + (32 if _kind(place) & _UPPER else 0))
+            to += 1
+        ends[0] = to - first
+        to = _put_path(path, mark, first, to, ends)
+        ends[3] = to - first
+        if mark < end:
+            store8(to, _MARK)
+            to = _put_query(mark + 1, end, to + 1)
+        ends[4] = to - first
+        if len(hashes):
+            for level in range(LEVELS):
+                hashes[LEVELS * row + level] = string_hash(first, int64(ends[level]), seed)
+        if len(views):
+            put_view(views, row, out, first - base, to - first, int64(0))
+        else:
+            to = base
+    return to - base

@@ -1,0 +1,71 @@
+"""Decides which URLs are of one pattern: pages that one program makes, whatever they are about.
+
+    https://Shop.example/Item/4711-red;s=9f3ac01?sort=up&id=7     the URL
+    shop.example/Item/{n}-red;s?id&sort                           its pattern
+    shop.example/Item/{n}-red;s                                   its path
+    shop.example/Item/                                            its directory
+    shop.example/Item/                                            the first directory on the host
+    shop.example                                                  its host
+
+    pattern   host [ ":" port ] path [ "?" sorted names of parameters, each once ]
+    {n}       digits
+    {x}       what machines name: UUIDs, hashes, session ids. Letters and digits without a break,
+              7 or more if they are hexadecimal, or else 16; or 16 letters of both cases, mixed
+    {+}       segments of a path that stand in it before (those that begin with a class: three
+              times), or come after the 24th; parameters after the 24th
+
+The scheme, user, fragment and the values of parameters, those in paths too, don't count. What a
+page's address is made of tells nothing of its content: who holds a pattern to be a trap has to
+count what came of it. 0.4 µs a URL.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from minutch.kernels import patterns as kernels
+from minutch.kernels.arrow import from_series, to_series
+
+LEVELS: Final = ("host", "first directory", "directory", "path", "pattern")
+"""What a URL belongs to, from the largest to the smallest: each is the beginning of the next."""
+
+
+def pattern_of(url: str) -> str:
+    """Returns the pattern of a URL."""
+    return str(patterns(pl.Series([url]))[0])
+
+
+def patterns(urls: pl.Series) -> pl.Series:
+    """Returns the pattern (String) of each URL (String); null of null."""
+    strings = from_series(urls)
+    views = np.empty((len(urls), 4), np.int32)
+    out = _room(strings.views, together=True)
+    used = kernels.url_patterns(strings.column, 0, out, views, np.empty(0, np.uint64))
+    found = to_series("pattern", views, [out[:used]], is_text=True)
+    return (
+        pl.select(pl.when(urls.is_not_null()).then(found)).to_series()
+        if urls.null_count()
+        else found
+    )
+
+
+def level_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
+    """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 5. With a `seed` of
+    63 bits that nobody knows, hosts can't make URLs that share another's.
+    """
+    strings = from_series(urls)
+    hashes = np.empty(len(LEVELS) * len(urls), np.uint64)
+    out, views = _room(strings.views, together=False), np.empty((0, 4), np.int32)
+    kernels.url_patterns(strings.column, seed, out, views, hashes)
+    return hashes.reshape(-1, len(LEVELS))
+
+
+def _room(views: npt.NDArray[np.int32], *, together: bool) -> npt.NDArray[np.uint8]:
+    """Returns room for the longest pattern, or for all: it takes no memory before it is used."""
+    sizes = views[:, 0]
+    most = int(sizes.sum(dtype=np.int64)) if together else int(sizes.max(initial=0))
+    return np.empty(4 * most + kernels.ROOM * (len(views) if together else 1), np.uint8)
