@@ -32,6 +32,13 @@ def wait(text: str) -> int | None:
     return int(number) * _SECONDS[unit]
 
 
+def _bits(word: str) -> int:
+    """The bits of -near; without a number, texts are compared."""
+    from minutch.cycle.crawldb.duplicates import TEXTS
+
+    return int(word) if word else TEXTS
+
+
 WHOLE = (
     Command(
         "init", writes="conf/, seeds/",
@@ -99,9 +106,8 @@ WHOLE = (
             Option("--dedup-group", "none|host|domain",
                    help="find duplicates everywhere, or within a host or domain (none)",
                    choices=("none", "host", "domain")),
-            Option("--dedup-near", "bits", int,
-                   "find near-duplicates, too: SimHash signatures that differ in so many bits",
-                   least=0, most=MOST_BITS),
+            Option("--dedup-near", "[bits]", _bits,
+                   "find near-duplicates, too, as dedup -near does", least=0, most=MOST_BITS),
             Option("--status", "port", int,
                    "show a live page at this port of this machine; 0: any port", field="port"),
             Option("-adddays", "n", int, "fetch also what will be due in so many days (0)",
@@ -121,13 +127,6 @@ WHOLE = (
 )
 
 
-def _bits(word: str) -> int:
-    """The bits of -near, which may be left out."""
-    from minutch.cycle.crawldb.duplicates import DEFAULT_BITS
-
-    return int(word) if word else DEFAULT_BITS
-
-
 def _criteria(word: str) -> list[str]:
     from minutch.cycle.crawldb.duplicates import REQUIRED
 
@@ -144,8 +143,9 @@ DUPLICATES = (
            "what decides which page stays, most important first:"
            " score,fetchTime,httpsOverHttp,urlLength", field="order"),
     Option("-near", "[bits]", _bits,
-           "near-duplicates as well: pages whose SimHash signatures differ in at most so many"
-           " bits (3)", least=0, most=MOST_BITS),
+           "near-duplicates as well: pages whose own texts have most words in common; with a"
+           " number, or without segments beside the CrawlDb, those whose SimHash signatures differ"
+           " in at most so many bits (3)", least=0, most=MOST_BITS),
 )
 DIR = Option(
     "-dir", "segments", segments_in, "all segments in this directory", field="segment",

@@ -79,7 +79,7 @@ class CrawlOptions:
     dedup_group: Literal["none", "host", "domain"] = "none"
     """Where duplicates are looked for: everywhere, or within a host or domain."""
     dedup_near: int | None = None
-    """Bits in which SimHash signatures of near-duplicates may differ; None: equal pages."""
+    """How near-duplicates are found (`DedupOptions.near`); None: equal pages alone."""
     add_days: int = 0
     """Days that pages may be due later than now."""
     most: int | None = None

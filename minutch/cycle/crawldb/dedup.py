@@ -3,8 +3,10 @@
 
 Fetched pages (db_fetched, db_notmodified) are grouped by signature; with `-group host` or `domain`,
 within each host or domain. `duplicates` decides which of a group are duplicates. Where a CrawlDb
-has two entries of one URL, the last one counts. With `-near`, pages whose signature is a SimHash
-are compared by how many bits differ; the others are grouped as ever.
+has two entries of one URL, the last one counts. With `-near`, pages are duplicates, too, whose own
+texts are near each other (`owntext.near`), where the crawl has segments with texts; with a number
+of bits, and where there are no texts, pages whose signature is a SimHash are compared by how many
+bits differ, and the others are grouped as ever.
 
 A group is a page that stays and the pages that dedup marks on its account. Pages already marked
 count like fetched ones, so the groups are the same before and after dedup. To show them, signatures
@@ -18,6 +20,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,9 +32,10 @@ from minutch.cycle.crawldb.duplicates import may_repeat
 from minutch.cycle.crawldb.matching import last_of_key, match
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.owntext.near import KEYS, NearTexts, near_texts
 from minutch.cycle.parse.simhash import SIZE
 from minutch.job import Counters, JobContext
-from minutch.kernels.native import Flags
+from minutch.kernels.native import I64, Flags
 from minutch.records import crawldatum as status
 from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.work.engine import Engine, Partition, Shuffled, Task, engine_of
@@ -88,8 +92,14 @@ def pages_in(piece: InputSplit, group: str, where: pl.Expr) -> Iterator[pl.DataF
     return ordered(signed, scan(piece))
 
 
-def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
-    """Returns the columns that `duplicates` compares, of pages whose signatures are SimHashes."""
+_WORD: Final = pl.col("signature").bin.reinterpret(dtype=pl.UInt64, endianness="big")
+"""The SimHash that a signature is."""
+
+
+def compared(
+    pages: Iterable[pl.DataFrame], *, grouped: bool, word: pl.Expr = _WORD
+) -> pl.DataFrame:
+    """Returns the columns that `duplicates` compares of pages; `word` makes that of a page."""
     tables = [pl.DataFrame(schema=duplicates.SCHEMA)]
     for page in pages:
         url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)
@@ -99,7 +109,7 @@ def compared(pages: Iterable[pl.DataFrame], *, grouped: bool) -> pl.DataFrame:
             .otherwise(url.bin.slice(4))
         )
         table = page.with_columns(length=duplicates.url_lengths(page["url"])).select(
-            pl.col("signature").bin.reinterpret(dtype=pl.UInt64, endianness="big").alias("word"),
+            word.alias("word"),
             groups.alias("group"),
             "score",
             "fetch_time",
@@ -120,7 +130,8 @@ class DedupOptions:
     order: Sequence[str] = duplicates.DEFAULT_CRITERIA
     """The criteria by which the page to keep is found, the first one first."""
     near: int | None = None
-    """Bits in which SimHash signatures may differ; None: only equal ones count."""
+    """Bits in which SimHash signatures may differ; `duplicates.TEXTS`: own texts are compared;
+    None: only equal signatures count."""
 
 
 def dedup(
@@ -136,8 +147,9 @@ def dedup(
     db.require_parts()
     entry_filter = EntryFilter.from_conf(context.conf)
     engine, output = engine_of(context.conf), OutputSettings.from_conf(context.conf)
-    group, order, near = options.group, options.order, options.near
-    where = FETCHED if near is None else FETCHED & ~IS_SIMHASH
+    group, order = options.group, options.order
+    near = None if options.near is None else _Nearness.of(db, options.near)
+    where = FETCHED if near is None else FETCHED & ~near.where
     with (
         db.lock(),
         EntrySources([db], engine, entry_filter, spill=crawldb, packed=True) as entries,
@@ -188,22 +200,89 @@ def _found(
         yield found
 
 
-def _find_near(db: CrawlDb, group: str, order: Sequence[str], bits: int) -> Iterator[pl.Series]:
-    """Yields the keys of pages near a better one. Some 100 bytes of each page are in memory."""
-    where = FETCHED & IS_SIMHASH
-    pages = compared(pages_with_signature(db, group, where), grouped=group != "none")
-    if pages.is_empty():
+class _Nearness(NamedTuple):
+    """How pages are compared: by their own texts, or by the bits of SimHashes."""
+
+    texts: NearTexts | None
+    bits: int
+
+    @classmethod
+    def of(cls, db: CrawlDb, bits: int) -> _Nearness:
+        texts = near_texts(db.path.parent) if bits == duplicates.TEXTS else None
+        return cls(texts, duplicates.DEFAULT_BITS if bits == duplicates.TEXTS else bits)
+
+    @property
+    def where(self) -> pl.Expr:
+        """The pages that are compared so: others are equal or not."""
+        return IS_SIMHASH if self.texts is None else pl.lit(True)
+
+    def compared(self, db: CrawlDb, group: str, where: pl.Expr) -> _Compared:
+        """Returns what is compared of the pages with a signature. Some 100 bytes of each are in
+        memory.
+        """
+        rows: list[I64] = []
+
+        def noted() -> Iterator[pl.DataFrame]:
+            for page in pages_with_signature(db, group, where & self.where):
+                if self.texts is not None:
+                    rows.append(self.texts.rows(page["url"]))
+                yield page
+
+        word = _WORD if self.texts is None else pl.col("signature").hash()
+        table = compared(noted(), grouped=group != "none", word=word)
+        return _Compared(self, table, np.concatenate([*rows, np.zeros(0, np.int64)]))
+
+
+class _Compared(NamedTuple):
+    """What is compared of pages, and the rows of their own texts."""
+
+    near: _Nearness
+    table: pl.DataFrame
+    texts: I64
+
+    def leaders(self, order: Sequence[str]) -> tuple[I64, I64]:
+        """Returns the rows of `table`, best first, and the place of each one's leader among
+        them.
+        """
+        rows, ranks = duplicates.best_first(self.table, order)
+        words, groups = (self.table[name].to_numpy()[rows] for name in ("word", "group"))
+        texts, tables = self.near.texts, None
+        if texts is not None:
+            tables = [partial(texts.keys, band, self.texts[rows]) for band in KEYS]
+        return rows, duplicates.leaders(words, groups, ranks, self.near.bits, tables)
+
+    def chosen(self, mask: Flags) -> _Compared:
+        """Returns those that `mask` says."""
+        texts = self.texts if self.near.texts is None else self.texts[mask]
+        return _Compared(self.near, self.table.filter(pl.Series(mask)), texts)
+
+    def distances(self, some: I64, others: I64) -> pl.Series:
+        """Returns in how many bits SimHashes differ, or how many bands of texts do."""
+        words, texts = self.table["word"].to_numpy(), self.near.texts
+        if texts is None:
+            found = np.bitwise_count(words[some] ^ words[others])
+        else:
+            at, of = self.texts[some], self.texts[others]
+            found = sum(texts.keys(band, at) != texts.keys(band, of) for band in KEYS)
+            found = np.where(words[some] == words[others], 0, found)
+        return pl.Series(found, dtype=pl.UInt8)
+
+
+def _find_near(
+    db: CrawlDb, group: str, order: Sequence[str], near: _Nearness
+) -> Iterator[pl.Series]:
+    """Yields the keys of pages near a better one."""
+    pages = near.compared(db, group, FETCHED)
+    if near.texts is None and pages.table.is_empty():
         log.warning(
             "no page has a SimHash: see db.signature.class, and fetch or parse again; equal"
             " ones are marked"
         )
-    rows, ranks = duplicates.best_first(pages, order)
-    words, groups = pages["word"].to_numpy()[rows], pages["group"].to_numpy()[rows]
-    leaders = duplicates.leaders(words, groups if group != "none" else groups[:0], ranks, bits)
-    goes = np.zeros(len(pages), np.bool_)
+    rows, leaders = pages.leaders(order)
+    goes = np.zeros(len(rows), np.bool_)
     goes[rows[leaders != duplicates.NO_LEADER]] = True
     at = 0
-    for table in pages_with_signature(db, group, where):
+    for table in pages_with_signature(db, group, FETCHED & near.where):
         yield table["url"].filter(pl.Series(goes[at : at + len(table)]))
         at += len(table)
 
@@ -233,7 +312,9 @@ _SCHEMA: Final = pl.Schema(
 
 
 class DuplicatePage(NamedTuple):
-    """A duplicate, and the number of bits by which its signature differs from the kept page's."""
+    """A duplicate; the number of bits by which its signature differs from the kept page's, or of
+    bands (of 14) by which its own text does.
+    """
 
     bits: int
     status: int
@@ -251,24 +332,30 @@ def groups(
     db: CrawlDb, group: str, order: Sequence[str], near: int | None
 ) -> Iterator[DuplicateGroup]:
     """Yields the groups, the largest first, with arguments as for dedup. Raises StoreError."""
-    signed = FETCHED | IS_MARKED
-    if near is None:
-        tables = [_equal(db, group, order, signed)]
-    else:
-        tables = [
-            _equal(db, group, order, signed & ~IS_SIMHASH),
-            _near(db, group, order, signed & IS_SIMHASH, near),
-        ]
-    found = pl.concat([pl.DataFrame(schema=_SCHEMA), *tables])
-    found = found.sort("size", "stays", "bits", "url", descending=[True, False, False, False])
-    found = found.with_columns(
-        pl.Series("stays", decode_keys(found["stays"])), pl.Series("url", decode_keys(found["url"]))
-    )
+    found = group_table(db, group, order, near)
     for (stays,), members in found.group_by("stays", maintain_order=True):
         yield DuplicateGroup(
             str(stays),
             [DuplicatePage(*row) for row in members.select("bits", "status", "url").iter_rows()],
         )
+
+
+def group_table(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> pl.DataFrame:
+    """Returns the same as a table: `stays`, `bits`, `url`, `status`, `size` (of the duplicates)."""
+    signed = FETCHED | IS_MARKED
+    if near is None:
+        tables = [_equal(db, group, order, signed)]
+    else:
+        nearness = _Nearness.of(db, near)
+        tables = [
+            _equal(db, group, order, signed & ~nearness.where),
+            _near(db, group, order, signed, nearness),
+        ]
+    found = pl.concat([pl.DataFrame(schema=_SCHEMA), *tables])
+    found = found.sort("size", "stays", "bits", "url", descending=[True, False, False, False])
+    return found.with_columns(
+        pl.Series("stays", decode_keys(found["stays"])), pl.Series("url", decode_keys(found["url"]))
+    )
 
 
 def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.DataFrame:
@@ -279,23 +366,21 @@ def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.
     ]
     repeats = may_repeat(pl.concat(hashes).to_series()) if hashes else pl.Series(dtype=pl.Boolean)
     pages = _chosen(db, group, where, repeats.to_numpy())
-    keys = pages.select(
-        (pl.col("signature") + pl.col("group")).rank("dense").cast(pl.UInt64)
-    ).to_series()
-    table = compared([pages.with_columns(signature=pl.lit(bytes(8)))], grouped=False).with_columns(
-        word=keys
-    )
-    return _members(table, pages, order, 0)
+    word = (pl.col("signature") + pl.col("group")).rank("dense").cast(pl.UInt64)
+    table = compared([pages], grouped=False, word=word)
+    return _members(_Compared(_Nearness(None, 0), table, np.zeros(0, np.int64)), pages, order)
 
 
-def _near(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr, bits: int) -> pl.DataFrame:
-    """Returns the members of groups whose SimHashes differ in at most `bits` bits."""
-    table = compared(pages_with_signature(db, group, where), grouped=group != "none")
-    rows, leaders = _leaders(table, order, bits)
+def _near(
+    db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr, near: _Nearness
+) -> pl.DataFrame:
+    """Returns the members of groups of pages near each other."""
+    pages = near.compared(db, group, where)
+    rows, leaders = pages.leaders(order)
     goes = leaders != duplicates.NO_LEADER
-    chosen = np.zeros(len(table), np.bool_)
-    chosen[rows[goes]] = chosen[rows[leaders[goes]]] = True
-    return _members(table.filter(pl.Series(chosen)), _chosen(db, group, where, chosen), order, bits)
+    mask = np.zeros(len(rows), np.bool_)
+    mask[rows[goes]] = mask[rows[leaders[goes]]] = True
+    return _members(pages.chosen(mask), _chosen(db, group, where & near.where, mask), order)
 
 
 def _chosen(db: CrawlDb, group: str, where: pl.Expr, mask: Flags) -> pl.DataFrame:
@@ -307,28 +392,15 @@ def _chosen(db: CrawlDb, group: str, where: pl.Expr, mask: Flags) -> pl.DataFram
     return pl.concat(tables)
 
 
-def _leaders(table: pl.DataFrame, order: Sequence[str], bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the rows of `table`, best first, and the place of each one's leader among them."""
-    rows, ranks = duplicates.best_first(table, order)
-    words, group = table["word"].to_numpy()[rows], table["group"].to_numpy()[rows]
-    return rows, duplicates.leaders(words, group, ranks, bits)
-
-
-def _members(
-    table: pl.DataFrame, pages: pl.DataFrame, order: Sequence[str], bits: int
-) -> pl.DataFrame:
-    """Returns the duplicates as rows of _SCHEMA; `table` has each page's compared values."""
-    rows, leaders = _leaders(table, order, bits)
+def _members(found: _Compared, pages: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+    """Returns the duplicates as rows of _SCHEMA; `found` has what is compared of each page."""
+    rows, leaders = found.leaders(order)
     goes = leaders != duplicates.NO_LEADER
-    member, stays = pl.Series(rows[goes]), pl.Series(rows[leaders[goes]])
-    words = table["word"]
-    differ = pl.DataFrame({"a": words[member], "b": words[stays]}).select(
-        (pl.col("a") ^ pl.col("b")).bitwise_count_ones()
-    )
-    found = {
+    member, stays = rows[goes], rows[leaders[goes]]
+    table = {
         "stays": pages["url"][stays],
-        "bits": differ.to_series().cast(pl.UInt8),
+        "bits": found.distances(member, stays),
         "url": pages["url"][member],
         "status": pages["status"][member],
     }
-    return pl.DataFrame(found).with_columns(size=pl.len().over("stays")).select(_SCHEMA.names())
+    return pl.DataFrame(table).with_columns(size=pl.len().over("stays")).select(_SCHEMA.names())

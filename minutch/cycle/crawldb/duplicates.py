@@ -13,25 +13,28 @@ becomes of pages which equal one another but not the best. Here the order is fix
 the numeric criteria, equal ones by URL. So every page that is worse than the best of its group is a
 duplicate. Source: org.apache.nutch.crawl.DeduplicationJob.DedupReducer.
 
-Two pages are near each other if their SimHashes differ in at most so many bits. Best pages come
-first: a page stays unless a better one within that distance stays. So each page that goes has a
-page that stays in its reach, its leader (the best of them), and chains of small changes don't make
-one group of different pages. Pages that are equally good are no duplicates of each other, either.
+Two pages are near each other if their own texts are (`owntext.near`: one of their keys is equal),
+or if their SimHashes differ in at most so many bits. Best pages come first: a page stays unless a
+better one within that distance stays. So each page that goes has a page that stays in its reach,
+its leader (the best of them), and chains of small changes don't make one group of different pages.
+Pages that are equally good are no duplicates of each other, either.
 
-Pairs are not tried: the 64 bits are cut into blocks, more than the bits that may differ, so that
-some blocks of two near pages are equal whatever differs. For each choice of that many blocks the
-rows are sorted by them (a permuted table), and only rows with the same value there are compared.
-More blocks mean more tables and fewer comparisons; what is cheaper depends on the number of rows,
-so the cost grows little faster than they do. Who stays is found in rounds: a page stays when no
-better one near it is undecided, and goes as soon as a better one near it stays. Source: G. Manku,
-A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling (2007), section 3.
+Pairs are not tried: only rows with the same value of a key are compared. Those of SimHashes are
+made of their 64 bits, cut into blocks, more than the bits that may differ, so that some blocks of
+two near pages are equal whatever differs. For each choice of that many blocks the rows are sorted
+by them (a permuted table). More blocks mean more tables and fewer comparisons; what is cheaper
+depends on the number of rows, so the cost grows little faster than they do. Who stays is found in
+rounds: a page stays when no better one near it is undecided, and goes as soon as a better one near
+it stays. Source: G. Manku, A. Jain, A. Das Sarma, Detecting Near-Duplicates for Web Crawling
+(2007), section 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Any, Final
@@ -54,11 +57,14 @@ DEFAULT_CRITERIA: Final = tuple(DEFAULT_ORDER.split(","))
 
 _NUMERIC: Final = {SCORE: "score", FETCH_TIME: "fetch_time", URL_LENGTH: "shortness"}
 """Criterion -> column; the page with the higher number stays."""
+TEXTS: Final = -1
+"""In place of bits: near are pages whose own texts are."""
 DEFAULT_BITS: Final = 3
+"""Where no texts are stored."""
 NO_LEADER: Final = -1
 SCHEMA: Final = pl.Schema(
     {
-        "word": pl.UInt64(),  # the SimHash
+        "word": pl.UInt64(),  # the SimHash, or a hash of the signature
         # pages of different groups are not compared; a hash of the group's name
         "group": pl.UInt64(),
         "score": pl.Float32(),
@@ -224,15 +230,28 @@ def cheapest(rows: int, bits: int) -> Tables:
     return min((Tables(blocks, blocks - bits) for blocks in range(bits + 1, bits + 5)), key=cost)
 
 
-def leaders(words: U64, groups: U64, ranks: I64, bits: int) -> I64:
+def leaders(
+    words: U64,
+    groups: U64,
+    ranks: I64,
+    bits: int,
+    tables: Sequence[Callable[[], U64]] | None = None,
+) -> I64:
     """Returns the row of each row's leader; NO_LEADER for rows that are kept.
 
     Rows are sorted by rank, the best (lowest) first. `groups` may be empty: then all rows are of
-    one group.
+    one group. Rows of equal words are near each other, and those with an equal key in one of
+    `tables`; without these, those whose words differ in so many bits.
     """
     firsts, of_row = _distinct(words, groups)
-    state = _Rounds(words[firsts], groups[firsts] if len(groups) else groups, ranks[firsts], bits)
-    found = state.run()
+    words = words[firsts]
+    if tables is not None:
+        bits, cuts = 64, [lambda keys=keys: keys()[firsts] for keys in tables]
+    else:
+        cut = cheapest(len(words), bits)
+        cuts = [partial(cut.key, words, chosen) for chosen in cut.choices()] if bits else []
+    groups = groups[firsts] if len(groups) else groups
+    found = _Rounds(words, groups, ranks[firsts], bits, cuts).run()
     above = np.where(found == NO_LEADER, np.arange(len(firsts)), found)[of_row]
     result = firsts[above]
     result[ranks[result] == ranks] = NO_LEADER  # equally good, or the row itself
@@ -249,13 +268,15 @@ def _distinct(words: U64, groups: U64) -> tuple[I64, I64]:
 
 
 class _Rounds:
-    """Decides which of different SimHashes, best first, are kept."""
+    """Decides which of different rows, best first, are kept."""
 
-    def __init__(self, words: U64, groups: U64, ranks: I64, bits: int) -> None:
+    def __init__(
+        self, words: U64, groups: U64, ranks: I64, bits: int, tables: Sequence[Callable[[], U64]]
+    ) -> None:
         self.words, self.groups, self.ranks, self.bits = words, groups, ranks, bits
+        self.tables = tables
         self.kept = np.zeros(len(words), np.bool_)
         self.undecided = np.ones(len(words), np.bool_)
-        self.cut = cheapest(len(words), bits) if bits else None
 
     def run(self) -> I64:
         """Returns the leader of each one that is not kept."""
@@ -270,22 +291,19 @@ class _Rounds:
         that is kept.
         """
         blocked, found = np.zeros(len(asked), np.bool_), np.full(len(asked), NO_LEADER, np.int64)
-        if self.cut is None:
-            return blocked, found
-        cut = self.cut
 
-        def table(chosen: tuple[int, ...]) -> I64:
+        def table(keys: Callable[[], U64]) -> I64:
             """Returns the leaders that this table shows; `blocked` is for all, and only ever
             set.
             """
-            key, own = cut.key(self.words, chosen), np.full(len(asked), NO_LEADER, np.int64)
+            key, own = keys(), np.full(len(asked), NO_LEADER, np.int64)
             order = _together(key, asked)
             by_key = kernels.Sorted(order, key[order], self.words[order])
             rows = kernels.HashRows(self.groups, self.ranks, self.kept, asked)
             kernels.sweep(by_key, rows, self.bits, blocked, own)
             return own
 
-        for own in ordered(table, cut.choices()):
+        for own in ordered(table, self.tables):
             better = (own != NO_LEADER) & ((found == NO_LEADER) | (own < found))
             found[better] = own[better]
         return blocked, found

@@ -6,5 +6,6 @@ Begin with `texts`, whose functions are what others call.
     `pagetext`   one page, of a host, a file or a crawl, as text and Markdown
     `own`        decides which lines are a page's own
     `frames`     counts which lines stand on how many of a host's pages, and where
+    `near`       which pages have nearly the same own text
     `parses`     reads texts and their marks from segments
 """

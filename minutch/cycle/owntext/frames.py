@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -46,8 +46,10 @@ FRAMES: Final = "frames"
 MOST: Final = 256
 """Pages of a host."""
 PARTS: Final = 16
+NEAR: Final = "near"
 _USE: Final = ".use-"
-"""Counts that a process is about to read, linked: others may replace them meanwhile."""
+"""What a process is about to read, linked: others may replace it meanwhile."""
+_TRIES: Final = 9
 _SAMPLE: Final = pl.Schema(
     {"host": pl.String(), "page": pl.UInt64(), "place": pl.UInt32(), "line": pl.UInt64()}
     | {"times": pl.UInt32(), "chance": pl.UInt32()}
@@ -67,38 +69,52 @@ class SiteFrames:
         self._crawl, self._segments = crawl, segments
         self._lock = Lock()
         self._counts: Path | None = None
+        self._folder: Path | None = None
 
-    def _counted_once(self) -> Path:
+    @property
+    def folder(self) -> Path:
+        """Where counts are kept: in the crawl; a temporary one where nothing can be written."""
+        if self._folder is None:
+            self._folder = _folder(self._crawl)
+            if self._folder.parent != self._crawl:
+                finalize(self, scratch.remove, self._folder)
+        return self._folder
+
+    def counts(self) -> Path:
         """Counts what has not been counted, when the first marked page is met: crawls without any
-        are left alone. Returns the folder with the counts. Raises FormatError.
+        are left alone. Returns a folder with the counts. Raises FormatError.
         """
         with self._lock:
             if self._counts is not None:
                 return self._counts
-            folder = _folder(self._crawl)
-            if folder.parent != self._crawl:
-                finalize(self, scratch.remove, folder)
+            folder = self.folder
             with_parses = (one for one in self._segments if one.has(PARSE_DATA))
             parsed = {one.name: one for one in with_parses if one.has(PARSE_TEXT)}
-            samples = [_sample(folder, parsed[name]) for name in sorted(parsed)]
-            try:
-                counts = _counted(folder, samples)
-            except pl.exceptions.PolarsError as exc:
-                raise _damaged(folder, exc) from exc
-            self._counts = make_folder(folder, _USE)
-            finalize(self, remove, self._counts)
-            for path in counts.iterdir():
-                os.link(path, self._counts / path.name)
+            samples: list[Path] = []
+
+            def made() -> Path:
+                samples[:] = [_sample(folder, parsed[name]) for name in sorted(parsed)]
+                return _counted(folder, samples)
+
+            place, self._counts = in_use(self, folder, made)
             for path in folder.glob("[!.]*-*"):
                 name = path.name.rpartition("-")[0]
                 is_there = name not in parsed and (self._crawl / "segments" / name).is_dir()
-                if path != counts and path not in samples and not is_there:
+                if name != NEAR and path != place and path not in samples and not is_there:
                     remove(path)
             return self._counts
 
+    def seals(self) -> pl.DataFrame:
+        """Returns of each `host` a number, `seal`, that changes when what is counted of it does."""
+        files = sorted(self.counts().iterdir())
+        tables = [
+            pl.scan_parquet(file).select("host", seal=pl.struct(pl.all()).hash()) for file in files
+        ]
+        return pl.concat(tables).group_by("host").agg(pl.col("seal").sum()).collect()
+
     def of(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Returns lines (`host`, `place`, `line`, …), in order, with what `own.kept` is to know."""
-        counted, hosts = self._counted_once(), lines["host"].unique()
+        counted, hosts = self.counts(), lines["host"].unique()
         parts = (hosts.hash() % PARTS).unique().sort()
         try:
             places, counts = (
@@ -111,7 +127,7 @@ class SiteFrames:
                 for kind in ("places", "lines")
             )
         except pl.exceptions.PolarsError as exc:
-            raise _damaged(self._crawl / FRAMES, exc) from exc
+            raise damaged(self._crawl / FRAMES, exc) from exc
         return (
             lines.with_columns(pl.col("line").hash())
             .join(places, on=["host", "place"], how="left", maintain_order="left")
@@ -122,8 +138,7 @@ class SiteFrames:
 
 def _sample(folder: Path, segment: Segment) -> Path:
     """Returns the folder with the lines of the pages of a segment that may count."""
-    files = [*segment.data_files(PARSE_DATA), *segment.data_files(PARSE_TEXT)]
-    place = folder / f"{segment.name}-{_seal(files)}"
+    place = folder / f"{segment.name}-{seal_of(files_of(segment))}"
     if place.is_dir():
         return place
     keys = _candidates(segment)
@@ -142,12 +157,12 @@ def _sample(folder: Path, segment: Segment) -> Path:
             mine.sort("host", "page").write_parquet(fresh / f"{part:02}.parquet")
         for number in range(pieces + 1):
             (fresh / f"piece-{number}").unlink()
-        return _placed(fresh, place)
+        return placed(fresh, place)
 
 
 def _counted(folder: Path, samples: Sequence[Path]) -> Path:
     """Returns the folder with what the samples come to."""
-    place = folder / f"counts-{_seal(samples)}"
+    place = folder / f"counts-{seal_of(samples)}"
     if place.is_dir():
         return place
     with work_folder(folder, NEW) as fresh:
@@ -160,7 +175,7 @@ def _counted(folder: Path, samples: Sequence[Path]) -> Path:
             places, lines = count(table)
             places.write_parquet(fresh / f"places-{part:02}.parquet", row_group_size=1 << 14)
             lines.write_parquet(fresh / f"lines-{part:02}.parquet", row_group_size=1 << 16)
-        return _placed(fresh, place)
+        return placed(fresh, place)
 
 
 def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -232,22 +247,53 @@ def _folder(crawl: Path) -> Path:
     return scratch.make(FRAMES)
 
 
-def _seal(files: Sequence[Path]) -> str:
-    said = [pl.__version__]
+def files_of(segment: Segment) -> list[Path]:
+    """Returns the files that texts are read from."""
+    return [*segment.data_files(PARSE_DATA), *segment.data_files(PARSE_TEXT)]
+
+
+def seal_of(files: Sequence[Path], *names: str) -> str:
+    """Returns the seal of what is made of files, and of what has these names."""
+    said = [pl.__version__, *names]
     for path in files:
         stat = path.stat()
         said.append(f"{path.name} {stat.st_size} {stat.st_mtime_ns}")
     return f"{crc32(' '.join(said).encode()):08x}"
 
 
-def _damaged(folder: Path, exc: Exception) -> FormatError:
+def in_use(user: object, folder: Path, make: Callable[[], Path]) -> tuple[Path, Path]:
+    """Returns a folder that `make` finds or makes, and a copy of it for as long as there is the
+    user. Another process may put its own in its place before there is one: then once more. Raises
+    FormatError.
+    """
+    for tried in range(_TRIES):
+        copy = make_folder(folder, _USE)
+        try:
+            place = make()
+            for path in place.iterdir():
+                os.link(path, copy / path.name)
+        except pl.exceptions.PolarsError as exc:
+            remove(copy)
+            raise damaged(folder, exc) from exc
+        except FileNotFoundError:
+            remove(copy)
+            if tried + 1 == _TRIES:
+                raise
+        else:
+            finalize(user, remove, copy)
+            break
+    return place, copy
+
+
+def damaged(folder: Path, exc: Exception) -> FormatError:
+    """Returns the error for a folder with something that Polars can't read."""
     said = str(exc).partition("\n")[0]
     return FormatError(
         f"counts are damaged ({said}): delete the folder, they are made again"
     ).within(folder)
 
 
-def _placed(fresh: Path, place: Path) -> Path:
+def placed(fresh: Path, place: Path) -> Path:
     """Renames a folder into its place, unless another process was faster."""
     sync_tree(fresh)
     try:

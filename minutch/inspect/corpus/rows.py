@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.cycle.owntext.frames import SiteFrames
+from minutch.cycle.owntext.near import band_keys
 from minutch.inspect.corpus import duplicates, pages, signals
 from minutch.inspect.query.table import Request, SqlColumn, Table
 
@@ -58,7 +59,7 @@ def make_piece(piece: pages.PageRange, counts: Chosen, sites: SiteFrames) -> pl.
     rows = pages.read(piece, counts, sites)
     found, lines = signals.measures(rows["text"])
     size = rows["text"].str.len_bytes().alias("bytes")
-    every = [*rows, *found, *duplicates.band_keys(rows["text"]), size, lines.alias("lines")]
+    every = [*rows, *found, *band_keys(rows["text"]), size, lines.alias("lines")]
     return pl.DataFrame(every)
 
 

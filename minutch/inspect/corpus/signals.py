@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from minutch.cycle.owntext.near import CHARACTERS, SPACELESS
 from minutch.kernels import quality as kernels
 from minutch.kernels.arrow import from_series
 from minutch.kernels.hash import SEED
@@ -30,13 +31,6 @@ _ENDS: Final = (
     "𐩖𐩗𐽕𐽖𐽗𐽘𐽙𐾆𐾇𐾈𐾉𑁇𑁈𑂾𑂿𑃀𑃁𑅁𑅂𑅃𑇅𑇆𑇍𑇞𑇟𑈸𑈹𑈻𑈼𑊩𑑋𑑌𑗂𑗃𑗉𑗊𑗋𑗌𑗍𑗎𑗏𑗐𑗑𑗒𑗓𑗔𑗕𑗖𑗗𑙁𑙂𑜼𑜽𑜾𑥄𑥆𑩂𑩃𑪛𑪜𑱁𑱂𑻷𑻸𑽃𖩮𖩯𖫵𖬷𖬸𖭄𖺘𛲟𝪈"
 )
 """What ends a sentence: Unicode's Sentence_Terminal, and signs that mark a verse or a section."""
-SPACELESS: Final = (
-    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x9FFF)),
-    *((0xF900, 0xFAFF), (0xFF66, 0xFF9F)),
-)
-"""Thai and Lao, Myanmar, Khmer, Kana, ideographs."""
-CHARACTERS: Final = 0x2_0000
-"""Characters that tables tell of; those above are ideographs."""
 _MOST_GUESSED: Final = 2000
 """Characters of which a language is guessed: more make it no surer."""
 _CITATION: Final = r"\[\d*\]|\[edit\]|\[citation needed\]"

@@ -32,6 +32,7 @@ from minutch.inspect.query.crawldb import (
     DuplicatesTable,
     EntriesTable,
     HostDbTable,
+    NearDuplicatesTable,
 )
 from minutch.inspect.query.links import LinkDbTable, LinksTable
 from minutch.inspect.query.pages import PagesTable
@@ -93,6 +94,7 @@ class CrawlFolder:
             segments.parses,
             self.hostdb if HostDb(self.path / HOSTDB).exists() else CountedHostsTable(self.crawldb),
             DuplicatesTable(self.crawldb),
+            NearDuplicatesTable(CrawlDb(self.path / CRAWLDB)),
             SitemapsTable(SitemapListing(self.path / LISTINGS)),
             ChecksTable(Checks(self.path / CHECKS)),
             RightsTable(segments, self.agents),

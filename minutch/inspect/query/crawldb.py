@@ -4,6 +4,8 @@ like it. And what is counted in it:
 duplicates    entries that have been fetched, and whose signature another such entry has, too;
               `kept` tells those that dedup has not marked: all of them, where it has not run.
               Source: org.apache.nutch.crawl.DeduplicationJob
+near_duplicates
+              pages near each other, as `dedup -near` has them, with the one that stays
 hosts         the records of the HostDb, or, if there is none, counts of the CrawlDb by host; then
               homepage and score are null, while the HostDb does not count duplicates
 """
@@ -18,6 +20,8 @@ from typing import ClassVar, Final
 import numpy as np
 import polars as pl
 
+from minutch.cycle.crawldb.dedup import group_table
+from minutch.cycle.crawldb.duplicates import DEFAULT_CRITERIA, TEXTS
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.hostdb.store import HOST_DATUM, HostDb
 from minutch.hadoop.formats.batch import Batch, string_column
@@ -171,6 +175,32 @@ class DuplicatesTable(Table):
             group_size=pl.len().over("signature")
         )
         yield self.make(rows.filter(pl.col("group_size") > 1).sort("signature", "url"), request)
+
+
+class NearDuplicatesTable(Table):
+    """A table of the groups of near-duplicates, the largest first; the page that stays in each is a
+    row, too.
+    """
+
+    name = "near_duplicates"
+    columns: ClassVar = {
+        "url": SqlColumn(pl.String(), lambda rows: rows["url"]),
+        "stays": SqlColumn(pl.String(), lambda rows: rows["stays"]),
+        "distance": SqlColumn(pl.UInt8(), lambda rows: rows["bits"]),
+        "group_size": SqlColumn(pl.UInt32(), lambda rows: rows["size"] + 1),
+    }
+
+    def __init__(self, db: CrawlDb) -> None:
+        self._db = db
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        members = group_table(self._db, "none", DEFAULT_CRITERIA, TEXTS)
+        stay = members.unique("stays", maintain_order=True)
+        stay = stay.with_columns(pl.col("stays").alias("url"), pl.lit(0, pl.UInt8).alias("bits"))
+        rows = pl.concat([stay, members]).sort(
+            "size", "stays", descending=[True, False], maintain_order=True
+        )
+        yield self.make(rows, request)
 
 
 def _nulls(rows: pl.DataFrame, dtype: pl.DataType) -> pl.Series:

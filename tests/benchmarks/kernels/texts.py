@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from minutch.cycle.owntext import near
 from minutch.inspect.corpus import duplicates, signals
 from minutch.kernels import minhash
 from tests.benchmarks.kernels.made import Made
@@ -56,17 +57,17 @@ def _shares(lines: list[str]) -> tuple[float, ...]:
 def hash_runs_of_words(made: Made) -> Ways:
     texts = _texts(made)[:50]
     return Ways(
-        lambda: duplicates.band_keys(texts).to_numpy(),
+        lambda: near.band_keys(texts).to_numpy(),
         lambda: np.array([list(_bands(text)) for text in texts], np.uint64),
     )
 
 
 def _bands(text: str) -> Iterator[int]:
-    by, each = duplicates._functions(), duplicates.HASHES
+    by, each = near._functions(), near.HASHES
     words = [_word(word) for word in _words(text)]
     runs = np.array([_run(words[at : at + 5]) for at in range(len(words) - 4)], np.uint64)
     least = (runs[:, None] * by.factors + by.summands).min(axis=0).tolist()
-    for band in range(duplicates.BANDS):
+    for band in range(near.BANDS):
         key = band
         for value in least[band * each : (band + 1) * each]:
             key = _mixed((key * minhash._PRIME + value + minhash._GOLDEN) & _LIMIT)
@@ -103,7 +104,7 @@ def _mixed(value: int) -> int:
 def find_clusters(made: Made) -> Ways:
     rng = np.random.default_rng(1)
     count = made.count // 10
-    bands = {name: rng.integers(1, 8 * count, count, np.uint64) for name in duplicates.KEYS}
+    bands = {name: rng.integers(1, 8 * count, count, np.uint64) for name in near.KEYS}
     every = np.ones(count, np.bool_)
 
     def by_python() -> list[int]:

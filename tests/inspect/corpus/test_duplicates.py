@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minutch.cycle.owntext.near import band_keys
 from minutch.inspect.corpus import duplicates
 
 WORDS = [f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600)]
@@ -19,7 +20,7 @@ WORDS = [f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600)]
 
 def clusters(texts: list[str], memory: int = 1 << 20) -> list[int]:
     """The first text of the cluster of each."""
-    keys = duplicates.band_keys(pl.Series(texts, dtype=pl.String))
+    keys = band_keys(pl.Series(texts, dtype=pl.String))
     counts = np.ones(len(texts), np.bool_)
     found = duplicates.clusters(lambda band: keys[band].to_numpy(), counts, memory)
     return [int(row) for row in found]

@@ -1,0 +1,211 @@
+"""Tells which pages have nearly the same own text: the one home of what that is.
+
+Texts are compared by MinHash: of the runs of `RUN` words, in lower case, without marks above
+letters and signs, numbers as 0, the least of `BANDS` × `HASHES` hashes are looked at. Texts in
+which all hashes of a band are equal are near each other, with a probability of 1 - (1 - s^8)^14
+where s of the runs are the same: 0.05 at s = 0.5, 0.56 at 0.7, 0.92 at 0.8.
+
+    <crawl>/frames/near-<seal>/<segment>-<seal>-NNNN.parquet    the pages of a segment, by URL, with
+                                                                the key of each band
+    seal    as that of counts (`frames`)
+
+A page's own text changes only when what is counted of its host does: the other pages are taken from
+the keys that were made before.
+
+Source: A. Broder, On the Resemblance and Containment of Documents (1997); the numbers are those of
+datatrove 0.10 (MinhashConfig).
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from minutch.cycle.owntext.frames import (
+    NEAR,
+    SiteFrames,
+    damaged,
+    files_of,
+    in_use,
+    placed,
+    seal_of,
+)
+from minutch.cycle.owntext.parses import parses
+from minutch.cycle.owntext.texts import own_of
+from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.kernels import minhash as kernels
+from minutch.kernels.arrow import from_series
+from minutch.kernels.native import I64, U32, U64
+from minutch.urls.hostcolumns import host_names
+from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.install import NEW, remove, work_folder
+from minutch.work.tables.parallel import ordered
+
+RUN, BANDS, HASHES = 5, 14, 8
+KEYS: Final = tuple(f"band_{band:02}" for band in range(BANDS))
+SPACELESS: Final = (
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x3400, 0x9FFF)),
+    *((0xF900, 0xFAFF), (0xFF66, 0xFF9F)),
+)
+"""Thai and Lao, Myanmar, Khmer, Kana, ideographs."""
+CHARACTERS: Final = 0x2_0000
+"""Characters that tables tell of; those above are ideographs."""
+_SEED: Final = 1
+_ROWS: Final = 1 << 16
+"""Pages of a file: 10 MB."""
+
+
+def band_keys(texts: pl.Series) -> pl.DataFrame:
+    """Returns the key of each band of each text (UInt64), 0 for a text without words."""
+    texts = texts.fill_null("")
+    out = np.empty(len(texts) * BANDS, np.uint64)
+    longest = int(texts.str.len_bytes().max() or 0)  # type: ignore[arg-type]
+    words = np.empty(longest + 1 + BANDS * HASHES, np.uint64)
+    kernels.band_keys(from_series(texts).column, _plain(), RUN, _functions(), BANDS, words, out)
+    return pl.DataFrame(out.reshape(-1, BANDS), schema=list(KEYS))
+
+
+@cache
+def _functions() -> kernels.Functions:
+    random = np.random.Generator(np.random.PCG64(_SEED))
+    factors, summands = (random.integers(0, 1 << 64, BANDS * HASHES, np.uint64) for _ in range(2))
+    return kernels.Functions(factors | np.uint64(1), summands)
+
+
+@cache
+def _plain() -> U32:
+    """Makes the table of what characters count as: 0 for those that separate words."""
+    table = np.zeros(CHARACTERS, np.uint32)
+    for code in range(CHARACTERS):
+        category = unicodedata.category(char := chr(code))
+        if category == "Mn":
+            table[code] = kernels.MARK
+        elif category == "Nd":
+            table[code] = ord("0")
+        elif category[0] in "LMN" or category == "Cs":
+            table[code] = ord(unicodedata.normalize("NFD", char.lower())[0])
+    for first, last in SPACELESS:
+        spaceless = table[first : last + 1]
+        spaceless[(spaceless > 0) & (spaceless != kernels.MARK)] |= np.uint32(kernels.ALONE)
+    return table
+
+
+class NearTexts:
+    """The keys of the own texts of a crawl's pages, in their newest version."""
+
+    def __init__(self, crawl: Path, segments: Sequence[Segment]) -> None:
+        """Makes the keys that are not there yet. Raises FormatError."""
+        self._sites = sites = SiteFrames(crawl, segments)
+        place, copy = in_use(self, sites.folder, lambda: _made(sites, segments))
+        for path in sites.folder.glob(f"{NEAR}-*"):
+            if path != place:
+                remove(path)
+        self._files = sorted(copy.iterdir())
+        pages = [self._read(file, "key").to_frame() for file in self._files]
+        self._pages = (
+            pl.concat([pl.DataFrame(schema={"key": pl.Binary()}), *pages])
+            .select(page=pl.col("key").hash(), row=pl.int_range(pl.len()))
+            .unique("page", keep="last")
+        )
+
+    def rows(self, urls: pl.Series) -> I64:
+        """Returns the numbers by which keys are asked for; -1 for URLs of no page with a text."""
+        asked = urls.hash().alias("page").to_frame()
+        found = asked.join(self._pages, on="page", how="left", maintain_order="left")
+        return found["row"].fill_null(-1).to_numpy()
+
+    def keys(self, band: str, rows: I64) -> U64:
+        """Returns the keys of a band; where there is no text or no word, each another one."""
+        read = [self._read(file, band).to_numpy() for file in self._files]
+        found = np.concatenate([*read, np.zeros(1, np.uint64)])[rows]
+        others = np.arange(1, len(rows) + 1, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
+        return np.where(found == 0, others, found)
+
+    def _read(self, file: Path, name: str) -> pl.Series:
+        try:
+            return pl.read_parquet(file, columns=[name])[name]
+        except pl.exceptions.PolarsError as exc:
+            raise damaged(self._sites.folder, exc) from exc
+
+
+def near_texts(crawl: Path) -> NearTexts | None:
+    """Returns the keys of a crawl's pages; None if its folder has no segments with texts."""
+    folder = crawl / "segments"
+    found = segments_in(folder) if folder.is_dir() else []
+    parsed = [one for one in found if one.has(PARSE_DATA) and one.has(PARSE_TEXT)]
+    return NearTexts(crawl, parsed) if parsed else None
+
+
+def _made(sites: SiteFrames, segments: Sequence[Segment]) -> Path:
+    """Returns the folder with the keys of all pages."""
+    folder, hosts = sites.folder, sites.seals().sort("host")
+    seals = {one.name: f"{one.name}-{seal_of(files_of(one))}" for one in segments}
+    place = folder / f"{NEAR}-{seal_of([], str(hosts.hash_rows().sum()), *seals.values())}"
+    if place.is_dir():
+        return place
+    with work_folder(folder, NEW) as fresh:
+        for segment in segments:
+            name = seals[segment.name]
+            for path in folder.glob(f"{NEAR}-*/{name}-*.parquet"):
+                with suppress(OSError):  # another process has removed it, or linked another one
+                    os.link(path, fresh / path.name)
+            old = sorted(fresh.glob(f"{name}-*"))
+            for path in old:
+                _renew(path, segment, sites, hosts)
+            if not old:
+                for number, table in enumerate(_pieces(segment, sites, hosts)):
+                    table.write_parquet(fresh / f"{name}-{number:04}.parquet")
+        return placed(fresh, place)
+
+
+def _renew(path: Path, segment: Segment, sites: SiteFrames, hosts: pl.DataFrame) -> None:
+    """Makes the keys anew of those pages of a file whose hosts have changed."""
+    table = pl.read_parquet(path)
+    is_old = table["seal"] != _seals(table["key"], hosts)
+    if not is_old.any():
+        return
+    made = _keys(segment, sites, hosts, table["key"].filter(is_old).unique())
+    path.unlink()
+    pl.concat([table.filter(~is_old), *made]).sort("key").write_parquet(path)
+
+
+def _pieces(segment: Segment, sites: SiteFrames, hosts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    waiting: list[pl.DataFrame] = []
+    for table in _keys(segment, sites, hosts):
+        waiting.append(table)
+        if sum(map(len, waiting)) >= _ROWS:
+            yield pl.concat(waiting)
+            waiting = []
+    yield pl.concat([pl.DataFrame(schema=_SCHEMA), *waiting])
+
+
+_SCHEMA: Final = pl.Schema(
+    {"key": pl.Binary(), "seal": pl.UInt64(), **dict.fromkeys(KEYS, pl.UInt64())}
+)
+
+
+def _keys(
+    segment: Segment, sites: SiteFrames, hosts: pl.DataFrame, only: pl.Series | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yields the pages of a segment, or those of some keys, with the keys of their own texts."""
+
+    def make(pages: pl.DataFrame) -> pl.DataFrame:
+        own = own_of(sites, pages)
+        seals = _seals(pages["key"], hosts)
+        return pl.DataFrame([own["key"], seals, *band_keys(own["text"])])
+
+    return ordered(make, parses(segment, only))
+
+
+def _seals(keys: pl.Series, hosts: pl.DataFrame) -> pl.Series:
+    """Returns the seals of the hosts of URLs."""
+    names = host_names(decode_keys(keys)).fill_null("").alias("host").to_frame()
+    return names.join(hosts, on="host", how="left", maintain_order="left")["seal"].fill_null(0)
