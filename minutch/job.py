@@ -142,7 +142,7 @@ class JobContext:
 
 def set_up_process(conf: Configuration) -> None:
     """Applies those settings of a configuration that hold for the whole process: the public suffix
-    list, how long a lock is waited for, and Hadoop's properties for paths like hdfs://.
+    list, memory, how long a lock is waited for, and Hadoop's properties for paths like hdfs://.
 
     Programs call it before they run jobs; the command line, `minutch.open` and `minutch.jobs` do.
     """
@@ -150,6 +150,7 @@ def set_up_process(conf: Configuration) -> None:
         stores=store_settings(conf),
         suffix_list=conf.resource("effective_tld_names.dat"),
         lock_wait=conf.get_double("minutch.lock.wait"),
+        memory=conf.get_size("minutch.memory", 0),
     )
 
 

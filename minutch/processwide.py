@@ -4,7 +4,8 @@ They are set in one place, `minutch.job.set_up_process`, by the programs that ru
 line, `minutch.open`, `minutch.jobs`. A worker process takes them over from the process that starts
 it. They are not passed along for one of two reasons: the process has only one of the things that
 they describe (a log, a set of cores, a Java process for file systems), or the functions that need
-them are called with a host name or a path by every layer (the public suffix list, locks).
+them are called with a host name or a path by every layer (the public suffix list, locks, what
+pages of a host have in common).
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class ProcessSettings:
     """The public suffix list; None for the bundled one."""
     cores: int = 0
     """Number of cores that jobs may use; 0 for all."""
+    memory: int = 0
+    """Bytes that the tables of a job without a configuration may take, as those of SQL; 0: see
+    `minutch.memory`."""
     lock_wait: float = 0
     """Seconds that a job waits for a database that another process works on."""
     program: str = "minutch"

@@ -1,13 +1,13 @@
 """Counts what stands on how many pages of a host, and where: a cache beside the segments, made of
 them alone. What is deleted of it is made again.
 
-    <crawl>/frames/<segment>-<seal>/NN.parquet     the lines of some pages of the segment
-    <crawl>/frames/counts-<seal>/places-NN.parquet what they come to, over all segments: by host
-                                                   and place,
-                                  lines-NN.parquet and by line, those that several pages have
+    <crawl>/frames/<segment>-<seal>/NN-NNN.parquet     the lines of some pages of the segment
+    <crawl>/frames/counts-<seal>/places-NN-NNN.parquet what they come to, over all segments: by host
+                                                       and place,
+                                  lines-NN-NNN.parquet and by line, those that several pages have
     seal    CRC-32 of the sizes and times of the files that it was made of, and of the version of
             Polars, which makes the hashes
-    NN      hosts by hash; each is counted by itself, so a sixteenth of the lines is in memory
+    NN-NNN  hosts by hash, and of these so many at a time as `minutch.memory` has room for
 
 Of a host, MOST pages are counted: those whose URLs' hashes are least, whichever rounds they are of,
 in their newest version. So a segment is read once, for the few pages that may be among them, and a
@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -37,6 +38,7 @@ from minutch.records.textblocks import MOST as SURE
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys, empty
 from minutch.work.tables.install import NEW, make_folder, remove, sync_tree, work_folder
+from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.spannedfile import SpannedFile
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,10 @@ NEAR: Final = "near"
 _USE: Final = ".use-"
 """What a process is about to read, linked: others may replace it meanwhile."""
 _TRIES: Final = 9
+_KEYS: Final = 1 << 18
+"""URLs that are looked at together."""
+_LINE: Final = 256
+"""Bytes that a line takes while it is counted."""
 _SAMPLE: Final = pl.Schema(
     {"host": pl.String(), "page": pl.UInt64(), "place": pl.UInt32(), "line": pl.UInt64()}
     | {"times": pl.UInt32(), "chance": pl.UInt32()}
@@ -107,9 +113,7 @@ class SiteFrames:
     def seals(self) -> pl.DataFrame:
         """Returns of each `host` a number, `seal`, that changes when what is counted of it does."""
         files = sorted(self.counts().iterdir())
-        tables = [
-            pl.scan_parquet(file).select("host", seal=pl.struct(pl.all()).hash()) for file in files
-        ]
+        tables = [_scan([file]).select("host", seal=pl.struct(pl.all()).hash()) for file in files]
         return pl.concat(tables).group_by("host").agg(pl.col("seal").sum()).collect()
 
     def of(self, lines: pl.DataFrame) -> pl.DataFrame:
@@ -119,7 +123,7 @@ class SiteFrames:
         try:
             places, counts = (
                 pl.concat(
-                    pl.scan_parquet(counted / f"{kind}-{part:02}.parquet")
+                    _scan(counted.glob(f"{kind}-{part:02}-*"))
                     .filter(pl.col("host").is_between(pl.lit(hosts.min()), pl.lit(hosts.max())))
                     .filter(pl.col("host").is_in(hosts.implode()))
                     for part in parts
@@ -142,21 +146,23 @@ def _sample(folder: Path, segment: Segment) -> Path:
     if place.is_dir():
         return place
     keys = _candidates(segment)
+    most = min(1 << 22, memory_budget() // _LINE)
     with work_folder(folder, NEW) as fresh:
         waiting = [empty(_SAMPLE)]
-        pieces = 0
-        for pages in parses(segment, keys):
-            waiting.append(_sampled(pages.filter(has_marks(pages))))
-            if sum(map(len, waiting)) > 1 << 22:
-                pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
-                waiting, pieces = [empty(_SAMPLE)], pieces + 1
-        pl.concat(waiting).write_parquet(fresh / f"piece-{pieces}")
-        found = pl.scan_parquet([fresh / f"piece-{number}" for number in range(pieces + 1)])
+        pieces: list[Path] = []
+        for pages in chain(parses(segment, keys), [None]):
+            if pages is not None:
+                waiting.append(_sampled(pages.filter(has_marks(pages))))
+            if pages is None or sum(map(len, waiting)) > most:
+                pieces.append(fresh / f"piece-{len(pieces)}")
+                pl.concat(waiting).write_parquet(pieces[-1])
+                waiting = [empty(_SAMPLE)]
         for part in range(PARTS):
-            mine = found.filter(pl.col("host").hash() % PARTS == part).collect()
-            mine.sort("host", "page").write_parquet(fresh / f"{part:02}.parquet")
-        for number in range(pieces + 1):
-            (fresh / f"piece-{number}").unlink()
+            mine = _scan(pieces).filter(pl.col("host").hash() % PARTS == part)
+            for number, lines in enumerate(_fitting(mine)):
+                lines.sort("host", "page").write_parquet(fresh / f"{part:02}-{number:03}.parquet")
+        for path in pieces:
+            path.unlink()
         return placed(fresh, place)
 
 
@@ -167,15 +173,28 @@ def _counted(folder: Path, samples: Sequence[Path]) -> Path:
         return place
     with work_folder(folder, NEW) as fresh:
         for part in range(PARTS):
-            tables = [
-                pl.read_parquet(path / f"{part:02}.parquet").with_columns(age=pl.lit(age))
+            tables = [empty(_SAMPLE).lazy().with_columns(age=0)] + [
+                _scan(path.glob(f"{part:02}-*")).with_columns(age=pl.lit(age))
                 for age, path in enumerate(samples)
             ]
-            table = pl.concat(tables) if tables else empty(_SAMPLE).with_columns(age=0)
-            places, lines = count(table)
-            places.write_parquet(fresh / f"places-{part:02}.parquet", row_group_size=1 << 14)
-            lines.write_parquet(fresh / f"lines-{part:02}.parquet", row_group_size=1 << 16)
+            for number, table in enumerate(_fitting(pl.concat(tables))):
+                places, lines = count(table)
+                end = f"{part:02}-{number:03}.parquet"
+                places.write_parquet(fresh / f"places-{end}", row_group_size=1 << 14)
+                lines.write_parquet(fresh / f"lines-{end}", row_group_size=1 << 16)
         return placed(fresh, place)
+
+
+def _scan(files: Iterable[Path]) -> pl.LazyFrame:
+    return pl.scan_parquet(sorted(files), glob=False)
+
+
+def _fitting(lines: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Yields lines, those of a host together, as many at a time as may be in memory."""
+    parts = 1 + lines.select(pl.len()).collect().item() * _LINE // memory_budget()
+    for part in range(parts):
+        mine = lines.filter(pl.col("host").hash() // PARTS % parts == part)
+        yield mine.collect(engine="streaming")
 
 
 def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -223,17 +242,21 @@ def _sampled(pages: pl.DataFrame) -> pl.DataFrame:
 
 def _candidates(segment: Segment) -> pl.Series:
     """Returns the keys of the pages of a segment that may be among the MOST of their hosts."""
-    files = [SpannedFile(path) for path in segment.data_files(PARSE_DATA)]
-    keys = pl.concat(
-        [
-            pl.Series("key", [], pl.Binary),
-            *(file.keys(span) for file in files for span in file.spans()),
-        ]
-    )
-    urls = decode_keys(keys)
-    table = pl.DataFrame([keys, host_names(urls).alias("host"), urls.hash().alias("page")])
-    table = table.unique("key").sort("host", "page")
-    return table.filter(pl.int_range(pl.len()).over("host") < MOST)["key"]
+    found: list[pl.DataFrame] = []
+
+    def least() -> pl.DataFrame:
+        table = pl.concat(found).unique("key").sort("host", "page")
+        return table.filter(pl.int_range(pl.len()).over("host") < MOST)
+
+    for path in segment.data_files(PARSE_DATA):
+        file = SpannedFile(path)
+        for span in file.spans():
+            urls = decode_keys(keys := file.keys(span))
+            page = urls.hash().alias("page")
+            found.append(pl.DataFrame([keys.alias("key"), host_names(urls).alias("host"), page]))
+            if sum(map(len, found)) > 2 * len(found[0]) + _KEYS:
+                found = [least()]
+    return least()["key"] if found else pl.Series("key", [], pl.Binary)
 
 
 def _folder(crawl: Path) -> Path:

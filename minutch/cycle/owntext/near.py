@@ -131,7 +131,7 @@ class NearTexts:
 
     def _read(self, file: Path, name: str) -> pl.Series:
         try:
-            return pl.read_parquet(file, columns=[name])[name]
+            return pl.read_parquet(file, columns=[name], glob=False)[name]
         except pl.exceptions.PolarsError as exc:
             raise damaged(self._sites.folder, exc) from exc
 
@@ -168,7 +168,7 @@ def _made(sites: SiteFrames, segments: Sequence[Segment]) -> Path:
 
 def _renew(path: Path, segment: Segment, sites: SiteFrames, hosts: pl.DataFrame) -> None:
     """Makes the keys anew of those pages of a file whose hosts have changed."""
-    table = pl.read_parquet(path)
+    table = pl.read_parquet(path, glob=False)
     is_old = table["seal"] != _seals(table["key"], hosts)
     if not is_old.any():
         return

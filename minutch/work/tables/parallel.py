@@ -27,14 +27,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def memory_budget(conf: Configuration) -> int:
-    """Returns the bytes that a job's tables may take together: `minutch.memory`, else an eighth of
-    what this process may have.
+def memory_budget(conf: Configuration | None = None) -> int:
+    """Returns the bytes that a job's tables may take together: `minutch.memory`, where there is no
+    configuration the process's; else an eighth of what this process may have.
 
     Jobs that hold several tables at a time share it out; files that are mapped into memory don't
     count.
     """
-    return conf.get_size(MEMORY_PROPERTY, 0) or available_memory() // 8
+    asked = processwide.settings().memory if conf is None else conf.get_size(MEMORY_PROPERTY, 0)
+    return asked or available_memory() // 8
 
 
 def sorting_memory(conf: Configuration) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minutch
-from minutch.cycle.owntext.frames import FRAMES, MOST, SiteFrames, count
+from minutch import processwide
+from minutch.cycle.owntext import frames
+from minutch.cycle.owntext.frames import FRAMES, MOST, PARTS, SiteFrames, count
 from minutch.cycle.owntext.texts import own_text, own_texts
 from minutch.cycle.parse.dispatch import ParserFactory, ParseUtil
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, part_writer, segments_in
@@ -22,6 +27,7 @@ from minutch.inspect.corpus import pages as corpus_pages
 from minutch.inspect.search.searcher import search
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
 from minutch.records.textblocks import BLOCKS_KEY
+from minutch.work.tables.lock import Owner
 from tests.support.crawldbs import context
 from tests.support.examples import examples
 from tests.support.indexedcrawl import IndexedCrawl, Page
@@ -241,6 +247,92 @@ def test_the_least_hashes_of_a_host_are_counted_in_whatever_rounds() -> None:
     places, lines = count(pl.DataFrame(rows, schema=names, orient="row"))
     assert places["of"].to_list() == [MOST]
     assert lines["at"].sum() == MOST
+
+
+def test_memory_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {}
+    for host in range(20):
+        pages |= site(range(4), f"host{host}.example")
+    write(tmp_path, "20240101000000", pages)
+    write(tmp_path, "20240102000000", site(range(2), "host3.example"))
+    expected = texts(tmp_path)
+    shutil.rmtree(tmp_path / FRAMES)
+    monkeypatch.setattr(frames, "_KEYS", 10)
+    processwide.change(memory=4000)
+    assert texts(tmp_path).equals(expected)
+    assert len([*(tmp_path / FRAMES).glob("counts-*/lines-*")]) > PARTS
+
+
+def test_what_another_process_replaces_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a [crawl]", "20240101000000", site(range(9)))
+    crawl = tmp_path / "a [crawl]"
+    expected = texts(crawl)
+    shutil.rmtree(crawl / FRAMES)
+    times, counted = [], frames._counted
+
+    def gone(folder: Path, samples: list[Path]) -> Path:
+        place = counted(folder, samples)
+        times.append(place)
+        if len(times) < 3:
+            shutil.rmtree(place)
+        return place
+
+    monkeypatch.setattr(frames, "_counted", gone)
+    assert texts(crawl).equals(expected)
+    assert len(times) == 3
+    times.clear()
+    monkeypatch.setattr(frames, "_TRIES", 2)
+    (crawl / FRAMES / ".new-999999999-1-nowhere.1").mkdir()
+    left = Owner(999_999_999, Owner.current().host, 1)
+    (crawl / FRAMES / f".new-{left.pid}-{left.started}-{left.host}.1").mkdir()
+    with pytest.raises(FileNotFoundError):
+        texts(crawl)
+    monkeypatch.setattr(frames, "_counted", counted)
+    assert texts(crawl).equals(expected)
+    names = {path.name.partition("-")[0] for path in (crawl / FRAMES).iterdir()}
+    assert names - {".use"} == {"20240101000000", "counts", ".new"}  # of another host: it stays
+    assert len([*(crawl / FRAMES).glob(".new-*")]) == 1
+
+
+COUNT = """
+import sys, polars as pl
+from pathlib import Path
+from minutch.cycle.owntext.near import near_texts
+from minutch.cycle.owntext.texts import own_texts
+from minutch.cycle.segment.store import segments_in
+crawl = Path(sys.argv[1])
+found = pl.concat(own_texts(crawl, segments_in(crawl / "segments")))
+near_texts(crawl)
+print(found["text"].str.join("|").hash().item())
+"""
+
+
+@pytest.mark.slow
+def test_processes_at_once_and_killed_ones(tmp_path: Path) -> None:
+    """Eight processes count the same crawl while it grows; some are killed at any moment."""
+    write(tmp_path, "20240101000000", site(range(60)))
+    rng = random.Random(7)
+    for day in range(2, 5):
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", COUNT, str(tmp_path)], stdout=subprocess.PIPE, text=True
+            )
+            for _ in range(4)
+        ]
+        for one in running[:2]:
+            with suppress(subprocess.TimeoutExpired):
+                one.wait(rng.uniform(0.5, 3))
+            one.kill()
+        said = {one.communicate(timeout=120)[0] for one in running[2:]}
+        assert said == {f"{texts(tmp_path)['text'].str.join('|').hash().item()}\n"}
+        assert [one.returncode for one in running[2:]] == [0, 0]
+        write(tmp_path, f"2024010{day}000000", site(range(day, day * 20)))
+    expected = texts(tmp_path)
+    assert not [*(tmp_path / FRAMES).glob(".new-*")]
+    shutil.rmtree(tmp_path / FRAMES)
+    assert texts(tmp_path).equals(expected)
 
 
 @settings(max_examples=examples(6), deadline=None)
