@@ -8,6 +8,7 @@ Begin with `query`: the others ask their questions of its tables.
     `search`     full-text search without a server, and a page for it
     `explain`    why a URL was, or was not, fetched
     `audit`      what is wrong with a site, by rules in SQL
+    `learn`      which URLs are twins, traps or soft 404s, as rules
     `fsck`       whether the folders of a crawl are whole and agree
     `live`       the page that shows a crawl while it runs
 """

@@ -109,6 +109,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "sql": [],
     "report": [["crawl"]],
     "audit": [["crawl"], ["crawl", "--json"], ["crawl", "--csv", "out"]],
+    "learn": [["crawl"], ["crawl", "--json"]],
     "fsck": [["crawl"]],
     "generate": [[DB, "crawl/segments", "-noFilter", "-noNorm"], [DB, "crawl/segments"]],
     "updatedb": [[DB, SEGMENT], [DB, SEGMENT, "-filter", "-normalize"]],

@@ -307,6 +307,20 @@ DATABASES = (
         code="minutch.commands.audit:run",
     ),
     Command(
+        "learn",
+        reads="crawl folder", writes="stdout; rule files with --apply",
+        help="learn from what is stored which URLs are twins, traps or soft 404s, as rules",
+        example="minutch learn crawl/",
+        arguments=(Argument("crawl", "the folder of a crawl", path),),
+        options=(
+            switch("--apply",
+                   "write the rules that lose no page into the crawl's rule files, with their"
+                   " evidence as comments"),
+            switch("--json", "the rules as JSON"),
+        ),
+        code="minutch.commands.learn:run",
+    ),
+    Command(
         "check",
         reads="crawl folder", writes="crawl folder: checks",
         help="ask for images, styles, scripts and other sites' pages that pages name",

@@ -1,0 +1,142 @@
+"""`minutch learn`: what it prints and writes; a crawl of a site with traps, before and after."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from minutch import jobs
+from minutch.clock import FakeClock
+from minutch.commands.init import SITE
+from minutch.conf import Configuration
+from minutch.errors import ConfigError
+from minutch.inspect.learn.rules import FILTER, NORMALIZE
+from minutch.job import JobContext
+from minutch.plugin.chains import URLFilters, URLNormalizers
+from tests.inspect.learn.trapsite import ARTICLES, PRODUCTS, THREADS, TrapSite, served
+from tests.inspect.learn.webs import PLUGINS, H, words, write_crawl
+from tests.support.commands import learn
+from tests.support.crawldbs import NOW
+
+WEB = {
+    **{f"{H}/p?id={i}&x=--{more}": words(i) for i in range(8) for more in ("", f"&track={i}")},
+    **{f"{H}/calendar?month={i}": "There is nothing in this month at all" for i in range(30)},
+}
+
+
+def run(crawl: Path, conf: Configuration, *words: str) -> str:
+    """What the command prints."""
+    context = JobContext(conf.freeze(), FakeClock(NOW), io.StringIO(), io.StringIO())
+    assert learn.run([str(crawl), *words], context) == 0
+    assert isinstance(context.out, io.StringIO)
+    return context.out.getvalue()
+
+
+def configured(*folders: Path, **more: str) -> Configuration:
+    """A configuration in some folders."""
+    named = {name.replace("__", "."): value for name, value in more.items()}
+    return Configuration.load(folders, overrides={"plugin.includes": PLUGINS} | named)
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl of WEB."""
+    return write_crawl(tmp_path_factory.mktemp("web") / "crawl", WEB)
+
+
+def test_what_people_and_programs_read(crawl: Path) -> None:
+    conf = configured(plugin__includes=PLUGINS, urlfilter__regex__rules="+.")
+    text = run(crawl, conf)
+    assert "  track does not change a page\n" in text
+    assert "touches 8 URLs, loses 0 pages" in text
+    assert f"    {H}/p?id=0&x=--&track=0\n      {H}/p?id=0&x=--\n" in text
+    assert "learn" in text.splitlines()[-1]
+    assert "--apply" in text.splitlines()[-1]
+    found = json.loads(run(crawl, conf, "--json"))
+    assert {rule["kind"] for rule in found["rules"]} >= {"parameter", "pattern"}
+    assert all(rule["lost"] == 0 for rule in found["rules"] if rule["offered"])
+    assert all(rule["written"] is None for rule in found["rules"])
+
+
+def test_rules_are_written_once_and_do_as_was_said(crawl: Path, tmp_path: Path) -> None:
+    (tmp_path / FILTER).write_text("# mine\n\n# no news\n-/news/\n+.\n")
+    conf = configured(tmp_path)
+    found = json.loads(run(crawl, conf, "--json", "--apply"))
+    texts = {name: (tmp_path / name).read_text("utf-8") for name in (FILTER, NORMALIZE)}
+    assert texts[FILTER].startswith("# mine\n\n# learned 2027-01-15: ")
+    assert texts[FILTER].endswith("\n\n# no news\n-/news/\n+.\n")
+    assert texts[NORMALIZE].count("<regex>") > 5  # those that were there, too
+    after = configured(tmp_path)
+    normalizers, filters = URLNormalizers(after), URLFilters(after)
+    for rule in found["rules"]:
+        assert rule["written"] == str(tmp_path / rule["file"])
+        for example in rule["examples"]:
+            assert filters.filter(normalizers.normalize(example["url"])) == example["becomes"]
+    assert json.loads(run(crawl, after, "--json", "--apply"))["rules"] == []
+    assert texts == {name: (tmp_path / name).read_text("utf-8") for name in texts}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, "the installation's own"),
+        ({"plugin__includes": "urlfilter-regex"}, "urlnormalizer-regex is not active"),
+        ({"urlfilter__regex__rules": "+."}, "has all rules"),
+    ],
+)
+def test_what_is_refused(
+    crawl: Path, tmp_path: Path, more: Mapping[str, str], expected: str
+) -> None:
+    (tmp_path / FILTER).write_text("+.\n")
+    given = {"urlfilter__regex__file": str(tmp_path / FILTER)} | more
+    conf = configured(*([tmp_path] if more else []), **given)
+    with pytest.raises(ConfigError, match=expected):
+        run(crawl, conf, "--apply")
+
+
+@pytest.fixture
+def site() -> Iterator[tuple[str, TrapSite]]:
+    """The site with traps."""
+    with served() as one:
+        yield one
+
+
+@pytest.mark.slow
+def test_a_site_with_traps_is_crawled_with_what_was_learned(
+    site: tuple[str, TrapSite], tmp_path: Path
+) -> None:
+    address, served_site = site
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/nutch-site.xml").write_text(SITE, encoding="utf-8")
+    (tmp_path / "seeds.txt").write_text(f"{address}/\n")
+
+    def crawled(name: str, rounds: int) -> Path:
+        served_site.asked.clear()
+        jobs.run("crawl", "-s", tmp_path / "seeds.txt", tmp_path / name, rounds, conf=loaded())
+        return tmp_path / name
+
+    def loaded() -> Configuration:
+        overrides = {
+            "http.agent.name": "learner",
+            "http.filter.ipaddress.include": "loopback",
+            "fetcher.server.delay": "0",
+            "fetcher.min.crawl.delay": "0",
+        }
+        return Configuration.load([tmp_path / "conf"], overrides=overrides).freeze()
+
+    first = crawled("first", 8)
+    found = json.loads(run(first, loaded(), "--json", "--apply"))
+    kinds = {rule["kind"] for rule in found["rules"]}
+    assert kinds >= {"parameter", "segment", "soft-404", "loop", "pattern"}
+    crawled("second", 12)
+    asked = served_site.asked
+    honest = ARTICLES - 1 + PRODUCTS + PRODUCTS // 6 + 2 * THREADS + 3 + 5
+    assert honest < len(asked) < 1.1 * honest + 10
+    for page in (f"/news/article{ARTICLES - 1}", "/shop?page=5", "/forum?t=11&start=40"):
+        assert page in asked
+    products = {url.partition("&")[0] for url in asked if url.startswith("/product")}
+    assert len(products) == PRODUCTS
