@@ -124,6 +124,7 @@ EXPORTS = (
                    help="only rows for which this is true, in SQL:"
                         " \"language = 'en' and is_first\""),
             Option("--formats", "names", words, "jsonl, parquet, or both with a comma (both)"),
+            switch("--plain", "without the pages' Markdown, which takes most of the time"),
             switch("--chunks", "also the pages' Markdown, in pieces for retrieval"),
             *CHUNK_SIZES,
             Option("--rows", "n", int, "rows of a shard, at most (100000)", least=1),

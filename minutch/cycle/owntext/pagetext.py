@@ -8,19 +8,21 @@ more of it. Whoever sets `parser.html.text` to another text (page, trafilatura â
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+import polars as pl
 
 from minutch import eventloops
 from minutch.clock import Clock
 from minutch.conf import Configuration
 from minutch.cycle.owntext.frames import SiteFrames
 from minutch.cycle.owntext.own import SHARE
-from minutch.cycle.owntext.texts import judged
+from minutch.cycle.owntext.texts import judged, own_of
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil
 from minutch.cycle.parse.pagecheck import CheckFailed, PageChecker, PageCheckOptions
 from minutch.records.crawldatum import CrawlDatum
@@ -28,6 +30,7 @@ from minutch.records.metadata import Metadata
 from minutch.records.protocol import Content
 from minutch.records.textblocks import BLOCKS_KEY
 
+log = logging.getLogger(__name__)
 TEXT_PROPERTY: Final = "parser.html.text"
 FRAME: Final = "frame of the site"
 NOT_MAIN: Final = "not main text"
@@ -118,10 +121,10 @@ class TextTask:
 class TextReader(PageChecker):
     """A reader of pages."""
 
-    def __init__(self, conf: Configuration, clock: Clock) -> None:
+    def __init__(self, conf: Configuration, clock: Clock, workers: int | None = 1) -> None:
         if conf.get_trimmed(TEXT_PROPERTY) == "main" or not conf.is_set(TEXT_PROPERTY):
             conf = conf.with_values({TEXT_PROPERTY: "blocks"}).freeze()
-        super().__init__(conf, _OPTIONS, clock, TextTask)
+        super().__init__(conf, _OPTIONS, clock, TextTask, workers)
         self._has_asked = False
 
     def fetch(self, url: str) -> Content:
@@ -171,14 +174,51 @@ class TextReader(PageChecker):
         found = self._ask(content, wants_markdown=True, kept=kept)
         return (page.text + "\n" if found.markdown is None else found.markdown), found.anchors
 
+    def markdowns(
+        self, contents: Sequence[Content], frames: SiteFrames
+    ) -> list[tuple[str, dict[int, str]] | None]:
+        """Returns what `markdown` does for each of some pages of a crawl, several at a time; None
+        where one can't be parsed.
+        """
+        found = list(self._pool.map(_item(content) for content in contents))
+        columns = [[one.url for one in contents], [page.text for page in found]]
+        own = own_of(
+            frames,
+            pl.DataFrame(
+                [*columns, [page.marks.encode() for page in found]],
+                {"url": pl.String, "text": pl.String, "marks": pl.Binary},
+            ),
+        )
+        texts, kept = own["text"].to_list(), own["kept"].to_list()
+        asked = [row for row, page in enumerate(found) if texts[row] and not page.failure]
+        made = self._pool.map(
+            _item(contents[row], wants_markdown=True, kept=kept[row]) for row in asked
+        )
+        result: list[tuple[str, dict[int, str]] | None] = [
+            None if page.failure else ("", {}) for page in found
+        ]
+        for row, page in zip(asked, made, strict=True):
+            text = f"{texts[row]}\n" if page.markdown is None else page.markdown
+            result[row] = None if page.failure else (text, page.anchors)
+        for content, page, one in zip(contents, found, result, strict=True):
+            if one is None:
+                log.warning("no Markdown of %s: %s", content.url, page.failure or "not written")
+        return result
+
     def _ask(
         self, content: Content, *, wants_markdown: bool, kept: list[int] | None = None
     ) -> FoundText:
-        item = msgspec.msgpack.encode((content.to_bytes(), wants_markdown, kept))
-        page: FoundText = self._pool.run(item)
+        page: FoundText = self._pool.run(_item(content, wants_markdown=wants_markdown, kept=kept))
         if page.failure:
             raise CheckFailed(f"{content.url}: {page.failure}")
         return page
 
     def _shown(self, content: Content, datum: CrawlDatum) -> str:
         return self.read(content).text
+
+
+def _item(
+    content: Content, *, wants_markdown: bool = False, kept: list[int] | None = None
+) -> bytes:
+    """What a worker takes."""
+    return msgspec.msgpack.encode((content.to_bytes(), wants_markdown, kept))

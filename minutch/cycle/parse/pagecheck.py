@@ -133,7 +133,9 @@ class PageChecker(ABC):
         options: PageCheckOptions,
         clock: Clock,
         task: Callable[[Configuration], WorkerTask[Any]] = CheckTask,
+        workers: int | None = 1,
     ) -> None:
+        """`workers`: processes that parse; None: parser.workers."""
         self._options = options
         self._clock = clock
         self._protocols = ProtocolFactory(conf)
@@ -146,7 +148,8 @@ class PageChecker(ABC):
         self._rest = conf.get_float("fetcher.server.delay")
         if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
-        settings = replace(PoolSettings.from_conf(conf), workers=1)
+        settings = PoolSettings.from_conf(conf)
+        settings = settings if workers is None else replace(settings, workers=workers)
         self._pool: WorkerPool[Any] = WorkerPool(partial(task, conf), settings)
 
     def __enter__(self) -> Self:

@@ -32,19 +32,16 @@ import polars as pl
 from minutch.cycle.owntext.pagetext import TextReader
 from minutch.cycle.owntext.texts import frames_of
 from minutch.cycle.parse.chunks import OVERLAP, TOKENS, chunks
-from minutch.cycle.parse.pagecheck import CheckFailed
-from minutch.cycle.segment.store import CONTENT
 from minutch.errors import StoreError
 from minutch.hadoop.formats import zstd
 from minutch.inspect.corpus import rows as corpus
 from minutch.inspect.corpus.pages import NewestPages
 from minutch.inspect.query.crawl import CrawlFolder, open_crawl
-from minutch.inspect.query.rights import RightsTable
+from minutch.inspect.query.rights import RightsTable, contents
 from minutch.inspect.query.session import Session
 from minutch.inspect.query.statements import ANY, MECHANISMS, REFUSED, USES
 from minutch.inspect.query.table import Request
 from minutch.job import Counters, JobContext
-from minutch.records.protocol import Content
 from minutch.version import __version__
 from minutch.work.tables.install import remove, sync_path
 from minutch.work.tables.lock import lock
@@ -54,6 +51,9 @@ log = logging.getLogger(__name__)
 
 _PLAN, _DONE, _WORK, _CARD = ".plan.json", "corpus.json", ".work", "README.md"
 _READ: Final = ("current", "content", "crawl_fetch", "parse_data", "parse_text")
+_MARKDOWN: Final = "markdown"
+_PAGES: Final = 128
+"""Stored pages that are held at a time, of a megabyte at most (http.content.limit)."""
 _ROW_GROUP: Final = 8192
 """Rows that are written at a time; readers skip whole groups of them."""
 
@@ -90,6 +90,8 @@ class CorpusOptions:
     where: str = ""
     """A condition in SQL on the columns of a row: those for which it is not true are left out."""
     formats: Sequence[str] = tuple(_FORMATS)
+    plain: bool = False
+    """Whether no Markdown is made: the column is null."""
     chunks: bool = False
     """Whether the Markdown of the rows is written, too, cut for retrieval."""
     tokens: int = TOKENS
@@ -159,7 +161,10 @@ def _card(formats: Sequence[str]) -> str:
     """
     name = max(formats)  # Parquet, if it is there
     config = {"config_name": "default", "data_files": f"{name}/part-*"}
-    types = [(name, corpus.CorpusTable.columns[name].dtype) for name in corpus.ABOUT]
+    types = [
+        (name, pl.String() if name == _MARKDOWN else corpus.CorpusTable.columns[name].dtype)
+        for name in corpus.ABOUT
+    ]
     info = {"features": [{"name": name} | _feature(dtype) for name, dtype in types]}
     head = [f"configs: {json.dumps([config])}", f"dataset_info: {json.dumps(info)}"]
     rows = [f"| `{name}` | {about} |" for name, about in corpus.ABOUT.items()]
@@ -222,9 +227,10 @@ class _Export:
         repeated = self._rows.firsts[places] != places
         self._counters.add("near-duplicates of another page", int(repeated.sum()))
         self._counters.add("shards", 0)
+        conf = self._context.conf.of_crawl(self._crawl.path).freeze()
         with (
             self._context.progress("export corpus: shards", len(places), "rows") as progress,
-            TextReader(self._context.conf, self._context.clock) as self._reader,
+            TextReader(conf, self._context.clock, None) as self._reader,
         ):
             for number, rows in enumerate(self._shards(places)):
                 self._write_shard(number, rows)
@@ -308,39 +314,52 @@ class _Export:
             self._out / name / _FORMATS[name][0].format(number): _FORMATS[name][1]
             for name in self._options.formats
         }
-        if self._options.chunks:
-            files[self._out / "chunks" / _FORMATS["jsonl"][0].format(number)] = self._write_chunks
         missing = {path: write for path, write in files.items() if not path.exists()}
-        if not missing:
+        chunked = self._out / "chunks" / _FORMATS["jsonl"][0].format(number)
+        has_chunks = not self._options.chunks or chunked.exists()
+        if not missing and has_chunks:
             return
         frames = []
         starts = self._rows.starts
         for piece in range(len(starts) - 1):
             first, last = np.searchsorted(places, starts[piece : piece + 2])
             if first < last:
-                frame = self._rows.piece(piece, corpus.ABOUT.keys())
+                frame = self._rows.piece(piece, {"segment", *corpus.ABOUT})
                 frames.append(frame[places[first:last] - starts[piece]])
-        rows = pl.concat(frames).select(*corpus.ABOUT)
+        rows = pl.concat(frames)
+        is_plain = self._options.plain
+        pages = [] if is_plain and has_chunks else list(self._markdown(rows))
+        texts = [None if is_plain or page is None else page[0] for page in pages]
+        rows = rows.with_columns(pl.Series(_MARKDOWN, texts or [None] * len(rows), pl.String))
+        rows = rows.select(*corpus.ABOUT)
         for path, write in missing.items():
             _write(path, partial(write, rows))
+        if not has_chunks:
+            _write(chunked, partial(self._write_chunks, rows["url"], pages))
 
-    def _write_chunks(self, rows: pl.DataFrame, path: Path) -> None:
+    def _markdown(self, rows: pl.DataFrame) -> Iterator[tuple[str, dict[int, str]] | None]:
+        """Yields the Markdown of each row and the fragments of its headings; None where the page
+        was not stored. Rows come by segment, so each is read from one end to the other.
+        """
+        segments = {one.name: one for one in self._crawl.segments}
+        for (name,), mine in rows.group_by("segment", maintain_order=True):
+            for some in mine["url"].to_frame().iter_slices(_PAGES):
+                urls = some["url"].to_list()
+                stored = {page.url: page for page in contents(segments[str(name)], urls)}
+                found = [url for url in urls if url in stored]
+                made = self._reader.markdowns([stored[url] for url in found], self._sites)
+                of = dict(zip(found, made, strict=True))
+                yield from map(of.get, urls)
+
+    def _write_chunks(
+        self, urls: pl.Series, pages: Sequence[tuple[str, dict[int, str]] | None], path: Path
+    ) -> None:
         """Writes the chunks of rows; pages that were not stored have none."""
-        stored = [segment for segment in reversed(self._crawl.segments) if segment.has(CONTENT)]
         compressor = zstd.compressor()
         cut = partial(chunks, tokens=self._options.tokens, overlap=self._options.overlap)
         with path.open("wb") as file:
-            for url in rows["url"]:
-                found_in = (segment.get(CONTENT, url) for segment in stored)
-                content = next((found[-1] for found in found_in if found), None)
-                if not isinstance(content, Content):
-                    continue
-                try:
-                    page = self._reader.read(content, self._sites)
-                    markdown, anchors = self._reader.markdown(content, page)
-                except CheckFailed as error:
-                    log.warning("no chunks: %s", error)
-                    continue
-                found = "".join(f"{one.as_json()}\n" for one in cut(markdown, url, anchors))
+            for url, page in zip(urls, pages, strict=True):
+                pieces = () if page is None else cut(page[0], url, page[1])
+                found = "".join(f"{one.as_json()}\n" for one in pieces)
                 file.write(compressor.compress(found.encode("utf-8", "replace")))
             file.write(compressor.flush())

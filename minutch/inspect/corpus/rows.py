@@ -43,6 +43,7 @@ ABOUT: Final[dict[str, str]] = {
     "digest": "its signature in the crawl, in hexadecimal",
     "metadata": "what parse-pagedata kept: keys and values, in order",
     "text": "its own text",
+    "markdown": "the same as Markdown, if the page was stored",
     "cluster": "the URL of the first page of its cluster of near-duplicates",
     "cluster_size": "how many pages the cluster has",
     "is_first": "whether it is the first of them",
@@ -76,6 +77,7 @@ class CorpusTable(Table):
             **_OF_LINES,
             _REFUSED: _REFUSALS,
             _NUMBER: pl.Int64(),
+            "segment": pl.String(),
         }.items()
     }
 

@@ -116,7 +116,7 @@ class HostFiles:
             for url in wanted:
                 self._found[url] = []
             for number, segment in enumerate(segments):
-                for content in _contents(segment, wanted):
+                for content in contents(segment, wanted):
                     self._found[content.url].append((number, content))
             targets = {_target(content) for url in wanted for _, content in self._found[url]}
             wanted = {target for target in targets if target and target not in self._found}
@@ -159,7 +159,7 @@ class HostFiles:
         return None
 
 
-def _contents(segment: Segment, urls: Collection[str]) -> Iterator[Content]:
+def contents(segment: Segment, urls: Collection[str]) -> Iterator[Content]:
     """Yields the contents of some URLs that a segment has; only their ranges are read."""
     if not urls or not segment.has(CONTENT):
         return

@@ -235,20 +235,32 @@ def test_conditions_name_columns() -> None:
             assert condition.split()[0] in known, name
 
 
-def test_chunks_are_of_the_rows_pages_that_were_stored(tmp_path: Path) -> None:
-    add_segment(tmp_path, "20260101000001", {"a": STORY, "b": "words of b", "none": " "})
-    url = f"{HOST}a"
-    with part_writer(tmp_path / "segments/20260101000001", "content", 0) as put:
-        put(url, Content(url, url, f"<h2 id=x>Story</h2><p>{STORY}".encode(), "text/html"))
+def test_markdown_and_chunks_are_of_the_rows_pages_that_were_stored(tmp_path: Path) -> None:
+    """Of the version that the row is, not of an older or of another segment."""
+    url, other, moved = (f"{HOST}{name}" for name in "abc")
+    add_segment(tmp_path, "20260101000001", {"a": "old", "b": "words of b", "none": " "})
+    add_segment(tmp_path, "20260101000002", {"a": STORY, "c": "not stored here"})
+    first = {url: "<p>old", other: "<h1>B</h1><ul><li>words <b>of</b> b", moved: "x"}
+    for name, stored in (
+        ("20260101000001", first),
+        ("20260101000002", {url: f"<h2 id=x>Story</h2><p>{STORY}"}),
+    ):
+        with part_writer(tmp_path / "segments" / name, "content", 0) as put:
+            for page, html in sorted(stored.items()):
+                put(page, Content(page, page, html.encode(), "text/html"))
     counters = run(tmp_path, tmp_path / "out", "--chunks", plugin__includes="parse-html")
-    assert counters["rows"] == 2
+    assert counters["rows"] == 3
+    expected = {url: f"{STORY}\n", other: "- words **of** b\n", moved: None}
+    assert {row["url"]: row["markdown"] for row in rows(tmp_path / "out")} == expected
+    assert {row["url"]: row["markdown"] for row in lines(tmp_path / "out")} == expected
     [file] = (tmp_path / "out/chunks").iterdir()
     text = zstd.decompressor(27).decompress(file.read_bytes()).decode()
     found = [json.loads(line) for line in text.splitlines()]
-    assert [(chunk["url"].partition("#")[0], len(chunk["id"])) for chunk in found] == [(url, 32)]
-    assert STORY in found[0]["text"]
-    sizes = ["--chunks", "--tokens", "16", "--overlap", "4"]
+    assert [(chunk["url"], len(chunk["id"])) for chunk in found] == [(other, 32), (url, 32)]
+    assert STORY in found[1]["text"]
+    sizes = ["--chunks", "--plain", "--tokens", "16", "--overlap", "4"]
     run(tmp_path, tmp_path / "small", *sizes, plugin__includes="parse-html")
+    assert [row["markdown"] for row in rows(tmp_path / "small")] == [None] * 3
     [file] = (tmp_path / "small/chunks").iterdir()
     text = zstd.decompressor(27).decompress(file.read_bytes()).decode()
     assert max(json.loads(line)["tokens"] for line in text.splitlines()) in range(10, 17)
