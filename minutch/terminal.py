@@ -26,6 +26,7 @@ _COMMANDS: Final = re.compile(
 BOLD: Final = "\x1b[1m"
 DIM: Final = "\x1b[2m"
 RED: Final = "\x1b[31m"
+GREEN: Final = "\x1b[32m"
 YELLOW: Final = "\x1b[33m"
 PLAIN: Final = "\x1b[0m"
 """Our own colours, for `raw` streams; the last ends the others."""

@@ -11,7 +11,7 @@ declaration, then read cli and a declaration, such as that of inject.
     `init`, `crawl`, `cycle`            a whole crawl, and its steps
     `readers`, `archives`               databases and segments; formats of others
     `text`                              what a page says; files of Hadoop's
-    `explain`, `audit`, `learn`, `sql`, `questions`
+    `explain`, `audit`, `learn`, `changes`, `sql`, `questions`
     `search`, `serve`                   the index
     `checkers`, `urlcheckers`, `lineserver`, `installation`, `classes`
 """

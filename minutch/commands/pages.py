@@ -18,16 +18,16 @@ from minutch.commands import flow
 
 FOLDER = Path(__file__).parent.parent / "docs"
 TOPICS = (
-    "crawling", "profile", "explain", "audit", "learn", "report", "sql", "python", "indexing",
-    "maintext", "assistants", "rights", "corpus", "archives", "plugins", "operating", "lasting",
-    "recipes", "cluster", "compatibility", "formats", "speed", "versions", "changes",
+    "crawling", "profile", "explain", "audit", "learn", "visits", "report", "sql", "python",
+    "indexing", "maintext", "assistants", "rights", "corpus", "archives", "plugins", "operating",
+    "lasting", "recipes", "cluster", "compatibility", "formats", "speed", "versions", "changes",
 )  # fmt: skip
 """The pages, in the order in which they are listed."""
 PREFIX = "docs/"
 """Stands before a page whose name is a command's, too: `minutch help docs/sql`."""
 WIDTH = 80
 _DOCUMENTED = {
-    "arc2segment": "archives", "export": "archives", "export corpus": "corpus",
+    "arc2segment": "archives", "changes": "visits", "export": "archives", "export corpus": "corpus",
     "export warc": "archives", "fsck": "operating", "indexchecker": "indexing", "text": "maintext",
 }  # fmt: skip
 """Commands that are documented on another page than the first that uses them."""
@@ -64,10 +64,10 @@ def about(command: str) -> str | None:
     """Returns the page to read about a command, by the name to ask for it: the one of that name, or
     the first that uses it; of a few commands another one.
     """
-    if command in TOPICS:
-        return f"{PREFIX}{command}"
     if command in _DOCUMENTED:
         return _DOCUMENTED[command]
+    if command in TOPICS:
+        return f"{PREFIX}{command}"
     use = re.compile(rf"\bminutch {re.escape(command)}(?![\w.])")
     uses = (
         name

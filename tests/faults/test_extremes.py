@@ -110,6 +110,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "report": [["crawl"]],
     "audit": [["crawl"], ["crawl", "--json"], ["crawl", "--csv", "out"]],
     "learn": [["crawl"], ["crawl", "--json"]],
+    "changes": [["crawl"], ["crawl", "--jsonl", "--all"], ["crawl", "--atom"]],
     "fsck": [["crawl"]],
     "generate": [[DB, "crawl/segments", "-noFilter", "-noNorm"], [DB, "crawl/segments"]],
     "updatedb": [[DB, SEGMENT], [DB, SEGMENT, "-filter", "-normalize"]],

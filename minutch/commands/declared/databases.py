@@ -321,6 +321,22 @@ DATABASES = (
         code="minutch.commands.learn:run",
     ),
     Command(
+        "changes",
+        reads="segments", writes="stdout",
+        help="show what changed between visits: new, changed, gone, moved and returned pages",
+        example="minutch changes crawl/ --since 7d",
+        arguments=(CRAWL,),
+        options=(
+            Option("--since", "time|segment",
+                   help="visits from then on: a segment's name, 2026-03-16, 2026-03-16T09:30, 7d,"
+                        " 24h or 30m before now (all visits)"),
+            switch("--all", "also what changes at each visit, and why it is left out otherwise"),
+            switch("--jsonl", "each change as an object of JSON on a line"),
+            switch("--atom", "the newest changes as an Atom feed"),
+        ),
+        code="minutch.commands.changes:run",
+    ),
+    Command(
         "check",
         reads="crawl folder", writes="crawl folder: checks",
         help="ask for images, styles, scripts and other sites' pages that pages name",

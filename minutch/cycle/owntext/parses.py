@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,36 +26,48 @@ def parses(segment: Segment, only: pl.Series | None = None) -> Iterator[pl.DataF
     """
     if not (segment.has(PARSE_DATA) and segment.has(PARSE_TEXT)):
         return
+    data, texts = parts_of(segment)
+    yield from ordered(
+        lambda keys: parses_between(data, texts, keys, only), cut([*data, *texts], RANGE_SIZE)
+    )
+
+
+def parts_of(segment: Segment) -> tuple[list[SortedPart], list[SortedPart]]:
+    """Returns the parts of a segment with its parses, and those with their texts."""
     data, texts = (
         [SortedPart(path, LAYOUTS[folder].value_class) for path in segment.parts(folder)]
         for folder in (PARSE_DATA, PARSE_TEXT)
     )
+    return data, texts
 
-    def read(keys: KeyRange) -> pl.DataFrame:
-        tables, written = [], []
-        for part in data:
-            batch = part.batch(keys, only)
-            table = decode(batch)
-            marks = table.first_values(BLOCKS_KEY, "parse").alias("marks")
-            tables.append(
-                pl.DataFrame([keys_of(batch), marks, table.is_success.alias("is_parsed")])
-            )
-        for part in texts:
-            batch = part.batch(keys, only)
-            written.append(pl.DataFrame([keys_of(batch), decode_texts(batch).alias("text")]))
-        nth = pl.int_range(pl.len()).over("key").alias("nth")
-        found = pl.concat(tables).sort("key", maintain_order=True).with_columns(nth)
-        found = found.join(
-            pl.concat(written).with_columns(nth),
-            on=["key", "nth"],
-            how="left",
-            maintain_order="left",
-        ).filter("is_parsed")
-        return found.select(
-            "key", decode_keys(found["key"]).alias("url"), decode_keys(found["text"]), "marks"
-        )
 
-    yield from ordered(read, cut([*data, *texts], RANGE_SIZE))
+def parses_between(
+    data: Sequence[SortedPart],
+    texts: Sequence[SortedPart],
+    keys: KeyRange,
+    only: pl.Series | None = None,
+) -> pl.DataFrame:
+    """Returns the `parses` in a range of keys."""
+    tables, written = [], []
+    for part in data:
+        batch = part.batch(keys, only)
+        table = decode(batch)
+        marks = table.first_values(BLOCKS_KEY, "parse").alias("marks")
+        tables.append(pl.DataFrame([keys_of(batch), marks, table.is_success.alias("is_parsed")]))
+    for part in texts:
+        batch = part.batch(keys, only)
+        written.append(pl.DataFrame([keys_of(batch), decode_texts(batch).alias("text")]))
+    nth = pl.int_range(pl.len()).over("key").alias("nth")
+    found = pl.concat(tables).sort("key", maintain_order=True).with_columns(nth)
+    found = found.join(
+        pl.concat(written).with_columns(nth),
+        on=["key", "nth"],
+        how="left",
+        maintain_order="left",
+    ).filter("is_parsed")
+    return found.select(
+        "key", decode_keys(found["key"]).alias("url"), decode_keys(found["text"]), "marks"
+    )
 
 
 def has_marks(pages: pl.DataFrame) -> pl.Series:

@@ -16,6 +16,7 @@ from minutch.cycle.owntext.own import kept
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.formats.javaio import encode_text
+from minutch.records.textblocks import MOST
 from minutch.urls.hostcolumns import host_names
 
 
@@ -76,6 +77,28 @@ def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
         .with_columns(text=pl.coalesce("own", "text"))
         .drop("at", "own", "marks")
     )
+
+
+def all_lines(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
+    """Returns the lines of pages (`url`, `text`, `marks`) as `revisions` takes them: `row` of the
+    page, `place`, `chance`, `own`, `line`. Texts without marks are cut into sentences, all own.
+    """
+    rows = pages.with_row_index("of_page").filter(pl.col("text").is_not_null())
+    marked = has_marks(rows)
+    mine, others = rows.filter(marked), rows.filter(~marked)
+    names = ("row", "place", "chance", "own", "line")
+    cut = others.select(
+        row="of_page",
+        place=pl.lit(0, pl.UInt32),
+        chance=pl.lit(MOST, pl.UInt8),
+        own=pl.lit(value=True),
+        line=pl.col("text").str.replace_all(r"([.!?…。！？])\s+", "$1\n").str.split("\n"),
+    ).explode("line")
+    if not len(mine):
+        return cut.select(names)
+    found = _judged(frames, mine).rename({"is_own": "own"})
+    found = found.with_columns(row=mine["of_page"].gather(found["row"]))
+    return pl.concat([found.select(names), cut.select(names)])
 
 
 def judged(frames: SiteFrames | None, url: str, text: str, marks: str) -> pl.DataFrame | None:

@@ -5,6 +5,7 @@ Begin with crawl, which opens one, then table.
     `crawl`, `table`, `columns`         a crawl, a table, and its typed columns
     `crawldb`, `links`, `checks`        tables of databases, and of files beside them
     `pages`, `parses`                   tables of segments
+    `changes`                           what visits found that the visit before did not
     `rights`, `statements`              what sites say about use of their pages; what words mean
     `site`, `reach`, `ids`              a row per URL; what leads to it; URLs as numbers
     `predicates`, `skipping`            reads only where rows may be

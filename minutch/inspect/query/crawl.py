@@ -25,6 +25,7 @@ from minutch.cycle.segment.store import (
 )
 from minutch.cycle.sitemap.processor import LISTINGS, SitemapListing
 from minutch.errors import StoreError
+from minutch.inspect.query.changes import ChangesTable
 from minutch.inspect.query.checks import CHECKS, Checks, ChecksTable, SitemapsTable
 from minutch.inspect.query.crawldb import (
     CountedHostsTable,
@@ -98,6 +99,7 @@ class CrawlFolder:
             SitemapsTable(SitemapListing(self.path / LISTINGS)),
             ChecksTable(Checks(self.path / CHECKS)),
             RightsTable(segments, self.agents),
+            ChangesTable(self.path, segments),
         ]
         found = {table.name: table for table in tables}
         site = SiteTable(found, links, segments, has_entries=CrawlDb(self.path / CRAWLDB).exists())

@@ -9,4 +9,5 @@ Begin with query and results; app serves them.
     `snippets`                the passage of a page that is shown
     `crawlfiles`              what a crawl's files hold of a hit; a page that connects nowhere
     `app`, `pages`            the paths, and their HTML
+    `changepages`             what has changed, as a page and as an Atom feed
 """

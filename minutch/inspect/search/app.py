@@ -3,6 +3,7 @@
     /?q=…&host=…&page=…             search
     /cached /anchors /history ?url= what the crawl's files hold of a page
     /raw?url=                       the bytes of a stored page, for the frame of /cached
+    /changes /changes.atom          what visits found that the visits before did not
     /report                         the report of the crawl, as it is now
 
 What a crawled page holds can't run, nor leave its frame: it is text wherever we show it, and as a
@@ -21,6 +22,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final
 
+import polars as pl
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -29,8 +31,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from minutch.errors import MinutchError
+from minutch.inspect.query.changes import UNCHANGED, Changes
 from minutch.inspect.report import reportfile
-from minutch.inspect.search import pages
+from minutch.inspect.search import changepages, pages
 from minutch.inspect.search.crawlfiles import PICTURES, CrawlFiles
 from minutch.inspect.search.results import SearchOptions
 from minutch.inspect.search.searcher import Searcher, suggestions
@@ -152,6 +155,22 @@ class Site:
         made = self._costly.page("report", self._report)
         return HTMLResponse(made, headers={"Content-Security-Policy": REPORT_POLICY})
 
+    def changes(self, request: Request) -> Response:
+        """Shows what has changed, which reads the texts of the whole crawl."""
+        made = self._costly.page("changes", lambda: self._made_of_changes(changepages.changes))
+        return HTMLResponse(made)
+
+    def feed(self, request: Request) -> Response:
+        """Sends the same as an Atom feed."""
+        made = self._costly.page("changes.atom", lambda: self._made_of_changes(changepages.feed))
+        return Response(made, media_type="application/atom+xml")
+
+    def _made_of_changes(self, make: Callable[[str, pl.DataFrame, int], str]) -> str:
+        changes = Changes(self._crawl.folder, self._crawl.segments())
+        events = changes.events()
+        quiet = int((events["kind"] == UNCHANGED).sum())
+        return make(self._crawl.folder.resolve().name, changes.told(events), quiet)
+
     def cached(self, request: Request) -> Response:
         """Shows a stored page in its frame."""
         about = self._about(request)
@@ -208,6 +227,8 @@ def make(
         "/raw": site.raw,
         "/anchors": site.anchors,
         "/history": site.history,
+        "/changes": site.changes,
+        "/changes.atom": site.feed,
         "/report": site.report,
         "/robots.txt": lambda _: PlainTextResponse("User-agent: *\nDisallow: /\n"),
     }

@@ -94,7 +94,8 @@ def home(crawl: Home) -> str:
         ("segments", cells.count(crawl.segments)),
         ("newest page (UTC)", _day(last)),
     ]
-    report = e("a", "Report of the crawl", href="report") if crawl.has_report else None
+    links = [e("a", "Changes between visits", href="changes")]
+    links += [e("a", "Report of the crawl", href="report")] if crawl.has_report else []
     newest = [_hit(hit, "", "h3") for hit in crawl.newest]
     content = frame.section("newest", "Newest pages", e("ol", *newest, class_="hits"))
     hosts = _hosts("*", "", crawl.hosts, "Hosts") if crawl.hosts else None
@@ -102,7 +103,7 @@ def home(crawl: Home) -> str:
     return page(
         crawl.crawl,
         frame.tiles(figures),
-        e("p", report) if report else None,
+        frame.navigation("About this crawl", links),
         e("div", content, hosts, class_="columns") if newest else None,
         frame.section("queries", "A query can have", tips),
     )
@@ -240,6 +241,11 @@ def _search(query: str, host: str = "", number: int = 1) -> str:
 
 def _about(view: str, url: str, query: str) -> str:
     return f"{view}?{_encoded({'url': url, 'q': query})}"
+
+
+def history_of(url: str) -> str:
+    """Returns the address of the page that tells what has become of a URL."""
+    return _about("history", url, "")
 
 
 def _encoded(values: dict[str, str]) -> str:

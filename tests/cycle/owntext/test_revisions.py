@@ -1,0 +1,197 @@
+"""cycle.owntext.revisions: which blocks have changed, and which of them say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+import pytest
+
+from minutch.cycle.owntext import revisions
+from minutch.cycle.owntext.revisions import ELSEWHERE, FRAME, HABIT, NOT_OWN, RELATIVE
+
+Block = tuple[str, str]
+"""Place and line; a place that begins with - is one of no main text."""
+Visit = Sequence[Block]
+P = "Prose of page {} that stays."
+
+
+def told(*pages: Sequence[Visit]) -> dict[tuple[int, int], dict[str, str | None]]:
+    """What `judged` says of pages of one site, each with its visits: line -> why it is muted, by
+    page and turn.
+    """
+    places = {place for page in pages for visit in page for place, _ in visit}
+    numbers = {place: number for number, place in enumerate(sorted(places))}
+    rows = [
+        (1, page, visit, visit, numbers[place], 2 if place[0] == "-" else 60, place[0] != "-", line)
+        for page, visits in enumerate(pages)
+        for visit, lines in enumerate(visits)
+        for place, line in lines
+    ]
+    schema = pl.Schema(
+        {
+            "site": pl.UInt64(), "page": pl.UInt64(), "visit": pl.UInt32(), "segment": pl.UInt32(),
+            "place": pl.UInt32(), "chance": pl.UInt8(), "own": pl.Boolean(), "line": pl.String(),
+        }
+    )  # fmt: skip
+    found = revisions.sides(revisions.read(pl.DataFrame(rows, schema=schema, orient="row")))
+    known = revisions.habits(revisions.added([revisions.counted(found)]))
+    result: dict[tuple[int, int], dict[str, str | None]] = {}
+    for page, turn, line, why in (
+        revisions.judged(found, known).select("page", "turn", "line", "muted").iter_rows()
+    ):
+        result.setdefault((page, turn), {})[line] = why
+    return result
+
+
+def site(pages: int, visits: int, lines: str) -> list[list[list[Block]]]:
+    """Pages of which each has a line of its own, and `lines` with {page} and {visit}."""
+    return [
+        [
+            [
+                ("p", P.format(page)),
+                ("q", lines.format(page=page, visit=visit, both=(page + 1) * visit)),
+            ]
+            for visit in range(visits)
+        ]
+        for page in range(pages)
+    ]
+
+
+def test_a_counter_on_all_pages_is_a_habit_and_a_price_that_changes_once_is_none() -> None:
+    pages = site(6, 4, "Viewed {visit}00 times")
+    for visit in range(4):
+        pages[2][visit].append(("price", "Price 10 EUR" if visit < 2 else "Price 12 EUR"))
+        pages[3][visit].append(("price", "Price 10 EUR"))
+    found = told(*pages)
+    assert found[2, 2].pop("Price 10 EUR") is None
+    assert found[2, 2].pop("Price 12 EUR") is None
+    assert len(found) == 18
+    assert {why for lines in found.values() for why in lines.values()} == {HABIT}
+
+
+def test_what_changes_once_on_all_pages_is_no_habit() -> None:
+    """A sale: each page has its own new price, at one of four visits."""
+    pages = site(8, 5, "x")
+    for number, page in enumerate(pages):
+        for visit, lines in enumerate(page):
+            lines[1] = ("price", f"Price {number + (10 if visit < 2 else 5)}.{number} EUR")
+    found = told(*pages)
+    assert len(found) == 8
+    assert {why for lines in found.values() for why in lines.values()} == {None}
+
+
+def test_two_visits_mute_numbers_that_nearly_all_pages_change_and_no_words() -> None:
+    found = told(*site(5, 2, "Viewed {both}1 times"), *site(1, 2, "Version {visit}.1"))
+    assert {why for (page, _), lines in found.items() for why in lines.values()} <= {HABIT, None}
+    assert found[4, 1] == {"Viewed 01 times": HABIT, "Viewed 51 times": HABIT}
+    assert found[5, 1] == {"Version 0.1": None, "Version 1.1": None}
+    few = told(*site(4, 2, "Viewed {both}1 times"))
+    assert {why for lines in few.values() for why in lines.values()} == {None}
+    names = ["Ann", "Bea"]
+    words = [[[("p", P.format(n)), ("q", f"{name} of {n}")] for name in names] for n in range(9)]
+    assert {why for lines in told(*words).values() for why in lines.values()} == {None}
+
+
+def test_advertisements_that_take_turns_are_a_habit_and_new_ones_in_their_place() -> None:
+    turns = [[0, 1, 2, 0, 3], [1, 2, 0, 2, 1], [2, 0, 1, 1, 2], [0, 2, 1, 0, 9]]
+    pages = [
+        [[("p", P.format(number)), ("p", f"Buy the {'abcdefghij'[ad]} now")] for ad in mine]
+        for number, mine in enumerate(turns)
+    ]
+    found = told(*pages)
+    assert {why for lines in found.values() for why in lines.values()} == {HABIT, FRAME}
+    assert found[3, 4]["Buy the j now"] == HABIT
+
+
+def test_a_page_alone_has_habits_after_three_changes_of_words_and_two_of_numbers() -> None:
+    texts = ["one thing", "another", "a third one", "and a last one"]
+    page = [
+        [("p", "Prose."), ("q", text), ("n", f"{visit} online")] for visit, text in enumerate(texts)
+    ]
+    found = told(page)
+    assert {why for lines in found.values() for why in lines.values()} == {HABIT}
+    assert told(page[:3])[0, 1] == {
+        "one thing": None, "another": None, "0 online": HABIT, "1 online": HABIT,
+    }  # fmt: skip
+    edited = [[("p", f"First {text}."), ("p", "Second.")] for text in ("a", "b", "b", "c")]
+    assert {why for lines in told(edited).values() for why in lines.values()} == {None}
+
+
+def test_a_menu_that_changes_on_all_pages_is_no_change_of_any() -> None:
+    pages = [
+        [[("m", "Home"), ("m", menu), ("p", P.format(number))] for menu in ("News", "Blog")]
+        for number in range(500)
+    ]
+    pages[7][1][2] = ("p", "Prose of page 7 that was edited.")
+    found = told(*pages)
+    assert {why for (page, _), lines in found.items() for why in lines.values() if page != 7} == {
+        FRAME
+    }
+    assert found[7, 1] == {
+        "News": FRAME, "Blog": FRAME, P.format(7): None, "Prose of page 7 that was edited.": None,
+    }  # fmt: skip
+    few = told(*(page for page in pages[:2]))
+    assert found and few[0, 1] == {"News": None, "Blog": None}  # two pages are no site
+
+
+def test_a_line_that_some_pages_get_is_their_own() -> None:
+    pages = site(10, 3, "x")
+    for page in pages[:3]:
+        page[2].append(("q", "Sold out"))
+    found = told(*pages)
+    assert found == {(page, 2): {"Sold out": None} for page in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Posted 3 hours ago by Ann", "Posted 5 days ago by Ann"),
+        ("Posted yesterday", "Posted 2 days ago"),
+        ("An hour ago: rain", "just now: rain"),
+    ],
+)
+def test_relative_times_say_nothing(old: str, new: str) -> None:
+    assert told([[("p", old)], [("p", new)]]) == {(0, 1): {old: RELATIVE, new: RELATIVE}}
+
+
+def test_order_spaces_and_boxes_are_no_change() -> None:
+    page = [
+        [("p", "One."), ("p", "Two  words\u00a0here."), ("p", "Three.")],
+        [("p", "Three."), ("p", "Two words here."), ("p", "One.\u200b")],
+    ]
+    assert told(page) == {}
+    assert told([[("p", "One."), ("p", "Two.")], [("q", "One."), ("p", "Two.")]]) == {
+        (0, 1): {"One.": ELSEWHERE}
+    }
+
+
+def test_what_is_no_main_text_is_not_told() -> None:
+    assert told([[("-nav", "Next: a")], [("-nav", "Next: b")]]) == {
+        (0, 1): {"Next: a": NOT_OWN, "Next: b": NOT_OWN}
+    }
+
+
+def test_words_that_change_in_a_line_whose_number_always_does_are_told() -> None:
+    pages = site(4, 5, "Viewed {visit}00 times")
+    pages[1][3][1] = ("q", "Viewed 300 times by members")
+    pages[1][4][1] = ("q", "Viewed 400 times by members")
+    found = told(*pages)
+    assert found[1, 3] == {"Viewed 200 times": None, "Viewed 300 times by members": None}
+    assert set(found[1, 4].values()) == {HABIT}
+
+
+def test_counts_of_different_pages_add_up() -> None:
+    pages = site(6, 4, "Viewed {visit}00 times")
+    rows = [
+        (1, page, visit, visit, place == "q", 60, True, line)
+        for page, visits in enumerate(pages)
+        for visit, lines in enumerate(visits)
+        for place, line in lines
+    ]
+    names = ["site", "page", "visit", "segment", "place", "chance", "own", "line"]
+    found = revisions.sides(revisions.read(pl.DataFrame(rows, schema=names, orient="row")))
+    halves = [revisions.counted(found.filter(pl.col("page") % 2 == half)) for half in (0, 1)]
+    whole = revisions.added([revisions.counted(found)])
+    order = ["kind", "key", "place", "segment"]
+    assert revisions.added(halves).sort(order).equals(whole.sort(order))
