@@ -29,6 +29,7 @@ from hypothesis import HealthCheck, settings
 from minutch import processwide
 from minutch.conf import sources
 from minutch.plugin import repository
+from minutch.work.tables import parallel
 from tests.support.golden import GOLDEN, HAS_ALL, PROJECT
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load Hypothesis's profile, before tests are imported, and Spark, if it is asked for."""
     config.stash[LEFT_OUT] = 0
     settings.load_profile("all" if _wants_all(config) else "fast")
+    if not _wants_all(config):  # its threads, for tables of a few rows, took a fifth of the CPU
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
     if config.getoption("--on-spark"):
         from tests.support import onspark
 
@@ -188,9 +191,19 @@ def _machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _disk(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Without `--all` nothing waits until it is on the disk; tests/faults/ cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not _wants_all(request.config):
+            patch.setattr(os, "fsync", lambda file: None)
+            patch.setattr(os, "fdatasync", lambda file: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _shipped() -> Iterator[None]:
     """What is shipped, and no test changes, is read once: a configuration and its plugins took 20
-    ms, in thousands of tests.
+    ms, in thousands of tests. So are the names of this process's control groups.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((sources, "read_properties"), (repository, "read_manifest")):
@@ -198,6 +211,8 @@ def _shipped() -> Iterator[None]:
         found = cache(lambda path, group: entry_points(group=group))
         patch.setattr(repository, "entry_points", lambda group: found(tuple(sys.path), group))
         patch.setattr(repository, "_read_plugins", _plugins_once(repository._read_plugins))
+        groups = cache(lambda root, read=parallel._control_groups: tuple(read(root)))
+        patch.setattr(parallel, "_control_groups", groups)
         yield
 
 

@@ -77,6 +77,7 @@ async def test_who_is_cancelled_stops_it_as_ctrl_c_does(
     """What was fetched is kept, the segment's fetch is not over, and the next run goes on."""
     with SiteServer() as server:
         conf = CONF | {"fetcher.server.delay": 30, "crawl.overlap": overlap}
+        conf["http.robot.rules.allowlist"] = "127.0.0.1"  # else the first page waits, too
         crawl = minutch.open(tmp_path / "crawl", create=True, conf=conf, quiet=True)
         crawl.inject([server.site.url("one"), server.site.url("one", "/a.html")])
         run = crawl.arun(1)

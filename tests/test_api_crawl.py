@@ -37,6 +37,7 @@ print(crawl.sql("select status from parses")["status"].to_list())
 """
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("how", few(["file", "stdin", "words"]))
 def test_a_script_without_a_guard_runs_once(tmp_path: Path, how: str) -> None:
     """Its workers are no second run of it: README's example has no `if __name__ == "__main__"`."""

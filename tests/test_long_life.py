@@ -11,12 +11,12 @@ import shutil
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -201,24 +201,18 @@ def test_hashes_of_threads_are_those_of_one() -> None:
     assert [[value & 0xFFFF_FFFF for value in one] for one in found] == [expected] * 8
 
 
-def configurations() -> Iterator[Any]:
-    """Those that are alive."""
-    gc.collect()
-    return (one for one in gc.get_objects() if isinstance(one, Configuration | PluginRepository))
-
-
-@pytest.mark.slow
 def test_a_repository_ends_with_its_configuration() -> None:
     """Each step of each round has its own: in a dictionary by configurations, weak or not, none
     would ever end.
     """
-    before = sum(1 for _ in configurations())
-    for _ in range(4):
-        conf = context(SETTINGS).conf
-        assert URLFilters(conf).filters and ScoringFilters(conf).filters
-        assert PluginRepository.of(conf) is conf.plugins
+    gc.collect(1)
+    conf = context(SETTINGS).conf
+    assert URLFilters(conf).filters and ScoringFilters(conf).filters
+    assert PluginRepository.of(conf) is conf.plugins
+    both = weakref.ref(PluginRepository.of(conf)), weakref.ref(URLFilters(conf).filters[0])
     del conf
-    assert sum(1 for _ in configurations()) <= before
+    gc.collect(1)  # what is new; all objects took a second
+    assert [one() for one in both] == [None, None]
 
 
 def test_threads_make_one_repository() -> None:

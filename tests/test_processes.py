@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.processes import may_fork, start_worker
+from minutch.processes import end_with, may_fork, start_worker
 from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, make_segment
@@ -69,6 +70,31 @@ def begun(how: str) -> subprocess.Popen[str]:
     )
 
 
+def test_a_fork_that_hangs_ends_with_its_parent() -> None:
+    """One that hears no signal: it would keep open, and locked, what its parent had."""
+    reader, writer = os.pipe()
+    parent = os.fork()
+    if not parent:
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            me, began = os.getpid(), os.pipe()
+            if not os.fork():
+                end_with(me)
+                os.write(began[1], b"x")
+                while True:
+                    time.sleep(60)
+            os.read(began[0], 1)
+            os.kill(me, signal.SIGKILL)
+        finally:
+            os._exit(1)
+    os.close(writer)
+    os.waitpid(parent, 0)
+    with open(reader, "rb") as pipe:  # noqa: PTH123 - a descriptor
+        assert select.select([pipe], [], [], 60)[0]
+        assert pipe.read() == b""  # nobody has its other end open
+
+
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("how", few(["forked", "served"]))
 @pytest.mark.parametrize("moment", few(["there", "begun"]))
 def test_workers_and_theirs_end_with_a_process_that_is_killed(how: str, moment: str) -> None:
@@ -80,6 +106,7 @@ def test_workers_and_theirs_end_with_a_process_that_is_killed(how: str, moment: 
     process.communicate(timeout=60)
 
 
+@pytest.mark.slow  # processes
 def test_a_ctrl_c_does_not_end_a_fork_server_that_starts() -> None:
     """It is for its parent, and the server loads what its workers need for a second and more."""
     code = (

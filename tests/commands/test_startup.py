@@ -81,6 +81,7 @@ def test_a_job_imports_no_annex(tmp_path: Path) -> None:
     assert annexes(found) == []
 
 
+@pytest.mark.slow  # processes
 def test_only_who_serves_imports_a_server() -> None:
     code = "import sys, minutch.annexes.service.{}; print('uvicorn' in sys.modules)"
     for module in ("app", "startserver"):

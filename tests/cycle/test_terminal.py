@@ -1,4 +1,8 @@
-"""A crawl shows a live line that goes away, colours where they are wanted, and 80 columns."""
+"""A crawl shows a live line that goes away, colours where they are wanted, and 80 columns.
+
+One crawl has a process and a terminal of its own; the others are of this process, whose streams say
+that they are terminals.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -16,15 +21,16 @@ import pytest
 
 from tests.support.demo import definitions, write_seeds
 from tests.support.docshell import command
-from tests.support.examples import few
+from tests.support.docshell import on_screen as screen_of
 from tests.support.golden import PROJECT
 from tests.support.siteserver import SiteServer
 
+WITHOUT = [("TERM", "dumb"), ("NO_COLOR", "1")]
 ESCAPE = re.compile(r"\x1b\[\d*[A-Za-z]")
 
 
-def in_terminal(folder: Path, *words: str, typed: str = "", **environment: str) -> str:
-    """All that a command writes to a terminal of 80 columns, into which `typed` is typed."""
+def in_terminal(folder: Path, *words: str, **environment: str) -> str:
+    """All that a command, in a process of its own, writes to a terminal of 80 columns."""
     main, side = pty.openpty()
     environment = {
         "TERM": "xterm",
@@ -48,7 +54,6 @@ def in_terminal(folder: Path, *words: str, typed: str = "", **environment: str) 
         close_fds=True,
     ):
         os.close(side)
-        os.write(main, typed.encode())
         parts = []
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
@@ -75,15 +80,15 @@ def too_wide(lines: list[str]) -> list[str]:
     return [line for line in lines if len(line) > 80 and " " in line.strip().removesuffix(" \\")]
 
 
-def crawl(folder: Path, server: SiteServer, **environment: str) -> str:
+def crawl(folder: Path, server: SiteServer) -> list[str]:
     write_seeds(folder, server.site)
-    words = [*definitions(), "-D", "fetcher.server.delay=0.15", "seeds", "crawl", "2"]
-    return in_terminal(folder, "crawl", *words, **environment)
+    return ["crawl", *definitions(), "-D", "fetcher.server.delay=0.15", "seeds", "crawl", "2"]
 
 
+@pytest.mark.slow  # a process
 def test_a_crawl(tmp_path: Path) -> None:
     with SiteServer() as server:
-        text = crawl(tmp_path, server)
+        text = in_terminal(tmp_path, *crawl(tmp_path, server))
     assert re.search(
         r"\x1b\[2Kround 2 of 2, fetch: \d+ of 15 pages, (\d:\d\d left, )?[\d.]+/s, \d+ KB/s,"
         r" \d hosts?, \d errors?",
@@ -97,24 +102,51 @@ def test_a_crawl(tmp_path: Path) -> None:
     assert "2 rounds in 0:" in "\n".join(lines)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "value"), few([("TERM", "dumb"), ("NO_COLOR", "1")]))
-def test_without_colours(name: str, value: str, tmp_path: Path) -> None:
+@pytest.mark.slow  # processes
+@pytest.mark.parametrize(("name", "value"), WITHOUT)
+def test_a_crawl_without_colours(name: str, value: str, tmp_path: Path) -> None:
     with SiteServer() as server:
-        text = crawl(tmp_path, server, **{name: value})
+        text = in_terminal(tmp_path, *crawl(tmp_path, server), **{name: value})
     assert "Round 1 of 2" in text
     assert not re.search(r"\x1b\[\d+m", text)
     assert name == "NO_COLOR" or "\x1b" not in text
 
 
-def test_errors_are_red_and_last(tmp_path: Path) -> None:
-    text = in_terminal(tmp_path, "crawl", "-D", "http.agent.name=t", "nowhere", "crawl", "1")
+def test_a_round_has_a_bold_title(crawled: tuple[Path, SiteServer], tmp_path: Path) -> None:
+    folder, server = crawled
+    shutil.copytree(folder / "crawl", tmp_path / "crawl")
+    at_once = ["-D", "fetcher.server.delay=0", "-D", "fetcher.min.crawl.delay=0"]
+    words = ["crawl", *definitions(), *at_once, server.site.url("two"), "crawl", "1"]
+    text = screen_of(words, tmp_path)[1]
+    assert "\x1b[1mRound 1 of 1\x1b[0m" in text
+    lines = on_screen(text)
+    assert too_wide(lines) == []
+    assert any(line.startswith("  fetch ") for line in lines)
+
+
+@pytest.mark.parametrize(("name", "value"), [("TERM", "xterm"), *WITHOUT])
+def test_errors_are_red_and_last(
+    name: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    words = ["crawl", "-D", "http.agent.name=t", "nowhere", "crawl", "1"]
+    code, text = screen_of(words, tmp_path)
+    assert code == 255
     assert on_screen(text)[-3:] == [
         "error: no seeds: nowhere does not exist",
         "hint: a file with a URL per line, or a folder of such files",
         "",
     ]
-    assert "\x1b[31merror:\x1b[0m" in text
+    assert ("\x1b[31merror:\x1b[0m" in text) is (value == "xterm")
+    assert (ESCAPE.search(text) is None) is (value != "xterm")
+
+
+@pytest.fixture(autouse=True)
+def _environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("HOME", str(tmp_path))  # the prompt's history
+    monkeypatch.delenv("NO_COLOR", raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -129,23 +161,21 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Si
 
 @pytest.mark.parametrize(
     ("words", "has"),
-    few(
-        [
-            (("explain", "crawl"), "What is growing"),
-            (("explain", "{}", "crawl"), "History"),
-            (("explain", "{}nowhere", "crawl"), "  To bring it in: inject it: bin/minutch inject "),
-            (("explain", "{}unindexed.html", "crawl"), "noindex,nofollow: title and text are left"),
-            (
-                ("sql", "crawl", "select foo from parses"),
-                "hint: the columns are segment, url, status,",
-            ),
-            (("sql", "crawl", "select sig"), "hint: from which table? crawldb, linkdb, "),
-            (("readdb", "crawl/crawldb"), "error: say what to read: -stats, "),
-            (("crawl", "crawl", "3"), "the next page is due at"),
-            (("help", "crawl"), "Usage: bin/minutch crawl"),
-            (("help",), "`bin/minutch help NAME` explains a command"),
-        ]
-    ),
+    [
+        (("explain", "crawl"), "What is growing"),
+        (("explain", "{}", "crawl"), "History"),
+        (("explain", "{}nowhere", "crawl"), "  To bring it in: inject it: bin/minutch inject "),
+        (("explain", "{}unindexed.html", "crawl"), "noindex,nofollow: title and text are left"),
+        (
+            ("sql", "crawl", "select foo from parses"),
+            "hint: the columns are segment, url, status,",
+        ),
+        (("sql", "crawl", "select sig"), "hint: from which table? crawldb, linkdb, "),
+        (("readdb", "crawl/crawldb"), "error: say what to read: -stats, "),
+        (("crawl", "crawl", "3"), "the next page is due at"),
+        (("help", "crawl"), "Usage: bin/minutch crawl"),
+        (("help",), "`bin/minutch help NAME` explains a command"),
+    ],
 )
 def test_screens_have_80_columns(
     crawled: tuple[Path, SiteServer], words: tuple[str, ...], has: str
@@ -154,7 +184,7 @@ def test_screens_have_80_columns(
     url = server.site.url("one")
     definitions_ = definitions() if words[0] in ("explain", "crawl") else ()
     filled = [word.format(url) for word in words[1:]]
-    lines = on_screen(in_terminal(folder, words[0], *definitions_, *filled))
+    lines = on_screen(screen_of([words[0], *definitions_, *filled], folder)[1])
     assert too_wide(lines) == []
     assert has in "\n".join(lines)
 
@@ -165,7 +195,7 @@ def test_the_next_command_can_be_copied_from_80_columns(
     folder, server = crawled
     urls = [server.site.url("one"), server.site.url("two")]
     words = [*definitions(), "--depth", "9", *urls, "crawl-of-both-sites", "1"]
-    lines = on_screen(in_terminal(folder, "crawl", *words))
+    lines = on_screen(screen_of(["crawl", *words], folder)[1])
     at = next(i for i, line in enumerate(lines) if line.startswith("  Go on: "))
     assert lines[at].endswith(" \\") and len(lines[at]) <= 80
     command = lines[at].removeprefix("  Go on: ").removesuffix("\\") + lines[at + 1].strip()
@@ -176,8 +206,8 @@ def test_the_next_command_can_be_copied_from_80_columns(
 
 def test_the_prompt_of_sql(crawled: tuple[Path, SiteServer]) -> None:
     typed = "help\nselect nothing from parses;\ntables\ncolumns pages\nquit\n"
-    text = in_terminal(crawled[0], "sql", "crawl", typed=typed)
-    lines = on_screen(text)
+    text = screen_of(["sql", "crawl"], crawled[0], typed)[1]
+    lines = on_screen(text.replace("sql> ", ""))  # after which nobody's keys end a line
     assert too_wide(lines) == []
     tables = (
         "The tables are crawldb, linkdb, links, pages, parses, hosts, duplicates, sitemaps,"

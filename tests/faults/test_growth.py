@@ -25,6 +25,7 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 @tabled("name", sorted(WEB)[:: every(4)])
 def test_time_grows_with_the_input(name: str) -> None:
     assert not [*too_slow(WEB[name], SIZE, FAMILIES)]

@@ -67,6 +67,7 @@ def test_python_threads_processes_and_native_code_are_seen(tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == ["native", "thread"]
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("at", few(range(len(CALLS)), 2))
 def test_killed_before_a_call(tmp_path: Path, at: int) -> None:
     code, calls, _ = watched(tmp_path, at=at)
@@ -82,6 +83,7 @@ def test_killed_before_a_call(tmp_path: Path, at: int) -> None:
         assert (tmp_path / "python").read_bytes() == b""
 
 
+@pytest.mark.slow  # processes
 def test_an_error_and_half_a_write(tmp_path: Path) -> None:
     for folder in ("error", "short"):
         (tmp_path / folder).mkdir()

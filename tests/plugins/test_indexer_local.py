@@ -262,6 +262,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow  # a process
 def test_a_killed_job_leaves_the_last_commit_and_no_lock(tmp_path: Path) -> None:
     written(writer_of(tmp_path), document(id="kept"))
     ended = subprocess.run(
@@ -313,6 +314,7 @@ except IndexWriterError as error:
 """
 
 
+@pytest.mark.slow  # a process
 def test_a_full_disk_ends_the_job_and_leaves_the_last_commit(tmp_path: Path) -> None:
     written(writer_of(tmp_path), document(id="kept"))
     command = [sys.executable, "-c", FULL, str(tmp_path)]

@@ -79,6 +79,7 @@ def resident(words: list[str]) -> tuple[int, str, int]:
     return code, ran.stderr.decode(), most * (1 if sys.platform == "darwin" else 1024)
 
 
+@pytest.mark.slow  # processes of 64 MB
 @pytest.mark.parametrize(("job", "folder"), few(READ))
 def test_a_record_that_unpacks_to_too_much_is_damage(
     job: str, folder: str, stream: bytes, tmp_path: Path

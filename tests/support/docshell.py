@@ -18,12 +18,12 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 from unittest.mock import patch
 
 from minutch import processwide
@@ -154,6 +154,24 @@ def command(
     streams = [
         io.TextIOWrapper(file, "utf-8", "surrogateescape", write_through=True) for file in files
     ]
+    code = _run(argv, folder, streams, program)
+    out, err = (file.getvalue().decode("utf-8", "surrogateescape") for file in files[1:])
+    return code, out, err
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_screen(argv: list[str], folder: str | Path, given: str = "") -> tuple[int, str]:
+    """As `command`, with a terminal: what is printed, and what goes to stderr, is one text."""
+    screen = _Terminal()
+    typed = _Terminal(given)
+    return _run(argv, folder, [typed, screen, screen], "bin/minutch"), screen.getvalue()
+
+
+def _run(argv: list[str], folder: str | Path, streams: Sequence[TextIO], program: str) -> int:
     with (
         _folder(folder),
         patch.object(sys, "stdin", streams[0]),
@@ -163,12 +181,11 @@ def command(
     ):
         code = cli.main(argv)
         sys.stdout.flush()
-    out, err = (file.getvalue().decode("utf-8", "surrogateescape") for file in files[1:])
-    return code, out, err
+        return code
 
 
 @contextmanager
-def _folder(folder: str) -> Iterator[None]:
+def _folder(folder: str | Path) -> Iterator[None]:
     before = Path.cwd()
     os.chdir(folder)
     try:

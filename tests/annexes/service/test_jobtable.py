@@ -1,27 +1,42 @@
-"""Jobs that wait, run and end, as real processes."""
+"""Jobs that wait, run and end, as real processes: of a shell, which starts at once;
+test_startserver.py runs the commands that they are.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from minutch.annexes.service import jobtable
 from minutch.annexes.service.confinedpaths import RequestRefused
-from minutch.annexes.service.jobtable import FINISHED, KILLED, Job, JobTable
-from tests.support.examples import few
+from minutch.annexes.service.jobtable import FAILED, FINISHED, KILLED, RUNNING, Job, JobTable
 from tests.support.segments import conf_for
 
 
-def begun(table: JobTable, count: int) -> list[Job]:
-    """Jobs that end soon; commands of the service's own are not slower."""
+@pytest.fixture(autouse=True)
+def _commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The word after the configuration is what the shell does."""
+
+    async def start_command(words: list[str], *, limit: int) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            "sh", "-c", words[-1], stderr=asyncio.subprocess.PIPE, limit=limit
+        )
+
+    monkeypatch.setattr(jobtable, "start_command", start_command)
+
+
+def begun(table: JobTable, count: int, does: str = "sleep 0.05") -> list[Job]:
+    """Jobs that end soon."""
     return [
-        table.create("completion", None, "default", conf_for(), "c", {}, lambda: ["bash"])
+        table.create("inject", None, "default", conf_for(), "c", {}, lambda: [does])
         for _ in range(count)
     ]
 
 
-@pytest.mark.parametrize("at_a_time", few([1, 2]))
+@pytest.mark.parametrize("at_a_time", [1, 2])
 async def test_so_many_at_a_time(at_a_time: int) -> None:
     """`minutch.service.jobs` jobs run at a time; the others wait their turn."""
     table, most = JobTable(at_a_time), 0
@@ -64,3 +79,40 @@ async def test_closing_ends_what_runs() -> None:
     jobs = begun(table, 2)
     await table.close()
     assert all(job.over.is_set() for job in jobs)
+
+
+@pytest.mark.parametrize(
+    ("how", "signals", "message"),
+    [
+        (JobTable.stop, "", "stopped"),
+        (JobTable.abort, "", "aborted"),
+        (JobTable.abort, "trap '' INT;", "aborted"),
+    ],
+)
+async def test_a_job_that_runs_is_ended(
+    how: Callable[[JobTable, Job], bool],
+    signals: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the signal of Ctrl-C; who does not heed it is killed."""
+    monkeypatch.setattr(jobtable, "GRACE", 0.1)
+    table = JobTable(1)
+    (job,) = begun(table, 1, f"{signals} touch {tmp_path}/begun; exec sleep 60")
+    while not (tmp_path / "begun").exists():
+        await asyncio.sleep(0.001)
+    assert job.state == RUNNING
+    assert how(table, job)
+    await job.over.wait()
+    assert (job.state, job.message) == (KILLED, message)
+    assert not table.stop(job)
+    await table.close()
+
+
+async def test_a_job_that_fails_says_why() -> None:
+    table = JobTable(1)
+    (job,) = begun(table, 1, "echo error: no such thing >&2; exit 1")
+    await job.over.wait()
+    assert (job.state, job.message) == (FAILED, "ERROR: no such thing")
+    await table.close()

@@ -9,10 +9,7 @@ import math
 import os
 import re
 import shlex
-import signal
 import stat
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +25,7 @@ import pytest
 from minutch.annexes.service import openapi
 from minutch.annexes.service.commandlines import COMMANDS
 from minutch.annexes.service.startserver import _names, token_from
+from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import ConfigError, MinutchError, UsageError
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -55,10 +53,12 @@ CONFIG = {
 class Server:
     """A service that runs."""
 
-    process: subprocess.Popen[str]
     client: httpx.Client
     root: Path
     token: str
+    thread: threading.Thread
+    codes: list[int]
+    """The command's exit code, when it has ended."""
 
     def post(self, path: str, body: object, **query: Any) -> httpx.Response:
         return self.client.post(path, json=body, params=query)
@@ -78,32 +78,30 @@ class Server:
             if info["state"] in states:
                 return info
             assert time.monotonic() < deadline, info
-            time.sleep(0.05)
+            time.sleep(0.01)
 
 
 @contextmanager
-def serving(root: Path, *words: str) -> Iterator[Server]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "minutch", "startserver", "-port", "0", "-root", str(root), *words],
-        cwd=PROJECT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().strip()
-            token = (
-                "" if "-Dminutch.service.auth=false" in words else process.stdout.readline().strip()
-            )
-            token = token.removeprefix("token: ")
-            with httpx.Client(
-                base_url=url, auth=("nutch", token) if token else None, timeout=60, trust_env=False
-            ) as client:
-                yield Server(process, client, root, token)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
+def serving(root: Path, **values: str) -> Iterator[Server]:
+    """The command, in a thread: a process of its own took two seconds to start."""
+    reader, writer = os.pipe()
+    conf = Configuration.load([]).with_values(values).freeze()
+    with open(reader) as said, open(writer, "w") as out:  # noqa: PTH123 - of descriptors
+        context = JobContext(conf, out=out)
+        words = ["-port", "0", "-root", str(root)]
+        codes: list[int] = []
+        thread = threading.Thread(target=lambda: codes.append(startserver.run(words, context)))
+        thread.start()
+        url = said.readline().strip()
+        has_token = "minutch.service.auth" not in values
+        token = said.readline().strip().removeprefix("token: ") if has_token else ""
+        with httpx.Client(
+            base_url=url, auth=("nutch", token) if token else None, timeout=60, trust_env=False
+        ) as client:
+            yield Server(client, root, token, thread, codes)
+            if thread.is_alive():
+                client.get("/admin/stop", params={"force": "true"})
+        thread.join(30)
 
 
 @pytest.fixture(scope="module")
@@ -243,20 +241,18 @@ def test_the_arguments_are_those_of_nutchs_service() -> None:
 
 def test_nothing_is_due(server: Server) -> None:
     """And a job is named by its class."""
-    (server.root / "none").mkdir()
-    (server.root / "none" / "seeds").write_text("")
+    write_db(server.root / "none/crawldb", [])
     body = {
         "crawlId": "none",
-        "jobClassName": "org.apache.nutch.crawl.Injector",
+        "jobClassName": "org.apache.nutch.crawl.Generator",
         "confId": "mine",
-        "args": {"url_dir": "none/seeds"},
+        "args": {},
     }
-    info = server.wait(server.post("/job/create", body).json()["id"], "FINISHED", "FAILED")
-    assert (info["state"], info["type"]) == ("FINISHED", None)
-    due = server.job("none", "GENERATE")
-    assert (due["state"], due["result"]) == ("FINISHED", {"result": "1"})
+    due = server.wait(server.post("/job/create", body).json()["id"], "FINISHED", "FAILED")
+    assert (due["state"], due["type"], due["result"]) == ("FINISHED", None, {"result": "1"})
 
 
+@pytest.mark.slow  # three fetches; test_jobtable.py stops and aborts a job
 def test_jobs_are_stopped_and_aborted(server: Server, site: SiteServer) -> None:
     """Stopped as by Ctrl-C; what was stopped goes on where it was."""
     make_segment(server.root / "held", [site.site.url("one"), site.site.url("one", "/x")])
@@ -289,12 +285,16 @@ def test_jobs_are_stopped_and_aborted(server: Server, site: SiteServer) -> None:
     assert server.job("held", "FETCH")["state"] == "FINISHED"
 
 
+def test_a_job_that_cant_begin_says_why(server: Server) -> None:
+    assert server.job("nowhere", "FETCH")["msg"] == "ERROR: no segment in nowhere/segments"
+
+
+@pytest.mark.slow  # a command; test_jobtable.py has the rule
 def test_a_job_that_fails_says_why(server: Server) -> None:
     job = server.job("nowhere", "UPDATEDB", segment="nowhere/segments/1")
     assert (job["state"], job["result"]) == ("FAILED", {"result": "-1"})
     assert job["msg"].startswith("ERROR: ")
     assert f"no CrawlDb in {server.root}/nowhere/crawldb" in job["msg"]
-    assert server.job("nowhere", "FETCH")["msg"] == "ERROR: no segment in nowhere/segments"
 
 
 @pytest.mark.parametrize(
@@ -578,17 +578,14 @@ def test_a_configuration_on_disk_is_its_owners_alone(
 
 def test_jobs_take_no_module_from_the_folder(tmp_path: Path) -> None:
     """Neither from the working folder nor from that of the crawls, whatever was written there."""
-    for name in ("minutch", "polars", "seeds"):
+    for name in ("minutch", "logging"):
         (tmp_path / name).mkdir()
-    for name in ("minutch", "polars"):
         (tmp_path / name / "__init__.py").write_text(
             "open('was-here', 'w').close(); raise SystemExit(9)"
         )
-    (tmp_path / "seeds" / "urls").write_text("http://a.example/\n")
 
     async def started() -> int:
-        words = ["inject", str(tmp_path / "crawldb"), str(tmp_path / "seeds")]
-        process = await start_command(words, limit=1 << 16)
+        process = await start_command(["completion", "bash"], limit=1 << 16)
         await process.communicate()
         return process.returncode or 0
 
@@ -603,7 +600,7 @@ def test_jobs_take_no_module_from_the_folder(tmp_path: Path) -> None:
 
 def test_without_authentication_nothing_runs_code(tmp_path: Path) -> None:
     """Properties name classes and programs: nobody sets one who has not shown a token."""
-    with serving(tmp_path, "-Dminutch.service.auth=false") as server:
+    with serving(tmp_path, **{"minutch.service.auth": "false"}) as server:
         for body in ({"params": {"plugin.folders": "/tmp"}}, {"params": {"http.agent.name": "x"}}):
             answer = server.post("/config/create", body)
             assert answer.status_code == 400
@@ -611,11 +608,10 @@ def test_without_authentication_nothing_runs_code(tmp_path: Path) -> None:
         changed = server.client.put("/config/default/plugin.folders", content="/tmp")
         assert changed.status_code == 400
         assert server.client.get("/admin", headers={"Host": "evil.example"}).status_code == 421
-        (tmp_path / "seeds").write_text("http://a.example/\n")
-        assert server.job("crawl", "INJECT", "default", url_dir="seeds")["state"] == "FINISHED"
         stopping = server.client.get("/admin/stop").text
         assert stopping == f"Stopping in server on port {server.client.base_url.port}"
-        assert server.process.wait(30) == 0
+        server.thread.join(30)
+        assert server.codes == [0]
 
 
 def test_what_is_wrong_with_the_start(tmp_path: Path) -> None:

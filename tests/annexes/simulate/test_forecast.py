@@ -255,6 +255,7 @@ def test_no_schedule_is_above_the_bound(case: str, budget: float | None) -> None
     assert found.fresh.mean() * plan.days * 500 <= bound.fresh_days + 1e-6
 
 
+@pytest.mark.slow
 def test_the_bound_is_reached_where_a_fixed_interval_is_best() -> None:
     """Pages of one rate, spread evenly over the interval: nothing can be done better, but for where
     the time ends.

@@ -124,6 +124,7 @@ def crawl(*words: str) -> int:
     return cli.main(["crawl", "-D", ADDRESSES, "--agent", "me", "--delay", "0", *words])
 
 
+@pytest.mark.slow  # a whole crawl
 def test_every_kind_of_link_and_an_index_afterwards(
     here: Path, site: tuple[str, list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -218,6 +218,7 @@ def test_the_last_round_is_not_turned_over(server: TimedServer, tmp_path: Path) 
     assert fetched(tmp_path) == dict.fromkeys(listed(segment), 1)
 
 
+@pytest.mark.slow  # whole crawls
 @pytest.mark.parametrize("rounds", few([2, 3]))
 def test_rounds_have_as_many_lists_as_ever(
     server: TimedServer, tmp_path: Path, rounds: int, monkeypatch: pytest.MonkeyPatch
@@ -277,6 +278,7 @@ def test_a_list_that_is_worth_more_processes_gets_them(
     assert min(gap for gaps in server.gaps().values() for gap in gaps) > DELAY - 0.02
 
 
+@pytest.mark.slow  # a whole crawl
 def test_a_crawl_that_always_has_something_in_flight_gets_more_processes(
     server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +425,7 @@ MOMENTS: dict[str, Callable[[Path], bool]] = {
 }
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("moment", few(MOMENTS))
 def test_after_a_kill_nothing_is_lost(server: TimedServer, tmp_path: Path, moment: str) -> None:
     command = Command(tmp_path, seeds(server, tmp_path))
@@ -438,6 +441,7 @@ def test_after_a_kill_nothing_is_lost(server: TimedServer, tmp_path: Path, momen
     assert not again, (again, asked)
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("moment", few(["a list is turned over", "the second list has its pages"]))
 def test_a_signal_ends_it_in_order(server: TimedServer, tmp_path: Path, moment: str) -> None:
     command = Command(tmp_path, seeds(server, tmp_path))
@@ -537,6 +541,7 @@ class BadDay:
         assert {url: found[url] for url in left} == dict.fromkeys(left, 1)
 
 
+@pytest.mark.slow  # whole crawls
 @pytest.mark.parametrize(
     ("place", "more"),
     few(

@@ -8,15 +8,18 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from minutch.cycle.fetch.fetch import FINISHING
 from minutch.cycle.fetch.fetcher import fetch
 from minutch.cycle.fetch.frontier.hostmemory import BusyHosts, state_folder
 from minutch.cycle.fetch.ledger import Interrupted
@@ -29,7 +32,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, CrawlDatum
-from minutch.work.tables.lock import lock
+from minutch.work.tables.lock import LOCK_NAME, lock
 from tests.support.commands import command
 from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
@@ -474,6 +477,79 @@ def wait_until_held(server: MisbehavingServer) -> None:
         assert server.held.acquire(timeout=60)
 
 
+def damage(log: Path) -> None:
+    """One byte of a length, and zeros at the end: one page more is asked for again."""
+    data = bytearray(log.read_bytes())
+    data[8 + 1] ^= 0x10
+    log.write_bytes(data + bytes(8))
+
+
+def killed(server: MisbehavingServer, segment: Segment) -> Segment:
+    """A segment as a kill leaves it: its folder, copied while the server holds pages back."""
+    conf = conf_for(fetcher__threads__per__queue="4")
+    copy = Segment(segment.path.with_name("20260102000000"))
+    thread = threading.Thread(target=lambda: fetch_segment(segment, conf, threads=4))
+    thread.start()
+    wait_until_held(server)
+    shutil.copytree(segment.path, copy.path, ignore=shutil.ignore_patterns(LOCK_NAME))
+    server.release()
+    thread.join()
+    return copy
+
+
+@pytest.mark.parametrize(
+    "damaged", [lambda _: None, lambda log: log.rename(log.with_name("log-3")), damage]
+)
+def test_what_a_kill_left_is_not_fetched_again(
+    server: MisbehavingServer, tmp_path: Path, damaged: Callable[[Path], object]
+) -> None:
+    """Also not where another number of processes goes on; after damage one page more is."""
+    segment = killed(server, held(server, tmp_path, 10))
+    damaged(segment.path / FETCHING / "log-0")
+    assert fetch_segment(segment, conf_for())["fetched"] == 10
+    assert len(fetched(segment)) == 10 == len(contents(segment))
+    twice = {target for target, count in server.requests.items() if count > 1}
+    assert twice >= server.hold
+    assert len(twice) == len(server.hold) + (damaged is damage)
+    assert sorted(path.name for path in segment.path.iterdir()) == [
+        "content",
+        "crawl_fetch",
+        "crawl_generate",
+    ]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_signal_leaves_what_is_not_asked_for_yet(
+    server: MisbehavingServer, tmp_path: Path, times: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first lets requests in flight finish, a second one does not wait for that."""
+    caplog.set_level("INFO")
+    urls = pages(server, 12)
+    server.hold = {f"/p{n}" for n in range(4)}
+    segment = make_segment(tmp_path, urls)
+
+    def signals() -> None:
+        wait_until_held(server)
+        os.kill(os.getpid(), signal.SIGINT)
+        while FINISHING not in caplog.text:
+            time.sleep(0.001)
+        if times == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            server.release()
+
+    thread = threading.Thread(target=signals)
+    thread.start()
+    with pytest.raises((Interrupted, KeyboardInterrupt)):
+        fetch_segment(segment, conf_for(fetcher__threads__per__queue="4"), threads=4)
+    thread.join()
+    assert not segment.has("crawl_fetch")
+    assert fetch_segment(segment, conf_for())["fetched"] == 12 == len(contents(segment))
+    again = {t for t, count in server.requests.items() if count > 1 and t != "/robots.txt"}
+    assert again == (server.hold if times == 2 else set())
+
+
+@pytest.mark.slow  # a process
 def test_after_a_kill_only_what_was_in_flight_is_fetched_again(
     server: MisbehavingServer, tmp_path: Path
 ) -> None:
@@ -502,16 +578,12 @@ def test_after_a_kill_only_what_was_in_flight_is_fetched_again(
 def test_after_a_kill_and_with_a_damaged_log_all_is_fetched(
     server: MisbehavingServer, tmp_path: Path
 ) -> None:
-    """One byte of a length, and zeros at the end: one page more is asked for again."""
     segment = held(server, tmp_path)
     process = start(segment)
     wait_until_held(server)
     process.kill()
     process.communicate(timeout=60)
-    log = segment.path / FETCHING / "log-0"
-    data = bytearray(log.read_bytes())
-    data[8 + 1] ^= 0x10
-    log.write_bytes(data + bytes(8))
+    damage(segment.path / FETCHING / "log-0")
     assert fetch_segment(segment, conf_for())["fetched"] == 40
     assert len(fetched(segment)) == 40 == len(contents(segment))
     assert (
@@ -569,6 +641,7 @@ def wait_until_it_ends(process: subprocess.Popen[str]) -> None:
     assert any("finishing what is in flight" in line for line in process.stdout)
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("processes", few(["2", "1"]))
 @pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_finishes_what_is_in_flight_and_leaves_the_rest(
@@ -604,6 +677,7 @@ def test_a_signal_finishes_what_is_in_flight_and_leaves_the_rest(
     } == {}
 
 
+@pytest.mark.slow  # a process
 def test_a_second_signal_stops_at_once(server: MisbehavingServer, tmp_path: Path) -> None:
     segment = held(server, tmp_path)
     process = start(segment)

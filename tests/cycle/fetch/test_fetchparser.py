@@ -188,6 +188,7 @@ def test_the_worker_ends_with_a_killed_fetch(
     assert all(data(segment, url).status.is_success for url in urls)
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_to_the_group_leaves_what_is_being_parsed(
     server: MisbehavingServer, tmp_path: Path, trap: dict[str, str], number: int

@@ -83,6 +83,7 @@ SPAWNS = (
 )
 
 
+@pytest.mark.slow  # processes
 def test_processes_are_no_forks_of_one_that_has_polars(
     server: MisbehavingServer, tmp_path: Path
 ) -> None:
@@ -172,6 +173,7 @@ def test_more_processes_than_hosts(server: MisbehavingServer, tmp_path: Path) ->
     assert fetch_segment(segment, conf_for(minutch__fetch__processes="4"))["fetched"] == 3
 
 
+@pytest.mark.slow  # processes
 def test_a_killed_fetch_goes_on_with_another_number_of_processes(
     server: MisbehavingServer, tmp_path: Path
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_killed_fetch_goes_on_with_another_number_of_processes(
     assert {t for t, count in server.requests.items() if count > 1} == server.hold
 
 
+@pytest.mark.slow  # processes
 def test_a_process_that_dies_is_noticed(server: MisbehavingServer, tmp_path: Path) -> None:
     segment = held(server, tmp_path)
     process = start(segment, minutch__fetch__processes="2", threads="8")
@@ -204,6 +207,7 @@ LIMITED = (
 )
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("processes", few(["1", "2"]))
 def test_a_full_disk_loses_nothing(
     server: MisbehavingServer, tmp_path: Path, processes: str

@@ -147,6 +147,7 @@ def test_its_counters_are_those_of_both_steps(server: MisbehavingServer, tmp_pat
     assert counters["skipped_no_parser"] == counters["skipped_truncated"] == 1
 
 
+@pytest.mark.slow  # a process
 def test_a_fetch_that_was_begun_without_ends_without(
     server: MisbehavingServer, tmp_path: Path
 ) -> None:

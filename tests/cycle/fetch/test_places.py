@@ -42,6 +42,7 @@ def test_places_by_open_files(
     assert lifted == ([(hard, hard)] * 2 if soft < hard != resource.RLIM_INFINITY else [])
 
 
+@pytest.mark.slow  # a process with 900 hosts
 def test_few_open_files_fail_no_page(tmp_path: Path) -> None:
     """Many more hosts than connections may be open, idle ones included."""
     with TimedServer(

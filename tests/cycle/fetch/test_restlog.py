@@ -154,6 +154,7 @@ def test_the_next_fetch_keeps_the_delay(server: Timed, tmp_path: Path) -> None:
     assert server.smallest_gap() >= DELAY * 0.98
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("end", few([signal.SIGKILL, signal.SIGTERM]))
 @pytest.mark.parametrize("processes", few([2, 1]))
 def test_a_fetch_that_was_ended_goes_on_as_politely(

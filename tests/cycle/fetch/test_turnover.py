@@ -355,6 +355,8 @@ class Endless(Crawl):
         super().__init__(folder, Web(VirtualClock(1_000_000), seconds=0.05), [])
         self.counts: list[Counter[str]] = []
         """What the fetch holds, every fifty lists."""
+        self.opened: list[int] = []
+        """The files that this process has open, after each list."""
 
     def urls(self, number: int) -> list[str]:
         web, urls = self.web, [f"http://h{number}-{host}/" for host in range(6)]
@@ -381,6 +383,7 @@ class Endless(Crawl):
             rmtree(self.segments[-2].path)
             added = self.part(segment, 1, self.urls(number))
             await session.take(self.files(segment, [added]))
+            self.opened.append(len(list(Path("/proc/self/fd").iterdir())))
             if number % 50 == 0:
                 apart = self, self.web, COMPONENTS, session.loop.runner.memory
                 self.counts.append(reached(session, but=apart))
@@ -400,6 +403,13 @@ def reached(start: object, but: Iterable[object]) -> Counter[str]:
         found[type(one).__name__] += 1
         left += gc.get_referents(one)
     return found
+
+
+def test_list_after_list_opens_no_more_files(tmp_path: Path) -> None:
+    crawl = Endless(tmp_path)
+    run(crawl.web.clock, crawl.turned(12))
+    assert len(crawl.opened) == 11
+    assert max(crawl.opened[2:]) <= max(crawl.opened[:2])
 
 
 @pytest.mark.slow

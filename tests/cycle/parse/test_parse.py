@@ -468,6 +468,7 @@ def test_many_pages_keep_the_links_that_one_page_keeps(
     assert {len(data.outlinks) for data in data_of(many).values()} == {len(expected)}
 
 
+@pytest.mark.slow  # processes
 @pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_ends_the_command_without_a_traceback(tmp_path: Path, number: int) -> None:
     """Sent to the whole group, as a terminal does, while workers start and while they parse."""

@@ -393,6 +393,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # a process
 def test_a_pool_that_nobody_closes_does_not_keep_the_interpreter(tmp_path: Path) -> None:
     (tmp_path / "unclosed.py").write_text(UNCLOSED)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}

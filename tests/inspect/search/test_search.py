@@ -126,6 +126,7 @@ def test_wrong_arguments(words: list[str]) -> None:
 # -- serve -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # a process
 def test_serve_answers_until_it_is_stopped(harbours: IndexedCrawl) -> None:
     command = [sys.executable, "-m", "minutch", "serve", str(harbours.folder), "-port", "0"]
     with subprocess.Popen(
