@@ -125,6 +125,10 @@ CASES_ON_SPARK = 4
 """So many of a test's run with `--on-spark`: the others differ in what is the same with each
 engine.
 """
+GOLDEN_CASES = 4
+"""So many of a test that compares files of Nutch's run without `--all`, from all parts of its list:
+the others are the same rules on other files.
+"""
 LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests this process, or a worker of it, left out."""
 
@@ -276,15 +280,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     asked, wants_all, chosen, seen = _asked(config), _wants_all(config), [], set()
     most = CASES_ON_SPARK if config.getoption("--on-spark") else len(items)
+    every = Counter(_function(item) for item in items)
     cases = Counter[str]()
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         apart = marks & APART.keys()
         if apart - asked or (asked and not apart):
             continue
-        cases[test := item.nodeid.partition("[")[0]] += 1
-        if cases[test] > most and not config.getoption("--all"):
+        cases[_function(item)] += 1
+        number = cases[_function(item)]
+        if number > most and not config.getoption("--all"):
             continue
+        if "golden" in marks and (number - 1) % -(-every[_function(item)] // GOLDEN_CASES):
+            marks.add("slow")
         if "slow" in marks:
             if not wants_all:
                 config.stash[LEFT_OUT] += 1
@@ -294,3 +302,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("smoke")
         chosen.append(item)
     items[:] = chosen
+
+
+def _function(item: pytest.Item) -> str:
+    """The test of a case."""
+    return item.nodeid.partition("[")[0]

@@ -19,6 +19,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(tmp_path_factory.mktemp("made"), count=2500, pages=3)
 
 
+@pytest.mark.slow  # of a benchmark; tests/kernels/ has what kernels answer
 @pytest.mark.parametrize("row", ROWS, ids=[row.task for row in ROWS])
 def test_a_row_compares_its_kernels_with_something_else(
     row: Row, made: Made, monkeypatch: pytest.MonkeyPatch

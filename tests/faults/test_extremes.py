@@ -280,7 +280,7 @@ def strict(text: str) -> None:
             json.loads(line, parse_constant=refuse)
 
 
-SLOW = ("audit", "explain", "export", "readdb", "report", "simulate")
+SLOW = ("audit", "explain", "export", "fsck", "readdb", "report", "simulate")
 """Commands whose lines take more than a second of CPU together."""
 
 

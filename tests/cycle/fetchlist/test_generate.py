@@ -232,11 +232,11 @@ def test_the_lists_depend_on_the_entries_alone(seed: int, tmp_path: Path) -> Non
     random = Random(seed)
     pages = {
         f"http://h{random.randrange(9)}/{n}": page(score=random.choice((0.0, 0.5, 1.0)))
-        for n in range(400)
+        for n in range(150)
     }
     arguments = ["-maxNumSegments", "2", "-numFetchers", "2"]
     if seed < 4:
-        arguments += ["-topN", str(random.choice((30, 90, 500)))]
+        arguments += ["-topN", str(random.choice((30, 90, 200)))]
     properties = {
         "mapreduce_job_reduces": random.choice(("1", "3")),
         "mapreduce_framework_name": "yarn",

@@ -10,6 +10,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -163,6 +164,31 @@ def crawl(crawled: Path, site: Site, tmp_path: Path) -> minutch.Crawl:
     return minutch.open(tmp_path / "crawl")
 
 
+@dataclass
+class Checked:
+    """A crawl after a check, which tests only read; what that asked for, and its counters."""
+
+    crawl: minutch.Crawl
+    asked: list[tuple[str, str, str]]
+    counters: dict[str, int]
+
+    def copy(self, folder: Path) -> minutch.Crawl:
+        """The crawl, to be checked again."""
+        shutil.copytree(self.crawl.path, folder / "crawl")
+        return minutch.open(folder / "crawl")
+
+
+@pytest.fixture(scope="module")
+def once(
+    crawled: Path, site: Site, conf: Configuration, tmp_path_factory: pytest.TempPathFactory
+) -> Checked:
+    folder = tmp_path_factory.mktemp("checked") / "crawl"
+    shutil.copytree(crawled, folder)
+    site.asked.clear()
+    counters = checked(minutch.open(folder), conf)
+    return Checked(minutch.open(folder), list(site.asked), counters)
+
+
 def checked(
     crawl: minutch.Crawl, conf: Configuration, *words: str, hours: float = 0
 ) -> dict[str, int]:
@@ -184,21 +210,19 @@ LOST = {"lost-ground.png", "lost.png", "lost2x.png", "lost.zip", "lost.woff2", "
 RULES = ("broken-resources", "broken-external", "missing-fragment")
 
 
-def test_what_pages_name_is_asked_for(
-    site: Site, crawl: minutch.Crawl, conf: Configuration
-) -> None:
+def test_what_pages_name_is_asked_for(crawled: Path, once: Checked) -> None:
     """By HEAD, and once more by GET where that is refused; not what robots.txt forbids or the
     user's filters leave out; the audit then knows.
     """
-    assert [found(crawl, rule) for rule in RULES] == [None, None, None]
-    before = sorted(entry.name for entry in crawl.path.iterdir())
-    counters = checked(crawl, conf)
-    heads = {path for method, _, path in site.asked if method == "HEAD"}
+    crawl, asked, counters = once.crawl, once.asked, once.counters
+    assert [found(minutch.open(crawled), rule) for rule in RULES] == [None, None, None]
+    before = sorted(entry.name for entry in crawled.iterdir())
+    heads = {path for method, _, path in asked if method == "HEAD"}
     kept = {"/icon.ico", "/manual.zip", "/there.png", "/odd.png"}
     assert heads == {f"/{name}" for name in LOST} | kept | {"/lost-moved.png"}
-    gets = [path for method, _, path in site.asked if method == "GET"]
+    gets = [path for method, _, path in asked if method == "GET"]
     assert set(gets) == (heads - kept) | {"/odd.png", "/robots.txt"}
-    assert {host for _, host, _ in site.asked} == {"127.0.0.1"}
+    assert {host for _, host, _ in asked} == {"127.0.0.1"}
     assert found(crawl, "broken-resources") == LOST
     assert found(crawl, "broken-external") is None
     assert counters["URLs that are broken"] == len(LOST)
@@ -214,11 +238,11 @@ def test_what_pages_name_is_asked_for(
     ]
 
 
-def test_fragments_are_looked_for(crawl: minutch.Crawl, conf: Configuration) -> None:
+def test_fragments_are_looked_for(once: Checked) -> None:
     """By HTML's rules: the case counts, escapes do not; `#top`, routes and text directives are
     no elements; behind redirects.
     """
-    checked(crawl, conf)
+    crawl = once.crawl
     rows = crawl.sql("select url, fragment from checks where has_fragment = false")
     missing = {(url.rpartition("/")[2], fragment) for url, fragment in rows.iter_rows()}
     assert missing == {
@@ -237,9 +261,9 @@ def patched(pages: dict[str, str], path: str, text: str) -> Iterator[None]:
     del pages[path]
 
 
-def test_once_a_day(site: Site, crawl: minutch.Crawl, conf: Configuration) -> None:
+def test_once_a_day(site: Site, once: Checked, conf: Configuration, tmp_path: Path) -> None:
     """What was mended is seen when a day is over; new pages are parsed, others not again."""
-    checked(crawl, conf)
+    crawl = once.copy(tmp_path)
     parses = {path: path.stat().st_ino for path in (crawl.path / "checks/parses").iterdir()}
     site.asked.clear()
     assert checked(crawl, conf, hours=23)["URLs asked for"] == 0
@@ -266,10 +290,10 @@ def test_links_to_other_sites(site: Site, crawl: minutch.Crawl, conf: Configurat
 
 
 def test_requisites_are_kept_for_archives(
-    site: Site, crawl: minutch.Crawl, conf: Configuration, tmp_path: Path
+    site: Site, once: Checked, conf: Configuration, tmp_path: Path
 ) -> None:
     """Also those that were asked for by HEAD before."""
-    checked(crawl, conf)
+    crawl = once.copy(tmp_path)
     site.asked.clear()
     checked(crawl, conf, "--requisites")
     assert ("GET", "127.0.0.1", "/there.png") in site.asked

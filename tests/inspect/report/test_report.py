@@ -65,8 +65,9 @@ def test_a_report_is_replaced_and_nothing_else(empty: Path, tmp_path: Path) -> N
     assert target.read_bytes() not in (before, b"")
 
 
-def test_a_comparison(hostile: Written, tmp_path: Path) -> None:
+def test_a_comparison(hostile: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an earlier report of the crawl; with one of another, which is said."""
+    monkeypatch.setattr(reportfile, "gathered", lambda *_, **__: hostile.facts)
     target = tmp_path / "out.html"
     target.write_text(reportfile.to_html(hostile.facts))
     words, job = [str(hostile.folder), "-o", str(target), "--compare", str(target)], context(1)
@@ -76,8 +77,9 @@ def test_a_comparison(hostile: Written, tmp_path: Path) -> None:
 
 
 def test_a_comparison_with_another_crawl_says_so(
-    harbours: Written, hostile: Written, tmp_path: Path
+    harbours: Written, hostile: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reportfile, "gathered", lambda *_, **__: hostile.facts)
     other, job = tmp_path / "other.html", context(1)
     facts = harbours.facts
     rounds = facts["rounds"].with_columns(segment=facts["rounds"]["segment"] + "x")

@@ -124,7 +124,7 @@ def test_what_was_not_asked_for_is_as_it_was(tmp_path: Path) -> None:
     """A fetch list that ended early says nothing of its pages; one that was in no other is in the
     table as a URL that waits.
     """
-    crawl = ByHand(hosts=4, rounds=6, most=50)
+    crawl = ByHand(hosts=3, rounds=4, most=25)
     crawl.write(tmp_path)
     before = agree(tmp_path, crawl.now)
     late = CrawlDatum(status.STATUS_LINKED, metadata=metadata())
