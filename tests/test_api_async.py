@@ -69,7 +69,7 @@ async def test_errors_are_those_of_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("iterating", "overlap"), few([(True, False), (False, True), (False, False)], 2)
+    ("iterating", "overlap"), few([(True, False), (False, True), (False, False)])
 )
 async def test_who_is_cancelled_stops_it_as_ctrl_c_does(
     tmp_path: Path, iterating: bool, overlap: bool

@@ -119,6 +119,7 @@ def test_a_ctrl_c_does_not_end_a_fork_server_that_starts() -> None:
         assert blocked >> (number - 1) & 1, number
 
 
+@pytest.mark.slow  # a process
 def test_a_fetch_starts_its_processes_as_forks() -> None:
     """What loads Polars before it starts them has each of them load everything anew: seconds."""
     code = (

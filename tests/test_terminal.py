@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
-import os
-import pty
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +33,7 @@ from minutch.terminal import (
     visible_line,
 )
 from tests.cycle.fetch.test_seen import NOW, Terminal
+from tests.support.docshell import command, on_screen
 from tests.support.examples import tabled
 from tests.support.golden import PROJECT
 
@@ -114,27 +112,8 @@ def test_nobody_writes_a_line_of_the_log(logged: Path) -> None:
 
 
 def in_a_terminal(*words: str) -> bytes:
-    """Returns what a command writes to a terminal of its own, without minutch's own colours."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "minutch", *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=PROJECT,
-    )
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # the terminal has no other end any more
-            break
-        if not piece:
-            break
-        written += piece
-    os.close(ours)
-    process.wait(60)
+    """Returns what a command writes to a terminal, without minutch's own colours."""
+    written = on_screen([*words], PROJECT)[1].encode()
     for own in (CLEAR, BOLD, RED, YELLOW, PLAIN):
         written = written.replace(own.encode(), b"")
     return written
@@ -155,10 +134,7 @@ def test_what_a_segment_holds_is_shown_in_a_terminal_as_text(tmp_path: Path) -> 
     assert not any(
         hostile in shown for hostile in (b"\x1b", b"\x07", "\x9b".encode(), "\u202e".encode())
     )
-    piped = subprocess.run(
-        [sys.executable, "-m", "minutch", *words], capture_output=True, check=True, cwd=PROJECT
-    )
-    assert HOSTILE.encode() in piped.stdout
+    assert HOSTILE in command(words, PROJECT)[1]
 
 
 def test_an_error_is_shown_as_text() -> None:

@@ -295,6 +295,7 @@ def lived(rounds: list[Round], titles: list[str], *, sitemaps: bool) -> None:
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
 
 
+@pytest.mark.slow  # whole crawls
 @settings(max_examples=examples(2), deadline=None, suppress_health_check=SLOW)
 @given(st.lists(ROUNDS, min_size=2, max_size=3), st.lists(st.sampled_from("xyz"), min_size=5))
 def test_any_history(rounds: list[Round], titles: list[str]) -> None:

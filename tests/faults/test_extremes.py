@@ -45,6 +45,7 @@ from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocol import ProtocolStatus
 from minutch.web.access import Access
 from tests.support.crawldbs import write_db, write_segment
+from tests.support.examples import every
 from tests.support.pages import content
 
 NOW = 1_800_000_000_000
@@ -344,7 +345,7 @@ def test_pages_are_served(built: Path) -> None:
     )
     client = TestClient(app)
     for view in ("cached", "raw", "anchors", "history"):
-        for url in URLS:
+        for url in URLS[:: every(4)]:
             answer = client.get(f"/{view}?url={quote(url, safe='', errors='surrogateescape')}")
             assert answer.status_code in (200, 404), (view, url)
         assert client.get(f"/{view}?url=http://usual.example/").status_code == 200

@@ -35,6 +35,7 @@ def test_damaged_input_ends_in_our_errors() -> None:
     fuzz(6)
 
 
+@pytest.mark.slow
 @tabled("name", [n for n, one in READERS.items() if getattr(one, "once", ())])
 def test_what_once_failed_does_not_again(name: str) -> None:
     reader = READERS[name]

@@ -62,6 +62,7 @@ def watched(folder: Path, **options: object) -> tuple[int, list[str], list[str]]
     return code, calls, data
 
 
+@pytest.mark.slow  # processes
 def test_python_threads_processes_and_native_code_are_seen(tmp_path: Path) -> None:
     assert watched(tmp_path) == (0, CALLS, ["by Python", "by another\n"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["native", "thread"]

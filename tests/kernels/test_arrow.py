@@ -105,6 +105,7 @@ def test_what_polars_was_given_is_released_with_its_last_user() -> None:
     assert len(columns_arrow._held) == before
 
 
+@pytest.mark.slow  # a process
 def test_interpreted_kernels_leave_nothing_held() -> None:
     code = (
         "import polars as pl; from minutch.kernels import arrow; "

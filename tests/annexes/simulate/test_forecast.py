@@ -231,7 +231,7 @@ CASES: dict[str, tuple[AbstractFetchSchedule, ForecastOptions, int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", few(CASES, 3))
+@pytest.mark.parametrize("case", few(CASES))
 def test_single_records_lead_to_the_same(case: str) -> None:
     of, plan, max_interval = CASES[case]
     some = pages(70, np.geomspace(0.003, 2.0, 70), spread=97, metadata=True)

@@ -229,6 +229,7 @@ def test_rounds_have_as_many_lists_as_ever(
     assert_whole(server, tmp_path)
 
 
+@pytest.mark.slow  # a whole crawl
 def test_rounds_follow_each_other_if_that_is_wished(server: TimedServer, tmp_path: Path) -> None:
     run(server, tmp_path, crawl__overlap="false")
     first, second = segments(tmp_path)
@@ -310,7 +311,7 @@ class Set(SystemClock):
         return super().now() + self.wrong
 
 
-@pytest.mark.parametrize("days", [-0.2, 40])
+@pytest.mark.parametrize("days", few([-0.2, 40]))
 def test_the_machines_clock_is_set_during_a_list(
     server: TimedServer,
     tmp_path: Path,
@@ -591,6 +592,7 @@ def test_a_signal_waits_for_no_host_that_rests_or_fails(tmp_path: Path, overlap:
         day.assert_goes_on(tmp_path)
 
 
+@pytest.mark.slow  # a whole crawl
 def test_sitemaps_are_read_while_nothing_is_asked_for(tmp_path: Path) -> None:
     """Again and again, of a host that is being fetched: it has its pauses."""
     stop = tmp_path / "crawl" / STOP

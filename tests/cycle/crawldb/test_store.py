@@ -33,7 +33,7 @@ def test_there_are_golden_crawldbs() -> None:
     assert len(CRAWLDBS) > (50 if HAS_ALL else 10)
 
 
-@pytest.mark.parametrize("path", few(CRAWLDBS, 70), ids=lambda path: str(path.relative_to(GOLDEN)))
+@pytest.mark.parametrize("path", few(CRAWLDBS, 20), ids=lambda path: str(path.relative_to(GOLDEN)))
 def test_golden_crawldbs(path: Path, tmp_path: Path) -> None:
     db = CrawlDb(path)
     for number, part in enumerate(db.parts()):

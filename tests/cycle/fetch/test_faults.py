@@ -12,6 +12,7 @@ import pytest
 from minutch.job import Counters
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import Content
+from tests.support.examples import few
 from tests.support.misbehaving import FAULTS, LIMIT, PAGE, MisbehavingServer
 from tests.support.segments import conf_for, contents, fetch_segment, fetched, make_segment
 
@@ -53,7 +54,7 @@ class Web:
         return self.server.url(name, HOSTS[name])
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["usual", "lenient"])
+@pytest.fixture(scope="module", params=few([False, True]), ids=["usual", "lenient"])
 def web(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     with MisbehavingServer(address="0.0.0.0") as server:
         yield Web(server, tmp_path_factory.mktemp("faults"), lenient=request.param)

@@ -424,7 +424,7 @@ def threads_over_time(fetch: Fetch, **values: str) -> list[int]:
     """One page of 1000 bytes a second and thread, four threads at first."""
     named = {"fetcher.bandwidth.target.check.everyNSecs": "10"}
     named |= {f"fetcher.{name}": value for name, value in values.items()}
-    urls = [f"h{host}/{n}" for n in range(60) for host in range(30)]
+    urls = [f"h{host}/{n}" for n in range(24) for host in range(30)]
     web = Timed(seconds=1, size=1000)
     return [s.threads for s in fetch(urls, named, web, threads=4).snapshots]
 

@@ -205,6 +205,7 @@ def test_a_page_that_was_never_asked_for_does_not_wait() -> None:
     assert worth_it() is None
 
 
+@pytest.mark.slow
 def test_over_hundreds_of_lists_each_pays_and_no_page_is_later_than_it_may_be() -> None:
     """Pages with intervals from a minute to a day, looked at whenever a list is said to pay."""
     random = Random(1)

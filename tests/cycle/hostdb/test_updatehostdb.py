@@ -36,6 +36,7 @@ from minutch.records.hostdatum import HostDatum
 from minutch.records.protocol import MOVED, ProtocolStatus
 from tests.support.commands import updatehostdb
 from tests.support.crawldbs import NOW, write_db
+from tests.support.examples import few
 from tests.support.nameserver import NameServer
 
 PLAIN = {"plugin.includes": "nutch-extensionpoints"}
@@ -449,7 +450,7 @@ def test_when_a_host_is_looked_up_again(
 # -- parts, memory, errors -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("parts", "memory"), [("1", "100"), ("3", "100"), ("3", "0")])
+@pytest.mark.parametrize(("parts", "memory"), few([("3", "0"), ("1", "100"), ("3", "100")]))
 def test_parts_and_memory_change_nothing(parts: str, memory: str, tmp_path: Path) -> None:
     kinds = [Text(f"type/{number % 7}") for number in range(400)]
     pages = {

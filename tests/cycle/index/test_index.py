@@ -25,6 +25,7 @@ from minutch.work.tables.database import part_name
 from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.shuffle import split
 from tests.support.commands import index as job_command
+from tests.support.examples import few
 
 PLUGINS = "index-basic|indexer-(csv|dummy)|scoring-opic|urlfilter-prefix|urlnormalizer-querystring"
 FOLDERS = ("content", "crawl_fetch", "crawl_parse", "parse_data", "parse_text")
@@ -146,7 +147,7 @@ def adds(found: Iterable[Page]) -> list[str]:
     return [f"add\t{url}" for url, _, _ in sorted(found)]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", few([1, 2]))
 def test_ranges_parts_and_processes_show_in_nothing(
     crawl: Crawl, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,7 @@ def test_there_are_golden_linkdbs_of_both_layouts() -> None:
     )
 
 
-@pytest.mark.parametrize("path", few(LINKDBS, 27), ids=lambda path: str(path.relative_to(GOLDEN)))
+@pytest.mark.parametrize("path", few(LINKDBS, 8), ids=lambda path: str(path.relative_to(GOLDEN)))
 def test_golden_linkdbs(path: Path, tmp_path: Path) -> None:
     db = LinkDb(path)
     assert db.layout == expected_layout(path)

@@ -149,12 +149,17 @@ def rows(frame: pl.DataFrame) -> list[str]:
     return sorted(map(repr, frame.with_columns(lists).iter_rows()))
 
 
+def tables(folder: Path) -> dict[str, Any]:
+    """Those in which all else is looked up: pages, and links between them."""
+    crawl = open_crawl(folder)
+    site = crawl.tables["site"].scan().drop("segment").collect()
+    return {"site": rows(site), "links": rows(crawl.tables["links"].scan().unique().collect())}
+
+
 def answers(folder: Path) -> dict[str, Any]:
     """What people ask a crawl, and get in the words of its newest versions."""
     crawl, files = open_crawl(folder), CrawlFiles(folder)
-    site = crawl.tables["site"].scan().drop("segment").collect()
-    links = crawl.tables["links"].scan().unique().collect()
-    found: dict[str, Any] = {"site": rows(site), "links": rows(links)}
+    found: dict[str, Any] = tables(folder)
     context = job()
     for finding in audit(crawl, rules_of(context.conf).values(), NOW):
         found[finding.rule.id] = None if finding.rows is None else rows(finding.rows)
@@ -502,11 +507,11 @@ def test_archives_are_kept(refetched: History) -> None:
 
 
 def test_the_command(refetched: History, caplog: pytest.LogCaptureFixture) -> None:
-    before = answers(refetched.folder)
+    before = tables(refetched.folder), words(refetched.folder)
     newest = segments_in(refetched.segments)[-1].name
     (refetched.folder / ".round").write_text(f'{{"segment": "{newest}", "done": ["fetch"]}}')
     assert mergesegs_command.run(["--tiers", str(refetched.segments)], job()) == 0
-    assert answers(refetched.folder) == before
+    assert (tables(refetched.folder), words(refetched.folder)) == before
     assert newest in [one.name for one in segments_in(refetched.segments)]
 
 
@@ -534,7 +539,7 @@ def test_killed_between_any_two_files(refetched: History, monkeypatch: pytest.Mo
         return call
 
     context = job(crawl__compact__grace=0)
-    for number in range(1, 200, every(6)):
+    for number in range(1, 200, every(12)):
         count = 0
         with monkeypatch.context() as patched:
             for name in methods:

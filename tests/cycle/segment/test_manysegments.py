@@ -14,6 +14,7 @@ from minutch.cycle.linkdb.invertlinks import invertlinks
 from minutch.cycle.segment.mergesegs import mergesegs
 from minutch.work.tables import parallel
 from tests.cycle.segment.test_compaction import URLS, History, job
+from tests.support.examples import few
 
 JOBS: dict[str, Callable[[Path, list[Path]], object]] = {
     "updatedb": lambda out, paths: updatedb(out / "crawldb", paths, context=job()),
@@ -23,7 +24,7 @@ JOBS: dict[str, Callable[[Path, list[Path]], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", few(JOBS, 2))
 def test_threads_do_not_grow_with_the_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

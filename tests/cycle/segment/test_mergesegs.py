@@ -46,6 +46,7 @@ from minutch.records.parsedata import ParseData, ParseText
 from minutch.records.protocol import Content
 from tests.plugin.places import configuration, write_plugin
 from tests.support.commands import mergesegs as mergesegs_command
+from tests.support.examples import few
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.nutchruns import COMMANDS, NutchRun, context_for
 
@@ -334,7 +335,7 @@ def test_parts_are_hash_partitions_and_all_slices_have_them(
 
 
 @pytest.mark.parametrize("memory", ["1", "100m"])
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("compression", few(COMPRESSIONS))
 def test_memory_and_compression_change_no_record(
     two: list[Segment], tmp_path: Path, memory: str, compression: str
 ) -> None:

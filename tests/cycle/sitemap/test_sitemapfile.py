@@ -20,7 +20,7 @@ from minutch.cycle.sitemap.sitemapurls import (
     priority_of,
 )
 from minutch.errors import ParseError
-from tests.support.examples import tabled
+from tests.support.examples import few, tabled
 
 URL = "http://example.org/in/map.xml"
 
@@ -391,7 +391,7 @@ LONG = "<urlset>" + "".join(
 )
 
 
-@pytest.mark.parametrize("end", ["cut", "damaged", "wrong sum", "limit"])
+@pytest.mark.parametrize("end", few(["damaged", "limit", "cut", "wrong sum"], 2))
 def test_gzipped_content_up_to_its_damage(end: str) -> None:
     """RFC 1952, 2.3: the sum comes after the content, which is there without it."""
     data = packed(f"{LONG}</urlset>".encode())

@@ -14,6 +14,7 @@ import pytest
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.commands import flow
+from minutch.commands.arguments import parse
 from minutch.errors import MinutchError, StoreError, UsageError
 from minutch.inspect.explain.settings import CrawlStores
 from minutch.job import JobContext
@@ -23,6 +24,7 @@ from tests.inspect.query.test_rights import FIRST, SECOND, file
 from tests.inspect.query.test_rights import write as write_segment
 from tests.support.commands import explain
 from tests.support.crawldbs import NOW, write_db
+from tests.support.examples import few
 from tests.support.explainedcrawl import OTHERS, A, Made, make_crawl
 from tests.support.segments import conf_for
 
@@ -214,20 +216,23 @@ def test_why_the_last_round_was_short(tmp_path: Path) -> None:
         assert line in page
 
 
-def test_every_command_that_shows_more_runs(made: Made) -> None:
+@pytest.mark.parametrize("how", few(["parsed", "run"]))
+def test_every_command_that_shows_more_runs(made: Made, how: str) -> None:
     facts = json.loads(answer(made, str(made.folder), "--json"))
     commands = {
         line["more"] for part in ("left", "next", "last", "slow", "growing") for line in facts[part]
     }
     ran = set()
     for command in sorted(commands):
-        program, name, *arguments = shlex.split(command)
-        assert program == "minutch" and flow.find(name) is not None
-        if name in ("fetch", "updatedb", "generate"):
+        program, name, *words = shlex.split(command)
+        declared = flow.find(name)
+        assert program == "minutch" and declared is not None
+        parse(declared, words)
+        if how == "parsed" or name in ("fetch", "updatedb", "generate"):
             continue
         ran.add(name)
-        jobs.run(name, *arguments, conf=made.conf(), clock=FakeClock(NOW))
-    assert {"explain", "readseg", "sql"} <= ran
+        jobs.run(name, *words, conf=made.conf(), clock=FakeClock(NOW))
+    assert how == "parsed" or {"explain", "readseg", "sql"} <= ran
 
 
 def test_a_trap_shows(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from minutch.hadoop.formats.mapfile import TEXT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
 from tests.inspect.fsck.test_fsck import flip
-from tests.support.examples import every, examples
+from tests.support.examples import every, examples, few
 from tests.support.segments import LOOPBACK
 
 PAGES = 6
@@ -224,6 +224,7 @@ FAILS, GONE = ("fails",) * PAGES, ("gone",) * PAGES
 SAME = ("same",) * PAGES
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(3), deadline=None, phases=PHASES)
 @given(steps=st.lists(st.one_of(ROUNDS, ROUNDS, OTHERS), min_size=2, max_size=7))
 @example([("round", SAME, False, (), False), ("round", FAILS, False, (), False)])
@@ -301,6 +302,7 @@ def _rewritten(data: Path, change: Callable[[list[tuple[bytes, bytes]]], None]) 
 FILES = st.integers(0, 10**6)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(12), deadline=None, phases=(Phase.generate,))
 @given(number=FILES, at=st.integers(0, 10**6), how=st.sampled_from(["flip", "cut", "remove"]))
 def test_something_after_damage_to_a_file(whole: Jobs, number: int, at: int, how: str) -> None:
@@ -338,7 +340,7 @@ LOST = [
 ]
 
 
-@pytest.mark.parametrize("place", LOST)
+@pytest.mark.parametrize("place", few(LOST, 4))
 def test_something_after_the_loss_of_a_folder(whole: Jobs, tmp_path: Path, place: str) -> None:
     crawl = Jobs(whole.site, tmp_path / "crawl")
     shutil.copytree(whole.folder, crawl.folder)
@@ -354,7 +356,7 @@ CHANGES: dict[str, Callable[[list[tuple[bytes, bytes]]], None]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("place", ["crawldb/current", "linkdb/current"])
+@pytest.mark.parametrize("place", few(["crawldb/current", "linkdb/current"]))
 def test_something_after_records_are_changed(
     whole: Jobs, tmp_path: Path, change: str, place: str
 ) -> None:

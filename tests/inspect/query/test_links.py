@@ -71,6 +71,7 @@ def test_a_linkdb_with_them_is_what_is_read(site: IndexedCrawl) -> None:
     assert (A, B, "lost") in links_of(site.folder)  # a LinkDb forgets no link
 
 
+@pytest.mark.slow  # a whole crawl
 def test_the_queries_for_broken_links_find_them(tmp_path: Path) -> None:
     """As the docs have it, on a crawl of one site with Nutch's own defaults."""
     with SiteServer() as server:

@@ -107,10 +107,12 @@ def test_links_of_a_linkdb(tmp_path: Path) -> None:
     assert depths_of(agree(tmp_path, crawl.now)) == EXPECTED
 
 
+@pytest.mark.slow
 def test_a_large_crawl(harbours: Written) -> None:
     assert agree(harbours.folder, harbours.crawl.now)["depth"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_a_crawl_without_its_last_segment(tmp_path: Path) -> None:
     """Its depths are not guessed; what is gone is known from the CrawlDb."""
     crawl = MadeUp(seed=3, hosts=6, pages=200, rounds=6, most=70)

@@ -51,7 +51,7 @@ def some_keys(random: Random, kind: str) -> list[bytes]:
 @pytest.mark.parametrize("kind", ["any", "late", "length"])
 @pytest.mark.parametrize("parts", few([PARTS, 1]))
 @pytest.mark.parametrize("seed", few(range(3)))
-@pytest.mark.parametrize(("room", "size"), few([(1 << 30, 40), (500, 40), (1 << 30, 5000)], 2))
+@pytest.mark.parametrize(("room", "size"), few([(500, 40), (1 << 30, 40), (1 << 30, 5000)]))
 def test_rows_come_by_partition_and_range(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

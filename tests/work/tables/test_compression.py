@@ -70,7 +70,7 @@ def expected(kind: str, codec: str) -> tuple[str, str | None]:
     return kind, None if kind == "NONE" else codec or DEFAULT_CODEC
 
 
-@pytest.mark.parametrize(("kind", "codec"), few(WAYS, 2))
+@pytest.mark.parametrize(("kind", "codec"), few(WAYS))
 def test_a_crawldb_and_its_fetch_lists(kind: str, codec: str, tmp_path: Path) -> None:
     """Every job that writes them reads what the one before has left; the records are those of a
     plain one.
@@ -156,7 +156,7 @@ def test_what_can_not_be_says_so(name: str, value: str, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("kind", "codec"), few(WAYS, 2))
+@pytest.mark.parametrize(("kind", "codec"), few(WAYS))
 def test_a_webgraph_and_a_hostdb(kind: str, codec: str, tmp_path: Path) -> None:
     """Every job that writes them leaves the records of plain ones."""
     made = segment(

@@ -109,7 +109,7 @@ def test_a_changed_byte_is_found_by_its_checksum(tmp_path: Path, compression: st
     assert caught.value.path == str(path) and caught.value.offset == len(data) // 2 // 512 * 512
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("compression", few(COMPRESSIONS))
 def test_damage_without_checksums_never_crashes_and_never_loses_records_silently(
     tmp_path: Path, compression: str
 ) -> None:
@@ -166,7 +166,7 @@ def test_a_wrong_marker_is_not_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", ["RECORD", "BLOCK"])
-@pytest.mark.parametrize("bulk", [True, False])
+@pytest.mark.parametrize("bulk", few([True, False]))
 def test_what_unpacks_to_too_much_comes_in_several_batches(
     tmp_path: Path, compression: str, bulk: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,7 +250,7 @@ def _row(batch: Batch, of: Numbers) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("compression", few(COMPRESSIONS))
 @pytest.mark.parametrize("has_sums", few([True, False]))
 def test_small_files_make_one_table(tmp_path: Path, compression: str, has_sums: bool) -> None:
     """Files of no, few and many records, one after the other, with their numbers."""
