@@ -130,6 +130,26 @@ class URLFilters(_Chain):
             return by_distinct(urls, lambda values: self.filter_column(values, distinct=True))
         return _in_turn(urls, [url_filter.filter_column for url_filter in self.filters])
 
+    def explain_column(self, urls: pl.Series) -> pl.Series:
+        """Returns for each URL (none null) the rule of the filter that rejects it; null for one
+        that passes.
+        """
+        import polars as pl
+
+        reasons = pl.repeat(None, len(urls), dtype=pl.String, eager=True)
+        at, left = pl.int_range(len(urls), eager=True), urls
+        for url_filter in self.filters:
+            passed = _call(url_filter.filter_column, left)
+            rejected = passed.is_null()
+            asked = left.filter(rejected)
+            said = _call(url_filter.explain_column, asked) if len(asked) else asked
+            named = pl.select(
+                pl.when(said != "").then(said).otherwise(pl.lit(type(url_filter).__name__))
+            ).to_series()
+            reasons = reasons.scatter(at.filter(rejected), named)
+            at, left = at.filter(~rejected), passed.drop_nulls()
+        return reasons.alias(urls.name)
+
     def verdicts(self) -> list[Verdicts] | None:
         """Returns the verdicts of each filter on plain URLs; None if a filter can't say."""
         return _known(f.verdicts() for f in self.filters)
@@ -189,6 +209,17 @@ class URLNormalizers(_Chain):
             if turn + 1 < self.loop_count and result.eq_missing(before).all():
                 break
         return result
+
+    def explain_column(self, urls: pl.Series) -> pl.Series:
+        """Names for each URL (none null) the normalizer that changes it first; null: none does."""
+        import polars as pl
+
+        reasons = pl.repeat(None, len(urls), dtype=pl.String, eager=True)
+        for normalizer in self.normalizers:
+            normal = _call(normalizer.normalize_column, urls, self.scope)
+            changed = (normal.ne_missing(urls) & reasons.is_null()).arg_true()
+            reasons = reasons.scatter(changed, type(normalizer).__name__)
+        return reasons.alias(urls.name)
 
     def untouched(self) -> list[Untouched] | None:
         """Returns the plain URLs that each normalizer leaves unchanged; None if one can't say."""

@@ -69,7 +69,10 @@ class URLFilter(ExtensionBase):
     """A filter that accepts or rejects URLs."""
 
     point_id = "org.apache.nutch.net.URLFilter"
-    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {"filter": ("filter_column", "verdicts")}
+    twins: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "filter": ("filter_column", "verdicts"),
+        "explain": ("explain_column",),
+    }
 
     @abstractmethod
     def filter(self, url: str) -> str | None:
@@ -82,6 +85,10 @@ class URLFilter(ExtensionBase):
     def filter_column(self, urls: pl.Series) -> pl.Series:
         """Filters a column of strings; null stays null. Chains pass distinct values."""
         return map_strings(urls, self.filter)
+
+    def explain_column(self, urls: pl.Series) -> pl.Series:
+        """Explains a column of strings, of which none is null."""
+        return map_strings(urls, self.explain)
 
     def verdicts(self) -> Verdicts | None:
         """Returns which plain URLs surely pass or fail; None if the filter can't say."""
@@ -262,7 +269,6 @@ class ScoringFilter(ExtensionBase):
         self, parse_data: ParseData, kept: int, all_count: int, score: float
     ) -> float | None:
         """Returns the score of each of `kept` outlinks without metadata, if all are equal.
-
         None where they may differ, or the page gets something back: then `initial_score` and
         `distribute_score_to_outlinks` are called. `score` is the previous filter's.
         """
@@ -325,12 +331,9 @@ class ScoringFilter(ExtensionBase):
     def update_db_score_columns(
         self, frame: pl.DataFrame, old: pl.DataFrame, inlinked: pl.DataFrame
     ) -> pl.DataFrame:
-        """Applies `update_db_score` to each row of `frame`.
-
-        `old` has the old records, row for row, with a null status where there was none; `inlinked`
-        the records of the links, in order, with the row of `frame` that each belongs to in its
-        column `row`; they are packed (only key, status, fetch time and score are columns), see
-        `minutch.plugin.columns.unpack`.
+        """Applies `update_db_score` to each row. `old` has the old records, row for row, with a
+        null status where there was none; `inlinked` those of the links, packed
+        (`minutch.plugin.columns.unpack`), in order, with the `row` that each belongs to.
         """
         if not self.overrides("update_db_score"):
             return frame
@@ -375,14 +378,12 @@ class IndexingFilter(ExtensionBase):
         self, doc: NutchDocument, parse: Parse, url: str, datum: CrawlDatum, inlinks: Inlinks | None
     ) -> NutchDocument | None:
         """Returns the document with its fields, None to leave the page out of the index.
-
         `datum` is the entry of crawl_fetch with the CrawlDb's signature. A MinutchError leaves the
         document out as well, and is counted as an error.
         """
 
     def filter_columns(self, documents: Documents, pages: Pages) -> pl.Series | None:
         """Adds fields to each of `documents`, whose pages are `pages`, row for row.
-
         Returns a mask, None for all: True stays, False is left out, null is an error (logged).
         """
         from minutch.plugin.documents import map_documents
@@ -438,7 +439,6 @@ class IndexWriter(ExtensionBase):
     @abstractmethod
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
         """Sends a batch; returns what the server refuses (it has taken the rest).
-
         Raises IndexBusyError if the server can't take (all of) it now, IndexWriterError if it
         never will.
         """

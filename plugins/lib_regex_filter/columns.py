@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -31,6 +32,16 @@ def accepted(rules: RuleFilter, urls: pl.Series) -> pl.Series:
     return pl.concat([decided, verdicts]).gather(order)
 
 
+def explained(rules: RuleFilter, urls: pl.Series) -> pl.Series:
+    """Returns the rule that decides about each URL. Unusual ones take the row method."""
+    reasons = pl.repeat(None, len(urls), dtype=pl.String, eager=True)
+    plain = (~_is_odd(urls)).arg_true()
+    for rule, matched in _Column(rules, urls.gather(plain)).matches():
+        reasons = reasons.scatter(plain.filter(matched), rules.words(rule))
+    others = reasons.is_null().arg_true()
+    return reasons.scatter(others, [rules.explain(url) for url in urls.gather(others)])
+
+
 def _is_odd(urls: pl.Series) -> pl.Series:
     odd = urls.str.contains(_ODD_ASCII)
     wide = (urls.str.len_bytes() > urls.str.len_chars()).arg_true()
@@ -52,12 +63,17 @@ class _Column:
 
     def decide(self) -> pl.Series:
         passed = self.nothing
-        for rule in self.rules.rules:
-            matched = self._matched(rule, self.open & self._in_place(rule))
-            self.open &= ~matched
+        for rule, matched in self.matches():
             if rule.accept:
                 passed |= matched
         return passed
+
+    def matches(self) -> Iterator[tuple[RegexRule, pl.Series]]:
+        """Yields each rule with the mask of the URLs that it decides about."""
+        for rule in self.rules.rules:
+            matched = self._matched(rule, self.open & self._in_place(rule))
+            self.open &= ~matched
+            yield rule, matched
 
     def _in_place(self, rule: RegexRule) -> pl.Series:
         if rule.site is None or self.hosts is None or self.domains is None:

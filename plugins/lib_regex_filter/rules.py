@@ -126,8 +126,16 @@ class RuleFilter(ExtensionBase):
     def explain(self, url: str) -> str:
         """Returns the rule that decides about the URL: file, line and pattern."""
         rule = self._deciding(url)
-        if rule is None:
-            return f"{self.source}: no rule takes it"
+        return f"{self.source}: no rule takes it" if rule is None else self.words(rule)
+
+    def explain_column(self, urls: pl.Series) -> pl.Series:
+        """Returns the same for a column."""
+        from .columns import explained
+
+        return explained(self, urls)
+
+    def words(self, rule: RegexRule) -> str:
+        """Returns file, line and pattern of a rule."""
         return f"{self.source}:{rule.line}: {'+' if rule.accept else '-'}{rule.matcher.pattern}"
 
     def _deciding(self, url: str) -> RegexRule | None:

@@ -103,10 +103,12 @@ def test_columns_are_rows(plugin: str, some: list[str]) -> None:
         "domaindenylist": "example.com",
         "automaton": "-.*[?].*\n-http://a&~(.*b)\n+.*",
     }.get(plugin, "")
-    passed(
-        made(f"urlfilter-{plugin}", **({f"urlfilter__{plugin}__rules": rules} if rules else {})),
-        some,
+    chosen = made(
+        f"urlfilter-{plugin}", **({f"urlfilter__{plugin}__rules": rules} if rules else {})
     )
+    passed(chosen, some)
+    column = pl.Series([url for url in some if url.isprintable()], dtype=pl.String)
+    assert chosen.explain_column(column).to_list() == [chosen.explain(url) for url in column]
 
 
 @pytest.mark.parametrize("line", ["x", "?", "+(", "-*"])
