@@ -131,6 +131,36 @@ class OutlinkRules:
                 kept.append(Outlink(target, link.anchor, link.metadata))
         return KeptLinks(kept, unread, self._external - before)
 
+    @property
+    def scope(self) -> str:
+        """The property that leaves links out by their hosts; empty if none does."""
+        if not self._ignores_external:
+            return "db.ignore.internal.links" if self._ignores_internal else ""
+        return f"db.ignore.external.links ({'byDomain' if self._by_domain else 'byHost'})"
+
+    def in_scope(self, pages: pl.Series, links: pl.Series) -> pl.Series:
+        """Returns the mask of the links (String) of pages that the scope lets pass, each row
+        like `accept`.
+        """
+        import polars as pl
+
+        from minutch.urls.hostcolumns import domains_of, host_names
+
+        if not self.scope:
+            return pl.repeat(True, len(links), dtype=pl.Boolean, eager=True)
+        here, there = host_names(pages), host_names(links)
+        if self._by_domain:
+            here, there = domains_of(here), domains_of(there)
+        stays = (here.fill_null("") == there).fill_null(False)
+        passes = there.is_not_null()
+        if self._ignores_internal:
+            passes &= ~stays
+        if self._ignores_external:
+            leaving = (passes & ~stays).arg_true() if self._exempts else ()
+            exempt = [row for row in leaving if self._is_exempted(pages[row], links[row])]
+            passes = (passes & stays).scatter(exempt, True)
+        return passes
+
     @cached_property
     def _table(self) -> LinkVerdicts:
         from minutch.cycle.parse.linkverdicts import LinkVerdicts

@@ -200,6 +200,11 @@ class TestRules:
             check(pages[::-1], most, longest, OutlinkRules(conf), one_by_one)
         if external != internal:
             assert any(kept.links for kept in at_once.keep([(SITES[0], run_of(links))], 99, 99))
+        pairs = [(page, link) for page in SITES for link in SITES if "\udcff" not in page + link]
+        columns = (pl.Series([pair[end] for pair in pairs]) for end in (0, 1))
+        assert at_once.in_scope(*columns).to_list() == [
+            one_by_one._is_wanted(page, link, one_by_one.origin(page) or "") for page, link in pairs
+        ]
 
     @given(
         st.lists(
