@@ -20,17 +20,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from minutch.cycle.crawldb.schedule import (
-    STATUS_MODIFIED,
-    STATUS_NOTMODIFIED,
-    STATUS_UNKNOWN,
-    AbstractFetchSchedule,
-)
+from minutch.cycle.crawldb.schedule import CHANGING, AbstractFetchSchedule, updated
 from minutch.inspect.report.rates import Bits, Floats, Ints, Shares, missed, uniform
-from minutch.records import crawldatum as status
 
 DAY: Final = 86_400_000
-_CHANGING: Final = ("status", "fetch_time", "modified_time", "fetch_interval", "retries")
 
 
 @dataclass(frozen=True)
@@ -183,49 +176,8 @@ class _Run:
 
     def _put(self, rows: NDArray[Any], frame: pl.DataFrame) -> None:
         columns = []
-        for name in _CHANGING:
+        for name in CHANGING:
             values = self._entries[name].to_numpy().copy()
             values[rows] = frame[name].to_numpy()
             columns.append(pl.Series(name, values))
         self._entries = self._entries.with_columns(columns)
-
-
-def updated(
-    schedule: AbstractFetchSchedule,
-    entries: pl.DataFrame,
-    changed: NDArray[np.bool_],
-    now: int,
-    max_interval: int,
-) -> pl.DataFrame:
-    """Returns entries as updatedb writes them after a fetch at `now` (ms).
-
-    An entry whose interval grew beyond `max_interval` becomes db_unfetched and loses its signature:
-    at the next fetch it is not known if its page has changed.
-    """
-    before, fetched = (
-        entries["modified_time"],
-        pl.Series([now], dtype=pl.Int64).new_from_index(0, len(entries)),
-    )
-    known = entries["status"].to_numpy() != status.STATUS_DB_UNFETCHED
-    same = known & ~changed
-    state = pl.Series(
-        np.select([same, known], [STATUS_NOTMODIFIED, STATUS_MODIFIED], STATUS_UNKNOWN).astype(
-            np.int8
-        )
-    )
-    frame = entries.with_columns(fetch_time=fetched)
-    frame = schedule.set_fetch_schedule_columns(
-        frame, entries["fetch_time"], before, fetched, before, state
-    )
-    codes = np.where(same, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_FETCHED)
-    frame = frame.with_columns(
-        modified_time=before.zip_with(pl.Series(same), frame["modified_time"]),
-        status=pl.Series(codes, dtype=pl.UInt8),
-    )
-    too_long = frame["fetch_interval"] > max_interval
-    if not too_long.any():
-        return frame
-    forced = schedule.force_refetch_columns(frame, False, now)
-    return frame.with_columns(
-        forced[name].zip_with(too_long, frame[name]).alias(name) for name in _CHANGING
-    )

@@ -41,7 +41,7 @@ from minutch.inspect.report.rates import (
     uniform,
 )
 from minutch.job import JobContext
-from minutch.records import crawldatum as status
+from minutch.records.crawldatum import STORED
 from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.install import WholeFile
@@ -52,8 +52,6 @@ from minutch.work.tables.install import WholeFile
 # If there are more pages than requested, those with the lowest hashes are taken: the same at each
 # run, and in bounded memory.
 
-HELD: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
-"""Statuses of entries of whose page a crawl has a copy."""
 _SPARE: Final = 2
 """Multiple of the requested pages that is kept before some are dropped."""
 _SEEN: Final = ("fetch_success", "fetch_notmodified")
@@ -84,7 +82,7 @@ def sample_pages(db: CrawlDb, most: int) -> Sample:
     count = pages = others = 0
     for index in range(len(db.require_parts())):
         for frame in db.scan_part(index):
-            held = frame.filter(pl.col("status").is_in(HELD))
+            held = frame.filter(pl.col("status").is_in(STORED))
             pages, others = pages + len(held), others + len(frame) - len(held)
             kept.append(_lean(held))
             count += len(held)

@@ -27,17 +27,26 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32
 from minutch.records import crawldatum_columns
-from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum, java_round
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_NOTMODIFIED,
+    STATUS_DB_UNFETCHED,
+    CrawlDatum,
+    java_round,
+)
 
 STATUS_UNKNOWN: Final = 0
 STATUS_MODIFIED: Final = 1
 STATUS_NOTMODIFIED: Final = 2
 
+CHANGING: Final = ("status", "fetch_time", "modified_time", "fetch_interval", "retries")
+"""The columns that a schedule changes."""
 PROPERTY: Final = "db.fetch.schedule.class"
 DEFAULT_CLASS: Final = "org.apache.nutch.crawl.DefaultFetchSchedule"
 _BUILT_IN: Final = {
@@ -380,3 +389,44 @@ def fetch_schedule(conf: Configuration) -> AbstractFetchSchedule:
     """
     name = conf.get_trimmed(PROPERTY) or DEFAULT_CLASS
     return class_named(conf, PROPERTY, name, _BUILT_IN, AbstractFetchSchedule)(conf)
+
+
+def updated(
+    schedule: AbstractFetchSchedule,
+    entries: pl.DataFrame,
+    changed: NDArray[np.bool_],
+    now: int,
+    max_interval: int,
+) -> pl.DataFrame:
+    """Returns entries as updatedb writes them after a fetch at `now` (ms).
+
+    An entry whose interval grew beyond `max_interval` becomes db_unfetched and loses its signature:
+    at the next fetch it is not known if its page has changed.
+    """
+    before, fetched = (
+        entries["modified_time"],
+        pl.Series([now], dtype=pl.Int64).new_from_index(0, len(entries)),
+    )
+    known = entries["status"].to_numpy() != STATUS_DB_UNFETCHED
+    same = known & ~changed
+    state = pl.Series(
+        np.select([same, known], [STATUS_NOTMODIFIED, STATUS_MODIFIED], STATUS_UNKNOWN).astype(
+            np.int8
+        )
+    )
+    frame = entries.with_columns(fetch_time=fetched)
+    frame = schedule.set_fetch_schedule_columns(
+        frame, entries["fetch_time"], before, fetched, before, state
+    )
+    codes = np.where(same, STATUS_DB_NOTMODIFIED, STATUS_DB_FETCHED)
+    frame = frame.with_columns(
+        modified_time=before.zip_with(pl.Series(same), frame["modified_time"]),
+        status=pl.Series(codes, dtype=pl.UInt8),
+    )
+    too_long = frame["fetch_interval"] > max_interval
+    if not too_long.any():
+        return frame
+    forced = schedule.force_refetch_columns(frame, False, now)
+    return frame.with_columns(
+        forced[name].zip_with(too_long, frame[name]).alias(name) for name in CHANGING
+    )

@@ -70,11 +70,6 @@ ROW: Final = "row"
 SEGMENT: Final = "segment"
 _ROWS: Final = pl.Schema({"key": pl.Binary(), SEGMENT: pl.UInt32()})
 _OUTCOME: Final = ("status", "fetch_time")
-_HELD: Final = (
-    status.STATUS_DB_FETCHED,
-    status.STATUS_DB_NOTMODIFIED,
-    status.STATUS_DB_DUPLICATE,
-)
 """The directive, as a whole word. `none` is not it: Nutch does not delete such a page."""
 
 
@@ -122,7 +117,7 @@ class RangeRecords:
             robots = self._noindex(forbids).gather(records[PARSE]).fill_null(False)
         fetch, fetched = (self.fetch[name].gather(records[FETCH]) for name in _OUTCOME)
         db, due = (self.db[name].gather(records[CRAWLDB]) for name in _OUTCOME)
-        is_over = db.is_in(_HELD) & (due > fetched) & (fetch != status.STATUS_FETCH_SUCCESS)
+        is_over = db.is_in(status.STORED) & (due > fetched) & (fetch != status.STATUS_FETCH_SUCCESS)
         return pl.DataFrame(
             {
                 "fetch": fetch.set(is_over.fill_null(False), None),

@@ -19,7 +19,6 @@ from minutch.annexes.simulate.forecast import (
     ForecastOptions,
     ForecastPages,
     forecast,
-    updated,
 )
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import (
@@ -29,6 +28,7 @@ from minutch.cycle.crawldb.schedule import (
     AbstractFetchSchedule,
     DefaultFetchSchedule,
     fetch_schedule,
+    updated,
 )
 from minutch.cycle.crawldb.transitions import UpdateSettings, update
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
