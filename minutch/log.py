@@ -69,7 +69,7 @@ _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
 _COMPLAINT = re.compile(r"\d{4}-\d\d-\d\d \S+ (?:WARNING|ERROR) +(\S+): (.*)")
 _SAID = ("minutch.cycle.fetchlist.generate",)
 """Modules whose warnings such a command says in its own words."""
-_NAMED = ("crawldb.inject",)
+_NAMED = ("crawldb.inject", "crawl.preflight")
 """Modules that name URLs one by one on purpose."""
 
 

@@ -1,5 +1,6 @@
 """Applies URL normalizers and then URL filters to columns of URLs, as every job does with the URLs
-that it reads; and explains why one is rejected.
+that it reads; explains why they are rejected, counts them by the rules that do so, and knows what
+the rules consist of, so that a change is noticed.
 
 Most URLs of a crawl are normal, and rules decide most of them by a few characters. One automaton
 for all normalizers and filters tells those in one pass over their bytes
@@ -10,10 +11,12 @@ Source: org.apache.nutch.crawl.CrawlDbFilter, Injector.InjectMapper.filterNormal
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from collections.abc import Callable
 from functools import cached_property
+from itertools import islice, zip_longest
 from threading import Lock
 from typing import Any, Final
 
@@ -26,7 +29,9 @@ from minutch.job import Counters
 from minutch.kernels.arrow import from_series
 from minutch.kernels.sieve import ASK, REJECT, sift_column
 from minutch.plugin.chains import URLFilters, URLNormalizers
-from minutch.urls.hostcolumns import lack_host
+from minutch.plugin.points import URLExemptionFilter, URLFilter, URLNormalizer
+from minutch.plugin.repository import PluginRepository
+from minutch.urls.hostcolumns import host_names, lack_host
 from minutch.urls.parts import lacks_host, parse
 from minutch.urls.plainautomaton import PlainUrlAutomaton
 
@@ -39,6 +44,7 @@ log = logging.getLogger(__name__)
 
 SCOPE_PROPERTY: Final = "crawldb.url.normalizers.scope"
 
+NO_URL: Final = "no URL with a host, or dropped by a normalizer"
 MALFORMED: Final = "malformed URLs removed"
 FILTERED: Final = "URLs rejected by filters"
 
@@ -159,6 +165,25 @@ class UrlRules:
         """Explains for messages which normalizer or filter rejects the URL, by which rule."""
         return why_rejected(url, self._filters, self._normalizers)
 
+    def reasons(self, urls: pl.Series) -> pl.Series:
+        """Names for each of `urls` (String, none null), which it rejects, the rule that does so."""
+        normal = urls
+        if self._normalizers is not None:
+            normal = self._normalizers.normalize_column(urls, distinct=True)
+        found = pl.repeat(NO_URL, len(urls), dtype=pl.String, eager=True)
+        alive = normal.is_not_null()
+        if self._filters is None or not alive.any():
+            return found
+        said = self._filters.explain_column(normal.filter(alive))
+        return found.scatter(alive.arg_true(), said.fill_null(NO_URL))
+
+    def renamers(self, urls: pl.Series) -> pl.Series:
+        """Names for each of `urls` (String, none null), which it changes, the normalizer that does
+        so first.
+        """
+        assert self._normalizers is not None
+        return self._normalizers.explain_column(urls)
+
     def apply(self, urls: pl.Series, counters: Counters) -> pl.Series:
         """Returns the normalized URLs (String), null where one is rejected or lacks its host;
         `counters` counts these.
@@ -212,3 +237,86 @@ class UrlRules:
         except MinutchError as exc:
             log.error("skipping malformed URL %s: %s", url, exc)
             return None
+
+
+# -- what the rules consist of, and whom they reject -----------------------------------------------
+
+_POINTS: Final = (URLFilter, URLNormalizer, URLExemptionFilter)
+_PROPERTIES: Final = re.compile(
+    r"urlfilter[.]order|urlnormalizer[.](order|scope|loop)([.].*)?|db[.]ignore[.].*"
+    r"|db[.]update[.]purge[.].*|crawldb[.]url[.].*|(parse|fetcher)[.](filter|normalize)[.]urls"
+)
+"""Properties that decide which URLs belong to a crawl, and under which names; those that begin with
+a plugin's id do, too.
+"""
+
+
+def rule_sources(conf: Configuration) -> dict[str, str]:
+    """Returns what decides about URLs: the plugins by point, their properties with their values,
+    each rule file (named by a property or a plugin.xml) with a digest of its content.
+    """
+    found, files, prefixes = {}, [], list[str]()
+    for point in _POINTS:
+        extensions = PluginRepository.of(conf).extensions(point.point_id)
+        found[point.__name__] = " ".join(one.plugin.id for one in extensions)
+        prefixes += [one.plugin.id.replace("-", ".") for one in extensions]
+        files += [one.parameters.get("file", "").strip() for one in extensions]
+    for name, value in conf.items():
+        if name.startswith(tuple(prefixes)) or _PROPERTIES.fullmatch(name):
+            found[name] = value
+            files += [value.strip()] * name.endswith("file")
+    for path in {path for name in files if name and (path := conf.resource(name))}:
+        found[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return found
+
+
+class UrlTally:
+    """Counts URLs by a reason and by host, and keeps a few of each: for people. Its memory is that
+    of so many reasons and hosts.
+    """
+
+    EXAMPLES: Final = 3
+
+    def __init__(self) -> None:
+        self.count = self.stored = 0
+        self._tables: dict[str, list[pl.DataFrame]] = {"reason": [], "host": []}
+
+    def add(
+        self, urls: pl.Series, reasons: pl.Series | str, stored: pl.Series | bool = False
+    ) -> None:
+        """Counts URLs (String) with their reasons, and those that are `stored`."""
+        if urls.is_empty():
+            return
+        more = {"reason": reasons, "stored": stored, "host": host_names(urls).fill_null("")}
+        table = pl.DataFrame({"url": urls}).with_columns(
+            (one if isinstance(one, pl.Series) else pl.lit(one)).alias(name)
+            for name, one in more.items()
+        )
+        self.count += len(table)
+        self.stored += int(table["stored"].sum())
+        for by, tables in self._tables.items():
+            counts = table.group_by(by, maintain_order=True).agg(
+                pl.len(), pl.col("stored").sum(), pl.col("url").head(self.EXAMPLES)
+            )
+            tables[:] = [_summed([*tables, counts], by, self.EXAMPLES)]
+
+    def by(self, name: str) -> list[tuple[str, int, int, list[str]]]:
+        """Returns each `reason` or `host`, how many URLs it has, how many of them are stored, and
+        examples; greatest first.
+        """
+        found = self._tables[name]
+        return list(found[0].sort("len", name, descending=[True, False]).rows()) if found else []
+
+    def examples(self) -> list[str]:
+        """Returns a few URLs of the most frequent reasons."""
+        lists = [urls for *_, urls in self.by("reason")]
+        in_turn = (url for some in zip_longest(*lists) for url in some if url is not None)
+        return list(islice(in_turn, self.EXAMPLES))
+
+
+def _summed(tables: list[pl.DataFrame], by: str, most: int) -> pl.DataFrame:
+    return (
+        pl.concat(tables)
+        .group_by(by, maintain_order=True)
+        .agg(pl.col("len", "stored").sum(), pl.col("url").explode().head(most))
+    )

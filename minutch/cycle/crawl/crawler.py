@@ -27,7 +27,6 @@ from minutch.clock import OnwardClock
 from minutch.cycle.crawl import preflight, rounds
 from minutch.cycle.crawl.outside import Outside, fetch_state_folder
 from minutch.cycle.crawl.policy import OneByOne, Overlapping, Rounds, why_not_overlapping
-from minutch.cycle.crawl.preflight import remember
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawl.screen import CrawlTotals, Screen, next_commands, outcomes_of
 from minutch.cycle.crawl.steps import TITLES, CrawlOptions, Steps, steps_of
@@ -122,6 +121,7 @@ class Crawler:
     """What generate has found last."""
     _ended: list[str] = field(init=False, default_factory=list)
     """The segment of the last round that is over."""
+    _rules: Mapping[str, str] = field(init=False, default_factory=dict)
     _outside: Outside = field(init=False)
 
     def __post_init__(self) -> None:
@@ -153,7 +153,8 @@ class Crawler:
             logs = self.directory if is_local(self.directory) else Path()
             self.log_file = log.log_to(logs / LOG, self.context.err)
             if self.options.remembered is not None:
-                remember(self.directory, self.context.conf, self.options.remembered)
+                preflight.remember(self.directory, self.context.conf, self.options.remembered)
+            self._rules = preflight.warn_of_losses(self.directory, self.context.conf)
             folder = fetch_state_folder(self.directory, self.context.conf)
             # it goes on from run to run, but on another machine
             clock = OnwardClock(self.context.clock, folder / CLOCK_FILE if folder else None)
@@ -413,6 +414,7 @@ class Crawler:
             self._is_refused = 0 < refused == listed
             self._asked += listed - counters.get(Outcome.SKIPPED_TAIL.label, 0)
         if step == "updatedb":
+            preflight.remember_rules(self.directory, self._rules)
             self.totals.statuses = {
                 name: count for name, count in counters.items() if name.startswith("db_")
             }

@@ -3,6 +3,7 @@ says why; wishes of a site, as properties; what the crawl's folder remembers; th
 
 the crawler has a name · there are seeds, and lines with URLs in them ·
 all filters, normalizers and scoring filters can read their rule files ·
+no stored page is lost to rules that have changed, unless that is said ·
 a protocol plugin takes the seeds · there is a parser
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -17,35 +19,45 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
-from minutch import eventloops
+import polars as pl
+
+from minutch import eventloops, strictjson
 from minutch.conf import Configuration
 from minutch.conf.configuration import COMMAND_LINE
 from minutch.conf.properties import shown
 from minutch.conf.sources import CONF, PROFILE, SITE, names_code
 from minutch.cycle.crawl.steps import LOCAL_ONLY, CrawlOptions
+from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.crawldb.seeds import read_seeds, seed_files
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.decisions import http_code, reason
 from minutch.errors import ConfigError, MinutchError, ProtocolError, StoreError, UrlError
 from minutch.hadoop.formats.writables import Text
-from minutch.job import JobContext
+from minutch.job import Counters, JobContext
 from minutch.paths import is_local
 from minutch.plugin.chains import SCOPE_INJECT, ScoringFilters, URLFilters, URLNormalizers
 from minutch.plugin.points import Parser, Protocol
 from minutch.plugin.protocolfactory import ProtocolFactory, output_of
 from minutch.plugin.repository import PluginRepository
+from minutch.plugin.urlrules import UrlTally, rule_sources
+from minutch.processwide import command_line
 from minutch.records import protocol as codes
-from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_UNFETCHED, STORED, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocol import ProtocolStatus
+from minutch.terminal import counted
 from minutch.urls.hostname import canonical_host
 from minutch.urls.parts import parse
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.install import WholeFile
+from minutch.work.tables.recordfiles import scan
 
 log = logging.getLogger(__name__)
 
 _SAMPLE: Final = 1000
 """Seeds that are looked at."""
+_NAMED: Final = 5
+"""Rules that are named in a warning."""
 
 
 def check_place(directory: Path, options: CrawlOptions, steps: Sequence[str]) -> None:
@@ -370,3 +382,77 @@ def unwritten(name: str, value: str) -> str:
     if _NO_XML.search(name + value):
         return "has characters that XML lacks, and has to be given again by -D"
     return ""
+
+
+# -- rules that have changed -----------------------------------------------------------------------
+#
+# What decides about URLs (`plugin.urlrules.rule_sources`) is remembered once a round has worked
+# with it, in <crawl>/.rules (JSON: name -> value or digest). Where it has changed since, or nothing
+# is remembered of a crawl, the CrawlDb is gone through for stored pages that no longer pass: before
+# the first step, so that nobody loses pages unawares. Otherwise it costs a millisecond.
+
+RULES: Final = ".rules"
+
+
+def remembered_rules(crawl: Path) -> Mapping[str, str]:
+    """Returns what decided about URLs in the last round; nothing where that is not known."""
+    try:
+        found = strictjson.loads((crawl / RULES).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def remember_rules(crawl: Path, rules: Mapping[str, str]) -> None:
+    """Writes that down, unless it is there already. Raises StoreError."""
+    if not is_local(crawl) or remembered_rules(crawl) == rules:
+        return
+    try:
+        with WholeFile(crawl / RULES, sums=False) as stream:
+            stream.write(strictjson.dumps(dict(rules), indent=1).encode())
+    except OSError as exc:
+        raise StoreError(f"{crawl / RULES}: can't be written: {exc.strerror}") from exc
+
+
+def warn_of_losses(crawl: Path, conf: Configuration) -> dict[str, str]:
+    """Returns what decides about URLs now. Where that is not what it was, warns of stored pages
+    that it leaves out: how many, by which rules, such as which. Raises FormatError.
+    """
+    rules, before = rule_sources(conf), remembered_rules(crawl) if is_local(crawl) else {}
+    db = CrawlDb(crawl / "crawldb")
+    if rules == before or not is_local(crawl) or not db.exists():
+        return rules
+    lost, renamed, stored = UrlTally(), UrlTally(), 0
+    removing = EntryFilter.from_conf(conf)
+    asked = removing if removing.filters else EntryFilter.from_conf(conf, filtering=True)
+    for table in (table for part in db.parts() for table in scan(part)):
+        pages = table.filter(pl.col("status").is_in(STORED)).select("key", "status")
+        pages, stored = pages.with_row_index("row"), stored + len(pages)
+        kept = asked.apply(pages, Counters())
+        gone = pages.join(kept, on="row", how="anti")
+        lost.add(decode_keys(gone["key"]), asked.reasons(gone))
+        moved = kept.filter(kept["key"] != pages["key"].gather(kept["row"]))
+        renamed.add(decode_keys(moved["key"]), "normalizers")
+    changed = [name for name in sorted({*rules, *before}) if rules.get(name) != before.get(name)]
+    why = (
+        f"{', '.join(changed[:_NAMED])} changed since the last round"
+        if before
+        else ("it is not known by which rules the last round worked")
+    )
+    fate = "they stay and are fetched again, but no new link to them is kept"
+    if conf.get_boolean("fetcher.filter.urls"):
+        fate = "they are not asked for any more (fetcher.filter.urls)"
+    if removing.filters:
+        fate = "the next updatedb removes them from the CrawlDb (crawldb.url.filters)"
+    of = f"of {counted(stored, 'stored pages')}"
+    if lost.count:
+        log.warning("%s; %s %s do not pass: %s", why, f"{lost.count:,}", of, fate)
+        for rule, count, _, examples in lost.by("reason")[:_NAMED]:
+            log.warning("  %s by %s: %s", f"{count:,}", rule, " ".join(examples))
+    if renamed.count:
+        fate = "get other URLs from updatedb (crawldb.url.normalizers), such as"
+        log.warning("%s; %s %s %s %s", why, f"{renamed.count:,}", of, fate, *renamed.examples()[:1])
+    if lost.count or renamed.count:
+        command = command_line(f"whatif {shlex.quote(str(crawl))}")
+        log.warning("`%s` tells what else comes of it", command)
+    return rules

@@ -120,6 +120,21 @@ class EntryFilter:
         keys = encode_keys(urls) if self.normalizes else frame["key"]
         return frame.with_columns(key=keys).filter(urls.is_not_null())
 
+    def reasons(self, frame: pl.DataFrame) -> pl.Series:
+        """Names for each of some entries that do not pass the rule, or the property, that drops
+        it.
+        """
+        purges = {
+            STATUS_DB_GONE: PURGE_GONE_PROPERTY,
+            STATUS_DB_ORPHAN: PURGE_ORPHANS_PROPERTY,
+        }
+        purged = {status: purges[status] for status in self._purged}
+        found = frame["status"].replace_strict(purged, default=None, return_dtype=pl.String)
+        others = found.is_null().arg_true()
+        if self._rules is None or not len(others):
+            return found
+        return found.scatter(others, self._rules.reasons(decode_keys(frame["key"].gather(others))))
+
 
 Scan = Callable[[InputSplit], Iterator[pl.DataFrame]]
 
