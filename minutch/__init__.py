@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from minutch.inspect.report.reportfile import report as report
     from minutch.inspect.search.results import SearchOptions as SearchOptions
     from minutch.inspect.search.searcher import search as search
+    from minutch.inspect.whatif.forecast import whatif as whatif
     from minutch.job import Counters as Counters
     from minutch.job import JobContext as JobContext
     from minutch.records.crawldatum import CrawlDatum as CrawlDatum

@@ -1,8 +1,7 @@
-"""`minutch explain`: says why a URL was, or was not, fetched, and what comes next.
+"""`minutch explain`: says why a URL was, or was not, fetched, and what comes next; without a URL,
+what is left to do in a crawl. `minutch whatif`: what another configuration would make of it.
 
-Without a URL it says what is left to do in a crawl.
-
-It reads, writes nothing and asks no host. The decisions of generate, fetch and updatedb are taken
+They read, write nothing and ask no host. The decisions of generate, fetch and updatedb are taken
 by their own code.
 """
 
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from minutch.commands.arguments import Arguments
+from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.errors import StoreError
 from minutch.inspect.explain.access import addresses_of
@@ -21,6 +21,8 @@ from minutch.inspect.explain.explainer import explain, overview
 from minutch.inspect.explain.facts import Explanation, Overview, to_json
 from minutch.inspect.explain.settings import ExplainOptions
 from minutch.inspect.explain.textpages import explanation_lines, overview_lines
+from minutch.inspect.whatif.forecast import whatif as forecast
+from minutch.inspect.whatif.prospects import text
 from minutch.job import JobContext
 from minutch.terminal import width_of
 
@@ -60,3 +62,19 @@ def _url_and_crawl(arguments: Arguments) -> tuple[str | None, Path]:
     if not _SCHEME.match(words[0]) and ("/" in words[0] or "." not in words[0]):
         raise StoreError(f"{words[0]} is neither a URL nor a folder")
     return words[0], Path(DEFAULT_CRAWL)
+
+
+def whatif(arguments: Arguments, context: JobContext) -> int:
+    """Runs `whatif`. Exit code 0."""
+    crawl, proposal = arguments["crawl"], arguments["conf"]
+    if proposal is not None and not proposal.exists():
+        raise StoreError(f"{proposal}: no such file or folder")
+    before, after = context.conf.proposed(crawl, proposal)
+    options = arguments.made(GenerateOptions, filtering=arguments["--filter"])
+    if "-topN" not in arguments.given:
+        options = replace(options, top_n=CrawlOptions().size)
+    context = replace(context, conf=after.freeze())
+    found = forecast(crawl, before.freeze(), after, options, context=context)
+    for line in [to_json(found)] if arguments["--json"] else text(found, width_of(context.out)):
+        context.print(line)
+    return 0

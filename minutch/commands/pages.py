@@ -18,9 +18,10 @@ from minutch.commands import flow
 
 FOLDER = Path(__file__).parent.parent / "docs"
 TOPICS = (
-    "crawling", "profile", "explain", "audit", "learn", "visits", "report", "sql", "python",
-    "indexing", "maintext", "assistants", "rights", "corpus", "archives", "plugins", "operating",
-    "lasting", "recipes", "cluster", "compatibility", "formats", "speed", "versions", "changes",
+    "crawling", "profile", "explain", "whatif", "audit", "learn", "visits", "report", "sql",
+    "python", "indexing", "maintext", "assistants", "rights", "corpus", "archives", "plugins",
+    "operating", "lasting", "recipes", "cluster", "compatibility", "formats", "speed", "versions",
+    "changes",
 )  # fmt: skip
 """The pages, in the order in which they are listed."""
 PREFIX = "docs/"

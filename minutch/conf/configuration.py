@@ -25,7 +25,7 @@ from typing import Any, cast, overload
 from minutch.clock import Clock, SystemClock
 from minutch.conf import properties
 from minutch.conf.properties import BOOLEANS, KINDS, float32, read_double, read_integer, read_size
-from minutch.conf.sources import NUTCH, conf_of, first_file, sources
+from minutch.conf.sources import NUTCH, SITE, conf_of, first_file, sources
 from minutch.conf.xml import Property, read_properties
 from minutch.errors import ConfigError
 from minutch.processwide import command_line
@@ -151,6 +151,33 @@ class Configuration:
             if source in (COMMAND_LINE, PROGRAM):
                 copy.set(name, self._values[name], source)
         return copy
+
+    def proposed(
+        self, crawl: Path, proposal: Path | None = None
+    ) -> tuple[Configuration, Configuration]:
+        """Returns two configurations of the crawl in a folder: as its files have it, and with what
+        the command line says, and a `proposal`: a file like `-conf FILE`, or a folder that comes
+        before all others, whose nutch-site.xml takes the place of the crawl's. Raises ConfigError.
+        """
+        after = self.of_crawl(crawl)
+        if self._loaded_by is None:
+            return self.of_files(), after
+        given, found = self._loaded_by, conf_of([str(crawl)])
+        before = Configuration.load(**{**given, "extra": (), "overrides": {}}, crawl=found)
+        if proposal is not None and not proposal.is_dir():
+            extra = (*given["extra"], proposal)
+            after = Configuration.load(**{**given, "extra": extra}, crawl=found)
+        elif proposal is not None and found is None:
+            folders = (proposal, *given["conf_dirs"])
+            after = Configuration.load(**{**given, "conf_dirs": folders})
+        elif proposal is not None:
+            folders = (proposal, *before._dirs)  # noqa: SLF001 - its own kind
+            site = proposal if (proposal / SITE).is_file() else found
+            after = Configuration.load(**given, crawl=site)
+            after._dirs = folders  # noqa: SLF001 - its own kind
+        for conf in (before, after):
+            conf.clock = self.clock
+        return before, after
 
     def of_files(self) -> Configuration:
         """Returns a copy, not frozen, with the values from files only, without those that the

@@ -107,6 +107,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["crawl", "--json"],
         *([url, "crawl", form] for url in URLS for form in ("--json", "--quick")),
     ],
+    "whatif": [["crawl"], ["crawl", "--json"]],
     "sql": [],
     "report": [["crawl"]],
     "audit": [["crawl"], ["crawl", "--json"], ["crawl", "--csv", "out"]],
@@ -281,7 +282,7 @@ def strict(text: str) -> None:
             json.loads(line, parse_constant=refuse)
 
 
-SLOW = ("audit", "explain", "export", "fsck", "readdb", "report", "simulate")
+SLOW = ("audit", "explain", "export", "fsck", "readdb", "report", "simulate", "whatif")
 """Commands whose lines take more than a second of CPU together."""
 
 

@@ -63,6 +63,27 @@ CHECKS = (
         code="minutch.commands.explain:run",
     ),
     Command(
+        "whatif",
+        reads="crawl folder", writes="stdout",
+        help="say what other settings would make of a crawl, without a request",
+        example="minutch whatif crawl/ -D db.ignore.external.links=true",
+        synopsis=("<crawl> [<conf>] [-D name=value]... [options]",),
+        arguments=(
+            Argument("crawl", "the folder of the crawl", path),
+            Argument("conf",
+                     "a file of settings, or a folder with nutch-site.xml and rule files, in place"
+                     " of the crawl's", path, is_optional=True),
+        ),
+        options=(
+            switch("--json", "the same facts as JSON, with types"),
+            switch("--filter",
+                   "generate applies the URL filters, as it does where it is run by itself"),
+            *(one for one in _GENERATES if one.name != "-noFilter"),
+        ),
+        job="minutch.inspect.whatif.forecast:whatif", settings="GenerateOptions",
+        code="minutch.commands.explain:whatif",
+    ),
+    Command(
         "text",
         reads="a page, or any Hadoop file", writes="stdout",
         help="print what a page says, or any file of Hadoop's",
