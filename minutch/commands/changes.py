@@ -44,7 +44,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
     if arguments["--jsonl"] and arguments["--atom"]:
         arguments.fail("one of --jsonl and --atom")
     crawl = open_crawl(arguments["crawl"])
-    since = _since(arguments["--since"], context) if arguments["--since"] else None
+    since = _since(arguments["--since"], context) if arguments["--since"] is not None else None
     changes = Changes(crawl.path, crawl.segments, since)
     events = changes.events()
     is_quiet = pl.col("kind") == UNCHANGED

@@ -210,8 +210,8 @@ def test_the_prompt_of_sql(crawled: tuple[Path, SiteServer]) -> None:
     lines = on_screen(text.replace("sql> ", ""))  # after which nobody's keys end a line
     assert too_wide(lines) == []
     tables = (
-        "The tables are crawldb, linkdb, links, pages, parses, hosts, duplicates, sitemaps,"
-        " checks, rights, site."
+        "The tables are crawldb, linkdb, links, pages, parses, hosts, duplicates,"
+        " near_duplicates, sitemaps, checks, rights, changes, site."
     )
     assert tables in " ".join(" ".join(lines).split())
     assert "quit               ends, as Ctrl-D does" in lines

@@ -146,6 +146,7 @@ def test_every_table_of_a_crawl_by_nutch(tmp_path: Path) -> None:
         "rights": 0,
         "sitemaps": 0,
         "checks": 0,
+        "changes": 63,
         "site": 109,
     }
     for table in crawl.tables.values():

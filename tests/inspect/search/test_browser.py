@@ -31,6 +31,7 @@ pytestmark = [pytest.mark.browser, needs_chromium]
 
 VIEWS = (
     "/",
+    "/changes",
     "/?q=harbour",
     "/?q=harbour&page=3&host=a.example.org",
     "/?q=nosuchword",
