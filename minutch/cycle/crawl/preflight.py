@@ -433,11 +433,12 @@ def warn_of_losses(crawl: Path, conf: Configuration) -> dict[str, str]:
         lost.add(decode_keys(gone["key"]), asked.reasons(gone))
         moved = kept.filter(kept["key"] != pages["key"].gather(kept["row"]))
         renamed.add(decode_keys(moved["key"]), "normalizers")
-    changed = [name for name in sorted({*rules, *before}) if rules.get(name) != before.get(name)]
+    changed = [name for name in {*rules, *before} if rules.get(name) != before.get(name)]
+    changed.sort(key=lambda name: (name not in rules or name not in before, name))
     why = (
         f"{', '.join(changed[:_NAMED])} changed since the last round"
         if before
-        else ("it is not known by which rules the last round worked")
+        else "it is not known by which rules the last round worked"
     )
     fate = "they stay and are fetched again, but no new link to them is kept"
     if conf.get_boolean("fetcher.filter.urls"):

@@ -16,6 +16,7 @@ from minutch.conf.properties import shown
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.schedule import DefaultFetchSchedule, fetch_schedule
 from minutch.cycle.fetch.frontier.hostmemory import FILE_NAME, BusyHosts
+from minutch.cycle.fetchlist.hostlimits import DELAY_PROPERTY
 from minutch.cycle.fetchlist.selector import GenerateOptions
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.segment.store import PARSE_DATA
@@ -140,6 +141,8 @@ def _unknown(
             f"the robots.txt of {counted(count, 'hosts')}, such as {names}: it may ask for longer"
             " pauses, and is a request more"
         )
+    if (after.get_trimmed(DELAY_PROPERTY) or "") and builder.uses_hostdb:
+        yield f"the pauses that {DELAY_PROPERTY} gives hosts"
     if builder.guesses_queues:
         yield "addresses: fetcher.queue.mode is byIP, and each host is taken to have its own"
     if compares:

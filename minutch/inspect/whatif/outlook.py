@@ -104,7 +104,7 @@ class OutlookBuilder:
         self._entries = EntryFilter.from_conf(conf)
         self._fetch = FetchSettings.of(conf, self._now)
         mode = self._fetch.queues.mode
-        self.guesses_queues = mode == BY_IP
+        self.guesses_queues, self.uses_hostdb = mode == BY_IP, options.hostdb is not None
         self._names = QueueNames(BY_HOST if mode == BY_IP else mode)
         self._tables: list[pl.DataFrame] = []
         self._settings = ExplainSettings.from_conf(conf, fetch=self._fetch)

@@ -120,6 +120,14 @@ def test_unchanged_rules_cost_no_look_at_the_crawldb(
         crawl.start(urlfilter__regex__rules="+.")
 
 
+def test_what_has_changed_is_named_before_what_came_and_went(crawl: Crawl) -> None:
+    crawl.rules.write_text("-/old/\n+.\n")
+    more = {"plugin__includes": f"{PLUGINS}|urlfilter-(automaton|domain|fast|prefix)"}
+    first = crawl.start(crawldb__url__filters="true", **more)[0]
+    assert first.startswith("URLFilter, crawldb.url.filters, regex-urlfilter.txt, ")
+    assert first.partition(" changed")[0].count(",") == 4  # five are named
+
+
 def test_what_decides_about_urls(crawl: Crawl) -> None:
     before = rule_sources(crawl.conf())
     assert before["URLFilter"] == "urlfilter-regex" and "regex-urlfilter.txt" in before
