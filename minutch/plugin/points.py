@@ -107,6 +107,10 @@ class URLNormalizer(ExtensionBase):
     def normalize(self, url: str, scope: str) -> str | None:
         """Returns the normal form of a URL, None to drop it. Raises UrlError if malformed."""
 
+    def explain(self, url: str, scope: str) -> str:
+        """Returns file and line of the rules that change `url`, for messages; empty if unknown."""
+        return ""
+
     def normalize_column(self, urls: pl.Series, scope: str) -> pl.Series:
         """Normalizes a column of strings; null stays null, a malformed URL becomes null."""
         return map_strings(urls, lambda url: self.normalize(url, scope))
@@ -220,10 +224,8 @@ class TextExtractor(ExtensionBase):
 
 
 class ScoringFilter(ExtensionBase):
-    """A filter that scores pages from injection to the index, in 32-bit floats.
-
-    Methods may alter the datum that they get. `minutch.plugin.columns` describes the tables of the
-    column twins.
+    """A filter that scores pages from injection to the index, in 32-bit floats. Methods may alter
+    the datum that they get. `minutch.plugin.columns` describes the tables of the column twins.
     """
 
     point_id = "org.apache.nutch.scoring.ScoringFilter"
@@ -398,8 +400,7 @@ class IndexingFilter(ExtensionBase):
 class IndexWriter(ExtensionBase):
     """A writer that sends documents to a search engine or a file, in batches.
 
-    1. In worker processes it makes bytes of documents: `configure`, then `encode` for each
-       document.
+    1. In worker processes it makes bytes of documents: `configure`, then `encode` for each.
     2. In the job it sends them on: `configure`, `open`, `write` for each batch in the order of the
        URLs, `commit` unless there is to be none, `close`; or `abort` in their place after an error.
 
@@ -439,8 +440,7 @@ class IndexWriter(ExtensionBase):
     @abstractmethod
     def write(self, actions: Sequence[Action]) -> Sequence[Refused]:
         """Sends a batch; returns what the server refuses (it has taken the rest).
-        Raises IndexBusyError if the server can't take (all of) it now, IndexWriterError if it
-        never will.
+        Raises IndexBusyError if the server can't take (all of) it now, else IndexWriterError.
         """
 
     def commit(self) -> None:

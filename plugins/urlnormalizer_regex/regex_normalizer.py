@@ -17,11 +17,13 @@ drops that URL.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
@@ -52,10 +54,10 @@ class SubstitutionRule:
 
 
 class ScopeRules:
-    """The rules of one scope."""
+    """The rules of one scope; `places` say where each stands."""
 
-    def __init__(self, rules: list[SubstitutionRule]) -> None:
-        self.rules = rules
+    def __init__(self, rules: list[SubstitutionRule], places: Sequence[str] = ()) -> None:
+        self.rules, self.places = rules, places
 
     def apply(self, url: str) -> str:
         """Returns the URL after all replacements. Raises TimeoutError."""
@@ -110,8 +112,13 @@ class RegexURLNormalizer(URLNormalizer):
         except ElementTree.ParseError as exc:
             log.error("urlnormalizer-regex: %s is not XML, no rules: %s", where, exc)
             return ScopeRules([])
-        found = [self._rule(element, where) for element in root]
-        return ScopeRules([rule for rule in found if rule is not None])
+        named = self.conf.resource(where) or where
+        rules, places = [], []
+        for element, line in zip(root, _lines(text), strict=True):
+            if (rule := self._rule(element, where)) is not None:
+                rules.append(rule)
+                places.append(f"{named}:{line}")
+        return ScopeRules(rules, places)
 
     def _rule(self, element: ElementTree.Element, where: str) -> SubstitutionRule | None:
         """Returns one rule; None if a part is missing or wrong. An empty element of any name is an
@@ -136,6 +143,14 @@ class RegexURLNormalizer(URLNormalizer):
 
     def normalize(self, url: str, scope: str) -> str | None:
         return self._apply(self.rules(scope), url)
+
+    def explain(self, url: str, scope: str) -> str:
+        rules, changing = self.rules(scope), []
+        with suppress(TimeoutError):
+            for rule, place in zip(rules.rules, rules.places, strict=True):
+                before, url = url, rule.regex.replace_all(url, rule.replacement)
+                changing += [place] if url != before else []
+        return ", ".join(changing)
 
     def _apply(self, rules: ScopeRules, url: str) -> str | None:
         try:
@@ -175,6 +190,25 @@ class RegexURLNormalizer(URLNormalizer):
         slashes = rules[-1].regex.found_in
         assert slashes is not None
         return Untouched(Complement(slashes[0]), touched, cuts, collapses=True)
+
+
+def _lines(text: str) -> list[int]:
+    """Returns the line on which each element within the root begins."""
+    lines, depth, parser = [], 0, expat.ParserCreate()
+
+    def start(_: str, __: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth == 2:  # within the root
+            lines.append(parser.CurrentLineNumber)
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(text, True)
+    return lines
 
 
 def _is(rule: SubstitutionRule, pattern: str, substitution: str) -> bool:

@@ -147,6 +147,14 @@ def test_regex_rules(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.text.count("left out") == 2
 
 
+def test_rules_that_change_a_url_are_named_by_their_lines() -> None:
+    chosen = url_normalizer("urlnormalizer-regex", urlnormalizer__regex__rules=XML)
+    assert chosen.explain("aab//c", "default").endswith(
+        "urlnormalizer.regex.rules:3, urlnormalizer.regex.rules:4, urlnormalizer.regex.rules:5"
+    )
+    assert chosen.explain("x", "default") == ""
+
+
 def test_regex_rules_of_a_scope(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rule = (
         "<regex-normalize><regex><pattern>a</pattern><substitution>{}</substitution></regex>"

@@ -24,7 +24,8 @@ class NormalForm:
     """The result of the normalizers in some scopes: `url` is None if they drop the URL or it is
     none (`error`).
 
-    `changed_by` names the normalizers that changed it.
+    `changed_by` names the normalizers that changed it, with file and line of their rules where they
+    say so.
     """
 
     scopes: tuple[str, ...]

@@ -61,8 +61,9 @@ def _form(normalizers: URLNormalizers, url: str) -> tuple[str | None, str, tuple
     try:
         parse(url)
         for normalizer, normal in normalizers.steps(url):
-            if normal != result:
-                changed.append(type(normalizer).__name__)
+            if normal != result and result is not None:
+                rules = normalizer.explain(result, normalizers.scope)
+                changed.append(type(normalizer).__name__ + (f": {rules}" if rules else ""))
             result = normal
     except UrlError as exc:
         return None, str(exc), tuple(changed)
