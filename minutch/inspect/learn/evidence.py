@@ -44,14 +44,26 @@ _STATES: Final = {
 _THIN: Final = 6
 """Words of its own: a page of fewer is judged by all that it says."""
 SAID: Final = 5
-"""URLs of a host that say the same, which is that they are not there."""
-_GONE: Final = (
-    r"(?i)\b404\b|not[ -]found|no longer (?:exists?|available)|(?:n['’]t|not) exist|n['’]existe pas"
-    r"|introuvable|nicht gefunden|nicht verfügbar|existiert nicht|no encontrad|no existe"
+UNLIKE: Final = 3
+"""URLs of a host that say the same, and patterns of them, before that is taken for its answer to
+what is not there."""
+_NOT: Final = (
+    r"not found|no longer (?:exists?|available)|(?:n['’]t|not) exist|could ?n['’o]t be found"
+    r"|introuvable|n['’]existe pas|nicht gefunden|existiert nicht|no encontrad|no existe"
     r"|non trovat|não encontrad|não existe|niet gevonden|bestaat niet|ikke fundet|ikke funnet"
-    r"|hittades inte|ei löytynyt|nie znaleziono|nenalezen|не найден|не существует|не знайдено"
-    r"|見つかりません|找不到|不存在|찾을 수 없"
+    r"|hittades inte|ei löydy|nie znaleziono|nie istnieje|nenalezen|не найден|не существует"
+    r"|не знайдено|見つかりません|找不到|不存在|찾을 수 없"
 )
+_PAGE: Final = (
+    r"page|url|file|document|address|resource|seite|página|pagina|sida|side|sivu|stron|stránk"
+    r"|страниц|сторінк|ページ|页|頁|페이지"
+)
+_GONE_TITLE: Final = rf"(?i)\b404\b|{_NOT}"
+_GONE: Final = (
+    rf"(?i)\b(?:error|http)\W{{0,3}}404\b|^\W*404\W*(?:$|error|{_NOT})"
+    rf"|(?:{_PAGE}).{{0,80}}(?:{_NOT})|(?:{_NOT}).{{0,20}}(?:{_PAGE})"
+)
+"""What a page says that is not there; a title says it without saying what."""
 _ROWS: Final = 1 << 17
 _MOST: Final = 24
 """Segments and parameters of a URL; those of more are not looked at."""
@@ -195,18 +207,27 @@ def read_pages(crawl: CrawlFolder, conf: Configuration, work: Path) -> KnownPage
         total += len(rows)
         tables.append(
             rows.select(
-                *("id", "sum", "content", "shape", "state", "is_gone"),
+                *_OF_URL,
+                is_home=pl.col("url").str.contains(r"^https?://[^/?#]*/?$"),
                 is_probe=pl.col("url").str.contains(PROBE, literal=True) & (pl.col("content") > 0),
                 of_host=pl.col("host").hash(),
+                of_pattern=pl.col("pattern").hash(),
             )
         )
     table = pl.concat(tables) if tables else pl.DataFrame(schema=_NONE)
-    is_said = pl.col("is_gone") & (pl.len().over("of_host", "shape") >= SAID)
-    is_answer = pl.col("is_probe").any().over("of_host", "shape")
-    table = table.with_columns(is_gone=(pl.col("content") > 0) & (is_said | is_answer))
-    same = pl.struct("of_host", "shape", pl.lit("gone")).hash()
-    table = table.with_columns(content=pl.when("is_gone").then(same).otherwise("content"))
-    return KnownPages(files, starts, table.drop("of_host", "is_probe"))
+    asked = table.filter(pl.col("content") > 0)
+    same = asked.group_by("of_host", "shape").agg(
+        unlike=(pl.len() >= SAID) & (pl.col("of_pattern").n_unique() >= UNLIKE),
+        # what is not there is its first page, or is said to be what cannot exist
+        is_answer=pl.col("is_home").any() & (pl.col("content").n_unique() == 1),
+        is_probed=pl.col("is_probe").any(),
+    )
+    table = table.join(same, on=["of_host", "shape"], how="left", maintain_order="left")
+    is_gone = pl.col("unlike") & (pl.col("is_gone") | pl.col("is_answer")) | pl.col("is_probed")
+    table = table.with_columns(is_gone=((pl.col("content") > 0) & is_gone).fill_null(False))
+    one = pl.struct("of_host", "shape", pl.lit("gone")).hash()
+    table = table.with_columns(content=pl.when("is_gone").then(one).otherwise("content"))
+    return KnownPages(files, starts, table.select(_OF_URL))
 
 
 def _untouched(entries: pl.DataFrame, rules: UrlRules) -> pl.DataFrame:
@@ -214,9 +235,11 @@ def _untouched(entries: pl.DataFrame, rules: UrlRules) -> pl.DataFrame:
     return found.filter(rules.apply(found["url"], Counters()).eq_missing(found["url"]))
 
 
+_OF_URL: Final = ("id", "sum", "content", "shape", "state", "is_gone")
 _NONE: Final = pl.Schema(
-    {"id": pl.UInt64, "sum": pl.UInt64, "content": pl.UInt64, "shape": pl.UInt64}
-    | {"state": pl.UInt8, "is_gone": pl.Boolean, "is_probe": pl.Boolean, "of_host": pl.UInt64}
+    dict.fromkeys(("id", "sum", "content", "shape", "of_host", "of_pattern"), pl.UInt64)
+    | dict.fromkeys(("is_gone", "is_home", "is_probe"), pl.Boolean)
+    | {"state": pl.UInt8}
 )
 
 
@@ -249,16 +272,16 @@ def _texts(crawl: CrawlFolder) -> pl.DataFrame:
         title = frame["title"].fill_null("")
         whole = _bag(text) + title.hash(6).to_numpy()
         words = own.str.count_matches(r"\S+").to_numpy()
-        is_gone = (title + " " + own.str.head(400)).str.contains(_GONE)
+        is_titled = title.str.contains(_GONE_TITLE)
+        is_gone = is_titled | own.str.head(400).str.contains(_GONE)
+        said = own.zip_with(pl.Series(words >= _THIN), title + " " + text)
         found.append(
             pl.DataFrame(
                 {
                     "id": url.hash(),
                     "own": np.where(words < _THIN, whole, _bag(own)),
                     "all": whole,
-                    "shape": _shapes(
-                        url, own.zip_with(pl.Series(words >= _THIN), title + " " + text)
-                    ),
+                    "shape": _shapes(url, title.zip_with(is_titled, said)),
                     "is_gone": is_gone,
                 },
                 schema=_TEXTS,

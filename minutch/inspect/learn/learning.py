@@ -21,7 +21,7 @@ from zlib import crc32
 import polars as pl
 
 from minutch import scratch
-from minutch.inspect.learn.evidence import PROBE, SAID, UNKNOWN, KnownPages, read_pages
+from minutch.inspect.learn.evidence import PROBE, SAID, UNKNOWN, UNLIKE, KnownPages, read_pages
 from minutch.inspect.learn.rules import EXAMPLES, LearnedRule, shorten
 from minutch.inspect.learn.twins import Twins
 from minutch.inspect.learn.yields import filters
@@ -30,8 +30,6 @@ from minutch.job import JobContext
 
 _FEW: Final = 2
 """URLs: a rule that touches fewer is not worth its lines."""
-_UNLIKE: Final = 3
-"""Patterns of URLs that have one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +54,9 @@ def learn(crawl: CrawlFolder, *, context: JobContext) -> Learned:
     """Learns rules from what a crawl has stored. Raises FormatError."""
     with scratch.scratch("learn") as work:
         pages = read_pages(crawl, context.conf, work)
-        rules = _measured([*Twins(pages, work).rules()], pages)
-        stays = _Outcome(pages, [rule for rule in rules if rule.is_offered]).stays
-        rules += _measured([*filters(pages, stays)], pages, rules)
+        rules, outcome = _measured([*Twins(pages, work).rules()], pages)
+        more, _ = _measured([*filters(pages, outcome.stays)], pages, rules)
+        rules += more
         shorten(rules, context.conf)
         content = pages.table["content"]
         return Learned(rules, len(content), content.filter(content > 0).n_unique(), _probes(pages))
@@ -66,16 +64,16 @@ def learn(crawl: CrawlFolder, *, context: JobContext) -> Learned:
 
 def _measured(
     new: Sequence[LearnedRule], pages: KnownPages, before: Sequence[LearnedRule] = ()
-) -> list[LearnedRule]:
-    """Returns the new rules that touch something, measured: those that lose something are told
-    apart, until the others together lose nothing.
+) -> tuple[list[LearnedRule], _Outcome]:
+    """Returns the new rules that touch something, measured, and what becomes of URLs by all: those
+    that lose something are told apart, until the others together lose nothing.
     """
     rules = [rule for rule in (*before, *new) if rule.is_offered]
-    while blamed := _Outcome(pages, rules).blamed():
+    while blamed := (outcome := _Outcome(pages, rules)).blamed():
         for number, lost in blamed.items():
             rules[number].lost = lost
         rules = [rule for rule in rules if not rule.lost]
-    return [rule for rule in new if rule.is_advice or rule.touches >= _FEW]
+    return [rule for rule in new if rule.is_advice or rule.touches >= _FEW], outcome
 
 
 class _Outcome:
@@ -162,9 +160,7 @@ def _probes(pages: KnownPages) -> list[str]:
         pl.col("pattern").n_unique(), pl.len(), pl.col("url").min()
     )
     found = (
-        found.filter(pl.col("pattern") >= _UNLIKE, pl.col("len") >= SAID)
-        .unique("host")
-        .sort("host")
+        found.filter(pl.col("pattern") >= UNLIKE, pl.col("len") >= SAID).unique("host").sort("host")
     )
     return [
         f"{url.partition(':')[0]}://{host}/{PROBE}-{crc32(host.encode()):08x}"

@@ -56,7 +56,7 @@ def _gone(good: pl.DataFrame) -> Iterator[LearnedRule]:
     rows = (
         good.filter("is_gone", ~pl.col("url").str.contains(PROBE))
         .join(alone, on="pattern")
-        .sort("url")
+        .sort(pl.col("url").str.len_bytes(), "url")
     )
     for (host,), mine in rows.group_by("host", maintain_order=True):
         whole = mine.filter(pl.col("all") & (pl.col("n") >= 5))
@@ -70,13 +70,12 @@ def _gone(good: pl.DataFrame) -> Iterator[LearnedRule]:
             for url in single["url"].head(_LISTED)
         ]
         found = [one for one in said if one is not None] + listed
-        if mine["pattern"].n_unique() < 3 or not found:
-            continue  # equal pages of one kind, such as empty categories
+        if not found:
+            continue
         pattern = f"^https?://{quoted(str(host))}/(?:{'|'.join(found)})"
-        rule = LearnedRule(
-            "soft-404", str(host), "they say that they are not there, with status 200", pattern
-        )
-        rule.keeps = [mine["url"][0]]
+        says = "unlike URLs have one answer, that of what is not there, with status 200"
+        rule = LearnedRule("soft-404", str(host), says, pattern)
+        rule.keeps = mine.unique("content", keep="first", maintain_order=True)["url"].to_list()
         rule.evidence = f"{len(mine)} pages of {mine['pattern'].n_unique()} patterns say the same"
         yield rule
 

@@ -14,6 +14,7 @@ from minutch.clock import FakeClock
 from minutch.commands.init import SITE
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
+from minutch.inspect.explain.explainer import explain
 from minutch.inspect.learn.rules import FILTER, NORMALIZE
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters, URLNormalizers
@@ -76,6 +77,10 @@ def test_rules_are_written_once_and_do_as_was_said(crawl: Path, tmp_path: Path) 
         assert rule["written"] == str(tmp_path / rule["file"])
         for example in rule["examples"]:
             assert filters.filter(normalizers.normalize(example["url"])) == example["becomes"]
+    explained = explain(crawl, f"{H}/p?id=5&x=--&track=5", context=JobContext(after.freeze()))
+    (form,) = explained.forms
+    line = next(n for n, line in enumerate(texts[NORMALIZE].splitlines()) if "track" in line)
+    assert f"{tmp_path / NORMALIZE}:{line + 2}" in form.changed_by[0]
     assert json.loads(run(crawl, after, "--json", "--apply"))["rules"] == []
     assert texts == {name: (tmp_path / name).read_text("utf-8") for name in texts}
 

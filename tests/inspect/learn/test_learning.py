@@ -186,8 +186,30 @@ def test_soft_404(tmp_path: Path) -> None:
     web = {H + path: text.format(path) for path in bad} | {f"{H}/p{i}": words(i) for i in N}
     (rule,) = learned(tmp_path, web).offered
     assert rule.kind == "soft-404"
-    assert [path for path in bad if becomes([rule], H + path) is not None] == ["/gone/0"]
+    assert sum(becomes([rule], H + path) is not None for path in bad) == 1
     assert all(becomes([rule], f"{H}/p{i}") for i in N)
+
+
+def test_soft_404_with_proposals_that_change(tmp_path: Path) -> None:
+    """Only the title is the same; it is said of the address in other words and another language."""
+    bad = [*(f"/gone/{i}" for i in range(9)), "/old.html", "/x?y=1", "/lost/page"]
+    web = {H + path: f"Did you mean {words(path)}" for path in bad}
+    (rule,) = learned(tmp_path, web, title="Seite nicht gefunden").offered
+    assert sum(becomes([rule], url) is not None for url in web) == 1
+
+
+def test_soft_404_that_is_the_first_page(tmp_path: Path) -> None:
+    bad = ["/gone/1", "/old.html", "/x?y=1", "/lost/page", "/more", "/again"]
+    web = {H + path: words("home") for path in ("/", *bad)} | {f"{H}/p{i}": words(i) for i in N}
+    (rule,) = learned(tmp_path, web).offered
+    assert becomes([rule], H + "/") == H + "/"
+    assert [path for path in bad if becomes([rule], H + path)] == []
+
+
+@pytest.mark.parametrize("said", ["No products were found here, come again", "404 new offers"])
+def test_equal_pages_of_unlike_urls_are_no_soft_404(tmp_path: Path, said: str) -> None:
+    web = {f"{H}/{kind}/": said for kind in ("hats", "shoes", "ties", "coats", "belts", "bags")}
+    assert not learned(tmp_path, web | {f"{H}/p{i}": words(i) for i in N}).offered
 
 
 def test_soft_404_by_what_the_host_says_of_a_url_that_cannot_exist(tmp_path: Path) -> None:

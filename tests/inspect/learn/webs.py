@@ -37,7 +37,6 @@ def write_crawl(
     crawl: Path,
     web: Mapping[str, str],
     *,
-    unfetched: Iterable[str] = (),
     gone: Iterable[str] = (),
     title: str = "Title",
 ) -> Path:
@@ -50,11 +49,7 @@ def write_crawl(
         for url in sorted(web, key=encode_text):
             data(url, ParseData(ParseStatus(SUCCESS), title, [], Metadata(), Metadata()))
             text(url, ParseText(web[url]))
-    states = (
-        (web, status.STATUS_DB_FETCHED),
-        (unfetched, status.STATUS_DB_UNFETCHED),
-        (gone, status.STATUS_DB_GONE),
-    )
+    states = (web, status.STATUS_DB_FETCHED), (gone, status.STATUS_DB_GONE)
     entries = ((url, CrawlDatum(state, 1, 1.0)) for urls, state in states for url in urls)
     write_db(crawl / "crawldb", entries)
     return crawl
@@ -67,9 +62,11 @@ def context() -> JobContext:
     return JobContext(conf.freeze(), FakeClock(NOW))
 
 
-def learned(folder: Path, web: Mapping[str, str], **more: Iterable[str]) -> Learned:
+def learned(
+    folder: Path, web: Mapping[str, str], *, gone: Iterable[str] = (), title: str = "Title"
+) -> Learned:
     """What the crawl of a web teaches."""
-    crawl = write_crawl(folder / "crawl", web, **more)  # type: ignore[arg-type]
+    crawl = write_crawl(folder / "crawl", web, gone=gone, title=title)
     return learn(open_crawl(crawl), context=context())
 
 
