@@ -53,6 +53,16 @@ def patterns(urls: pl.Series) -> pl.Series:
     )
 
 
+def levels_of(url: str) -> tuple[str, ...]:
+    """Returns the LEVELS of a URL."""
+    pattern = pattern_of(url)
+    path = pattern.partition("?")[0]
+    host, _, rest = path.partition("/")
+    first, slash, _ = rest.partition("/")
+    directory = path[: path.rindex("/") + 1]
+    return host, f"{host}/{first}/" if slash else f"{host}/", directory, path, pattern
+
+
 def level_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
     """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 5. With a `seed` of
     63 bits that nobody knows, hosts can't make URLs that share another's.

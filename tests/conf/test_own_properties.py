@@ -39,7 +39,7 @@ OWN = {
     "parse.js.strings",
     "db.update.unparsed.keeps.interval",
     "fetcher.exceptions.per.queue.in.row",
-    "generate.max.per.pattern",
+    "generate.pattern.budget",
     "fetcher.exceptions.per.queue.jitter",
     "fetcher.record.skipped",
     "fetcher.tail.share",

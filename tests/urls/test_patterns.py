@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.urls.patterns import LEVELS, level_hashes, pattern_of, patterns
+from minutch.urls.patterns import LEVELS, level_hashes, levels_of, pattern_of, patterns
 
 _RUN = re.compile(r"(?:[A-Za-z0-9\x80-\xff]|%.{0,2})+", re.DOTALL)
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![A-Za-z0-9%\x80-\xff])")
@@ -111,7 +111,7 @@ def test_the_kernel_does_what_regular_expressions_say(
     if query is not None:
         url += "?" + "&".join(f"{name}={value}" for name, value in query)
     levels = _levels(url)
-    assert pattern_of(url) == levels[-1]
+    assert list(levels_of(url)) == levels and pattern_of(url) == levels[-1]
     assert all(long.startswith(short) for short, long in pairwise(levels))
     # equal texts have equal hashes, whatever level they are
     hashes = level_hashes(pl.Series([url]), 5)[0]

@@ -313,7 +313,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "selected_total": "{} pages to fetch",
         "not_in_top_n_total": "{} left for later rounds",
         "urls_skipped_per_host_overflow_total": "{} over the limit of their host",
-        "urls_skipped_per_pattern_total": "{} over the limit of their pattern",
+        "urls_skipped_per_pattern_total": "{} of patterns that give little",
         "url_filters_rejected_total": "{} rejected by filters",
         "wait_for_update_total": "{} in another fetch list",
         "malformed_urls_skipped_total": "{} malformed",

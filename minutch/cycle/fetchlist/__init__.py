@@ -5,6 +5,7 @@ Read `generate` first, then the two decisions, `due` and `select`.
     `generate`       makes segments of the pages that are due, or of a list of URLs
     `selector`       joins both decisions; explain asks it, too
     `due`            decides which pages may be fetched now
+    `budget`         decides how many new ones of each pattern of URLs may be due
     `select`         decides which of them get into a list: topN, limits of hosts
     `hostlimits`     evaluates the limits and pauses that the HostDb gives
     `partition`      decides which part of a list a URL goes to

@@ -2,16 +2,8 @@
 
 Every rejection is counted under the name of Nutch's counter. Where there are several reasons to
 leave a page out, the first one in Nutch's order counts. Which of the pages that are due get a place
-is decided in `select`. Source: org.apache.nutch.crawl.Generator.SelectorMapper.
-
-URLs that differ in the values of their query alone are one pattern, of which
-generate.max.per.pattern may be asked for in all:
-
-    http://a.example/list?page=7&sort=up    pattern: http://a.example/list?page&sort
-
-A calendar or a sort order makes URLs without end; a limit of each pattern bounds them all. What was
-asked for before counts first, then those with the lowest hash: the choice depends on the CrawlDb
-alone. Nothing is kept: the counts are those of the CrawlDb.
+is decided in `select`, how many of a pattern may be due in `budget`. Source:
+org.apache.nutch.crawl.Generator.SelectorMapper.
 """
 
 from __future__ import annotations
@@ -27,7 +19,7 @@ import polars as pl
 
 from minutch.conf import Configuration, Settings, prop
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule
-from minutch.cycle.fetchlist.select import mixed, url_hashes
+from minutch.cycle.fetchlist.budget import PatternBudget
 from minutch.errors import PluginError
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable
@@ -46,10 +38,6 @@ if TYPE_CHECKING:
     from minutch.expressions import Expression
 
 
-PROPERTY = "generate.max.per.pattern"
-_SCHEMA = pl.Schema({"pattern": pl.UInt64(), "hash": pl.UInt32(), "asked": pl.Boolean()})
-_MANY = 1_000_000
-"""Rows from which on those beyond the limit are dropped."""
 log = logging.getLogger(__name__)
 
 FILTERED: Final = "url_filters_rejected_total"
@@ -72,7 +60,7 @@ REASONS: Final = {
     LOW_SCORE: "with a score below generate.min.score",
     INTERVAL: "with a fetch interval above generate.min.interval",
     BUSY: "of hosts that asked not to be called yet (Retry-After)",
-    PATTERN: "beyond the limit of URLs that differ in a query's values (generate.max.per.pattern)",
+    PATTERN: "of patterns that give too little for more of them now (generate.pattern.budget)",
     FEW: "due, and too few to be worth a list (crawl.list.min)",
 }
 """Counter of entries that were left out -> its meaning."""
@@ -81,77 +69,6 @@ SCHEMA: Final = pl.Schema({**CRAWLDB_SCHEMA, "sort": pl.Float32()})
 """Entries that are due, with their sort value."""
 GENERATE_TIME: Final = text_key(GENERATE_TIME_KEY)
 _FIRST_SORT_VALUE: Final = 1.0
-
-
-def patterns_of(frame: pl.DataFrame) -> pl.DataFrame:
-    """Returns `row`, `pattern` and `hash` of the entries (`key`) of a table that have a query."""
-    keys = frame.select("key").with_row_index("row")
-    keys = keys.filter(pl.col("key").bin.contains(b"?"))
-    url, query = pl.col("url"), pl.col("url").str.extract(r"\?([^#]*)")
-    names = query.str.replace_all(";", "&", literal=True).str.replace_all(r"=[^&]*", "")
-    names = names.str.split("&").list.unique().list.sort().list.join("&")
-    return keys.with_columns(url=decode_keys(keys["key"])).select(
-        "row",
-        pattern=(url.str.extract(r"^([^?#]*)") + "?" + names).hash(),
-        hash=pl.Series(mixed(url_hashes(keys["key"])), dtype=pl.UInt32),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PatternLimits:
-    """The query patterns that have more URLs than places."""
-
-    last: pl.DataFrame = field(
-        default_factory=lambda: pl.DataFrame(schema={"pattern": pl.UInt64, "last": pl.Int64})
-    )
-    """The highest hash that has a place, by pattern; -1: none has."""
-
-    @classmethod
-    def of(
-        cls, tables: Iterable[pl.DataFrame], most: int, taken: pl.Series | None
-    ) -> PatternLimits:
-        """Counts the entries of a CrawlDb; `most` is the limit, `taken` are keys asked for now."""
-        found, rows = [pl.DataFrame(schema=_SCHEMA)], 0
-        for table in tables:
-            asked = _is_asked(table)
-            if taken is not None and len(taken):
-                asked |= table["key"].is_in(taken.implode())
-            some = patterns_of(table)
-            found.append(some.with_columns(asked=asked.gather(some["row"])).drop("row"))
-            rows += len(some)
-            if rows > _MANY:
-                found, rows = [_best(pl.concat(found), most)], 0
-        entries = pl.concat(found)
-        counts = entries.group_by("pattern").agg(pl.len(), pl.col("asked").sum())
-        full = counts.filter(pl.col("len") > most).select(
-            "pattern", left=(most - pl.col("asked").cast(pl.Int64)).clip(0)
-        )
-        rank = pl.col("hash").rank("ordinal").over("pattern")
-        new = entries.filter(~pl.col("asked")).join(full, on="pattern").with_columns(rank=rank)
-        has_place = pl.col("rank") <= pl.col("left")
-        last = new.group_by("pattern").agg(
-            last=pl.col("hash").filter(has_place).max().cast(pl.Int64).fill_null(-1)
-        )
-        return cls(last.sort("pattern"))
-
-    def have_place(self, frame: pl.DataFrame) -> pl.Series:
-        """Returns the mask of the entries that may be asked for."""
-        mask = pl.Series([True]).new_from_index(0, len(frame))
-        if self.last.is_empty():
-            return mask
-        some = patterns_of(frame).join(self.last, on="pattern")
-        beyond = some.filter(pl.col("hash") > pl.col("last"))["row"]
-        return mask.scatter(beyond, False) | _is_asked(frame)
-
-
-def _is_asked(frame: pl.DataFrame) -> pl.Series:
-    return (frame["status"] != STATUS_DB_UNFETCHED) | (frame["retries"] > 0)
-
-
-def _best(found: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Drops of each pattern what is beyond any limit; one more stays, to know that there is."""
-    rank = pl.col("hash").rank("ordinal").over("pattern", "asked")
-    return found.filter(rank <= most + 1)
 
 
 def _status(conf: Configuration, name: str) -> int:
@@ -176,8 +93,8 @@ class Conditions(Settings):
     """Hosts that asked not to be called, as queues name them, and until when."""
     taken: pl.Series | None = None
     """Keys of pages that a segment has which is being fetched."""
-    patterns: PatternLimits | None = None
-    """The patterns of queries that have more URLs than places."""
+    patterns: PatternBudget | None = None
+    """How many URLs of each pattern may be asked for."""
     least: int = 0
     """Entries that are worth a list; fewer wait for more (`until`)."""
     late: float = 0.0
@@ -260,7 +177,7 @@ def due(
     frame, is_due = schedule.should_fetch_columns(frame, conditions.now)
     later = frame.filter(~is_due).select(at="fetch_time", until=until(conditions.late))
     frame = keep(frame, is_due, NOT_DUE)
-    frame = keep(frame, ~_awaits_update(frame, conditions), WAITING)
+    frame = keep(frame, ~awaits_update(frame, conditions), WAITING)
     frame = frame.with_columns(sort=_sort_values(frame, scoring))
     if conditions.expression is not None:
         from minutch.work.tables.matching import matching
@@ -302,7 +219,7 @@ def _busy_until(frame: pl.DataFrame, busy_hosts: Mapping[str, int]) -> pl.Series
     return until.fill_null(0)
 
 
-def _awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
+def awaits_update(frame: pl.DataFrame, conditions: Conditions) -> pl.Series:
     """Returns the mask of entries listed before whose result may still come, or now fetched."""
     waiting = np.zeros(len(frame), dtype=bool)
     for row, value in values_of(frame["metadata"], GENERATE_TIME).items():

@@ -23,8 +23,8 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb.schedule import AbstractFetchSchedule, fetch_schedule
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch.results.fetchresults import followed, logs_in
-from minutch.cycle.fetchlist import due, select
-from minutch.cycle.fetchlist.due import PatternLimits
+from minutch.cycle.fetchlist import budget, due, select
+from minutch.cycle.fetchlist.budget import PatternBudget
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits
 from minutch.cycle.fetchlist.lists import address_of, keys_in
 from minutch.cycle.fetchlist.partition import UrlPartitioner
@@ -42,7 +42,7 @@ from minutch.urls.hostcolumns import host_names
 from minutch.work.engine import Engine, Task
 from minutch.work.engine.selection import Ranks
 from minutch.work.tables.frame import decode_keys, empty
-from minutch.work.tables.parallel import for_each
+from minutch.work.tables.parallel import for_each, memory_budget
 from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.spans import InputSplit
 
@@ -131,8 +131,10 @@ class Selector:
     hostdb: HostDb | None
     expressions: Expressions
     limits: select.SelectionSettings
-    per_pattern: int = -1
-    """URLs that differ in the values of a query alone, at most; -1: any number."""
+    explore: int = -1
+    """URLs of a new pattern that are tried (`budget`); less than 1: all."""
+    memory: int = 0
+    """Bytes that it may take to count them."""
     hosts: HostLimits | None = None
     """Limits of the hosts that have pages due; known once there is a `selection`."""
 
@@ -177,17 +179,25 @@ class Selector:
                 partitioner=UrlPartitioner.from_conf(conf, address_of),
                 listed=open_list.listed,
             ),
-            per_pattern=conf.get_int(due.PROPERTY),
+            explore=conf.get_int(budget.PROPERTY),
+            memory=memory_budget(conf),
         )
 
     def count_patterns(self, db: CrawlDb) -> None:
-        """Counts the URLs of each pattern, before anything is selected, if there is a limit. Raises
-        StoreError, FormatError.
+        """Counts what each pattern has given, before anything is selected, if that limits it.
+        Raises StoreError, FormatError.
         """
-        if self.per_pattern >= 0 and self.conditions.patterns is None:
-            tables = (table for part in db.require_parts() for table in scan(part))
-            limits = PatternLimits.of(tables, self.per_pattern, self.conditions.taken)
-            self.conditions = replace(self.conditions, patterns=limits)
+        if self.explore > 0 and self.conditions.patterns is None:
+            parts = db.require_parts()
+            patterns = PatternBudget.of(
+                lambda: (table for part in parts for table in scan(part)),
+                db.estimate(),
+                self.explore,
+                due=lambda table: self.due_in(table).entries,
+                pending=lambda table: due.awaits_update(table, self.conditions),
+                memory=self.memory,
+            )
+            self.conditions = replace(self.conditions, patterns=patterns)
 
     def due_in(self, frame: pl.DataFrame, *, with_others: bool = False) -> due.Due:
         """Returns the entries of `frame` that may be fetched."""

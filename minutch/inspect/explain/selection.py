@@ -44,6 +44,7 @@ from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum, status_name
 from minutch.records.metadata import GENERATE_TIME_KEY
+from minutch.terminal import counted
 from minutch.urls.parts import host_of
 
 TAKEN: Final = select.SELECTED
@@ -204,12 +205,18 @@ def _interval(case: _Case) -> GenerateVerdict:
 
 
 def _pattern(case: _Case) -> GenerateVerdict:
-    most = case.selector.per_pattern
+    patterns = case.selector.conditions.patterns
+    assert patterns is not None, "nothing else leaves out entries for this reason"
+    name, counts = patterns.group_of(case.url)
+    given = f"{counts['new']:,} new pages of {counted(counts['asked'], 'requests')}"
     text = (
-        f"{most:,} URLs that differ from it in the values of their query alone have been asked for,"
-        " or are to be (generate.max.per.pattern)"
+        f"the pattern {name} has given {given}, and finds {counts['growth']:.1f} more by request:"
+        f" {counts['allowed']:,} a round, with its like on the host; {counts['waiting']:,} wait"
+        " (generate.pattern.budget)"
     )
-    return GenerateVerdict(False, due.PATTERN, text, "a higher generate.max.per.pattern, or -1")
+    return GenerateVerdict(
+        False, due.PATTERN, text, "more rounds, or a higher generate.pattern.budget; -1: no limit"
+    )
 
 
 _WORDS: Final[dict[str, Callable[[_Case], GenerateVerdict]]] = {

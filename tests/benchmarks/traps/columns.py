@@ -1,0 +1,98 @@
+"""A crawl without requests: rounds of generate's rule for patterns over columns, of a web."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from minutch.cycle.fetchlist.budget import PatternBudget
+from minutch.records.crawldatum import (
+    STATUS_DB_FETCHED,
+    STATUS_DB_GONE,
+    STATUS_DB_REDIR_TEMP,
+    STATUS_DB_UNFETCHED,
+)
+from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
+from tests.benchmarks.traps.web import Site, answer
+
+_HOUR = 3_600_000
+_CODES = {200: STATUS_DB_FETCHED, 302: STATUS_DB_REDIR_TEMP, 404: STATUS_DB_GONE}
+
+
+@dataclass
+class _Entry:
+    status: int = STATUS_DB_UNFETCHED
+    time: int = 0
+    """When it was asked for, or found."""
+    score: float = 1.0
+    signature: bytes | None = None
+
+
+@dataclass
+class ColumnCrawl:
+    """A crawl of a web from the home page of each site, with the exploration `explore`."""
+
+    web: Mapping[str, Site]
+    explore: int
+    entries: dict[str, _Entry] = field(default_factory=dict)
+    contents: set[str] = field(default_factory=set)
+    """The honest content that was found."""
+    good: Counter[str] = field(default_factory=Counter)
+    """By site, the requests that found some first."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """By site, all requests."""
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        self.entries |= {f"http://{name}/": _Entry() for name in self.web}
+
+    def round(self) -> int:
+        """Asks for what is due; returns how many pages these were."""
+        chosen = self._due()
+        start, found = self.rounds * _HOUR, dict[str, float]()
+        self.rounds += 1
+        for number, url in enumerate(chosen):
+            name, _, target = url.removeprefix("http://").partition("/")
+            page, entry = answer(self.web[name], f"/{target}"), self.entries[url]
+            self.asked[name] += 1
+            if page.content is not None and page.content not in self.contents:
+                self.contents.add(page.content)
+                self.good[name] += 1
+            entry.status, entry.time = _CODES[page.status], start + number
+            entry.signature = (page.text or page.location).encode()
+            links = {f"http://{name}{link}" for link in (page.location, *page.links) if link}
+            for link in links:
+                found[link] = found.get(link, 0.0) + entry.score / len(links)
+        for link, score in found.items():
+            if link in self.entries:
+                self.entries[link].score += score
+            else:
+                self.entries[link] = _Entry(time=start + _HOUR // 2, score=score)
+        return len(chosen)
+
+    def _due(self) -> list[str]:
+        rows = [
+            (url.encode(), entry.status, entry.time, 0, 0, 0, entry.score, entry.signature, None)
+            for url, entry in self.entries.items()
+        ]
+        table = pl.DataFrame(rows, schema=CRAWLDB_SCHEMA, orient="row")
+        table = table.with_columns(sort="score")
+
+        def due(some: pl.DataFrame) -> pl.DataFrame:
+            return some.filter(pl.col("status") == STATUS_DB_UNFETCHED)
+
+        entries = due(table)
+        if self.explore > 0:
+            budget = PatternBudget.of(
+                lambda: [table[:1000], table[1000:]],
+                len(table),
+                self.explore,
+                due=due,
+                pending=lambda some: pl.repeat(False, len(some), eager=True),
+                memory=1 << 30,
+            )
+            entries = entries.filter(budget.have_place(entries))
+        return [key.decode() for key in entries["key"]]
