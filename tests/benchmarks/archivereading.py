@@ -27,7 +27,7 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from minutch.warc.reading.archivefiles import ArchiveFile, find_archives
-from tests.benchmarks.corpus import corpus
+from tests.benchmarks.htmlpages import corpus
 from tests.support.archives import WarcMaker
 
 

@@ -29,7 +29,7 @@ from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import Metadata
 from minutch.records.protocol import Content
 from minutch.warc.warcfile import RESPONSE, WarcFiles
-from tests.benchmarks.corpus import corpus
+from tests.benchmarks.htmlpages import corpus
 
 _NOW = 1_700_000_000_000
 _FIELDS = [

@@ -32,7 +32,7 @@ from minutch.records import protocol
 from minutch.records.crawldatum import STATUS_FETCH_SUCCESS, CrawlDatum
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.protocol import ProtocolStatus
-from tests.benchmarks.corpus import corpus
+from tests.benchmarks.htmlpages import corpus
 from tests.benchmarks.measure import run
 from tests.benchmarks.parsing import PLUGINS, PROJECT, cpu_of, write_segment
 

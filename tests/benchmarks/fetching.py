@@ -29,8 +29,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.benchmarks.corpus import PAGES, corpus
 from tests.benchmarks.fetchers import FETCHERS, Fetcher, Work, install_peers, measure
+from tests.benchmarks.htmlpages import PAGES, corpus
 from tests.benchmarks.measure import Cost, Failed
 from tests.benchmarks.pageserver import page_url, serving
 

@@ -31,7 +31,7 @@ from minutch.cycle.crawldb.duplicates import NO_LEADER, leaders
 from minutch.cycle.owntext.near import band_keys
 from minutch.cycle.parse.simhash import simhash
 from minutch.kernels.native import U64, Flags
-from tests.benchmarks.corpus import corpus
+from tests.benchmarks.htmlpages import corpus
 
 BITS: Final = range(11)
 _TAGS: Final = re.compile(rb"(?s)<(script|style)\b.*?</\1>|<[^>]*>")

@@ -32,7 +32,7 @@ from pathlib import Path
 from minutch.cycle.segment.store import CONTENT, Segment, part_writer
 from minutch.records.metadata import FETCH_STATUS_KEY, SCORE_KEY, Metadata
 from minutch.records.protocol import Content
-from tests.benchmarks.corpus import corpus
+from tests.benchmarks.htmlpages import corpus
 
 PROJECT = Path(__file__).parents[2]
 HOSTS = 200

@@ -1,52 +1,29 @@
-"""The choice of pages is the same every time, whatever else lies about."""
+"""The benchmark beside datatrove: its texts and copies, and what it says of the same answers."""
 
-from __future__ import annotations
-
-import logging
-from pathlib import Path
-
+import polars as pl
 import pytest
 
-from tests.benchmarks import corpus as module
-from tests.benchmarks.corpus import corpus, made_up_pages
+from minutch.cycle.owntext.near import band_keys
+from tests.benchmarks import corpus
 
 
-def write(folder: Path, count: int) -> None:
-    for number in range(count):
-        page = folder / f"{number % 7}" / f"{number}.html"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_bytes(b"<p>%d</p>" % number + bytes(2000))
-
-
-def test_the_same_pages_wherever_the_folder_is(tmp_path: Path) -> None:
-    write(tmp_path / "a", 300)
-    write(tmp_path / "b" / "c", 300)
-    first, second = corpus(120, tmp_path / "a"), corpus(120, tmp_path / "b" / "c")
-    assert first.pages == second.pages
-    assert len(set(first.pages)) == 120
-    assert corpus(50, tmp_path / "a").pages == first.pages[:50]
-    assert 2000 < first.mean_bytes < 2020
-    assert str(tmp_path / "a") in str(first)
-
-
-def test_sizes_links_and_other_files_are_left_out(tmp_path: Path) -> None:
-    write(tmp_path, 100)
-    expected = corpus(200, tmp_path).pages
-    (tmp_path / "small.html").write_bytes(b"<p>")
-    (tmp_path / "large.html").write_bytes(bytes(200_000))
-    (tmp_path / "text.txt").write_bytes(bytes(3000))
-    (tmp_path / "link.html").symlink_to(tmp_path / "0" / "0.html")
-    assert len(expected) == 100
-    assert corpus(200, tmp_path).pages == expected
-
-
-def test_made_up_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(module, "DOCUMENTATION", tmp_path)
-    with caplog.at_level(logging.WARNING):
-        made = corpus(150)
-    assert "made-up" in caplog.text and made.source == "made up"
-    assert made.pages == made_up_pages(150)
-    assert 20_000 < made.mean_bytes < 24_000
-    assert made.pages[0].count(b"<a ") == 50
+def test_the_same_answers_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    texts, copies = corpus.with_copies(corpus.made_up(16))
+    assert len(texts) == 24
+    assert {one.edit for one in copies} == corpus.EDITS.keys()
+    assert all(texts[one.copy] != texts[one.text] for one in copies)
+    _, filters = corpus.ours(texts)
+    keys = band_keys(pl.Series(texts)).rows()
+    assert corpus.clusters(keys) == corpus.our_clusters(texts)[1]
+    theirs = {
+        "filters": {name: (1.0, found) for name, found in filters.items()},
+        "bands": (1.0, keys),
+    }
+    corpus.show(texts, copies, theirs)
+    said = capsys.readouterr().out
+    assert said.count("| 1.0000 | 1.0000 |") == len(filters) == 3
+    assert "| 1 % changed | 1.000 | 1.000 |" in said
+    assert "| 40 % changed | 0.000 | 0.000 |" in said
+    theirs["bands"] = (1.0, [[] for _ in texts])
+    corpus.show(texts, copies, theirs)
+    assert "0 by datatrove; 0.000 of all are both's" in capsys.readouterr().out

@@ -5,7 +5,7 @@ others.
 import pytest
 
 from tests.benchmarks import neardups
-from tests.benchmarks.corpus import made_up_pages
+from tests.benchmarks.htmlpages import made_up_pages
 
 
 def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,7 @@ def export_corpus(
     QueryError for a condition that is none, UsageError for pieces that overlap too far.
     """
     uses = ("", ANY, *USES)
-    asked = (uses, [options.purpose]), (_rules(), [options.quality]), (_FORMATS, options.formats)
+    asked = (uses, [options.purpose]), (rules(), [options.quality]), (_FORMATS, options.formats)
     for known, names in asked:
         if unknown := [name for name in names if name not in known]:
             raise StoreError(f"unknown {unknown[0]}: expected {', '.join(known)}")
@@ -140,7 +140,8 @@ def export_corpus(
     return counters
 
 
-def _rules() -> dict[str, dict[str, str]]:
+def rules() -> dict[str, dict[str, str]]:
+    """Returns the filters: of each name of `--quality`, conditions in SQL by their reasons."""
     return tomllib.loads(Path(__file__).with_name("quality.toml").read_text("utf-8"))
 
 
@@ -217,7 +218,7 @@ class _Export:
         self._counters.add("pages", total)
         chosen = self._keep(np.ones(total, np.bool_), {"without text": "text = ''"})
         chosen = self._keep_allowed(chosen)
-        chosen = self._keep(chosen, _rules()[self._options.quality], f"{self._options.quality} ")
+        chosen = self._keep(chosen, rules()[self._options.quality], f"{self._options.quality} ")
         self._rows.find_duplicates(chosen, self._memory)
         if self._options.where:
             condition = f"not coalesce(({self._options.where}\n), false)"

@@ -17,7 +17,7 @@ from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.spannedfile import SpannedFile, data_file
 from tests.benchmarks import data
-from tests.benchmarks.corpus import corpus
+from tests.benchmarks.htmlpages import corpus
 
 URLS_PER_PAGE = 50
 """URLs of the CrawlDb for each page of the segment, which has as many links."""

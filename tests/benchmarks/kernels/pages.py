@@ -26,7 +26,7 @@ from plugins.lib_html.textblocks import Blocks, Flattener
 from plugins.lib_html.tree import Limits, build_tree
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
-from tests.benchmarks.corpus import made_up_pages
+from tests.benchmarks.htmlpages import made_up_pages
 from tests.benchmarks.kernels import vectors
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
