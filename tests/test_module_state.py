@@ -122,14 +122,15 @@ class Names(ast.NodeVisitor):
         }
         self._class: list[str] = []
         self._local: list[set[str]] = []
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom):
-                base = module.split(".")[: -node.level] if node.level else []
-                start = ".".join([*base, *([node.module] if node.module else [])])
-                self.own |= {a.asname or a.name: f"{start}.{a.name}" for a in node.names}
         for statement in tree.body:
             self.own |= {name: f"{module}.{name}" for name in _bound(statement)}
         self.visit(tree)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        base = self.module.split(".")[: -node.level] if node.level else []
+        start = ".".join([*base, *([node.module] if node.module else [])])
+        for one in node.names:
+            self.own.setdefault(one.asname or one.name, f"{start}.{one.name}")
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._class.append(node.name)

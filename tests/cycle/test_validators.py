@@ -15,6 +15,7 @@ import pytest
 
 from minutch import CrawlDatum, CrawlDb, FakeClock, JobContext, Segment
 from tests.support.commands import generate, inject, parse, updatedb
+from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, head
 from tests.support.segments import conf_for, fetch_segment
 
@@ -123,7 +124,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
-@pytest.mark.parametrize("at_once", ["false", "true"])
+@pytest.mark.parametrize("at_once", few(["false", "true"]))
 def test_an_unchanged_page_is_asked_for_by_its_tag(site: Site, at_once: str) -> None:
     site.round(fetcher__parse=at_once)
     assert site.sent == [("/p", "")]
@@ -203,7 +204,7 @@ def test_without_additions(site: Site) -> None:
     assert site.sent == [("/p", '"1"')]
 
 
-@pytest.mark.parametrize("most", ["0", "3"])
+@pytest.mark.parametrize("most", few(["0", "3"]))
 def test_a_redirect_does_not_inherit_the_tag(site: Site, most: str) -> None:
     """The target has the same content and, for another version, the same tag."""
     site.round()

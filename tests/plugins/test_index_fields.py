@@ -5,7 +5,6 @@ property at a time.
 from __future__ import annotations
 
 import logging
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -448,7 +447,7 @@ def test_rules_without_sense(rule: str, caplog: pytest.LogCaptureFixture) -> Non
 def test_a_pattern_that_takes_too_long_fails_for_its_document(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plugins.index_replace.replace.JavaRegex", partial(JavaRegex, seconds=0.01))
+    monkeypatch.setattr(JavaRegex.__init__, "__defaults__", (0.01,))
     conf = conf_for("index-replace", index__replace__regexp="title=/(.*)(.*)(.*)(.*)(.*)x\\1y/z/")
     hostile: Fields = {"host": ["a.example"], "title": ["a" * 300 + "bxcyy"]}
     assert documents_of(conf, Made(), Made(), begin=[hostile, BEGIN]) == [None, BEGIN]

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import minutch
 from minutch.commands.sql import Answers
 from minutch.errors import FormatError, QueryError, StoreError, UsageError
+from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.query.prompt import completions, converse
 from minutch.inspect.query.results import text_table
 from minutch.inspect.query.session import Session, is_complete, statements
@@ -44,6 +45,12 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*entries, ("http://b.org/\x1b[31m\n,\"x'", CrawlDatum(2, 60, 9.0, NOW))],
     )
     return folder
+
+
+@pytest.fixture(scope="module")
+def session(crawl: Path) -> Session:
+    """A connection takes 30 ms to make."""
+    return Session(open_crawl(crawl), NOW)
 
 
 def answer(crawl: Path, *args: str) -> str:
@@ -196,10 +203,10 @@ def test_a_parquet_file_is_whole_and_replaces_nothing(crawl: Path, tmp_path: Pat
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(
-    crawl: Path, statement: str, message: str, hint: str
+    session: Session, statement: str, message: str, hint: str
 ) -> None:
     with pytest.raises(QueryError) as caught:
-        answer(crawl, statement)
+        session.query(statement).collect()
     assert message in str(caught.value) and "\n" not in str(caught.value)
     assert hint in caught.value.hint
 
