@@ -420,7 +420,8 @@ async def test_a_deferral_that_is_lifted(bench: Bench) -> None:
 
 
 async def test_exceptions_purge_the_queue_and_nobody_is_lost(bench: Bench) -> None:
-    settings = replace(QUICK, queues=QueueSettings(crawl_delay=0, max_exceptions=3), places=1)
+    queues = QueueSettings(crawl_delay=0, max_exceptions=3, exceptions_delay=0)
+    settings = replace(QUICK, queues=queues, places=1)
     web = Web(dict.fromkeys(urls(10), (codes.EXCEPTION, "boom")))
     found = await bench.fetch(web, [*urls(10), *urls(2, "b")], settings)
     assert found.outcomes == {Outcome.RETRY: 3, Outcome.SKIPPED_EXCEPTIONS: 7, Outcome.FETCHED: 2}
