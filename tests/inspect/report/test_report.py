@@ -34,6 +34,7 @@ def empty(tmp_path: Path) -> Path:
 def test_a_report_under_its_default_name(
     harbours: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reportfile, "gathered", lambda *_, **__: harbours.facts)
     monkeypatch.chdir(tmp_path)
     job = context(harbours.crawl.now)
     assert run([str(harbours.folder)], job) == 0
