@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from minutch.processes import end_with, may_fork, start_worker
+from minutch.processes import _apart, _deaf, end_with, may_fork, start_worker
 from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import LOOPBACK, make_segment
@@ -68,6 +68,17 @@ def begun(how: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
     )
+
+
+def test_a_fork_server_starts_without_the_script_and_deaf() -> None:
+    """Ctrl-C is for its parent; a script that does not ask for its `__name__` would run again."""
+    main, before = sys.modules["__main__"], signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with _deaf(), _apart():
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        assert {signal.SIGINT, signal.SIGTERM, signal.SIGHUP} <= blocked
+        assert not hasattr(sys.modules["__main__"], "__file__")
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+    assert sys.modules["__main__"] is main
 
 
 def test_a_fork_that_hangs_ends_with_its_parent() -> None:

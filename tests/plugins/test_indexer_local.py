@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -246,6 +247,39 @@ def test_an_error_leaves_the_last_commit(tmp_path: Path) -> None:
         writer.abort()
         assert urls(tmp_path) == ["kept"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["current"]
+
+
+def test_what_was_not_committed_when_it_was_killed_is_lost(tmp_path: Path) -> None:
+    """As the folder is then, which is copied."""
+    place, copy = tmp_path / "index", tmp_path / "killed"
+    written(writer_of(place), document(id="kept"))
+    writer = writer_of(place)
+    writer.open()
+    writer.write([Action("lost", writer.encode(document(id="lost"))), Action("kept", None)])
+    shutil.copytree(place, copy)
+    writer.abort()
+    assert urls(copy) == ["kept"]
+    written(writer_of(copy), document(id="next"))
+    assert urls(copy) == ["kept", "next"]
+
+
+def test_a_file_that_cant_grow_ends_the_job_and_leaves_the_last_commit(tmp_path: Path) -> None:
+    written(writer_of(tmp_path), document(id="kept"))
+    text = " ".join(f"word{n}" for n in range(20_000))
+    writer = writer_of(tmp_path, memory="16")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(IndexWriterError, match="can't be written: "):
+            writer.open()
+            writer.write([Action("k", writer.encode(document(id="k", content=text)))])
+            writer.commit()
+        writer.abort()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert urls(tmp_path) == ["kept"]
+    written(writer_of(tmp_path), document(id="next"))
+    assert urls(tmp_path) == ["kept", "next"]
 
 
 KILLED = """

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,13 +33,14 @@ from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.fetch import listfetch, workers
 from minutch.cycle.fetch.fetch import Fetch
-from minutch.cycle.fetch.ledger import Outcome
+from minutch.cycle.fetch.ledger import Interrupted, Outcome
 from minutch.cycle.fetch.settings import FetchSettings
 from minutch.cycle.fetch.workers import FetchProcesses
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.inspect.fsck.crawlcheck import problems
 from minutch.job import JobContext
 from minutch.paths import as_path
+from minutch.work.tables.lock import LOCK_NAME
 from tests.cycle.fetch.test_seen import NOW
 from tests.support.examples import few
 from tests.support.golden import PROJECT
@@ -424,6 +426,33 @@ MOMENTS: dict[str, Callable[[Path], bool]] = {
         len(list((folder / "crawl").glob("segments/2*/crawl_generate/part-*"))) > 3
     ),
 }
+
+
+def test_what_a_signal_and_a_kill_leave_of_two_lists_goes_on(
+    server: TimedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a list was turned over: a kill leaves the folder as it is copied then."""
+    add, killed = Fetch.add, tmp_path / "killed"
+
+    def add_never(self: Fetch, files: list[Path]) -> int:
+        if killed.exists():
+            return add(self, files)
+        with suppress(shutil.Error):  # a file that is gone meanwhile
+            ignored = shutil.ignore_patterns(LOCK_NAME)
+            shutil.copytree(tmp_path / "crawl", killed / "crawl", ignore=ignored)
+        os.kill(os.getpid(), signal.SIGINT)
+        return add(self, files)
+
+    monkeypatch.setattr(Fetch, "add", add_never)
+    with pytest.raises((Interrupted, KeyboardInterrupt)):
+        run(server, tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(policy, "SECONDS", 0)
+    assert parts(tmp_path, "crawl_generate") == parts(killed, "crawl_generate") == 2
+    run(server, tmp_path)
+    assert_whole(server, tmp_path)
+    run(server, killed)
+    assert fetched(killed) == dict.fromkeys(everything(server), 1)
 
 
 @pytest.mark.slow  # processes

@@ -484,9 +484,9 @@ def damage(log: Path) -> None:
     log.write_bytes(data + bytes(8))
 
 
-def killed(server: MisbehavingServer, segment: Segment) -> Segment:
+def killed(server: MisbehavingServer, segment: Segment, **more: str) -> Segment:
     """A segment as a kill leaves it: its folder, copied while the server holds pages back."""
-    conf = conf_for(fetcher__threads__per__queue="4")
+    conf = conf_for(**{"fetcher__threads__per__queue": "4"} | more)
     copy = Segment(segment.path.with_name("20260102000000"))
     thread = threading.Thread(target=lambda: fetch_segment(segment, conf, threads=4))
     thread.start()

@@ -4,8 +4,10 @@ survived.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -185,6 +187,32 @@ def test_a_killed_fetch_goes_on_with_another_number_of_processes(
     counters = fetch_segment(segment, conf_for(minutch__fetch__processes="3"))
     assert counters["fetched"] == 40 == len(fetched(segment))
     assert {t for t, count in server.requests.items() if count > 1} == server.hold
+
+
+def test_a_pipe_that_ends_is_a_process_that_died() -> None:
+    ours, theirs = multiprocessing.Pipe()
+    processes = FetchProcesses(1, lambda *_: None, lambda _: None)  # type: ignore[arg-type,return-value]
+    processes._workers.append(_Worker(None, ours))
+    theirs.close()
+    processes._pass_messages()
+    with pytest.raises(StoreError, match="a process of the fetch died"):
+        processes.check()
+
+
+def test_a_log_that_cant_grow_loses_nothing(server: MisbehavingServer, tmp_path: Path) -> None:
+    for n in range(20):
+        server.pages[f"/p{n}"] = page(os.urandom(4000).hex().encode(), "Content-Type: text/html")
+    segment = make_segment(tmp_path, [server.url(f"p{n}") for n in range(20)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(StoreError, match=r"log-0: File too large"):
+            fetch_segment(segment, conf_for(), threads=4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    counters = fetch_segment(segment, conf_for())
+    assert counters["generated"] == counters["fetched"] == 20 == len(contents(segment))
+    assert sum(server.requests[f"/p{n}"] > 1 for n in range(20)) <= 4
 
 
 @pytest.mark.slow  # processes

@@ -19,7 +19,7 @@ from minutch.cycle.parse.parsesegment import parse
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSED, Segment
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.job import Counters, JobContext
-from tests.cycle.fetch.test_fetch_job import start, wait_until_held
+from tests.cycle.fetch.test_fetch_job import killed, start, wait_until_held
 from tests.support.examples import few
 from tests.support.misbehaving import MisbehavingServer, page
 from tests.support.segments import conf_for, fetched, make_segment
@@ -145,6 +145,18 @@ def test_its_counters_are_those_of_both_steps(server: MisbehavingServer, tmp_pat
     assert both.reports["ParseSegment"] == counters
     assert counters["pages"] > 40 and counters["left_out_same_url"] > 0
     assert counters["skipped_no_parser"] == counters["skipped_truncated"] == 1
+
+
+def test_what_a_kill_left_without_parses_ends_without(
+    server: MisbehavingServer, tmp_path: Path
+) -> None:
+    given = {name.replace(".", "__"): value for name, value in PROPERTIES.items()}
+    given["fetcher__threads__per__queue"] = "4"
+    segment = make_segment(tmp_path, [server.url(str(n)) for n in range(10)])
+    server.hold = {f"/{n}" for n in range(6, 10)}
+    segment = killed(server, segment, **given)
+    fetch(segment.path, FetchOptions(parse=True), context=context(conf_for(**given)))
+    assert segment.has(CRAWL_FETCH) and segment.has(CONTENT) and not segment.has(PARSED[-1])
 
 
 @pytest.mark.slow  # a process
