@@ -164,13 +164,12 @@ def counted(found: pl.DataFrame) -> pl.DataFrame:
     for kind, rows in _kinds(found.filter(pl.col("side") == 0)).items():
         at = pl.col("place") if kind == "line" else pl.lit(0).alias("place")
         counts = rows.group_by("site", "key", at, "segment").agg(
-            lines=pl.len(),
-            words=words.sum(),
-            numbers=numbers.sum(),
-            pages=pl.col("page").n_unique(),
+            lines=pl.len(), words=words.sum(), numbers=numbers.sum()
         )
         tables.append(counts.with_columns(kind=pl.lit(kind)))
-    shared = found.filter(words).group_by("site", "side", "place", "hash", "segment")
+        pages = rows.group_by("site", "key", at).agg(pages=pl.col("page").n_unique())
+        tables.append(pages.with_columns(kind=pl.lit(kind), segment=pl.lit(_EVER)))
+    shared = found.filter("gone").group_by("site", "side", "place", "hash", "segment")
     counts = shared.agg(pages=pl.col("page").n_unique()).with_columns(
         key=pl.struct("side", "place", "hash").hash(), kind=pl.lit("shared")
     )
@@ -180,7 +179,7 @@ def counted(found: pl.DataFrame) -> pl.DataFrame:
     for table in (pages, every):
         tables.append(table.with_columns(kind=pl.lit("pages"), key=pl.lit(0)))
     tables.append(counts)
-    zeros = ("place", "lines", "words", "numbers")
+    zeros = ("place", "lines", "words", "numbers", "pages")
     return pl.concat(
         table.with_columns(
             pl.lit(0).alias(name) for name in zeros if name not in table.columns
@@ -203,6 +202,7 @@ HABITS: Final = pl.Schema(
         "lines": pl.Int64(),
         "words": pl.Int64(),
         "numbers": pl.Int64(),
+        "pages": pl.Int64(),
         "moving_words": pl.Boolean(),
         "moving_numbers": pl.Boolean(),
     }
@@ -218,7 +218,11 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     moving = found.filter("moving_words", kind == "place").select("site", "key")
     lines = counts.filter(kind == "line").with_columns(at=pl.col("place").hash())
     lines = lines.join(moving, left_on=["site", "at"], right_on=["site", "key"], how="anti")
-    found = pl.concat([found, _moving(lines)])
+    # a few pages may have a line there that takes turns elsewhere
+    rest, whole = _moving(lines), _moving(counts.filter(kind == "line")).filter("moving_words")
+    some = rest.filter(pl.col("pages") > 1, pl.col("words") >= MOVING * pl.col("lines"))
+    some = some.join(whole, on=["site", "key"], how="semi").with_columns(moving_words=True)
+    found = pl.concat([found, rest, some])
     found = found.filter(pl.col("moving_words") | pl.col("moving_numbers") | (kind == "place"))
     pages = counts.filter(pl.col("kind") == "pages").select("site", "segment", of="pages")
     shared = counts.filter(pl.col("kind") == "shared").select("site", "key", "segment", "pages")
@@ -228,7 +232,7 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     shared = shared.filter(pl.col("pages") >= _PAGES, pl.col("pages") >= _HALF * pl.col("of"))
     frame = shared.select("site", "key").unique()
     frame = frame.with_columns(
-        *(pl.lit(0, pl.Int64).alias(name) for name in ("lines", "words", "numbers")),
+        *(pl.lit(0, pl.Int64).alias(name) for name in ("lines", "words", "numbers", "pages")),
         kind=pl.lit("shared"),
         moving_words=pl.lit(value=True),
         moving_numbers=pl.lit(value=False),
@@ -252,11 +256,12 @@ def _moving(counts: pl.DataFrame) -> pl.DataFrame:
     counts = counts.group_by(*of_key, "segment").agg(
         pl.col("lines", "words", "numbers", "pages").sum()
     )
-    turns = pl.len()
+    is_turn = pl.col("segment") != _EVER
+    turns = is_turn.sum()
     judged = []
     for what in ("words", "numbers"):
         often = pl.col(what).sum() / pl.col("lines").sum()
-        busy = (pl.col(what) / pl.col("lines") >= MOVING / 2).sum()
+        busy = (is_turn & (pl.col(what) >= MOVING / 2 * pl.col("lines"))).sum()
         is_habit = (turns > 1) & (often >= MOVING) & (busy >= 2) & (busy >= 0.6 * turns)
         if what == "numbers":
             pages, share = _FEW_VISITS
@@ -267,7 +272,7 @@ def _moving(counts: pl.DataFrame) -> pl.DataFrame:
                 & (pl.col("pages").max() >= pages)
             )
         judged.append((is_habit & (pl.col("pages").max() >= _PAGES)).alias(f"moving_{what}"))
-    found = counts.group_by(of_key).agg(pl.col("lines", "words", "numbers").sum(), *judged)
+    found = counts.group_by(of_key).agg(pl.col("lines", "words", "numbers", "pages").sum(), *judged)
     return found.select(HABITS.names())
 
 

@@ -50,7 +50,7 @@ def site(pages: int, visits: int, lines: str) -> list[list[list[Block]]]:
         [
             [
                 ("p", P.format(page)),
-                ("q", lines.format(page=page, visit=visit, both=(page + 1) * visit)),
+                ("q", lines.format(page=page, visit=visit)),
             ]
             for visit in range(visits)
         ]
@@ -59,7 +59,7 @@ def site(pages: int, visits: int, lines: str) -> list[list[list[Block]]]:
 
 
 def test_a_counter_on_all_pages_is_a_habit_and_a_price_that_changes_once_is_none() -> None:
-    pages = site(6, 4, "Viewed {visit}00 times")
+    pages = site(6, 4, "Viewed {page}{visit}0 times")
     for visit in range(4):
         pages[2][visit].append(("price", "Price 10 EUR" if visit < 2 else "Price 12 EUR"))
         pages[3][visit].append(("price", "Price 10 EUR"))
@@ -82,11 +82,11 @@ def test_what_changes_once_on_all_pages_is_no_habit() -> None:
 
 
 def test_two_visits_mute_numbers_that_nearly_all_pages_change_and_no_words() -> None:
-    found = told(*site(5, 2, "Viewed {both}1 times"), *site(1, 2, "Version {visit}.1"))
+    found = told(*site(5, 2, "Viewed {page}{visit}1 times"), *site(1, 2, "Version {visit}.1"))
     assert {why for (page, _), lines in found.items() for why in lines.values()} <= {HABIT, None}
-    assert found[4, 1] == {"Viewed 01 times": HABIT, "Viewed 51 times": HABIT}
+    assert found[4, 1] == {"Viewed 401 times": HABIT, "Viewed 411 times": HABIT}
     assert found[5, 1] == {"Version 0.1": None, "Version 1.1": None}
-    few = told(*site(4, 2, "Viewed {both}1 times"))
+    few = told(*site(4, 2, "Viewed {page}{visit}1 times"))
     assert {why for lines in few.values() for why in lines.values()} == {None}
     names = ["Ann", "Bea"]
     words = [[[("p", P.format(n)), ("q", f"{name} of {n}")] for name in names] for n in range(9)]
@@ -132,7 +132,7 @@ def test_a_menu_that_changes_on_all_pages_is_no_change_of_any() -> None:
         "News": FRAME, "Blog": FRAME, P.format(7): None, "Prose of page 7 that was edited.": None,
     }  # fmt: skip
     few = told(*(page for page in pages[:2]))
-    assert found and few[0, 1] == {"News": None, "Blog": None}  # two pages are no site
+    assert few[0, 1] == {"News": None, "Blog": None}  # two pages are no site
 
 
 def test_a_line_that_some_pages_get_is_their_own() -> None:
@@ -173,16 +173,16 @@ def test_what_is_no_main_text_is_not_told() -> None:
 
 
 def test_words_that_change_in_a_line_whose_number_always_does_are_told() -> None:
-    pages = site(4, 5, "Viewed {visit}00 times")
-    pages[1][3][1] = ("q", "Viewed 300 times by members")
-    pages[1][4][1] = ("q", "Viewed 400 times by members")
+    pages = site(4, 5, "Viewed {page}{visit}0 times")
+    pages[1][3][1] = ("q", "Viewed 130 times by members")
+    pages[1][4][1] = ("q", "Viewed 140 times by members")
     found = told(*pages)
-    assert found[1, 3] == {"Viewed 200 times": None, "Viewed 300 times by members": None}
+    assert found[1, 3] == {"Viewed 120 times": None, "Viewed 130 times by members": None}
     assert set(found[1, 4].values()) == {HABIT}
 
 
 def test_counts_of_different_pages_add_up() -> None:
-    pages = site(6, 4, "Viewed {visit}00 times")
+    pages = site(6, 4, "Viewed {page}{visit}0 times")
     rows = [
         (1, page, visit, visit, place == "q", 60, True, line)
         for page, visits in enumerate(pages)
@@ -195,3 +195,27 @@ def test_counts_of_different_pages_add_up() -> None:
     whole = revisions.added([revisions.counted(found)])
     order = ["kind", "key", "place", "segment"]
     assert revisions.added(halves).sort(order).equals(whole.sort(order))
+
+
+def test_a_year_in_the_footer_of_all_pages_is_its_frame() -> None:
+    """The numbers of a line, too, that all pages have."""
+    pages = site(6, 4, "x")
+    for number, page in enumerate(pages):
+        for visit, lines in enumerate(page):
+            lines[1] = ("q", f"© {2026 + (visit == 3)} Example" if number else "Version 1")
+    found = told(*pages)
+    assert len(found) == 5
+    assert {why for lines in found.values() for why in lines.values()} == {FRAME}
+
+
+def test_a_line_that_takes_turns_elsewhere_does_so_on_two_pages_with_other_boxes() -> None:
+    variants = ["Order now", "Buy this", "Get yours"]
+    turns = [[0, 1, 2, 0], [1, 0, 0, 2], [2, 0, 1, 1], [0, 2, 1, 2]]
+    pages = [
+        [[("p", P.format(n)), ("call" if n < 4 else "other", variants[at])] for at in mine]
+        for n, mine in enumerate([*turns, turns[0], turns[1]])
+    ]
+    found = told(*pages)
+    assert {why for (page, _), lines in found.items() for why in lines.values() if page > 3} == {
+        HABIT
+    }
