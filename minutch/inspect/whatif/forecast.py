@@ -56,13 +56,11 @@ def whatif(
         with BusyHosts(stores.state, read_only=True) as busy:
             options = replace(options, busy_hosts=busy.busy_hosts(now))
     tasks = {"mapreduce.job.reduces": str(usual.tasks)}
+    before, after = (conf.with_values(tasks).freeze() for conf in (before, after))
     changes = tuple(_changes(before, after))
     compares = not changes or rule_sources(before) != rule_sources(after)
     past = PastFetches.of(stores.segments)
-    both = [
-        OutlookBuilder(stores, conf.with_values(tasks).freeze(), options, past, context)
-        for conf in (before, after)
-    ]
+    both = [OutlookBuilder(stores, conf, options, past, context) for conf in (before, after)]
     finder = (
         ShiftFinder(ConfiguredRules(before) if changes else None, ConfiguredRules(after))
         if compares
