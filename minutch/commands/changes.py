@@ -45,7 +45,8 @@ def run(arguments: Arguments, context: JobContext) -> int:
         arguments.fail("one of --jsonl and --atom")
     crawl = open_crawl(arguments["crawl"])
     since = _since(arguments["--since"], context) if arguments["--since"] is not None else None
-    changes = Changes(crawl.path, crawl.segments, since)
+    with_muted = bool(arguments["--all"])
+    changes = Changes(crawl.path, crawl.segments, since, with_muted=with_muted)
     events = changes.events()
     is_quiet = pl.col("kind") == UNCHANGED
     if arguments["--atom"]:
@@ -53,12 +54,10 @@ def run(arguments: Arguments, context: JobContext) -> int:
 
         context.out.write(feed(crawl.path.resolve().name, changes.told(events)))
     elif arguments["--jsonl"]:
-        for event in (events if arguments["--all"] else events.filter(~is_quiet)).iter_rows(
-            named=True
-        ):
-            context.print(strictjson.dumps(_as_json(event, with_muted=arguments["--all"])))
+        for event in (events if with_muted else events.filter(~is_quiet)).iter_rows(named=True):
+            context.print(strictjson.dumps(_as_json(event, with_muted=with_muted)))
     else:
-        _show(events, changes.told(events), context, with_muted=arguments["--all"])
+        _show(events, changes.told(events), context, with_muted=with_muted)
     return 0
 
 

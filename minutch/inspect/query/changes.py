@@ -110,11 +110,17 @@ class Since:
 
 
 class Changes:
-    """The changes in a crawl."""
+    """The changes in a crawl; with the blocks that are muted if these are wanted."""
 
     def __init__(
-        self, crawl: Path, segments: Sequence[Segment], since: Since | None = None
+        self,
+        crawl: Path,
+        segments: Sequence[Segment],
+        since: Since | None = None,
+        *,
+        with_muted: bool = False,
     ) -> None:
+        self._with_muted = with_muted
         self._crawl = crawl
         self._segments = [one for one in segments if one.has(CRAWL_FETCH)]
         self._names = [segment.name for segment in self._segments]
@@ -301,7 +307,10 @@ class Changes:
                 "key", "segment", pl.col("muted").fill_null(""), "side", "line"
             ).iter_rows():
                 rows.setdefault((key, of), {}).setdefault(why, ([], []))[side].append(line)
-        found = [(key, of, *_blocks(mine)) for (key, of), mine in rows.items()]
+        found = [
+            (key, of, *_blocks(mine, with_muted=self._with_muted))
+            for (key, of), mine in rows.items()
+        ]
         return pl.DataFrame(
             found, schema={"key": pl.Binary(), "of": pl.UInt32(), **schema}, orient="row"
         )
@@ -354,7 +363,7 @@ def _events(visits: pl.DataFrame, since: pl.Expr, merged: pl.Series) -> pl.DataF
 
 
 def _blocks(
-    lines: Mapping[str, tuple[list[str], list[str]]],
+    lines: Mapping[str, tuple[list[str], list[str]]], *, with_muted: bool
 ) -> tuple[int, int, int, list[dict[str, Any]]]:
     """Returns numbers of words added and removed, how many blocks are muted, and all blocks, of
     the lines that one visit has taken away and brought, by why they are muted ("" if they aren't).
@@ -362,10 +371,10 @@ def _blocks(
     found: list[dict[str, Any]] = []
     more = less = muted = 0
     for why, (removed, added) in sorted(lines.items()):
-        if worddiff.says_the_same(removed, added):
+        muted += max(len(removed), len(added)) if why else 0
+        if (why and not with_muted) or worddiff.says_the_same(removed, added):
             continue
         for block in worddiff.blocks(removed, added):
-            muted += bool(why)
             if not why:
                 more, less = more + block.counts[0], less + block.counts[1]
             if len(found) < _MOST_BLOCKS:
