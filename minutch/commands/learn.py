@@ -73,7 +73,7 @@ def _show(learned: Learned, context: JobContext) -> None:
         context.print(f"\n{rule.kind}: {rule.host}")
         context.print(f"  {folded(rule.says, width, 2)}")
         if rule.is_advice:
-            context.print(f"  {folded(rule.evidence, width, 2)}: left to generate.max.per.pattern")
+            context.print(f"  {folded(rule.evidence, width, 2)}: left to generate.pattern.budget")
             continue
         touched = f"touches {counted(rule.touches, 'URLs')}, loses {counted(rule.lost, 'pages')}"
         context.print(f"  {folded(f'{rule.evidence}; {touched}', width, 2)}")

@@ -185,12 +185,19 @@ class Twins:
         every = self._judge(rows, _KEYS)
         wide = _enough(every, kind).with_columns(scope=pl.lit(None, pl.String))
         if kind.is_scoped:
-            # What is true of one part of a site need not be so of others.
+            # What is true of one part of a site need not be so of others; where each page is a
+            # part of its own, half of them say enough.
             scoped = self._judge(rows, [*_KEYS, "scope"])
             narrow = _enough(scoped, kind)
-            of = scoped.group_by(_KEYS).agg(of=pl.len())
-            in_ = narrow.group_by(_KEYS).agg(scopes=pl.len()).join(of, on=_KEYS)
-            in_ = in_.filter((pl.col("scopes") > 1) | (pl.col("of") == 1))
+            is_wide = (pl.col("enough") > 1) | (pl.col("of") == 1)
+            is_wide |= pl.col("some") >= pl.max_horizontal(LEAST, LARGE_PART * pl.col("of"))
+            found = scoped.join(narrow, on=[*_KEYS, "scope"], how="left")
+            in_ = found.group_by(_KEYS).agg(
+                of=pl.len(),
+                some=(pl.col(kind.counts) > 0).sum(),
+                enough=pl.col("bad_right").count(),
+            )
+            in_ = in_.filter(is_wide)
             wide = wide.join(in_, on=_KEYS, how="semi")
             narrow = narrow.join(wide, on=_KEYS, how="anti")
             wide = pl.concat([wide, narrow.select(wide.columns)])
@@ -258,8 +265,9 @@ class Twins:
         judged = _enough(self._judge(table.lazy(), _KEYS), _SWAP)
         for one in judged.sort("verified", "what", descending=[True, False]).iter_rows(named=True):
             host, _, to = one["what"].partition("/")
-            schemes = rows.filter(pl.col("host") == to).group_by("scheme").agg(pl.len()).collect()
-            scheme = schemes.sort("len", "scheme")["scheme"][-1]
+            counts = rows.filter(pl.col("host").is_in([host, to])).group_by("host", "scheme")
+            schemes = counts.agg(pl.len()).sort("len", "scheme").collect()
+            scheme = schemes.filter(pl.col("host") == to)["scheme"][-1]
             rule = LearnedRule(
                 "mirror",
                 host,
@@ -268,7 +276,7 @@ class Twins:
                 f"{scheme}://{literal(to)}$1",
                 to_host=to,
             )
-            if ":" not in host + to:
+            if ":" not in host + to and schemes["scheme"].n_unique() == 1:
                 rule.short = ("host-urlnormalizer.txt", f"{host} {to}")
             yield _proved(rule, one)
 

@@ -85,6 +85,20 @@ def test_rules_are_written_once_and_do_as_was_said(crawl: Path, tmp_path: Path) 
     assert texts == {name: (tmp_path / name).read_text("utf-8") for name in texts}
 
 
+def test_hosts_and_schemes_go_into_the_files_of_plugins_that_are_active(tmp_path: Path) -> None:
+    web = {f"http://{host}/p{i}": words(i) for i in range(8) for host in ("h.org", "m.h.org")}
+    web |= {
+        f"{scheme}://s.org/p{i}": words("s", i) for i in range(8) for scheme in ("http", "https")
+    }
+    crawl = write_crawl(tmp_path / "crawl", web)
+    (conf := tmp_path / "conf").mkdir()
+    active = {"plugin__includes": PLUGINS + "|urlnormalizer-(host|protocol)"}
+    run(crawl, configured(conf, **active), "--apply")
+    lines = {path.name: path.read_text("utf-8").splitlines()[-1] for path in conf.iterdir()}
+    assert lines == {"host-urlnormalizer.txt": "m.h.org h.org", "protocols.txt": "s.org https"}
+    assert json.loads(run(crawl, configured(conf, **active), "--json"))["rules"] == []
+
+
 @pytest.mark.parametrize(
     ("more", "expected"),
     [

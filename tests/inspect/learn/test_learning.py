@@ -111,6 +111,17 @@ def test_a_parameter_is_dropped_where_it_was_proved(tmp_path: Path) -> None:
     assert becomes(rules, f"{H}/search?q=x") == f"{H}/search?q=x"
 
 
+def test_a_parameter_is_dropped_everywhere_if_each_page_is_a_place_of_its_own(
+    tmp_path: Path,
+) -> None:
+    slugs = [words("slug", i, count=1) for i in N]
+    web = {
+        f"{H}/{slug}{more}": words(slug) for slug in slugs for more in ("", "?reply=1", "?reply=2")
+    }
+    web |= {f"{H}/{slug}?reply=3": words(slug) for slug in slugs}
+    assert becomes(learned(tmp_path, web).offered, f"{H}/new?reply=4") == f"{H}/new"
+
+
 HONEST = {
     "catalogue": {f"{H}/shop?page={i}": words(i) for i in range(60)} | {f"{H}/shop": words(1)},
     "forum": {
