@@ -183,6 +183,7 @@ class NearDuplicatesTable(Table):
     """
 
     name = "near_duplicates"
+    is_derived = True
     columns: ClassVar = {
         "url": SqlColumn(pl.String(), lambda rows: rows["url"]),
         "stays": SqlColumn(pl.String(), lambda rows: rows["stays"]),

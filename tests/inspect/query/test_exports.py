@@ -46,7 +46,7 @@ def test_every_table_comes_back_from_parquet(tmp_path: Path) -> None:
         assert pl.concat([pl.read_parquet(file) for file in files]).equals(table.scan().collect())
         for file in files:
             key = pl.read_parquet(file).to_series(1 if name in ("pages", "parses") else 0)
-            assert key.is_sorted() or name == "near_duplicates"  # by group
+            assert key.is_sorted()
     assert [file.name for file in sorted((tmp_path / "out/pages").iterdir())] == [
         f"{segment.name}.parquet" for segment in crawl.segments
     ]
