@@ -34,6 +34,7 @@ OWN = {
     "crawl.list.min",
     "crawl.overlap",
     "db.fetch.retry.interval",
+    "db.fetch.schedule.fresh.budget",
     "crawl.sitemaps",
     "crawl.sitemaps.interval",
     "parse.js.strings",

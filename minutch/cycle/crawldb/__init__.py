@@ -8,7 +8,7 @@ Read `store` first, then `updatedb` and `transitions`, which decide what becomes
     `updatedb`, `updates`                    merge what segments hold on each URL
     `transitions`, `updatesteps`             decide a URL's new status, and explain it
     `scoring`                                calls the scoring filters
-    `schedule`, `adaptive`                   decide when a page is due again
+    `schedule`, `adaptive`, `fresh`          decide when a page is due again
     `mergedb`                                merges CrawlDbs
     `dedup`, `duplicates`                    mark pages with equal or similar content
     `dump`, `stats`                          write entries as text, and count them

@@ -266,7 +266,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     ) -> pl.DataFrame:
         fetched, modified = fetch_time.to_numpy(), modified_time.to_numpy()
         kind = state.to_numpy()
-        fixed = _fixed_intervals(frame["metadata"])
+        fixed = fixed_intervals(frame["metadata"])
         interval = self._intervals(frame).to_numpy().astype(np.float32)
         inc_rate, dec_rate = self.rates_columns(frame)
         changed, same = kind == STATUS_MODIFIED, kind == STATUS_NOTMODIFIED
@@ -367,7 +367,8 @@ def uri_host(url: str) -> str | None:
         return None
 
 
-def _fixed_intervals(metadata: pl.Series) -> np.ndarray[Any, Any]:
+def fixed_intervals(metadata: pl.Series) -> np.ndarray[Any, Any]:
+    """Returns the intervals (s) that pages have by their metadata, NaN where there is none."""
     fixed = np.full(len(metadata), np.nan, np.float32)
     for i, value in rawmap.values_of(metadata, _FIXED_KEY).items():
         if isinstance(value, FloatWritable):

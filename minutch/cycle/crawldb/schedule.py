@@ -21,9 +21,9 @@ FetchScheduleFactory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import polars as pl
@@ -141,6 +141,12 @@ class AbstractFetchSchedule:
         self.max_interval = conf.get_int("db.fetch.interval.max")
         self.retry_interval = conf.get_int("db.fetch.retry.interval")
         self._shortened = java_round(float32(float32(self.max_interval) * _MAX_FACTOR))
+
+    def surveyed(self, tables: Callable[[], Iterable[pl.DataFrame]], now: int) -> Self:
+        """Returns the schedule as generate asks it, which has looked at all entries of the CrawlDb
+        if it wants to; `tables` begins a pass over them. Not Nutch's.
+        """
+        return self
 
     # -- one record --------------------------------------------------------------------------------
 

@@ -135,6 +135,7 @@ class Selector:
     """URLs of a new pattern that are tried (`budget`); less than 1: all."""
     memory: int = 0
     """Bytes that it may take to count them."""
+    is_surveyed: bool = False
     hosts: HostLimits | None = None
     """Limits of the hosts that have pages due; known once there is a `selection`."""
 
@@ -183,14 +184,21 @@ class Selector:
             memory=memory_budget(conf),
         )
 
-    def count_patterns(self, db: CrawlDb) -> None:
-        """Counts what each pattern has given, before anything is selected, if that limits it.
-        Raises StoreError, FormatError.
+    def survey(self, db: CrawlDb) -> None:
+        """Looks at all entries, once, before anything is selected: lets the schedule see them, and
+        counts what each pattern has given, if that limits it. Raises StoreError, FormatError.
         """
-        if self.explore > 0 and self.conditions.patterns is None:
-            parts = db.require_parts()
+
+        def tables() -> Iterator[pl.DataFrame]:
+            return (table for part in db.require_parts() for table in scan(part))
+
+        if self.is_surveyed:
+            return
+        self.is_surveyed = True
+        self.schedule = self.schedule.surveyed(tables, self.conditions.now)
+        if self.explore > 0:
             patterns = PatternBudget.of(
-                lambda: (table for part in parts for table in scan(part)),
+                tables,
                 db.estimate(),
                 self.explore,
                 due=lambda table: self.due_in(table).entries,
@@ -217,7 +225,7 @@ class Selector:
         of `due_in`. Raises StoreError, FormatError.
         """
         find = look or self.due_in
-        self.count_patterns(db)
+        self.survey(db)
 
         def look_into(part: Path) -> list[due.Due]:
             return [find(frame) for frame in scan(part)]
@@ -231,7 +239,7 @@ class Selector:
 
         Raises StoreError, FormatError.
         """
-        self.count_patterns(db)
+        self.survey(db)
         pieces = engine.splits(db.require_parts())
         selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
         counters.add(select.NOT_IN_TOP, selected.left)

@@ -92,7 +92,7 @@ def generate_verdict(
     url: str, datum: CrawlDatum, selector: Selector, db: CrawlDb, filters: Sequence[FilterAnswer]
 ) -> GenerateVerdict:
     """Decides what generate would do with a URL's entry. `filters` are the filters' answers."""
-    selector.count_patterns(db)
+    selector.survey(db)
     found = classify(
         crawldatum_columns.to_frame([(url, datum)]), selector, db if selector.is_limited else None
     )

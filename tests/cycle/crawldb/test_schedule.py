@@ -13,6 +13,7 @@ from minutch.cycle.crawldb.adaptive import (
     MimeAdaptiveFetchSchedule,
     clean_mime_type,
 )
+from minutch.cycle.crawldb.fresh import FreshnessFetchSchedule
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
     STATUS_NOTMODIFIED,
@@ -247,11 +248,19 @@ data = st.builds(
         st.sampled_from(["text/html", "application/pdf; q=1", "x/y"]).map(
             lambda mime: MapWritable({Text("Content-Type"): Text(mime)})
         ),
+        st.sampled_from(
+            ["9 2 1 700000 86400 1.500000e+04", "9 0 0 500000 86400 -", "", "x 1 2 3 4 5"]
+        ).map(lambda told: MapWritable({Text("_fresh_"): Text(told)})),
     ),
 )
 times = st.one_of(st.just(0), st.integers(0, 2**42))
 schedules = st.sampled_from(
-    [DefaultFetchSchedule, AdaptiveFetchSchedule, MimeAdaptiveFetchSchedule]
+    [
+        DefaultFetchSchedule,
+        AdaptiveFetchSchedule,
+        MimeAdaptiveFetchSchedule,
+        FreshnessFetchSchedule,
+    ]
 )
 urls = st.sampled_from(["http://www.apache.org/x", "http://example.org/", "no url at all"])
 

@@ -7,6 +7,7 @@ import pytest
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.transitions import UpdateSettings
 from minutch.cycle.crawldb.updatesteps import explain_update
+from minutch.hadoop.formats.writables import FloatWritable, Text
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.crawldbs import DAY, NOW, context
@@ -85,3 +86,60 @@ def test_which_entry_it_led_to() -> None:
     entry = made.entry.copy()
     entry.fetch_time += 1
     assert not made.led_to(entry)
+
+
+@pytest.mark.parametrize(
+    ("told", "fixed", "steps"),
+    [
+        (
+            f"{NOW // 1000 - 10 * 86_400} 9 4 5000000 4320000 4.320000e+04",
+            False,
+            [
+                "the page: another signature than before",
+                "10 visits compared, 5 with a change: it is taken to change every",
+                "one more request has to be worth, in time that a copy is fresh, times score",
+                "it is, for a score of 1, after",
+            ],
+        ),
+        (
+            f"{NOW // 1000 - 10 * 86_400} 99 99 90000000 86400 9.000000e+05",
+            False,
+            [
+                "the page: another signature than before",
+                "100 visits compared, 100 with a change: it is taken to change every",
+                "one more request has to be worth, in time that a copy is fresh, times score",
+                "it never is: the longest interval (db.fetch.interval.max)",
+            ],
+        ),
+        (
+            "",
+            False,
+            [
+                "the page: another signature than before",
+                "0 visits compared, 0 with a change: it is taken to change every",
+                "listed without a survey of the crawldb: as before",
+            ],
+        ),
+        (
+            "",
+            True,
+            [
+                "the page: another signature than before",
+                "0 visits compared, 0 with a change: it is taken to change every",
+                "fixed by fixedInterval",
+            ],
+        ),
+    ],
+)
+def test_steps_of_the_schedule_for_freshness(told: str, fixed: bool, steps: list[str]) -> None:
+    rules = settings(db_fetch_schedule_class="minutch.cycle.crawldb.fresh:FreshnessFetchSchedule")
+    before = CrawlDatum(status.STATUS_DB_FETCHED, MONTH, 1.0, NOW, signature=b"x")
+    fetch = fetched(status.STATUS_FETCH_SUCCESS, signature=b"y")
+    if told:
+        fetch.metadata[Text("_fresh_")] = Text(told)
+    if fixed:
+        fetch.metadata[Text("fixedInterval")] = FloatWritable(3600.0)
+    made = explain_update(URL, before, [fetch], rules, NOW)
+    assert made is not None
+    assert [step.text for step in made.steps] == steps
+    assert made.steps[-1].seconds == made.entry.fetch_interval
