@@ -166,6 +166,8 @@ def compared(table: pl.DataFrame, count: int) -> PageHistory:
     return PageHistory(Observations(page[comparable], days[comparable], changed[comparable]), last)
 
 
+_LEAST_SHARE: Final = 1e-12
+"""Of a page with a score of 0, for which no fetch would be worth anything."""
 _RATE_TURN: Final = 0
 """The turn of chance in which rates are drawn; rounds come after it."""
 
@@ -207,10 +209,12 @@ def simulate(
         pages = ForecastPages(sample.entries, rates, ages, sample.hashes, sample.ranks)
         with context.progress(f"simulate {each.name}", options.days, unit="days") as progress:
             came = forecast(each.schedule, pages, scaled, each.max_interval, progress.advance)
-        bound = best(rates, pages.age, options.days, float(came.fetches.sum()))
-        outcomes.append(
-            ScheduleResult(each.name, came, bound.fresh_days / options.days / len(pages))
+        bounds = (
+            best(rates, pages.age, options.days, float(came.fetches.sum()), weight).fresh_days
+            / options.days
+            for weight in (1 / len(pages), np.maximum(pages.shares, _LEAST_SHARE))
         )
+        outcomes.append(ScheduleResult(each.name, came, *bounds))
     watched = seen.watched
     return Simulated(
         options,
@@ -265,6 +269,7 @@ SCHEDULES: Final = {
     "default": "org.apache.nutch.crawl.DefaultFetchSchedule",
     "adaptive": "org.apache.nutch.crawl.AdaptiveFetchSchedule",
     "mimeadaptive": "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule",
+    "fresh": "minutch.cycle.crawldb.fresh:FreshnessFetchSchedule",
 }
 DAYS: Final = 90
 MOST_DAYS: Final = 3660

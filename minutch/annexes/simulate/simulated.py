@@ -34,6 +34,8 @@ class ScheduleResult:
     forecast: Forecast
     best: float
     """The greatest share of fresh copies that as many fetches can reach."""
+    best_weighted: float
+    """The same, each page by its score."""
 
     @property
     def fresh(self) -> float:
@@ -79,6 +81,8 @@ def numbers(found: Simulated, outcome: ScheduleResult) -> dict[str, float]:
         "found_unchanged": float(came.unchanged.sum()) / fetches,
         "fresh": outcome.fresh,
         "best_fresh": outcome.best,
+        "fresh_by_score": float(came.weighted.mean()),
+        "best_fresh_by_score": outcome.best_weighted,
         "days_out_of_date": float(came.late.mean()),
         "versions_missed_a_day": float(came.missed.mean()) * scale,
         "due_at_the_end": float(came.waiting[-1]) * scale,
@@ -183,6 +187,8 @@ def _table(found: Simulated) -> list[str]:
         ("  found unchanged", [f"{one['found_unchanged']:.1%}" for one in columns]),
         ("copies fresh", [f"{one['fresh']:.1%}" for one in columns]),
         ("  at best with these fetches", [f"{one['best_fresh']:.1%}" for one in columns]),
+        ("fresh by score", [f"{one['fresh_by_score']:.1%}" for one in columns]),
+        ("  at best with these fetches", [f"{one['best_fresh_by_score']:.1%}" for one in columns]),
         ("days out of date", [f"{one['days_out_of_date']:,.2f}" for one in columns]),
         ("versions missed a day", [f"{one['versions_missed_a_day']:,.1f}" for one in columns]),
         ("due, not fetched at the end", [f"{one['due_at_the_end']:,.0f}" for one in columns]),

@@ -363,8 +363,8 @@ DATABASES = (
         arguments=(CRAWL,),
         options=(
             Option("-schedule", "names",
-                   help="default, adaptive, mimeadaptive, or a class (db.fetch.schedule.class);"
-                        " several with commas"),
+                   help="default, adaptive, mimeadaptive, fresh, or a class"
+                        " (db.fetch.schedule.class); several with commas"),
             Option("-days", "n", int, "for how long; 90 is the default", least=1),
             Option("-budget", "n[/day]", _budget,
                    "fetch no more a day; the pages with the highest scores go first, as in"

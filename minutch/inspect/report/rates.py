@@ -87,11 +87,13 @@ class Best:
     fetches: Floats
 
 
-def best(rate: Floats, age: Floats, days: float, fetches: float) -> Best:
+def best(
+    rate: Floats, age: Floats, days: float, fetches: float, weight: Floats | float = 1.0
+) -> Best:
     """Returns the best plan for pages with these rates (> 0) and ages of copies, with `fetches`
-    fetches in `days`.
+    fetches in `days`; a page's fresh days count `weight` times (> 0).
     """
-    rates, at = np.unique(rate, return_inverse=True)
+    rates, at = np.unique(rate / weight, return_inverse=True)
     low, high = -60.0, float(-np.log(rates[0]))  # of the multiplier's logarithm
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -99,7 +101,9 @@ def best(rate: Floats, age: Floats, days: float, fetches: float) -> Best:
         low, high = (middle, high) if wanted.sum() > fetches else (low, middle)
     counts = _counts(stretch(np.exp(high) * rates)[at] / rate, age, days)
     return Best(
-        float(reached(rate, age, days, counts).sum()) + _rest(rate, high, fetches, counts), counts
+        float((weight * reached(rate, age, days, counts)).sum())
+        + _rest(rate, high, fetches, counts),
+        counts,
     )
 
 

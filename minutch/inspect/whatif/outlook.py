@@ -114,7 +114,7 @@ class OutlookBuilder:
 
     def prepare(self) -> None:
         """Counts what has to be known of all entries before any of them is judged."""
-        self._selector.count_patterns(self._crawl.crawldb)
+        self._selector.survey(self._crawl.crawldb)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Adds a table of the CrawlDb: what updatedb leaves of it, what of that is due."""

@@ -385,7 +385,7 @@ def test_pages_that_came_together_do_not_come_back_together() -> None:
     assert len(a_day) == 10 and a_day.min() > 60 and a_day.max() < 140  # of 100
 
 
-# -- to and fro ------------------------------------------------------------------------------------
+# -- there and back -------------------------------------------------------------------------------
 
 
 def test_a_crawl_comes_from_another_schedule_and_goes_back() -> None:
