@@ -273,15 +273,18 @@ def _texts(crawl: CrawlFolder) -> pl.DataFrame:
         whole = _bag(text) + title.hash(6).to_numpy()
         words = own.str.count_matches(r"\S+").to_numpy()
         is_titled = title.str.contains(_GONE_TITLE)
-        is_gone = is_titled | own.str.head(400).str.contains(_GONE)
+        start = own.str.head(400)
         said = own.zip_with(pl.Series(words >= _THIN), title + " " + text)
+        shapes, is_named = _shapes(url, title.zip_with(is_titled, said))
+        is_gone = is_titled | start.str.contains(_GONE)
+        is_gone |= is_named & start.str.contains(f"(?i){_NOT}")
         found.append(
             pl.DataFrame(
                 {
                     "id": url.hash(),
                     "own": np.where(words < _THIN, whole, _bag(own)),
                     "all": whole,
-                    "shape": _shapes(url, title.zip_with(is_titled, said)),
+                    "shape": shapes,
                     "is_gone": is_gone,
                 },
                 schema=_TEXTS,
@@ -300,8 +303,10 @@ def _bag(texts: pl.Series) -> Numbers:
     return _added(rows, hashes, len(texts))
 
 
-def _shapes(urls: pl.Series, texts: pl.Series) -> Numbers:
-    """Returns the same of texts without what stands in their addresses, digits as 0."""
+def _shapes(urls: pl.Series, texts: pl.Series) -> tuple[Numbers, pl.Series]:
+    """Returns the same of texts without what stands in their addresses, digits as 0; and the mask
+    of those that name their address.
+    """
     table = pl.DataFrame({"url": urls, "text": texts}).with_columns(
         target=pl.col("url").str.extract(r"://[^/?#]*(/[^#]*)"),
         path=pl.col("url").str.extract(r"://[^/?#]*(/[^?#]*)"),
@@ -321,4 +326,4 @@ def _shapes(urls: pl.Series, texts: pl.Series) -> Numbers:
             text=pl.when(is_first).then(cut.list.join("")).otherwise("text"),
             is_cut=pl.col("is_cut") | is_first,
         )
-    return _bag(table["text"].str.replace_all("[0-9]+", "0"))
+    return _bag(table["text"].str.replace_all("[0-9]+", "0")), table["is_cut"]

@@ -191,8 +191,8 @@ def test_paths_that_repeat_themselves(tmp_path: Path) -> None:
     assert kept(web, rules) == set(web.values())
 
 
-def test_soft_404(tmp_path: Path) -> None:
-    text = "We are sorry: the page {} was not found on this server"
+@pytest.mark.parametrize("text", ["The page {} was not found on this server", "{} was not found"])
+def test_soft_404(tmp_path: Path, text: str) -> None:
     bad = [*(f"/gone/{i}" for i in range(9)), "/old.html", "/x?y=1", "/lost/page"]
     web = {H + path: text.format(path) for path in bad} | {f"{H}/p{i}": words(i) for i in N}
     (rule,) = learned(tmp_path, web).offered
