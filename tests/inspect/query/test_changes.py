@@ -132,6 +132,13 @@ def test_a_page_moves_by_a_redirect_or_with_its_text(tmp_path: Path) -> None:
     ]
 
 
+def test_a_page_that_is_back_before_it_moves_was_gone(tmp_path: Path) -> None:
+    crawl_of(tmp_path, {"a": PROSE}, {"a": GONE}, {"a": PROSE}, {"a": GONE, "b": PROSE})
+    assert told(tmp_path)[1:] == [
+        (1, "a", "gone", None), (2, "a", "back", None), (3, "a", "moved", "b"),
+    ]  # fmt: skip
+
+
 def test_a_page_that_was_there_before_is_no_place_to_move_to(tmp_path: Path) -> None:
     crawl_of(tmp_path, {"a": PROSE, "b": PROSE}, {"a": GONE, "b": PROSE})
     assert told(tmp_path)[2:] == [(1, "a", "gone", None)]
