@@ -152,7 +152,7 @@ def _periodic(chance: np.random.Generator, count: int, days: int) -> Workload:
 def _arriving(chance: np.random.Generator, count: int, days: int) -> Workload:
     work = _by_chance(chance, _lognormal(chance, count), days, np.ones(count))
     born = np.where(np.arange(count) % 2, chance.uniform(0, days, count), 0.0)
-    return replace(work, born=born, by_chance=False)
+    return replace(work, born=born)
 
 
 def _shifting(chance: np.random.Generator, count: int, days: int) -> Workload:
@@ -231,6 +231,20 @@ def optimum(work: Workload, budget: float) -> tuple[float, Floats]:
         return plan.fresh_days / _LONG, _LONG / plan.fetches
 
 
+def bound(work: Workload, form: Form, budget: float) -> float:
+    """Returns the share of fresh copies that nobody can exceed who knows all rates, on average over
+    the days that are measured; the first fetches of new pages are paid from the budget.
+    """
+    if not work.by_chance:
+        return ran("known", work, form, budget).fresh
+    found = []
+    for day in np.linspace(form.burn_in, form.days, 8):
+        there = work.born <= day
+        some = replace(work, rate=work.rate[there], score=work.score[there])
+        found.append(optimum(some, budget - (work.born > 0).sum() / form.days)[0])
+    return float(np.mean(found))
+
+
 def ran(schedule: str, work: Workload, form: Form, budget: float | None) -> Outcome:
     """Runs a schedule within a number of requests a day."""
     asked = form.pages * form.budget if budget is None else budget
@@ -241,7 +255,7 @@ def ran(schedule: str, work: Workload, form: Form, budget: float | None) -> Outc
     conf = Configuration.load([]).with_values(
         {
             PROPERTY: _CLASSES[schedule],
-            "db.fetch.schedule.fresh.budget": str(asked),
+            "db.fetch.schedule.fresh.budget": str(asked - (work.born > 0).sum() / form.days),
             "db.fetch.interval.max": longest,
         }
     )
@@ -283,13 +297,13 @@ def main() -> None:
             continue
         work = made(name, form)
         known = ran("known", work, form, budget)
-        bound = optimum(work, budget)[0] if work.by_chance else known.fresh
+        top = bound(work, form, budget)
         rows = {each: ran(each, work, form, budget) for each in ("default", "adaptive", "fresh")}
         own = ran("adaptive", work, form, None)
         rows |= {"known": known, "adaptive, own": own}
         rows["fresh, own"] = ran("fresh", work, form, own.requests)
         for each, came in rows.items():
-            most = optimum(work, own.requests)[0] if each.endswith("own") else bound
+            most = bound(work, form, own.requests) if each.endswith("own") else top
             shares = f"{came.fresh:.3f}|{came.fresh / most:.3f}"
             print(f"|{name}|{each}|{shares}|{came.late:.2f}|{came.requests:.0f}|", flush=True)
 
