@@ -154,4 +154,4 @@ def _show_coloured(pieces: list[tuple[str, str]], context: JobContext) -> None:
         context.out.write(visible_line(words))
         raw(context.out).write(PLAIN if op in _COLOURS else "")
         context.out.write(" ")
-    context.print()
+    context.out.write("\n")  # print would clear the line first

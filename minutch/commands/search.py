@@ -49,7 +49,7 @@ def _show_hit(number: int, hit: Hit, context: JobContext) -> None:
         context.print("   ", end="")
         for piece in hit.snippet:
             _show_piece(piece, context)
-        context.print()
+        context.out.write("\n")  # print would clear the line first
     context.print()
 
 
