@@ -303,7 +303,7 @@ def main() -> None:
         rows |= {"known": known, "adaptive, own": own}
         rows["fresh, own"] = ran("fresh", work, form, own.requests)
         for each, came in rows.items():
-            most = bound(work, form, own.requests) if each.endswith("own") else top
+            most = bound(work, form, own.requests) if each.endswith(", own") else top
             shares = f"{came.fresh:.3f}|{came.fresh / most:.3f}"
             print(f"|{name}|{each}|{shares}|{came.late:.2f}|{came.requests:.0f}|", flush=True)
 
