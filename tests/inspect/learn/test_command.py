@@ -144,6 +144,7 @@ def test_a_site_with_traps_is_crawled_with_what_was_learned(
             "http.filter.ipaddress.include": "loopback",
             "fetcher.server.delay": "0",
             "fetcher.min.crawl.delay": "0",
+            "generate.pattern.budget": "-1",  # the traps are to be fallen into
         }
         return Configuration.load([tmp_path / "conf"], overrides=overrides).freeze()
 
