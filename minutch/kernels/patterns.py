@@ -193,7 +193,7 @@ def _is_repeated(to: Int, end: Int, base: Int, starts: I32, sizes: I32, count: I
     """Tell whether a segment stands in the path before; one that begins with a class (a date's
     parts), three times.
     """
-    left = 3 if load8(to) == _BRACE else 1
+    left = 3 if end > to and load8(to) == _BRACE else 1
     for i in range(count):
         if compare(base + starts[i], sizes[i], to, end - to) == 0:
             left -= 1

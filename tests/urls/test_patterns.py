@@ -78,6 +78,7 @@ def test_examples() -> None:
         "h:8080/": ["http://h:8080", "https://h:8080/#x"],
         "h/{n}/{n}/{n}/{+}/": ["http://h/2024/01/05/06/", "http://h/1/2/3/4/5/6"],
         "h/a/b/{+}/x": ["http://h/a/b/a/x", "http://h/a/b/a/b/b/a/x"],
+        "h//{+}/": ["http://h///", "http://h/////"],
         "h/{x}/z": ["http://h/3f2504e0-4f89-11d3-9a0c-0305e82c3301/z", "http://h/9f3ac01/z"],
         "h/(S({x}))/FrequentlyAskedQuestions": [
             "http://h/(S(XkQzLmPqRtWvYzAb))/FrequentlyAskedQuestions"
