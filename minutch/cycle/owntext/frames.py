@@ -52,6 +52,8 @@ NEAR: Final = "near"
 _USE: Final = ".use-"
 """What a process is about to read, linked: others may replace it meanwhile."""
 _TRIES: Final = 9
+_LAYOUT: Final = "2"
+"""Of the files with samples, counts and keys: those of another are made anew, not read."""
 _KEYS: Final = 1 << 18
 """URLs that are looked at together."""
 _LINE: Final = 256
@@ -277,7 +279,7 @@ def files_of(segment: Segment) -> list[Path]:
 
 def seal_of(files: Sequence[Path], *names: str) -> str:
     """Returns the seal of what is made of files, and of what has these names."""
-    said = [pl.__version__, *names]
+    said = [_LAYOUT, pl.__version__, *names]
     for path in files:
         stat = path.stat()
         said.append(f"{path.name} {stat.st_size} {stat.st_mtime_ns}")
