@@ -187,7 +187,10 @@ class JobTable:
             job.process = await start_command(
                 [job.command, "-conf", str(file), *job.arguments], limit=_LONGEST_LINE
             )
-            job.state, job.message = RUNNING, "OK"
+            if job.state == IDLE:
+                job.state, job.message = RUNNING, "OK"
+            else:  # stopped while its process started, which nobody has told yet
+                self._end(job, job.state)
             log.info("%s: %s %s", job.id, job.command, " ".join(job.arguments))
             last = await self._listen(job)
             self._set_result(job, await job.process.wait(), last)

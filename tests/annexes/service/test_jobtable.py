@@ -60,6 +60,21 @@ async def test_a_job_that_waits_can_be_stopped() -> None:
     await table.close()
 
 
+async def test_a_job_that_starts_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, table = jobtable.start_command, JobTable(1)
+
+    async def slowly(words: list[str], *, limit: int) -> asyncio.subprocess.Process:
+        process = await start(words, limit=limit)
+        assert table.stop(job)
+        return process
+
+    monkeypatch.setattr(jobtable, "start_command", slowly)
+    (job,) = begun(table, 1, "sleep 60")
+    await job.over.wait()
+    assert (job.state, job.message) == (KILLED, "stopped")
+    await table.close()
+
+
 async def test_waiting_jobs_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobtable, "MOST_WAITING", 2)
     monkeypatch.setattr(jobtable, "MOST_KEPT", 1)
