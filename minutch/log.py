@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from minutch import processwide
 from minutch.errors import StoreError
 from minutch.job import CLEAR
 from minutch.processwide import LogSettings
-from minutch.terminal import raw, visible, visible_line
+from minutch.terminal import folded, raw, visible, visible_line
 
 log = logging.getLogger(__name__)
 
@@ -169,10 +170,9 @@ class _ShortFormatter(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if record.levelno < logging.WARNING:
             return visible_line(record.getMessage())
-        return (
-            f"{'warning' if record.levelno == logging.WARNING else 'error'}:"
-            f" {visible_line(record.getMessage())}"
-        )
+        kind = "warning" if record.levelno == logging.WARNING else "error"
+        width = shutil.get_terminal_size().columns
+        return folded(f"{kind}: {visible_line(record.getMessage())}", width)
 
 
 def log_to(path: Path, stream: TextIO) -> Path | None:
