@@ -230,7 +230,7 @@ def test_a_crawl_without_pages_is_a_data_set_without_shards(tmp_path: Path) -> N
 
 def test_conditions_name_columns() -> None:
     known: Sequence[str] = list(CorpusTable.columns)
-    for name, reasons in export._rules().items():
+    for name, reasons in export.rules().items():
         for condition in reasons.values():
             assert condition.split()[0] in known, name
 
