@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from tests.benchmarks.freshness import WORKLOADS, Form, bound, made, ran
@@ -17,8 +20,21 @@ daily, for the rates are learnt as if changes came by chance.
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_workload(name: str) -> None:
+    """Above the optimum, by more than a web of 300 pages differs from its rates, a figure is wrong:
+    copies of unborn pages counted, and made it 1.17.
+    """
     work, budget = made(name, FORM), FORM.pages * FORM.budget
     adaptive, fresh = (ran(each, work, FORM, budget) for each in ("adaptive", "fresh"))
     assert fresh.fresh > adaptive.fresh
     assert fresh.requests < 1.05 * budget
-    assert fresh.fresh > LEAST.get(name, 0.95) * bound(work, FORM, budget)
+    assert LEAST.get(name, 0.95) < fresh.fresh / bound(work, FORM, budget) < 1.02
+
+
+def test_copies_count_from_the_birth_of_their_pages() -> None:
+    """Of pages that never change and are born all the time, by rounds a day apart."""
+    form = Form(pages=20, days=120, rounds=1, budget=2.0, burn_in=1)
+    work = replace(made("e: half arrive later", form), moments=[np.zeros(0)] * 20)
+    late = np.floor(work.born) + (work.born > 0)  # the first round after the birth
+    days = np.arange(1, 120)[:, None]
+    expected = ((late <= days).sum(axis=1) / (work.born <= days).sum(axis=1)).mean()
+    assert ran("default", work, form, None).fresh == pytest.approx(expected)

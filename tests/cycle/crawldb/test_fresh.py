@@ -214,26 +214,35 @@ def updated(
     return rules.set_fetch_schedule_columns(table, nothing, nothing, time, nothing, kinds)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(st.data())
 def test_a_table_gives_the_bytes_of_single_records(data: st.DataObject) -> None:
     """Histories of several pages, round by round: listed by generate, visited, written back."""
-    count = data.draw(st.integers(1, 5))
+    scores = data.draw(st.lists(st.sampled_from([0.0, 0.5, 3.0, 1e9]), min_size=1, max_size=5))
+    states = st.lists(st.integers(0, 2), min_size=len(scores), max_size=len(scores))
+    the_same_both_ways(
+        scores, [(data.draw(st.integers(1, 30 * DAY)), data.draw(states)) for _ in range(3)]
+    )
+
+
+def test_a_table_gives_the_bytes_of_two_records() -> None:
+    the_same_both_ways([0.5, 3.0], [(12 * DAY, [STATUS_MODIFIED, STATUS_NOTMODIFIED])])
+
+
+def the_same_both_ways(scores: list[float], rounds: list[tuple[int, list[int]]]) -> None:
+    """Each round: the seconds before it, and what its visits find."""
     rules = schedule(db__fetch__schedule__fresh__budget="2")
-    entries = [
-        (f"http://{number}.example/", held(score=data.draw(st.sampled_from([0.0, 0.5, 3.0, 1e9]))))
-        for number in range(count)
-    ]
+    entries = [(f"http://{n}.example/", held(score=score)) for n, score in enumerate(scores)]
     table = to_frame(entries)
     now = NOW
-    for _ in range(3):
-        now += data.draw(st.integers(1, 30 * DAY)) * 1000
+    for waited, states in rounds:
+        now += waited * 1000
         asked = rules.surveyed([table].__iter__, now)
         assert asked.worth != "-"
         table, due = asked.should_fetch_columns(table, now)
         dues = [asked.should_fetch(url, datum, now) for url, datum in entries]
         assert list(due) == dues and list(records(table)) == entries
-        states = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
         table = updated(rules, table, now, states)
         for (url, datum), state in zip(entries, states, strict=True):
             rules.set_fetch_schedule(url, datum, 0, 0, now, 0, state)
@@ -409,7 +418,7 @@ def test_a_crawl_comes_from_another_schedule_and_goes_back() -> None:
     assert last == NOW // 1000 + 40 * DAY
 
 
-@pytest.mark.parametrize("days", few([2, 12]))
+@pytest.mark.parametrize("days", few([1, 12]))
 def test_the_multiplier_goes_with_the_list_from_generate_to_updatedb(
     tmp_path: Path, days: int
 ) -> None:
@@ -418,7 +427,7 @@ def test_the_multiplier_goes_with_the_list_from_generate_to_updatedb(
     """
     entries = [(f"{URL}{n}", held(score=1.0 + n % 3, ago=n / 4)) for n in range(40)]
     found = []
-    for parts in (1, 3)[: 1 + (days > 2)]:
+    for parts in (1, 3)[: 1 + (days > 1)]:
         folder = tmp_path / str(parts)
         write_db(folder / "crawldb", entries, parts=parts)
         settings = {
@@ -450,6 +459,6 @@ def test_the_multiplier_goes_with_the_list_from_generate_to_updatedb(
         found.append({url: datum.to_bytes() for url, datum in after.items()})
         told_of = [str(datum.metadata.get(Text(KEY), "")).split() for datum in after.values()]
         assert sum(int(words[1]) for words in told_of if words) == asked
-        assert 0.7 * 4 * days < asked < 1.3 * 4 * days
+        assert asked and (days == 1 or 0.7 * 4 * days < asked < 1.3 * 4 * days)
         assert all(words[5] != "-" for words in told_of if words)
     assert found[0] == found[-1]
