@@ -63,22 +63,20 @@ async def test_the_budget_is_what_it_takes(rules: int, hosts: int, most: int) ->
     body = "".join(f"Disallow: /folder-{number}/\n" for number in range(rules)).encode()
     answer = (200, b"User-agent: *\n" + body) if rules else (404, b"")
     web = Hosts(**{f"www.host-{number}.example": answer for number in range(hosts)})
+    store = web.store()
+    await store.rules("http://www.other.example/")
     urls = [f"http://{name[7:-11]}/x" for name in web.answers]
-    taken = []
-    for _ in range(3):  # what other threads of the suite take, or anything for its first use, adds
-        store = web.store()
-        await store.rules("http://www.other.example/")
-        gc.collect(1)
-        gc.freeze()  # only what is new is looked at; all objects took a second
-        tracemalloc.start()
-        try:
-            before = tracemalloc.get_traced_memory()[0]
-            for url in urls:
-                await store.rules(url)
-                web.asked.clear()
-            gc.collect()  # empties the free lists, too, which (1) does not
-            taken.append(tracemalloc.get_traced_memory()[0] - before)
-        finally:
-            tracemalloc.stop()
-    assert store.memory.bytes == pytest.approx(min(taken), rel=0.25)
-    assert min(taken) / hosts < most
+    gc.freeze()  # only what is new is looked at; all objects took a second
+    gc.collect()  # empties the free lists: what comes from them is not counted
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for url in urls:
+            await store.rules(url)
+            web.asked.clear()
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert store.memory.bytes == pytest.approx(taken, rel=0.25)
+    assert taken / hosts < most
