@@ -66,7 +66,7 @@ def _as_json(rule: LearnedRule) -> dict[str, Any]:
 def _show(learned: Learned, context: JobContext) -> None:
     context.print(
         f"{counted(learned.urls, 'URLs')} known, {counted(learned.pages, 'different pages')};"
-        f" {counted(len(learned.offered), 'rules')} that lose none of them"
+        f" {counted(len(learned.offered), 'rules')} without a loss"
     )
     width = width_of(context.out)
     for rule in learned.rules:
