@@ -87,7 +87,8 @@ COUNTS: Final = pl.Schema(
 
 def allowances(counts: pl.DataFrame, explore: int) -> pl.DataFrame:
     """Returns of each group in counts of COUNTS: `group`, `level`, `asked`, `new`, `waiting`,
-    `growth`, and `allowed`, how many of those that wait a round asks for.
+    `growth`, the `pool` of groups that it shares with, and `allowed`, how many of those that wait
+    there a round asks for.
     """
     asked, new, waiting, late = (pl.col(name) for name in ("asked", "new", "waiting", "late"))
     by_round = counts.filter(asked > 0).sort("group", "round")
@@ -120,7 +121,8 @@ def allowances(counts: pl.DataFrame, explore: int) -> pl.DataFrame:
         rest=new.filter(~pl.col("grows")).sum(),
         others=new.filter(~pl.col("grows")).sum().over("host"),
     )
-    sums = pl.col("asked", "new", "waiting", "pending", "late", "late_new").sum().over("pool")
+    own = table.select("asked", "new", "waiting")
+    sums = pl.col("asked", "new", "pending", "late", "late_new").sum().over("pool")
     table = table.with_columns(sums)
     others, rest = pl.col("others"), pl.col("rest")
     hosts = pl.col("pool").filter(pl.col("grows")).n_unique().clip(1)
@@ -137,10 +139,8 @@ def allowances(counts: pl.DataFrame, explore: int) -> pl.DataFrame:
         .then(trickle.clip(pl.min_horizontal(new // 2, 5 * explore + share - new)))
         .otherwise(pl.max_horizontal(explore // 2, pl.min_horizontal(new // 2, 5 * explore - new)))
     )
-    return table.select(
-        "group", "pool", "level", "asked", "new", "waiting", "growth",
-        allowed=(allowed - pl.col("pending")).clip(0).cast(pl.Int64),
-    )  # fmt: skip
+    allowed = (allowed - pl.col("pending")).clip(0).cast(pl.Int64)
+    return table.select("group", "pool", "level", *own, "growth", allowed=allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class PatternBudget:
             )
             counts = summed.select(COUNTS.names())
         places = pl.col("allowed").clip(0, pl.when(pl.col("level") < _PATH).then(explore))
-        groups = allowances(counts, explore).filter(pl.col("waiting") > places)
+        groups = allowances(counts, explore).filter(pl.col("waiting").sum().over("pool") > places)
         budget = cls(explore, seed, known, groups, pl.DataFrame(schema=_ENDS))
         if groups.is_empty():
             return budget

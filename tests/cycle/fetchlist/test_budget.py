@@ -80,6 +80,26 @@ def test_generate_explain_and_the_crawldb(tmp_path: Path) -> None:
     assert every.counters["selected_total"] == 180
 
 
+def test_patterns_that_share_an_allowance_have_counts_of_their_own() -> None:
+    rows = [(1, 0, 9, 4, 120, 3, 80, 0), (2, 0, 9, 4, 60, 2, 10, 0), (3, 0, 9, 4, 30, 30, 5, 0)]
+    counts = pl.DataFrame(rows, schema=budget.COUNTS, orient="row")
+    found = budget.allowances(counts, 20).sort("group")
+    assert found.select("asked", "new", "waiting").rows() == [
+        (120, 3, 80),
+        (60, 2, 10),
+        (30, 30, 5),
+    ]
+    assert found["pool"][0] == found["pool"][1] != found["pool"][2] == 3
+    assert found["allowed"][0] == found["allowed"][1] < 5 < found["allowed"][2]
+
+
+def test_of_what_patterns_leave_the_best_are_listed(tmp_path: Path) -> None:
+    _crawldb(tmp_path, sessions=80, items=100)
+    top = GenerateOptions(top_n=50)
+    made = generate(tmp_path / "crawldb", tmp_path / "segments", top, context=_context()).counters
+    assert (made["selected_total"], made[due.PATTERN]) == (50, 79)
+
+
 def test_little_memory_and_many_tables_change_nothing(tmp_path: Path) -> None:
     _crawldb(tmp_path, sessions=80, items=100)
     made = [
