@@ -4,9 +4,9 @@ and which of the honest pages are found.
     python -m tests.benchmarks.traps [--size 300] [--rounds 12] [--cap 4000]
 
 Each crawl is a newcomer's, by command line, in a folder of its own, with the home pages as seeds
-and the same cap of requests: without and with a budget of patterns. A request is well spent that is
-the first for some honest content (`web`). The server is the crawler's proxy, so that each site has
-its name.
+and the same cap of requests: without and with a budget of patterns, and with the rules, too, that
+`learn` finds after every other round. A request is well spent that is the first for some honest
+content (`web`). The server is the crawler's proxy, so that each site has its name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from tests.benchmarks.traps.web import Site, answer, contents_of, sites
 
-WAYS: Final = {"without a budget": "-1", "with a budget": "20"}
+WAYS: Final = {"without a budget": "-1", "with a budget": "20", "with rules learned, too": "20"}
 """Name of a crawl -> generate.pattern.budget."""
 _LIMIT: Final = 300
 """Seconds that a crawl may take."""
@@ -37,6 +37,7 @@ class Web(ThreadingHTTPServer):
     """The sites, for a client whose proxy it is."""
 
     daemon_threads = True
+    request_queue_size = 1024  # of five, some connections of a crawl's were never taken
 
     def __init__(self, web: dict[str, Site]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -76,7 +77,8 @@ class _Handler(BaseHTTPRequestHandler):
         if location:
             self.send_header("Location", location)
         self.end_headers()
-        self.wfile.write(body)
+        with suppress(ConnectionError):  # whose crawl has had its pages
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Says nothing."""
@@ -95,7 +97,9 @@ def served(web: dict[str, Site]) -> Iterator[Web]:
             thread.join()
 
 
-def crawl(server: Web, folder: Path, *, budget: str, rounds: int, cap: int) -> None:
+def crawl(
+    server: Web, folder: Path, *, budget: str, rounds: int, cap: int, learns: bool = False
+) -> None:
     """Crawls the web from its home pages, with at most `cap` requests."""
     seeds = [f"http://{name}.example/" for name in server.web]
     settings = {
@@ -110,10 +114,24 @@ def crawl(server: Web, folder: Path, *, budget: str, rounds: int, cap: int) -> N
         "fetcher.server.min.delay": "0",
     }
     given = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
-    words = [sys.executable, "-m", "minutch", "crawl", *given, "--agent", "judge", "--delay", "0"]
-    words += ["--max-pages", str(cap), *seeds, str(folder / "crawl"), str(rounds)]
-    with (folder / "log").open("wb") as log:
-        subprocess.run(words, stdout=log, stderr=log, timeout=_LIMIT, check=False)
+    words = ["crawl", *given]
+    each = 2 if learns else rounds
+    for done in range(0, rounds, each):
+        left = cap - server.asked.total()
+        if left > 0:
+            first = [] if done else ["--agent", "judge", "--delay", "0"]
+            begin = ["--max-pages", str(left), *([] if done else seeds), str(folder / "crawl")]
+            _run(folder, *words, *first, *begin, str(each))
+        if learns:
+            _run(folder, "learn", str(folder / "crawl"), "--apply")
+
+
+def _run(folder: Path, *words: str) -> None:
+    with (folder / "log").open("ab") as log:
+        subprocess.run(
+            [sys.executable, "-m", "minutch", *words],
+            stdout=log, stderr=log, timeout=_LIMIT, check=False,
+        )  # fmt: skip
 
 
 def main() -> None:
@@ -128,7 +146,9 @@ def main() -> None:
     print(f"{len(honest)} sites, {total:,} honest pages, at most {asked.cap:,} requests")
     for way, budget in WAYS.items():
         with served(sites(asked.size)) as server, tempfile.TemporaryDirectory() as folder:
-            crawl(server, Path(folder), budget=budget, rounds=asked.rounds, cap=asked.cap)
+            learns = "learned" in way
+            each = {"budget": budget, "rounds": asked.rounds, "cap": asked.cap, "learns": learns}
+            crawl(server, Path(folder), **each)
             requests, good = server.asked.total(), server.good.total()
             print(
                 f"{way}: {requests:,} requests, {good / max(requests, 1):.1%} well spent;"
