@@ -71,7 +71,7 @@ def test_generate_explain_and_the_crawldb(tmp_path: Path) -> None:
     refused = [one.text for one in verdicts if one is not None and one.reason == due.PATTERN]
     assert len(refused) >= 2
     assert "the pattern a.example/s?sid has given 3 new pages of 120 requests" in refused[0]
-    assert ": 1 a round" in refused[0]
+    assert ": 1 a round; 80 wait" in refused[0]
     assert len(CrawlDb(tmp_path / "crawldb")) == 330
     again = generate(tmp_path / "crawldb", tmp_path / "other", GenerateOptions(), context=context)
     assert again.counters == made.counters  # the seed of hashes decides nothing
@@ -90,6 +90,7 @@ def test_patterns_that_share_an_allowance_have_counts_of_their_own() -> None:
         (30, 30, 5),
     ]
     assert found["pool"][0] == found["pool"][1] != found["pool"][2] == 3
+    assert found["shared"].to_list() == [True, True, False]
     assert found["allowed"][0] == found["allowed"][1] < 5 < found["allowed"][2]
 
 
@@ -172,12 +173,13 @@ def test_allowances() -> None:
 )
 def test_traps_are_bounded_and_sites_that_end_are_read(traps: list[str], honest: str) -> None:
     sites = {honest: _HONEST[honest]}
-    for name in traps:
-        sites[name[:5]] = web.beside(name[:5], 30, f"/{name}", _TRAPS[name])
+    names = {f"trap{number}": entry for number, entry in enumerate(traps)}
+    for name, entry in names.items():
+        sites[name] = web.beside(name, 30, f"/{entry}", _TRAPS[entry])
     crawl = ColumnCrawl(sites, 20)
     for _ in range(30):
         crawl.round()
     assert crawl.good[honest] == len(web.contents_of(sites[honest]))
-    for name in traps:
-        assert crawl.good[name[:5]] == 30
-        assert crawl.asked[name[:5]] < 1000  # of those without end that there are
+    for name, entry in names.items():
+        assert crawl.good[name] == 30, entry
+        assert crawl.asked[name] < 1000, entry  # of those without end that there are
