@@ -87,8 +87,8 @@ COUNTS: Final = pl.Schema(
 
 def allowances(counts: pl.DataFrame, explore: int) -> pl.DataFrame:
     """Returns of each group in counts of COUNTS: `group`, `level`, `asked`, `new`, `waiting`,
-    `growth`, the `pool` of groups that it shares with, and `allowed`, how many of those that wait
-    there a round asks for.
+    `growth`, the `pool` of groups that it is in, if these are more it is `shared`, and `allowed`,
+    how many of those that wait there a round asks for.
     """
     asked, new, waiting, late = (pl.col(name) for name in ("asked", "new", "waiting", "late"))
     by_round = counts.filter(asked > 0).sort("group", "round")
@@ -140,7 +140,8 @@ def allowances(counts: pl.DataFrame, explore: int) -> pl.DataFrame:
         .otherwise(pl.max_horizontal(explore // 2, pl.min_horizontal(new // 2, 5 * explore - new)))
     )
     allowed = (allowed - pl.col("pending")).clip(0).cast(pl.Int64)
-    return table.select("group", "pool", "level", *own, "growth", allowed=allowed)
+    shared = pl.len().over("pool") > 1
+    return table.select("group", "pool", "level", *own, "growth", shared=shared, allowed=allowed)
 
 
 @dataclass(frozen=True, slots=True)

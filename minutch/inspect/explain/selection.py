@@ -209,7 +209,7 @@ def _pattern(case: _Case) -> GenerateVerdict:
     assert patterns is not None, "nothing else leaves out entries for this reason"
     name, counts = patterns.group_of(case.url)
     given = f"{counts['new']:,} new pages of {counted(counts['asked'], 'requests')}"
-    shared = "" if counts["pool"] == counts["group"] else ", shared with others like it on the host"
+    shared = ", shared with others like it on the host" if counts["shared"] else ""
     text = (
         f"the pattern {name} has given {given}, and finds {counts['growth']:.1f} more by request:"
         f" {counts['allowed']:,} a round{shared}; {counts['waiting']:,} wait"
