@@ -159,10 +159,16 @@ def _put_query(at: Int, end: Int, to: Int) -> Int:
         if stop == at:
             at += 1
             continue
+        after, is_repeated = _put_text(at, _find(at, stop, _EQUALS), free), 0
+        for i in range(count):
+            if compare(to + starts[i], sizes[i], free, after - free) == 0:
+                is_repeated = 1
+        if is_repeated:
+            at = stop + 1
+            continue
         if count == _MOST:
             more = 1
             break
-        after = _put_text(at, _find(at, stop, _EQUALS), free)
         starts[count], sizes[count] = free - to, after - free
         place = count
         while place and (
@@ -172,16 +178,14 @@ def _put_query(at: Int, end: Int, to: Int) -> Int:
             place -= 1
         order[place] = count
         count, free, at = count + 1, after + 1, stop + 1
-    source, put, last = to, free, -1
+    put = free
     for i in range(count):
-        name, size = source + starts[order[i]], int64(sizes[order[i]])
-        if last >= 0 and compare(source + starts[last], sizes[last], name, size) == 0:
-            continue
-        if last >= 0:
+        if i:
             store8(put, _AMPERSAND)
             put += 1
-        copy_bytes(put, name, size)
-        put, last = put + size, int64(order[i])
+        size = int64(sizes[order[i]])
+        copy_bytes(put, to + starts[order[i]], size)
+        put += size
     if more:
         put = _put_class(put, _FOLDED)
     copy_bytes(to, free, put - free)

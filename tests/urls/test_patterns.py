@@ -60,12 +60,12 @@ def _levels(url: str) -> list[str]:
     kept = [one for one in put[:-1] if one is not None]
     directories = "".join(f"{one}/" for one in kept)
     last = put[-1] or ""
-    names = sorted(
-        {_text(one.partition("=")[0]) for one in re.split("[&;]", query) if one}, key=str.encode
-    )
+    found = [_text(one.partition("=")[0]) for one in re.split("[&;]", query) if one]
+    different = [*dict.fromkeys(found)]
+    names, more = sorted(different[:24], key=str.encode), "{+}" if len(different) > 24 else ""
     levels = [host, host + "/" + (f"{kept[0]}/" if kept else ""), f"{host}/{directories}"]
     levels.append(levels[-1] + last)
-    levels.append(levels[-1] + (f"?{'&'.join(names)}" if mark else ""))
+    levels.append(levels[-1] + (f"?{'&'.join(names)}{more}" if mark else ""))
     return [level.encode("latin-1").decode() for level in levels]
 
 
@@ -86,6 +86,10 @@ def test_examples() -> None:
         "h/%C3%A4b{n}/page{n}b": ["http://h/%C3%A4b2/page12b"],
         "h/l?a[{n}]": ["http://h/l?a[1]=2&a[0]=1;a[3]"],
         "h/?{x}": ["http://h/?9f3ac01b22"],
+        "h/?a": ["http://h/?" + "&".join(["a=1"] * 30)],
+        f"h/?{'&'.join('abcdefghijklmnopqrstuvwx')}{{+}}": [
+            "http://h/?" + "&".join([*"abcdefghijklmnopqrstuvwxaayz"])
+        ],
     }
     for pattern, urls in same.items():
         assert [pattern_of(url) for url in urls] == [pattern] * len(urls)

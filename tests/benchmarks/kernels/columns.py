@@ -137,6 +137,7 @@ def find_patterns(made: Made) -> Ways:
     return Ways(
         lambda: patterns(urls),
         lambda: urls.str.extract(r"^[a-z]+://([^?#]*)").str.replace_all(r"[0-9]+", "{n}"),
+        lambda found: found.str.extract("/(.*)"),  # a host's numbers are its name
     )
 
 
