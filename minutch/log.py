@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from minutch import processwide
 from minutch.errors import StoreError
 from minutch.job import CLEAR
 from minutch.processwide import LogSettings
-from minutch.terminal import folded, raw, visible, visible_line
+from minutch.terminal import folded, raw, visible, visible_line, width_of
 
 log = logging.getLogger(__name__)
 
@@ -167,12 +166,15 @@ class _CrawlsFileHandler(_FileHandler):
 class _ShortFormatter(_Formatter):
     """A formatter for people who watch: `warning: …`."""
 
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(FORMAT)
+        self._stream = stream
+
     def format(self, record: logging.LogRecord) -> str:
         if record.levelno < logging.WARNING:
             return visible_line(record.getMessage())
         kind = "warning" if record.levelno == logging.WARNING else "error"
-        width = shutil.get_terminal_size().columns
-        return folded(f"{kind}: {visible_line(record.getMessage())}", width)
+        return folded(f"{kind}: {visible_line(record.getMessage())}", width_of(self._stream))
 
 
 def log_to(path: Path, stream: TextIO) -> Path | None:
@@ -251,7 +253,7 @@ def configure(
         handler.setFormatter(_Formatter(FORMAT))
         root.addHandler(handler)
     if only_live and stream.isatty():
-        handlers[0].setFormatter(_ShortFormatter(FORMAT))
+        handlers[0].setFormatter(_ShortFormatter(stream))
     root.setLevel(level)
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
