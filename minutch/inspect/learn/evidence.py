@@ -313,12 +313,7 @@ def _shapes(urls: pl.Series, texts: pl.Series) -> tuple[Numbers, pl.Series]:
         last=pl.col("url").str.extract(r"/([^/?#]{3,})[/]?(?:[?#].*)?$"),
         is_cut=pl.lit(value=False),
     )
-    for name in (
-        "url",
-        "target",
-        "path",
-        "last",
-    ):  # the first of them that is there: "page" may be a word
+    for name in ("url", "target", "path", "last"):  # the first that is there: "page" may be a word
         named = pl.when(pl.col(name).str.len_bytes() > 2).then(name).otherwise(pl.lit("\0"))
         cut = pl.col("text").str.split(named.fill_null("\0"))
         is_first = ~pl.col("is_cut") & (cut.list.len() > 1)

@@ -27,8 +27,12 @@ from urllib.parse import urlsplit
 
 from tests.benchmarks.traps.web import Site, answer, contents_of, sites
 
-WAYS: Final = {"without a budget": "-1", "with a budget": "20", "with rules learned, too": "20"}
-"""Name of a crawl -> generate.pattern.budget."""
+WAYS: Final = {
+    "without a budget": ("-1", False),
+    "with a budget": ("20", False),
+    "with rules learned, too": ("20", True),
+}
+"""Name of a crawl -> generate.pattern.budget, and whether it learns."""
 _LIMIT: Final = 300
 """Seconds that a crawl may take."""
 
@@ -144,11 +148,12 @@ def main() -> None:
     honest = {name: contents_of(site) for name, site in sites(asked.size).items()}
     total = len(set().union(*honest.values()))
     print(f"{len(honest)} sites, {total:,} honest pages, at most {asked.cap:,} requests")
-    for way, budget in WAYS.items():
+    for way, (budget, learns) in WAYS.items():
         with served(sites(asked.size)) as server, tempfile.TemporaryDirectory() as folder:
-            learns = "learned" in way
-            each = {"budget": budget, "rounds": asked.rounds, "cap": asked.cap, "learns": learns}
-            crawl(server, Path(folder), **each)
+            crawl(
+                server, Path(folder), budget=budget, rounds=asked.rounds, cap=asked.cap,
+                learns=learns,
+            )  # fmt: skip
             requests, good = server.asked.total(), server.good.total()
             print(
                 f"{way}: {requests:,} requests, {good / max(requests, 1):.1%} well spent;"
