@@ -69,7 +69,7 @@ async def test_a_job_that_starts_can_be_stopped(monkeypatch: pytest.MonkeyPatch)
         return process
 
     monkeypatch.setattr(jobtable, "start_command", slowly)
-    (job,) = begun(table, 1, "sleep 60")
+    (job,) = begun(table, 1, "exec sleep 60")
     await job.over.wait()
     assert (job.state, job.message) == (KILLED, "stopped")
     await table.close()
