@@ -4,8 +4,8 @@ before, and what it was.
     new         the page is there for the first time
     changed     its own text is another, by blocks that mean something (`cycle.owntext.revisions`)
     gone        404, 410, or it leads elsewhere for now (`to`)
-    moved       it leads elsewhere for good, or is gone while a page that is new since has its text
-                (`to`); that page is not told as new
+    moved       it leads elsewhere for good, or is gone while a page that is new since has its text,
+                and is there still (`to`); that page is not told as new
     back        it was gone or moved, and is there again
 
 Asked, but without an answer (robots.txt, errors), and 304 are no change. Where a compaction has
@@ -421,6 +421,13 @@ def _with_moves(
         is_since = pl.col("segment_of") >= pl.col("before")
         is_since &= (pl.col("segment_of") < pl.col("back")).fill_null(value=True)
         found = found.filter(is_since, pl.col("segment_of") > pl.col("born").fill_null(""))
+        # Forms of a page, with a parameter more, end with it: none of them is where it went.
+        ends = events.filter(pl.col("kind").is_in(["gone", "moved", "back"]))
+        ends = ends.select(url_of="url", ended="segment", is_over=pl.col("kind") != "back")
+        ends = found.select("url_of", "at").unique().join(ends, on="url_of")
+        ends = ends.filter(pl.col("ended") <= pl.col("at")).sort("ended")
+        ends = ends.unique(["url_of", "at"], keep="last").filter("is_over")
+        found = found.join(ends, on=["url_of", "at"], how="anti")
         is_far, length = pl.col("host") != pl.col("host_of"), pl.col("url_of").str.len_bytes()
         found = found.sort(is_far, length, "url_of").unique(["url", "at"], keep="first")
         pairs = found.select(pairs.columns)

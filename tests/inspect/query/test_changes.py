@@ -144,6 +144,20 @@ def test_a_page_that_was_there_before_is_no_place_to_move_to(tmp_path: Path) -> 
     assert told(tmp_path)[2:] == [(1, "a", "gone", None)]
 
 
+def test_forms_of_a_page_that_end_with_it_are_no_places_to_move_to(tmp_path: Path) -> None:
+    forms = {"a?print": PROSE, "a?from=feed": PROSE}
+    over = dict.fromkeys(["a", *forms], GONE)
+    crawl_of(tmp_path, {"a": PROSE}, forms, over, {"a?print": PROSE}, {"a?print": GONE})
+    assert [one for one in told(tmp_path) if one[1] == "a"] == [
+        (0, "a", "new", None), (2, "a", "gone", None),
+    ]  # fmt: skip
+    assert [one for one in told(tmp_path) if one[1] == "a?print"][1:] == [
+        (2, "a?print", "gone", None), (3, "a?print", "back", None), (4, "a?print", "gone", None),
+    ]  # fmt: skip
+    other = crawl_of(tmp_path / "b", {"a": PROSE}, forms, {**over, "a2": PROSE})
+    assert (2, "a", "moved", "a2") in told(other)
+
+
 def test_since_asks_for_visits_and_compares_them_with_the_ones_before(tmp_path: Path) -> None:
     rounds = [{"a": f"{PROSE} {text}", "b": PROSE} for text in ("", "More.", "", "And so on.")]
     crawl_of(tmp_path, *rounds, {"b": PROSE})
