@@ -56,7 +56,9 @@ def _url_and_crawl(arguments: Arguments) -> tuple[str | None, Path]:
     if words and not words[0].strip():
         arguments.fail("the URL is empty")
     if len(words) > 1:
-        return words[0], Path(words[1])
+        # Either order: other commands take the crawl first.
+        url, crawl = words if not Path(words[0]).is_dir() else reversed(words)
+        return url, Path(crawl)
     if not words or Path(words[0]).is_dir():
         return None, Path(*words) if words else Path(DEFAULT_CRAWL)
     if not _SCHEME.match(words[0]) and ("/" in words[0] or "." not in words[0]):

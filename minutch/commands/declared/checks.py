@@ -49,7 +49,8 @@ CHECKS = (
             Argument("url",
                      "the URL that is asked about; without one, what is left to do in the crawl",
                      is_optional=True),
-            Argument("crawl", "the folder of the crawl; without it ./crawl", is_optional=True),
+            Argument("crawl", "the crawl, before or after the URL; without it ./crawl",
+                     is_optional=True),
         ),
         options=(
             switch("--json", "the same facts as JSON, with types"),

@@ -240,5 +240,5 @@ def _time(seconds: float) -> str:
 
 
 def _range(numbers: tuple[float, float]) -> str:
-    least, most = (f"{number:,.1f}" for number in numbers)
+    least, most = (f"{number:,.{1 if number < 100 else 0}f}" for number in numbers)
     return least if least == most else f"{least} to {most}"

@@ -116,6 +116,11 @@ def test_nothing_of_a_page_is_a_command_to_a_terminal(made: Made) -> None:
     assert "title: \\x1b[31mred\\nline" in page
 
 
+def test_the_crawl_may_come_first(made: Made) -> None:
+    crawl = str(made.folder)
+    assert answer(made, crawl, f"{A}/ok") == answer(made, f"{A}/ok", crawl)
+
+
 def test_it_writes_nothing(made: Made) -> None:
     def files() -> dict[Path, int]:
         found = (
