@@ -295,6 +295,18 @@ def test_generate_decides_by_the_multiplier_of_today() -> None:
     assert (listed.worth[:2] != "-").all() and listed.worth[2] == "-"
 
 
+@pytest.mark.parametrize(("ago", "is_due"), [(0.9, False), (1.01, True)])
+def test_nothing_is_asked_for_within_the_shortest_interval(ago: float, *, is_due: bool) -> None:
+    """Rounds half a day apart take what is due in a quarter of a day, but no page that soon."""
+    rules = schedule(
+        db__fetch__schedule__fresh__budget="1000",
+        db__fetch__schedule__adaptive__min_interval=str(DAY),
+    )
+    table = to_frame((f"{URL}{n}", held(told(1), days=5, ago=ago)) for n in range(3))
+    _, due = rules.surveyed(lambda: [table], NOW).should_fetch_columns(table, NOW)
+    assert due.to_list() == [is_due] * 3
+
+
 def test_what_is_no_copy_goes_by_its_fetch_time() -> None:
     rules = schedule(db__fetch__schedule__fresh__budget="0.1")
     page = held(told(0.1), ago=1)
