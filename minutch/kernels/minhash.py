@@ -14,6 +14,7 @@ from minutch.kernels.native import (
     U64,
     Int,
     StringColumn,
+    Word,
     inlined,
     inner,
     int64,
@@ -35,31 +36,39 @@ _MOST = 0xFFFF_FFFF_FFFF_FFFF
 
 @inner
 def _plain_words(at: Int, size: Int, plain: U32, words: U64) -> Int:
-    """Hash the words of a text, numbers with their points and commas as 0; returns how many."""
+    """Hash the words of a text, the points and commas within numbers too; returns how many. Those
+    with a digit are odd, all others even.
+    """
     count, done = 0, int64(0)
-    value, inside, before = uint64(_OFFSET), False, int64(0)
+    value, inside, before, kind = uint64(_OFFSET), False, int64(0), uint64(0)
     while done < size:
         code, width = character(at + done, size - done)
         unit = int64(plain[code]) if code < len(plain) else code | ALONE
         done += width
-        if unit == 0 and inside and before == _ZERO and (code in (_DOT, _COMMA)):
+        if unit == 0 and inside and _ZERO <= before <= _NINE and (code in (_DOT, _COMMA)):
             after = int64(load8(at + done)) if done < size else int64(0)
-            unit = int64(MARK) if _ZERO <= after <= _NINE else unit
+            unit = int64(_DOT) if _ZERO <= after <= _NINE else unit
         if unit == MARK:
             continue
         if inside and (unit == 0 or unit & ALONE):
-            words[count], count, inside = mixed(value), count + 1, False
+            words[count], count, inside = _word(value, kind), count + 1, False
         if unit:
-            value = value if inside else uint64(_OFFSET)
-            if not (inside and unit == _ZERO and before == _ZERO):
-                value = (value ^ uint64(unit)) * uint64(_PRIME)
+            value, kind = (value, kind) if inside else (uint64(_OFFSET), uint64(0))
+            value = (value ^ uint64(unit)) * uint64(_PRIME)
+            kind = uint64(1) if _ZERO <= unit <= _NINE else kind
             inside = True
         if unit & ALONE:
-            words[count], count, inside = mixed(value), count + 1, False
+            words[count], count, inside = _word(value, kind), count + 1, False
         before = unit
     if inside:
-        words[count], count = mixed(value), count + 1
+        words[count], count = _word(value, kind), count + 1
     return count
+
+
+@inlined
+def _word(value: Word, kind: Word) -> Word:
+    """The hash of a word, whose lowest bit is its kind."""
+    return (mixed(value) & ~uint64(1)) | kind
 
 
 class Functions(NamedTuple):
@@ -74,30 +83,37 @@ def band_keys(
     texts: StringColumn, plain: U32, width: Int, by: Functions, bands: Int, words: U64, out: U64
 ) -> None:
     """The key of each band of each text (row by row), of as many hashes as there are functions for
-    it: the least that a function makes of the runs of `width` words. 0 for a text without words;
-    one with fewer words is one run.
+    it, each the least: that the last ones, one for each band, make of the text's numbers and of one
+    that every text has; that the others make of the runs of `width` words. 0 for a text without
+    words; one with fewer words is one run.
 
     `plain` has for each character what it counts as: 0 separates words. `words` has room for one
     each byte.
     """
     least = words[: len(by.factors)]
     words = words[len(by.factors) :]
-    each = len(by.factors) // bands
+    numbers = len(by.factors) - bands
+    each = numbers // bands
     for row in range(len(texts.views)):
         at, size = string_at(texts.views, texts.addresses, row), int64(texts.views[row, 0])
         count = _plain_words(at, size, plain, words)
         for k in range(len(least)):
-            least[k] = uint64(_MOST)
+            every = by.factors[k] * uint64(_GOLDEN) + by.summands[k]
+            least[k] = uint64(_MOST) if k < numbers else every
+        for i in range(count):
+            for k in range(numbers, len(least) if words[i] & uint64(1) else numbers):
+                least[k] = min(least[k], by.factors[k] * words[i] + by.summands[k])
         for i in range(max(count - width + 1, 1 if count else 0)):
             run = uint64(0)
             for k in range(i, min(i + width, count)):
                 run = mixed(run * uint64(_PRIME) + words[k] + uint64(_GOLDEN))
-            for k in range(len(least)):
+            for k in range(numbers):
                 least[k] = min(least[k], by.factors[k] * run + by.summands[k])
         for band in range(bands):
             key = uint64(band)
             for k in range(band * each, (band + 1) * each):
                 key = mixed(key * uint64(_PRIME) + least[k] + uint64(_GOLDEN))
+            key = mixed(key * uint64(_PRIME) + least[numbers + band] + uint64(_GOLDEN))
             key = key if key != 0 else uint64(1)
             out[row * bands + band] = key if count else uint64(0)
 

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.neardups [--rows 100000 1000000 5000000] [--pages 1000] [--folder
     PAGES]
 
-Three tables in Markdown. How many texts are signed in a second, and get keys of MinHash. What it
+Four tables in Markdown. How many texts are signed in a second, and get keys of MinHash. What it
 takes to find the near-duplicates among so many random signatures, one in five of which is at most
 three bits from another. And, on pages that are edited, which part of the pairs of a page and its
 edited copy are within k bits (recall), and which part of the pairs within k bits are such pairs
@@ -148,6 +148,78 @@ def show_quality(pages: list[list[str]]) -> None:
         )
 
 
+def _price(rng: random.Random) -> str:
+    return f"{rng.randrange(5, 900)}.{rng.randrange(100):02}"
+
+
+def _date(rng: random.Random) -> str:
+    return (
+        f"Printed on {rng.randrange(1, 29)} March 2024 at {rng.randrange(24)}:{rng.randrange(60)}"
+    )
+
+
+def series(rng: random.Random, words: list[str], numbers: int) -> tuple[str, str]:
+    """Two pages of a series: the same words, in the same places other numbers."""
+    places = [rng.randrange(len(words)) for _ in range(numbers)]
+    pair = [words.copy(), words.copy()]
+    for page in pair:
+        for place in places:
+            page.insert(place, _price(rng))
+    return " ".join(pair[0]), " ".join(pair[1])
+
+
+def listed(rng: random.Random, words: list[str], each: int) -> tuple[str, str]:
+    """Two lists: a price after so many words each."""
+    rows = [" ".join(words[at : at + each]) for at in range(0, len(words), each)]
+    one, other = (" ".join(f"{row} {_price(rng)}" for row in rows) for _ in range(2))
+    return one, other
+
+
+def dated(rng: random.Random, words: list[str], numbers: int) -> tuple[str, str]:
+    """Twins with so many numbers, the one printed at one time, the other at another."""
+    text, _ = series(rng, words, numbers)
+    return f"{text} {_date(rng)}", f"{text} {_date(rng)}"
+
+
+def stamped(rng: random.Random, words: list[str], numbers: int) -> tuple[str, str]:
+    """Twins of which one has the time of printing."""
+    text, _ = series(rng, words, numbers)
+    return text, f"{text} {_date(rng)}"
+
+
+Pair = Callable[[random.Random, list[str], int], tuple[str, str]]
+NUMBERS: Final[dict[str, tuple[Pair, int, int]]] = {
+    "a series: 100 words, 4 numbers": (series, 100, 4),
+    "a series: 300 words, 2 numbers": (series, 300, 2),
+    "a series: 300 words, 6 numbers": (series, 300, 6),
+    "a series: 600 words, 8 numbers": (series, 600, 8),
+    "a list: 300 words, a price each 5": (listed, 300, 5),
+    "a list: 600 words, a price each 30": (listed, 600, 30),
+    "twins, 100 words: a date in one": (stamped, 100, 0),
+    "twins, 300 words, 6 numbers: a date in one": (stamped, 300, 6),
+    "twins, 100 words, 3 numbers: other dates": (dated, 100, 3),
+    "twins, 300 words, 6 numbers: other dates": (dated, 300, 6),
+}
+"""Kind of pages → how a pair is made, its words, its numbers."""
+
+
+def pairs_near(kind: str, pairs: int) -> float:
+    """The share of pairs of a kind that are near each other."""
+    make, count, numbers = NUMBERS[kind]
+    rng = random.Random(1)
+    word = [f"{a}{b}{c}" for a in ("ka", "lo", "mi") for b in "rstn" for c in ("e", "an", "ol")]
+    made = [make(rng, rng.choices(word, k=count), numbers) for _ in range(pairs)]
+    ones, others = (Measured.of(texts) for texts in zip(*made, strict=True))
+    return float(ones.near(others, None).mean())
+
+
+def show_numbers(pairs: int) -> None:
+    """Pages that differ in numbers alone."""
+    print("\n| differ in numbers alone | near each other |\n|---|--:|")
+    for kind in NUMBERS:
+        print(f"| {kind} | {pairs_near(kind, pairs):.2f} |")
+
+
 def show_speed(sizes: Sequence[int], bits: int = 3) -> None:
     """The cost at each size."""
     print("\n| signatures | near-duplicates | CPU s | µs each |\n|--:|--:|--:|--:|")
@@ -201,6 +273,7 @@ def main() -> None:
     show_signing(pages)
     show_speed(given.rows)
     show_quality(pages)
+    show_numbers(given.pages)
 
 
 if __name__ == "__main__":

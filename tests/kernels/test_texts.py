@@ -26,7 +26,7 @@ def test_band_keys(texts: list[str]) -> None:
     """A table of more characters than are compared (`interpreted.MOST`) changes nothing."""
     column = pl.Series(texts)
     out = np.empty(len(texts) * near.BANDS, np.uint64)
-    words = np.empty(near.BANDS * near.HASHES + 200, np.uint64)
+    words = np.empty(near.BANDS * (near.HASHES + 1) + 200, np.uint64)
     few = near._plain()[:400].copy()
     of = from_series(column.str.replace_all("…", " ", literal=True))
     before = calls["minhash.band_keys"]

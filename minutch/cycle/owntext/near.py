@@ -1,19 +1,23 @@
 """Tells which pages have nearly the same own text: the one home of what that is.
 
 Texts are compared by MinHash: of the runs of `RUN` words, in lower case, without marks above
-letters and signs, numbers as 0, the least of `BANDS` × `HASHES` hashes are looked at. Texts in
-which all hashes of a band are equal are near each other, with a probability of 1 - (1 - s^8)^14
-where s of the runs are the same: 0.05 at s = 0.5, 0.56 at 0.7, 0.92 at 0.8.
+letters and signs, the least of `BANDS` × `HASHES` hashes are looked at, and of their numbers (words
+with a digit; one more, the same in all texts, is added) that of one for each band. Texts in which
+all hashes of a band are equal are near each other, with a probability of 1 - (1 - n s^8)^14 where s
+of the runs and n of the numbers are the same: with n = 1, 0.05 at s = 0.5, 0.56 at 0.7, 0.92 at
+0.8. So pages of a series, with one description and other prices and sizes, are not near: by runs
+alone, ten numbers in 300 words would make no difference. A date that one of two texts has makes
+little, the more other numbers they have in common the less.
 
     <crawl>/frames/near-<seal>/<segment>-<seal>-NNNN.parquet    the pages of a segment, by URL, with
                                                                 the key of each band
-    seal    as that of counts (`frames`)
+    seal    as that of counts (`frames`), and of `_NOTION`
 
 A page's own text changes only when what is counted of its host does: the other pages are taken from
 the keys that were made before.
 
 Source: A. Broder, On the Resemblance and Containment of Documents (1997); the numbers are those of
-datatrove 0.10 (MinhashConfig).
+datatrove 0.10 (MinhashConfig), which counts all numbers as 0.
 """
 
 from __future__ import annotations
@@ -58,6 +62,8 @@ SPACELESS: Final = (
 """Thai and Lao, Myanmar, Khmer, Kana, ideographs."""
 CHARACTERS: Final = 0x2_0000
 """Characters that tables tell of; those above are ideographs."""
+_NOTION: Final = "numbers count"
+"""What keys tell: those that were made by another notion are made anew."""
 _SEED: Final = 1
 _ROWS: Final = 1 << 16
 """Pages of a file: 10 MB."""
@@ -68,7 +74,7 @@ def band_keys(texts: pl.Series) -> pl.DataFrame:
     texts = texts.fill_null("")
     out = np.empty(len(texts) * BANDS, np.uint64)
     longest = int(texts.str.len_bytes().max() or 0)  # type: ignore[arg-type]
-    words = np.empty(longest + 1 + BANDS * HASHES, np.uint64)
+    words = np.empty(longest + 1 + len(_functions().factors), np.uint64)
     kernels.band_keys(from_series(texts).column, _plain(), RUN, _functions(), BANDS, words, out)
     return pl.DataFrame(out.reshape(-1, BANDS), schema=list(KEYS))
 
@@ -76,7 +82,8 @@ def band_keys(texts: pl.Series) -> pl.DataFrame:
 @cache
 def _functions() -> kernels.Functions:
     random = np.random.Generator(np.random.PCG64(_SEED))
-    factors, summands = (random.integers(0, 1 << 64, BANDS * HASHES, np.uint64) for _ in range(2))
+    count = BANDS * (HASHES + 1)
+    factors, summands = (random.integers(0, 1 << 64, count, np.uint64) for _ in range(2))
     return kernels.Functions(factors | np.uint64(1), summands)
 
 
@@ -89,7 +96,7 @@ def _plain() -> U32:
         if category == "Mn":
             table[code] = kernels.MARK
         elif category == "Nd":
-            table[code] = ord("0")
+            table[code] = ord("0") + unicodedata.digit(char)
         elif category[0] in "LMN" or category == "Cs":
             table[code] = ord(unicodedata.normalize("NFD", char.lower())[0])
     for first, last in SPACELESS:
@@ -147,7 +154,7 @@ def near_texts(crawl: Path) -> NearTexts | None:
 def _made(sites: SiteFrames, segments: Sequence[Segment]) -> Path:
     """Returns the folder with the keys of all pages."""
     folder, hosts = sites.folder, sites.seals().sort("host")
-    seals = {one.name: f"{one.name}-{seal_of(files_of(one))}" for one in segments}
+    seals = {one.name: f"{one.name}-{seal_of(files_of(one), _NOTION)}" for one in segments}
     place = folder / f"{NEAR}-{seal_of([], str(hosts.hash_rows().sum()), *seals.values())}"
     if place.is_dir():
         return place

@@ -66,25 +66,30 @@ def _bands(text: str) -> Iterator[int]:
     by, each = near._functions(), near.HASHES
     words = [_word(word) for word in _words(text)]
     runs = np.array([_run(words[at : at + 5]) for at in range(len(words) - 4)], np.uint64)
-    least = (runs[:, None] * by.factors + by.summands).min(axis=0).tolist()
+    numbers = np.array([minhash._GOLDEN, *(word for word in words if word & 1)], np.uint64)
+    ends = near.BANDS * each
+    of_runs, of_numbers = (
+        (some[:, None] * by.factors[of] + by.summands[of]).min(axis=0).tolist()
+        for some, of in ((runs, slice(ends)), (numbers, slice(ends, None)))
+    )
     for band in range(near.BANDS):
         key = band
-        for value in least[band * each : (band + 1) * each]:
+        for value in [*of_runs[band * each : (band + 1) * each], of_numbers[band]]:
             key = _mixed((key * minhash._PRIME + value + minhash._GOLDEN) & _LIMIT)
         yield key
 
 
 def _words(text: str) -> list[str]:
-    """Words of ASCII, numbers as 0."""
-    joined = re.sub(r"(?<=\d)[.,](?=\d)", "", text.lower())
-    return re.findall("[a-z0]+", re.sub(r"\d+", "0", joined))
+    """Words of ASCII."""
+    words = re.sub(r"(?<!\d)[.,]|[.,](?!\d)", " ", text.lower()).replace(",", ".")
+    return re.findall("[a-z0-9.]+", words)
 
 
 def _word(word: str) -> int:
     value = minhash._OFFSET
     for byte in word.encode():
         value = (value ^ byte) * minhash._PRIME & _LIMIT
-    return _mixed(value)
+    return _mixed(value) & ~1 | any(char.isdecimal() for char in word)
 
 
 def _run(words: list[int]) -> int:

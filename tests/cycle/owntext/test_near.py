@@ -15,7 +15,7 @@ import minutch
 from minutch.cycle.crawldb.dedup import DedupOptions, dedup
 from minutch.cycle.owntext import near
 from minutch.cycle.owntext.frames import FRAMES
-from minutch.cycle.owntext.near import KEYS, NearTexts, near_texts
+from minutch.cycle.owntext.near import KEYS, NearTexts, band_keys, near_texts
 from minutch.cycle.segment.store import segments_in
 from minutch.errors import FormatError
 from minutch.records import crawldatum as codes
@@ -100,6 +100,31 @@ def test_small_changes_pages_without_text_and_equal_signatures(tmp_path: Path) -
     assert marked(tmp_path / "other") == {f"{A}/4", f"{A}/7"}
 
 
+def offer(number: int, date: str = "") -> str:
+    """A text that many pages have, with numbers of one of them."""
+    words = " ".join(prose(n, 1).rstrip("0123456789.") for n in range(8))
+    return (
+        f"Model {100 + number}. {words} Weight {number + 3}.5 kg, {number + 40} by {number + 60}"
+        f" cm. In stock: {7 * number}. Price {number + 20}.99 {date}"
+    )
+
+
+def test_numbers_count(tmp_path: Path) -> None:
+    """Offers and lists that differ in numbers alone are other pages, a page printed at another time
+    is the same.
+    """
+    words = [prose(n, 1).rstrip("0123456789.") for n in range(30, 60)]
+    texts = {f"offer/{n}": offer(n, "Printed on 3 March 2024") for n in range(1, 6)} | {
+        f"list/{n}": " ".join(f"{row} {30 * n + at}.{at:02}" for at, row in enumerate(words))
+        for n in range(4)
+    }
+    texts["print/2"] = offer(2, "Printed on 17 March 2024")
+    write(tmp_path, "20240101000000", {f"{A}/{name}": ParseText(t) for name, t in texts.items()})
+    fetched(tmp_path, [f"{A}/{name}" for name in texts])
+    dedup(tmp_path / "crawldb", DedupOptions(near=-1), context=context())
+    assert marked(tmp_path) == {f"{A}/print/2"}
+
+
 def keys_of(crawl: Path, urls: list[str]) -> list[list[int]]:
     found = near_texts(crawl)
     assert found is not None
@@ -153,6 +178,21 @@ def test_only_pages_of_hosts_that_have_changed_are_read_again(
         "20240101000000",
         "20240102000000",
     }
+
+
+def test_keys_of_another_notion_are_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = list(site(range(3)))
+    write(tmp_path, "20240101000000", site(range(3)))
+    expected = keys_of(tmp_path, urls)
+    with monkeypatch.context() as before:
+        before.setattr(near, "_NOTION", "numbers as 0")
+        before.setattr(
+            near, "band_keys", lambda texts: band_keys(texts.str.replace_all("[0-9]", "0"))
+        )
+        assert keys_of(tmp_path, urls) != expected
+    assert keys_of(tmp_path, urls) == expected
 
 
 def test_the_newest_text_of_a_page_counts(tmp_path: Path) -> None:

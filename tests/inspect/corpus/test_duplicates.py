@@ -36,10 +36,12 @@ def altered(words: list[str], share: float, seed: int) -> list[str]:
 def test_spelling_and_signs_do_not_count() -> None:
     texts = [
         "The café has 12 chairs, and 3.50 is the price!",
-        "the CAFE  has 7 chairs and\n9 is; the price",
+        "the CAFE  has \uff11\uff12 chairs and\n3,50 is; the price",
+        "the cafe has 12 chairs and 350 is the price",
+        "the cafe has 7 chairs and 9 is the price",
         "the cafe has chairs and is the price",
     ]
-    assert clusters(texts) == [0, 0, 2]
+    assert clusters(texts) == [0, 0, 2, 3, 4]
 
 
 def test_texts_with_few_words_are_as_a_whole() -> None:
