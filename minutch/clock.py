@@ -16,7 +16,6 @@ import os
 import time
 from contextlib import suppress
 from datetime import UTC, timedelta
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -186,6 +185,8 @@ def http_time(text: str) -> int | None:
     """
     if len(text) > _LONGEST_DATE or not text.isascii():  # whose digits int() reads in any script
         return None
+    from email.utils import parsedate_to_datetime
+
     try:
         found = parsedate_to_datetime(text)
         return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()) * 1000

@@ -13,23 +13,16 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from errno import ELOOP
-from io import TextIOWrapper
-from logging.handlers import WatchedFileHandler
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from minutch import processwide
-from minutch.errors import StoreError
 from minutch.job import CLEAR
 from minutch.processwide import LogSettings
 from minutch.terminal import folded, raw, visible, visible_line, width_of
-
-log = logging.getLogger(__name__)
 
 FORMAT = "%(asctime)s %(levelname)-5s %(where)s: %(message)s"
 
@@ -118,51 +111,6 @@ class _TerminalHandler(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
-class _FileHandler(WatchedFileHandler):
-    """A handler that makes a new file where the old one was renamed (logrotate). It says once that
-    the file cannot be written, and goes on without it: no job fails because of its log.
-    """
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            super().emit(record)
-        except OSError:  # from the look for another file
-            self.handleError(record)
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        error = sys.exc_info()[1]
-        if not isinstance(error, OSError):
-            super().handleError(record)
-            return
-        logging.getLogger().removeHandler(self)
-        log.error(
-            "can't write %s: %s; what follows is not in it",
-            self.baseFilename,
-            error.strerror or error,
-        )
-
-    def close(self) -> None:
-        with suppress(OSError):  # what is still to be written: said already, or too late to say
-            super().close()
-
-
-class _CrawlsFileHandler(_FileHandler):
-    """One in a folder that may have come from somebody else: a link is not followed."""
-
-    def _open(self) -> TextIOWrapper:
-        try:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(self.baseFilename, flags, 0o644)
-        except OSError as exc:
-            if exc.errno != ELOOP:
-                raise
-            raise StoreError(
-                f"{self.baseFilename}: expected a file, found a link, which is not followed in a"
-                " crawl's folder: remove it, or name another folder by NUTCH_LOG_DIR"
-            ) from exc
-        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
-
-
 class _ShortFormatter(_Formatter):
     """A formatter for people who watch: `warning: …`."""
 
@@ -192,7 +140,9 @@ def also_to(path: Path) -> Iterator[None]:
     """While this lasts, a file also has what minutch logs, for a program that has its own way to
     log; its handlers get no more than before.
     """
-    root, own = logging.getLogger(), _CrawlsFileHandler(path, encoding="utf-8", errors="replace")
+    from minutch.logfile import CrawlsFileHandler
+
+    root, own = logging.getLogger(), CrawlsFileHandler(path, encoding="utf-8", errors="replace")
     own.setFormatter(_Formatter(FORMAT))
     own.addFilter(lambda record: record.name.startswith("minutch"))
     least, others = root.level, list(root.handlers)
@@ -246,8 +196,10 @@ def configure(
     if only_live:
         handlers[0].addFilter(_is_live)
     if log_file is not None:
+        from minutch.logfile import CrawlsFileHandler, FileHandler
+
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        kind = _CrawlsFileHandler if in_crawl else _FileHandler
+        kind = CrawlsFileHandler if in_crawl else FileHandler
         handlers.append(kind(log_file, encoding="utf-8", errors="replace"))
     for handler in handlers:
         handler.setFormatter(_Formatter(FORMAT))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,6 +35,8 @@ def scratch(purpose: str, directory: str | Path | None = None) -> Iterator[Path]
 
 def make(purpose: str, directory: str | Path | None = None) -> Path:
     """Returns a new, empty folder for this user alone, in `directory` or the system's own."""
+    import tempfile
+
     prefix = f"minutch-{purpose}-"
     parent = Path(directory or tempfile.gettempdir())
     for other in parent.glob(f"{prefix}*"):

@@ -80,7 +80,7 @@ def test_a_log_that_can_not_be_written_is_said_once() -> None:
             handler.close()
     lines = [line.split(" ", 2)[2].strip() for line in stream.getvalue().splitlines()]
     assert sorted(lines) == [
-        "ERROR log: can't write /dev/full: No space left on device; what follows is not in it",
+        "ERROR logfile: can't write /dev/full: No space left on device; what follows is not in it",
         *(f"INFO  x: line {number}" for number in range(3)),
     ]
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from minutch.commands import flow
 from minutch.commands.arguments import Arguments, database, fail, parse
 from minutch.commands.declaration import Command
-from minutch.commands.lineserver import answer_lines
 from minutch.errors import UrlError
 from minutch.job import JobContext
 from minutch.paths import as_path
@@ -82,6 +81,8 @@ def entry(db: CrawlDb, url: str) -> str:
 
 
 def _lines(db: CrawlDb, arguments: Arguments, context: JobContext) -> None:
+    from minutch.commands.lineserver import answer_lines
+
     db.require_parts()
     answer_lines(arguments, lambda line: entry(db, line), context)
 
@@ -147,6 +148,8 @@ def readlinkdb(arguments: Arguments, context: JobContext) -> int:
         counters = readlinkdb_dump(db.path, arguments["-dump"], options, context=context)
         context.report("LinkDb dump", counters)
     elif arguments["-listen"] is not None or arguments["-stdin"]:
+        from minutch.commands.lineserver import answer_lines
+
         db.require_parts()
         answer_lines(arguments, lambda url: inlinks(db, url), context)
     else:
@@ -164,8 +167,6 @@ def inlinks(db: LinkDb, url: str) -> str:
 
 def readhostdb(arguments: Arguments, context: JobContext) -> int:
     """Prints a record, nothing for an unknown host; or dumps the HostDb."""
-    from minutch.cycle.hostdb.dump import ReadHostDbOptions
-    from minutch.cycle.hostdb.dump import readhostdb as job
     from minutch.cycle.hostdb.store import HostDb
 
     hostdb = database(arguments["hostdb"], "hostdb")
@@ -176,6 +177,9 @@ def readhostdb(arguments: Arguments, context: JobContext) -> int:
         return 0
     if arguments["output"] is None:
         arguments.fail("say what to read: -get, or a folder to write to")
+    from minutch.cycle.hostdb.dump import ReadHostDbOptions
+    from minutch.cycle.hostdb.dump import readhostdb as job
+
     options = ReadHostDbOptions(
         homepages=arguments["-dumpHomepages"],
         hostnames=arguments["-dumpHostnames"],

@@ -30,8 +30,7 @@ from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.search.crawlfiles import HTML, CrawlFiles
 from minutch.job import JobContext
-from minutch.records.links import LAYOUT_METADATA, Inlinks
-from minutch.records.links_columns import layout_of
+from minutch.records.links import LAYOUT_METADATA, Inlinks, layout_of
 from minutch.records.protocol import Content
 from minutch.terminal import BOLD, DIM, counted, folded, width_of
 

@@ -7,7 +7,8 @@ Java class is; a class is imported when it is first met.
     `crawldatum`, `crawldatum_columns`    what is known of a URL
     `validators`                          tell whether a page is still the one that it stands for
     `links`, `links_columns`              links out of pages, and into them
-    `hostdatum`, `webgraph`               hosts, the graph
+    `hostdatum`, `hostdatum_columns`      what is known of a host
+    `webgraph`                            the graph
     `protocol`                            a page as it came, and how its fetch ended
     `parsedata`, `parsedata_columns`      what a parse found
     `textblocks`                          marks of the lines of a text

@@ -36,6 +36,7 @@ LAYOUT_PLAIN: Final = "1.20"
 LAYOUT_METADATA: Final = "1.21"
 """Inlinks with a metadata flag, as Nutch from 1.21 writes them."""
 LAYOUTS: Final = (LAYOUT_METADATA, LAYOUT_PLAIN)
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _MORE = 16
 """Bytes beside its prefix that a link may grow by."""
 _PLAIN_BASE = re.compile(
@@ -197,6 +198,33 @@ def fits(record: bytes, layout: str) -> bool:
     except FormatError:
         return False
     return not data.remaining
+
+
+def layout_of(records: Iterable[bytes]) -> str:
+    """Returns the layout that all of `records` share, decided by the first record that only one
+    layout fits.
+
+    Records that fit both (they hold no links, or are forged) go by whether their links' URLs look
+    like URLs; where nothing tells, it is the newer layout. Raises FormatError at a record that fits
+    none.
+    """
+    likely = LAYOUT_METADATA
+    for record in records:
+        fitting = [layout for layout in LAYOUTS if fits(record, layout)]
+        if not fitting:
+            raise FormatError(
+                "neither layout of Inlinks fits a record", expected=" or ".join(LAYOUTS)
+            )
+        if len(fitting) == 1:
+            return fitting[0]
+        if not _has_urls(record, likely):
+            likely = next((layout for layout in LAYOUTS if _has_urls(record, layout)), likely)
+    return likely
+
+
+def _has_urls(record: bytes, layout: str) -> bool:
+    data = DataInput(record)
+    return all(_SCHEME.match(Inlink.read(data, layout).from_url) for _ in range(data.read_int()))
 
 
 class OutlinkRun(Sequence[Outlink]):

@@ -17,8 +17,7 @@ ParseStatus, Outlink.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -34,7 +33,7 @@ from minutch.kernels import links as kernels
 from minutch.kernels.arrow import Strings, from_series
 from minutch.kernels.clibrary import compressor, libdeflate
 from minutch.kernels.native import Slices
-from minutch.records.links import LAYOUT_METADATA, LAYOUTS, Inlink, Outlink, fits, layouts_of
+from minutch.records.links import LAYOUT_METADATA, Inlink, Outlink, layouts_of
 from minutch.records.parsedata import VERSION, ParseStatus
 
 INLINKS_SCHEMA = pl.Schema(
@@ -56,7 +55,6 @@ OUTLINKS_SCHEMA = pl.Schema(
 
 
 Rows = npt.NDArray[np.uint32]
-_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 _KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
 _LEVEL = 1
 
@@ -232,47 +230,6 @@ def _misfit(error: FormatError, value: bytes, layout: str) -> FormatError:
         expected=layout,
         found=", ".join(fitting),
     )
-
-
-def layout_of(records: Iterable[bytes]) -> str:
-    """Returns the layout that all of `records` share, decided by the first record that only one
-    layout fits.
-
-    Records that fit both (they hold no links, or are forged) go by whether their links' URLs look
-    like URLs; where nothing tells, it is the newer layout. Raises FormatError at a record that fits
-    none.
-    """
-    likely = LAYOUT_METADATA
-    for record in records:
-        fitting = [layout for layout in LAYOUTS if _fits(record, layout)]
-        if not fitting:
-            raise FormatError(
-                "neither layout of Inlinks fits a record", expected=" or ".join(LAYOUTS)
-            )
-        if len(fitting) == 1:
-            return fitting[0]
-        if not _has_urls(record, likely):
-            likely = next((layout for layout in LAYOUTS if _has_urls(record, layout)), likely)
-    return likely
-
-
-def _fits(record: bytes, layout: str) -> bool:
-    """Returns whether a layout uses up the bytes of all records exactly."""
-    value, place, length = (
-        np.frombuffer(record, np.uint8),
-        np.zeros(1, np.int64),
-        np.array([len(record)], np.int32),
-    )
-    first, count = np.empty(1, np.int64), np.empty(1, np.int64)
-    flag = layout == LAYOUT_METADATA
-    return kernels.count_links(value, place, length, False, flag, first, count) >= 0 or fits(
-        record, layout
-    )
-
-
-def _has_urls(record: bytes, layout: str) -> bool:
-    data = DataInput(record)
-    return all(_SCHEME.match(Inlink.read(data, layout).from_url) for _ in range(data.read_int()))
 
 
 class _LinkStrings(NamedTuple):

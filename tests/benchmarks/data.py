@@ -33,6 +33,7 @@ from minutch.cycle.webgraph.build import webgraph
 from minutch.hadoop.formats.batch import string_column
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT
 from minutch.hadoop.formats.writables import MapWritable
 from minutch.job import JobContext
 from minutch.records.crawldatum import (
@@ -54,7 +55,6 @@ from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.recordfiles import CrawlDataWriter
 from minutch.work.tables.shuffle import split
-from minutch.work.tables.spannedfile import TEXT
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""

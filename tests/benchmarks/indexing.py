@@ -29,7 +29,8 @@ from pathlib import Path
 import numpy as np
 
 from minutch.hadoop.formats.javaio import encode_vlong
-from minutch.hadoop.formats.mapfile import TEXT, MapFileReader, MapFileWriter
+from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT
 from minutch.records.parsedata import ParseText
 from minutch.work.tables.database import part_paths
 from tests.benchmarks import data, nutch

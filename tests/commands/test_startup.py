@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
+from minutch.hadoop.formats.writables import Text, Writable
 from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.hostdatum import HostDatum
+from minutch.records.links import Inlink, Inlinks
 from tests.support.crawldbs import write_db
 from tests.support.examples import few
 from tests.support.golden import PROJECT
@@ -27,6 +32,9 @@ HEAVY = {
     "multiprocessing",
     "uvicorn",
 }
+
+NEEDLESS = {"duckdb", "numba", "ctypes", "socket", "email", "pickle", "random", "tempfile"}
+"""What else a look-up in a database does without, some milliseconds each."""
 
 
 def imported(*words: str) -> set[str]:
@@ -93,7 +101,6 @@ def test_only_who_serves_imports_a_server() -> None:
     ("words", "used"),
     few(
         [
-            (["-url", "http://h/3"], {"numpy"}),  # which compares checksums
             (["-stats"], {"numpy", "polars"}),
             (["-stats", "-url", "http://h/3"], {"numpy", "polars"}),
         ]
@@ -103,6 +110,33 @@ def test_readdb_imports_what_it_uses(words: list[str], used: set[str], tmp_path:
     pages = {f"http://h/{n}": CrawlDatum(STATUS_DB_UNFETCHED, 86_400) for n in range(9)}
     write_db(tmp_path / "db", pages.items(), parts=1)
     assert imported("readdb", str(tmp_path / "db"), *words) & HEAVY == used
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "record"),
+    [
+        ("readdb", "-url", CrawlDatum(STATUS_DB_UNFETCHED, 86_400)),
+        ("readlinkdb", "-url", Inlinks([Inlink("http://g/", "g")])),
+        ("readhostdb", "-get", HostDatum()),
+    ],
+)
+def test_a_look_up_imports_nothing_that_takes_long(
+    command: str, option: str, record: Writable, tmp_path: Path
+) -> None:
+    """It would be most of what the look-up costs: NumPy takes as long as Python and all of ours."""
+    part = tmp_path / "current" / "part-r-00000"
+    part.parent.mkdir()
+    with (
+        SequenceFileWriter(part, TEXT, record.class_name)
+        if command == "readhostdb"
+        else MapFileWriter(part, TEXT, record.class_name)
+    ) as writer:
+        for host in "abc":
+            writer.append(Text(host), record)
+    found = imported(command, str(tmp_path), option, "b")
+    assert {"minutch.work.tables.database", type(record).__module__} <= found
+    assert found & {*HEAVY, *NEEDLESS} == set()
+    assert not any(name.startswith("minutch.kernels.") for name in found)
 
 
 def test_plugins_that_are_asked_url_by_url_need_no_columns() -> None:

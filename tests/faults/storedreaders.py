@@ -38,8 +38,7 @@ from minutch.inspect.search.searcher import Searcher
 from minutch.job import JobContext
 from minutch.records import crawldatum_columns
 from minutch.records import links_columns as link_columns
-from minutch.records.links import Inlinks
-from minutch.records.links_columns import layout_of
+from minutch.records.links import Inlinks, layout_of
 from minutch.work.tables.lock import Owner, holder
 from plugins.lib_http.robotscache import RobotsDisk, StoredRobots
 from tests.faults.readers import ENCODINGS, Reader, from_file, memory, text

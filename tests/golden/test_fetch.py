@@ -25,9 +25,8 @@ from minutch.conf import Configuration
 from minutch.cycle.segment.store import LAYOUTS, Segment
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text
-from minutch.hadoop.formats.mapfile import TEXT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import Content
 from tests.support.examples import few

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT
 from minutch.hadoop.formats.writables import Text
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
 from minutch.work.tables import recordfiles
 from minutch.work.tables.recordfiles import CRAWL_DATUM, CrawlDataWriter
-from minutch.work.tables.spannedfile import TEXT
 from tests.support.examples import examples
 from tests.support.tables import Records, read_records, some_records, write_records
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from minutch.records import crawldatum_columns as crawldatum_fields
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import FIELDS, KEY
-from minutch.work.tables.spannedfile import SpannedFile, data_file
+from minutch.work.tables.database import data_file
+from minutch.work.tables.spannedfile import SpannedFile
 from tests.support.crawldbs import NOW, metadata, write_db
 
 ROWS = 1500

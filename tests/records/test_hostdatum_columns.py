@@ -12,7 +12,8 @@ from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javahash import float32
 from minutch.hadoop.formats.writables import LongWritable, MapWritable, Text
-from minutch.records.hostdatum import HostDatum, decode, encode, records
+from minutch.records.hostdatum import HostDatum
+from minutch.records.hostdatum_columns import decode, encode, records
 
 
 def a_datum(random: Random) -> HostDatum:

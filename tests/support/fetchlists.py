@@ -9,10 +9,9 @@ from typing import Any
 from minutch.cycle.fetch.frontier.listindex import DATUM, ListIndex
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, QueueNames, Share
 from minutch.cycle.fetch.settings import BY_HOST
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.hadoop.formats.writables import Text
 from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables.spannedfile import TEXT
 
 Entry = str | tuple[str, CrawlDatum]
 

@@ -11,7 +11,7 @@ import polars as pl
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import DataInput, encode_vlong
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.hadoop.formats.writables import (
     FloatWritable,
     IntWritable,
@@ -24,7 +24,6 @@ from minutch.records import crawldatum_columns, protocol
 from minutch.records.crawldatum import STATUS_NAMES, CrawlDatum
 from minutch.records.protocol import ProtocolStatus
 from minutch.work.tables.recordfiles import CRAWL_DATUM, Patched
-from minutch.work.tables.spannedfile import TEXT
 
 Records = list[tuple[bytes, bytes]]
 """Key bytes (of the URL, not of the Text) and serialized values."""

@@ -46,8 +46,8 @@ from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_
 from minutch.cycle.segment.storedrecords import RawRecord, decode, text_key
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
-from minutch.hadoop.formats.mapfile import TEXT, merge_records, sort_records
-from minutch.hadoop.formats.sequencewriter import BLOCK, SequenceFileWriter
+from minutch.hadoop.formats.mapfile import merge_records, sort_records
+from minutch.hadoop.formats.sequencewriter import BLOCK, TEXT, SequenceFileWriter
 from minutch.hadoop.formats.writables import Text
 from minutch.job import Counters, JobContext
 from minutch.records.crawldatum import STATUS_FETCH_REDIR_PERM, STATUS_FETCH_REDIR_TEMP, CrawlDatum

@@ -17,7 +17,7 @@ import polars as pl
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.javaio import DataInput
-from minutch.hadoop.formats.mapfile import TEXT
+from minutch.hadoop.formats.sequencewriter import TEXT
 from minutch.work.tables import spans
 
 TEXT_SCHEMA: Final = pl.Schema({"url": pl.String(), "text": pl.String()})

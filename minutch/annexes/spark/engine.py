@@ -69,10 +69,11 @@ from minutch.work.engine.interface import (
 )
 from minutch.work.engine.selection import LAST as LAST_RANK
 from minutch.work.engine.selection import SelectedRows, SketchRanks, rank_of, sampled, window_rows
+from minutch.work.tables.database import data_file
 from minutch.work.tables.install import remove
 from minutch.work.tables.parallel import memory_budget, number_of_parts, workers
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
+from minutch.work.tables.spannedfile import SPAN_SIZE
 from minutch.work.tables.spans import CombineFileSplit, FileSplit, InputSplit, combined
 
 SPLIT_PROPERTY: Final = "mapreduce.input.fileinputformat.split.maxsize"

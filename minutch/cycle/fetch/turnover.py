@@ -43,8 +43,7 @@ from minutch.cycle.fetch.redirectchain import RedirectChain
 from minutch.cycle.fetch.results.fetchresults import FetchResults
 from minutch.errors import StoreError
 from minutch.hadoop.formats.checksum import crc_path
-from minutch.hadoop.formats.mapfile import TEXT
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.install import sync_path

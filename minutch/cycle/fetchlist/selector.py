@@ -37,7 +37,7 @@ from minutch.plugin.chains import (
     URLFilters,
     URLNormalizers,
 )
-from minutch.records.hostdatum import HOSTDB_SCHEMA
+from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.urls.hostcolumns import host_names
 from minutch.work.engine import Engine, Task
 from minutch.work.engine.selection import Ranks

@@ -34,7 +34,8 @@ import polars as pl
 
 from minutch.cycle.hostdb.fields import NEW_SCHEMA
 from minutch.cycle.hostdb.statistics import FAILURES, STATUSES, HostStatistics
-from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
+from minutch.records.hostdatum import COUNTS
+from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.records.metadata_columns import (
     FLOAT,
     INT,

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
-
-from minutch.hadoop.formats.javaio import DataInput, encode_text
+from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.records import hostdatum as hostdatum_columns
 from minutch.records.hostdatum import HostDatum
-from minutch.work.tables import spans
 from minutch.work.tables.compression import PLAIN, Compression
-from minutch.work.tables.database import Database, part_name
-from minutch.work.tables.spannedfile import data_file
-from minutch.work.tables.writer import TableWriter
+from minutch.work.tables.database import Database, data_file, part_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.work.tables.writer import TableWriter
 
 HOST_DATUM = HostDatum.class_name
 
@@ -61,17 +61,20 @@ class HostDb(Database):
 
     def lookup(self, url: str) -> bytes | None:
         """Returns the serialized record of a host, None if there is none; reads all parts."""
-        key = encode_text(url)
-        for index in range(len(self.require_parts())):
-            for frame in self.scan_part(index):
-                found = frame.filter(pl.col("key") == key)
-                if len(found):
-                    values, at, length = hostdatum_columns.encode(found.head(1))
-                    return values[at[0] : at[0] + length[0]].tobytes()
+        host = encode_text(url)
+        key = encode_vlong(len(host)) + host
+        for part in self.require_parts():
+            with SequenceFileReader(data_file(part)) as reader:
+                value = reader.find(key)
+            if value is not None:
+                return value
         return None
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
         """Reads a partition as tables of HOSTDB_SCHEMA (at least one), in the order of its file."""
+        from minutch.records import hostdatum_columns
+        from minutch.work.tables import spans
+
         return spans.scan(self.require_parts()[index], HOST_DATUM, hostdatum_columns.decode)
 
     @staticmethod
@@ -79,5 +82,8 @@ class HostDb(Database):
         directory: Path, index: int, compression: Compression = PLAIN
     ) -> TableWriter[pl.DataFrame]:
         """Opens a writer of partition `index` in `directory`, which `replacement` made."""
+        from minutch.records import hostdatum_columns
+        from minutch.work.tables.writer import TableWriter
+
         path, options = directory / part_name(index), compression.options
         return TableWriter(path, HOST_DATUM, hostdatum_columns.records, mapfile=False, **options)

@@ -61,16 +61,16 @@ from minutch.errors import FormatError, StoreError, UrlError
 from minutch.hadoop.formats.javahash import float32, parse_float
 from minutch.job import Counters, JobContext, Progress
 from minutch.plugin.protocolfactory import ProtocolFactory
-from minutch.records.hostdatum import HOSTDB_SCHEMA
+from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from minutch.terminal import visible_line
 from minutch.urls.hostcolumns import host_names, map_distinct
 from minutch.urls.hostname import to_ascii_2008
 from minutch.work.tables.compression import Compression, output_compression
+from minutch.work.tables.database import data_file
 from minutch.work.tables.frame import aligned, decode_keys, encode_keys
 from minutch.work.tables.parallel import for_each, number_of_parts, ordered, sorting_memory
 from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spannedfile import data_file
 
 log = logging.getLogger(__name__)
 

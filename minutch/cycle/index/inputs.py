@@ -46,10 +46,11 @@ from minutch.plugin.chains import URLNormalizers
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum_columns import decode_packed
 from minutch.scratch import scratch
+from minutch.work.tables.database import data_file
 from minutch.work.tables.frame import concat, decode_keys, empty, encode_keys
 from minutch.work.tables.keyranges import KeyRange, SortedPart
 from minutch.work.tables.shuffle import Shuffle
-from minutch.work.tables.spannedfile import SpannedFile, data_file
+from minutch.work.tables.spannedfile import SpannedFile
 from minutch.work.tables.spans import Numbers, scan_numbered
 
 CRAWLDB, LINKS, FETCH, PARSE, TEXT, CONTENTS = (

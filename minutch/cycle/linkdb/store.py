@@ -13,18 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
-
-import polars as pl
+from typing import TYPE_CHECKING, Final
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.records.links import LAYOUT_METADATA, Inlinks
-from minutch.records.links_columns import layout_of
+from minutch.records.links import LAYOUT_METADATA, Inlinks, layout_of
 from minutch.work.tables.compression import DEFLATED, Compression
 from minutch.work.tables.database import Database, part_name
-from minutch.work.tables.recordfiles import InlinksWriter, scan_inlinks
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from minutch.work.tables.recordfiles import InlinksWriter
 
 LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
 """The layout in which a LinkDb is written; by default the merged LinkDb's, or the newer."""
@@ -77,6 +78,8 @@ class LinkDb(Database):
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
         """Returns a partition in tables of INLINKS_SCHEMA, sorted by key as a whole."""
+        from minutch.work.tables.recordfiles import scan_inlinks
+
         return scan_inlinks(self.require_parts()[index], self.layout)
 
     @staticmethod
@@ -84,6 +87,8 @@ class LinkDb(Database):
         directory: Path, index: int, layout: str, compression: Compression = DEFLATED
     ) -> InlinksWriter:
         """Returns a writer of a partition of the LinkDb written to `directory` (`replacement`)."""
+        from minutch.work.tables.recordfiles import InlinksWriter
+
         return InlinksWriter(directory / part_name(index), layout, **compression.options)
 
 

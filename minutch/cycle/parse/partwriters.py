@@ -28,14 +28,13 @@ from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.mapfile import (
     DATA,
-    TEXT,
     MapFileReader,
     MapFileWriter,
     merge_records,
     sort_records,
 )
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import RECORD, SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import RECORD, TEXT, SequenceFileWriter
 from minutch.job import Counters
 from minutch.work.tables.compression import compression_type
 from minutch.work.tables.database import part_name

@@ -36,11 +36,11 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SEGMENT_NAME_KEY
 from minutch.records.parsedata_columns import with_content_meta
 from minutch.work.tables import spans
-from minutch.work.tables.database import are_partitions, part_name
+from minutch.work.tables.database import are_partitions, data_file, part_name
 from minutch.work.tables.frame import aligned, decode_keys, empty, encode_keys
 from minutch.work.tables.parallel import workers
 from minutch.work.tables.shuffle import Shuffle, partition_of
-from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
+from minutch.work.tables.spannedfile import SPAN_SIZE
 from minutch.work.tables.writer import TableWriter
 from minutch.work.tables.zlibvalues import MOST, deflated, inflated
 

@@ -47,13 +47,12 @@ from minutch.hadoop.formats.javaio import decode_text, encode_text
 from minutch.hadoop.formats.mapfile import (
     DATA,
     RUN_BYTES,
-    TEXT,
     MapFileWriter,
     merge_records,
     sort_records,
 )
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import NONE, RECORD, SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import NONE, RECORD, TEXT, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
 from minutch.paths import Move, StorePath, as_path, copies, is_local
 from minutch.work.tables.compression import compression_type

@@ -11,9 +11,9 @@ from pathlib import Path
 import minutch.records  # noqa: F401 - its classes are what `lookup` finds
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import DataInput, decode_text, encode_text, encode_vlong
-from minutch.hadoop.formats.mapfile import DATA, TEXT, MapFileReader
+from minutch.hadoop.formats.mapfile import DATA, MapFileReader
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import RECORD
+from minutch.hadoop.formats.sequencewriter import RECORD, TEXT
 from minutch.hadoop.formats.writables import UTF8, Writable
 
 _STRETCH = 1 << 20

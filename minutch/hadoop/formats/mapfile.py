@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 import math
 import struct
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from heapq import merge
@@ -33,13 +32,13 @@ from minutch.hadoop.formats.checksum import WholeOrNothing, crc_path
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import BLOCK, NONE, SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import BLOCK, NONE, TEXT, SequenceFileWriter
 from minutch.hadoop.formats.writables import Writable
 from minutch.paths import as_path
 from minutch.scratch import scratch
 
 _IO = "org.apache.hadoop.io."
-TEXT, LONG, NULL = _IO + "Text", _IO + "LongWritable", _IO + "NullWritable"
+LONG, NULL = _IO + "LongWritable", _IO + "NullWritable"
 
 Key = Any
 """A sort key: of the same type for all keys of a class."""
@@ -50,6 +49,9 @@ INDEX_INTERVAL = 128
 
 _LONG = struct.Struct(">q")
 Record = tuple[bytes, bytes]
+
+_NEAR = 64 * 1024
+"""Bytes that are read to find a record, not cut in half once more: markers are 100 KB apart."""
 
 RUN_BYTES = 128 * 1024 * 1024
 """About how many bytes of keys and values are sorted at once."""
@@ -125,14 +127,12 @@ class _Index:
         self.raw.append(key)
         self.positions.append(position)
 
-    def before(self, key: Key, first: int) -> int:
-        """Returns a position at or before the first record from `key` on; `first` is the data's."""
-        at = bisect_left(self.keys, key) - 1
-        return self.positions[at] if at >= 0 else first
-
 
 class MapFileReader:
-    """Reads a MapFile. The index is loaded when first needed; a lost one is made from the data."""
+    """Reads a MapFile. A key is found by its data alone, between two of its markers: the index has
+    a key for every 128 records, and all of it would have to be read. It is loaded for who asks for
+    it; a lost one is made from the data.
+    """
 
     def __init__(self, directory: str | Path, *, verify: bool = True) -> None:
         self.path = as_path(directory)
@@ -141,6 +141,7 @@ class MapFileReader:
         self.key_class, self.value_class = self.data.key_class, self.data.value_class
         self.sort_key = sort_key(self.key_class)
         self._loaded: _Index | None = None
+        self._firsts: dict[int, tuple[int, Key] | None] = {}
 
     @property
     def _index(self) -> _Index:
@@ -197,7 +198,7 @@ class MapFileReader:
     def scan(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yields the records from the first one whose key is `key` or comes after it."""
         sought = self.sort_key(key)
-        self.data.seek(self._index.before(sought, self.data.header_end))
+        self.data.seek(self._before(sought))
         records = iter(self.data)
         sort = self.sort_key
         for record in records:
@@ -205,6 +206,26 @@ class MapFileReader:
                 yield record
                 break
         yield from records
+
+    def _before(self, sought: Key) -> int:
+        """Returns a position at or before the first record from `sought` on."""
+        low, high = self.data.header_end, self.data.size if self.data.sync else 0
+        while high - low > _NEAR:
+            middle = (low + high) // 2
+            if middle not in self._firsts:
+                self._firsts[middle] = self._first_from(middle)
+            first = self._firsts[middle]
+            if first is None or first[1] >= sought:
+                high = middle
+            else:
+                low = first[0]
+        return low
+
+    def _first_from(self, position: int) -> tuple[int, Key] | None:
+        """Returns where the first marker from `position` on lies, and the key behind it."""
+        self.data.sync_to(position)
+        at = self.data.position
+        return next(((at, self.sort_key(key)) for key, _ in self.data.stored()), None)
 
     def seek(self, key: bytes) -> bool:
         """Returns whether there is a record with this key."""

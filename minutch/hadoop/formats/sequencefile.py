@@ -200,6 +200,11 @@ class SequenceFileReader:
         return self._in.name
 
     @property
+    def size(self) -> int:
+        """The file's bytes; 0 for a stream."""
+        return self._in.size or 0
+
+    @property
     def position(self) -> int:
         """The offset after the last record; in a file of blocks, after the block it lies in."""
         return self._in.offset
@@ -221,16 +226,18 @@ class SequenceFileReader:
 
     def _find_marker(self, position: int) -> None:
         self._in.seek(position)
+        size = SMALLEST_READ
         while True:
-            have = self._in.fill(LARGEST_READ)
+            have = self._in.fill(size)
             found = self._in.data.find(self._marker, self._in.pos) if self._marker else -1
             if found >= 0:
                 self._in.pos = found
                 return
-            if have < LARGEST_READ:
+            if have < size:
                 self._in.pos += have
                 return
             self._in.pos += have - len(self._marker) + 1
+            size = min(2 * size, LARGEST_READ)
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         if self._empty:
@@ -246,6 +253,44 @@ class SequenceFileReader:
         of compression RECORD.
         """
         return iter(self) if self._empty or self.compression == BLOCK else self._plain_records()
+
+    def find(self, key: bytes) -> bytes | None:
+        """Returns the value of the first record with this key from `position` on, or None; the
+        records may have any order.
+
+        Keys that lie in the file as they are, are looked for as bytes; of the records, only those
+        between two markers are read that have them. Damage elsewhere shows in the checksums alone.
+        """
+        window, marker = self._in, self._marker
+        sought = len(key).to_bytes(4, "big") + key
+        if self.compression == BLOCK or not marker:
+            return self._value_of(key, None)
+        need = LARGEST_READ
+        while True:
+            have = window.fill(need)
+            place = window.data.find(sought, window.pos)
+            last = window.data.rfind(marker, window.pos + 1, None if place < 0 else place)
+            if place >= 0:
+                end = window.base + place
+                window.pos = max(last, window.pos)
+                value = self._value_of(key, end)
+                if value is not None:
+                    return value
+                need = LARGEST_READ
+            elif have < need:
+                return None
+            else:
+                window.pos = max(last, window.pos)
+                need = LARGEST_READ if last >= 0 else 2 * need
+
+    def _value_of(self, key: bytes, end: int | None) -> bytes | None:
+        """Reads on to a record with this key, or to the one that begins after `end`."""
+        for found, value in self:
+            if found == key:
+                return value
+            if end is not None and self.position > end:
+                break
+        return None
 
     @property
     def value_type(self) -> type[Writable]:

@@ -30,6 +30,7 @@ from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text, en
 from minutch.hadoop.formats.writables import Writable
 from minutch.paths import StorePath, as_path
 
+TEXT = "org.apache.hadoop.io.Text"
 MAGIC = b"SEQ"
 VERSION = 6
 SYNC_SIZE = 16
@@ -82,6 +83,18 @@ class SequenceHeader:
         sync = source.read_bytes(SYNC_SIZE) if version >= _SYNC_FROM else b""
         compression = NONE if not compressed else BLOCK if blocks else RECORD
         return cls(key_class, value_class, compression, codec, metadata, sync, version)
+
+    def require(self, value_class: str, path: Path) -> None:
+        """Raises FormatError, naming the file, unless it holds <Text, value_class>."""
+        found = (self.key_class, self.value_class)
+        if found != (TEXT, value_class):
+            raise FormatError(
+                "unexpected classes",
+                path=path,
+                offset=0,
+                expected=f"<{TEXT}, {value_class}>",
+                found=f"<{found[0]}, {found[1]}>",
+            )
 
     def to_bytes(self) -> bytes:
         """Returns the header in version 6, whatever version it was read from."""

@@ -31,9 +31,9 @@ from minutch.cycle.webgraph.store import OUTLINKS, OutlinkDb, WebGraph
 from minutch.errors import FormatError, StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput
-from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter, Record, rebuild_index, sort_records
+from minutch.hadoop.formats.mapfile import MapFileWriter, Record, rebuild_index, sort_records
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.inspect.fsck.partfiles import check_folder, check_linkdb
 from minutch.inspect.fsck.problems import (
     Problem,
@@ -51,9 +51,8 @@ from minutch.inspect.search.localindex import META, STAMP, LocalIndex
 from minutch.inspect.search.searcher import Searcher
 from minutch.job import Counters, JobContext
 from minutch.records.webgraph import LinkDatum
-from minutch.work.tables.database import Database, part_name, part_paths
+from minutch.work.tables.database import Database, data_file, part_name, part_paths
 from minutch.work.tables.install import WholeFile, sync_path
-from minutch.work.tables.spannedfile import data_file
 
 # Repairs a crawl without losing a record, or by dropping those that can't be read.
 #

@@ -26,8 +26,7 @@ from minutch.hadoop.formats.mapfile import DATA, INDEX, MapFileReader
 from minutch.hadoop.formats.registry import Writable, lookup
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.inspect.fsck.problems import Problem, Remedy
-from minutch.records import crawldatum_columns
-from minutch.records import hostdatum as hostdatum_columns
+from minutch.records import crawldatum_columns, hostdatum_columns
 from minutch.records import webgraph as webgraph_columns
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.hostdatum import HostDatum
@@ -36,10 +35,10 @@ from minutch.records.parsedata import ParseData
 from minutch.records.webgraph import LinkDatum, Node
 from minutch.terminal import agreeing, counted
 from minutch.work.tables import spans
-from minutch.work.tables.database import part_paths
+from minutch.work.tables.database import data_file, part_paths
 from minutch.work.tables.frame import first_out_of_order
 from minutch.work.tables.shuffle import partition_of
-from minutch.work.tables.spannedfile import SpannedFile, data_file
+from minutch.work.tables.spannedfile import SpannedFile
 
 _ALL: Final = 1 << 31
 """As many parts as hashes, so that the part of a key is its hash."""

@@ -40,7 +40,7 @@ from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Request, SqlColumn, Table, once, part_file
 from minutch.kernels.maps import gather
 from minutch.records import crawldatum_columns as crawldatum_fields
-from minutch.records import hostdatum as hostdatum_columns
+from minutch.records import hostdatum_columns
 from minutch.records.crawldatum_columns import KEY, CrawlDatumFields
 from minutch.urls.hostcolumns import hosts_at
 from minutch.work.tables.frame import decode_keys

@@ -80,7 +80,8 @@ class LocalEngine:
         """Returns whole files: each is read by all cores. Those that are far away are not asked for
         their sizes.
         """
-        from minutch.work.tables.spannedfile import SPAN_SIZE, data_file
+        from minutch.work.tables.database import data_file
+        from minutch.work.tables.spannedfile import SPAN_SIZE
         from minutch.work.tables.spans import CombineFileSplit, combined
 
         sized = (

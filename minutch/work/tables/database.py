@@ -24,8 +24,9 @@ from minutch.conf import Settings, made_by, prop
 from minutch.errors import StoreError
 from minutch.hadoop.formats.javahash import partition
 from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
-from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, TEXT, MapFileReader
+from minutch.hadoop.formats.mapfile import DATA, INDEX, INDEX_INTERVAL, MapFileReader
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
+from minutch.hadoop.formats.sequencewriter import TEXT
 from minutch.paths import as_path, is_local
 from minutch.work.tables import install
 from minutch.work.tables.compression import Compression, output_compression
@@ -57,6 +58,11 @@ def part_paths(directory: Path) -> list[Path]:
     return [path for _, path in sorted(found)]
 
 
+def data_file(path: Path) -> Path:
+    """Returns the file that holds the records of `path`: `data` of a MapFile, else itself."""
+    return path / DATA if path.is_dir() else path
+
+
 def are_partitions(files: Sequence[Path], parts: int) -> bool:
     """Returns True if files of records are the partitions of a job that makes `parts`, judging each
     file by its first keys.
@@ -68,7 +74,7 @@ def are_partitions(files: Sequence[Path], parts: int) -> bool:
 
 def is_partitioned(db: Database, parts: int) -> bool:
     """Returns True if a database is partitioned as a job with `parts` does it, or is empty."""
-    files = [path / DATA if path.is_dir() else path for path in db.parts()]
+    files = [data_file(path) for path in db.parts()]
     return not files or are_partitions(files, parts)
 
 
@@ -162,10 +168,10 @@ class Database:
 
     def require_class(self, value_class: str) -> None:
         """Raises FormatError if the database holds other records, for jobs that read it late."""
-        from minutch.work.tables.spannedfile import SpannedFile, data_file
-
         for part in self.parts()[:1]:
-            SpannedFile(data_file(part)).require(value_class)
+            file = data_file(part)
+            with SequenceFileReader(file) as reader:
+                reader.header.require(value_class, file)
 
     def lookup(self, url: str) -> bytes | None:
         """Returns the serialized record of `url` by the MapFile's index; None if there is none."""

@@ -33,7 +33,6 @@ org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import re
@@ -230,6 +229,8 @@ def _exchange(first: Path, second: Path) -> bool:
     """Swaps the names of two directories at once; False where the system can't."""
     if not is_local(first):
         return False
+    import ctypes
+
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):

@@ -28,7 +28,6 @@ import fcntl
 import logging
 import os
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -68,7 +67,7 @@ class Owner:
     @classmethod
     def current(cls) -> Self:
         """Returns this process as an owner."""
-        return cls(os.getpid(), socket.gethostname(), _start_time(os.getpid()))
+        return cls(os.getpid(), os.uname().nodename, _start_time(os.getpid()))
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
@@ -91,7 +90,7 @@ class Owner:
     @property
     def is_here(self) -> bool:
         """True if it runs, or ran, on this host."""
-        return self.host == socket.gethostname()
+        return self.host == os.uname().nodename
 
     @property
     def is_alive(self) -> bool:

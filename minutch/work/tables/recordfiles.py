@@ -44,8 +44,9 @@ from minutch.records.links_columns import InlinksEncoder, LinkSets, decode_inlin
 from minutch.records.parsedata import ParseData
 from minutch.records.webgraph import LinkDatum, Node
 from minutch.work.tables import spans
+from minutch.work.tables.database import data_file
 from minutch.work.tables.frame import concat
-from minutch.work.tables.spannedfile import SPAN_SIZE, SpannedFile, data_file
+from minutch.work.tables.spannedfile import SPAN_SIZE, SpannedFile
 from minutch.work.tables.spans import InputSplit
 from minutch.work.tables.writer import TableWriter
 

@@ -23,7 +23,14 @@ from minutch.hadoop.formats.checksum import BYTES_PER_CHECKSUM, HEADER_SIZE, MAG
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, NO_LIMIT, codec
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import BLOCK, NONE, RECORD, SYNC_ESCAPE, SequenceHeader
+from minutch.hadoop.formats.sequencewriter import (
+    BLOCK,
+    NONE,
+    RECORD,
+    SYNC_ESCAPE,
+    TEXT,
+    SequenceHeader,
+)
 from minutch.kernels import sequencefile
 from minutch.kernels.arrow import Bytes
 from minutch.kernels.clibrary import libdeflate
@@ -40,7 +47,6 @@ _TYPICAL_RECORD = 64
 
 KeyFilter = Callable[["pl.Series"], "pl.Series"]
 """Returns the mask (Boolean) of the keys (Binary) that are wanted."""
-TEXT = "org.apache.hadoop.io.Text"
 SPAN_SIZE = 1 << 24
 """Bytes of a file that are read at a time."""
 _MARKER_WINDOW = 1 << 16
@@ -165,11 +171,6 @@ class Span(NamedTuple):
     end: int
 
 
-def data_file(path: Path) -> Path:
-    """Returns the file that holds the records of `path`: `data` of a MapFile, else itself."""
-    return path / "data" if path.is_dir() else path
-
-
 class SpannedFile:
     """A SequenceFile on disk, opened to be read in spans. Raises FormatError as the reader does."""
 
@@ -186,6 +187,7 @@ class SpannedFile:
         else:
             self._whole, self._sums, header, self.start = small
             self.size = len(self._whole)
+        self._header = header
         self.key_class, self.value_class = header.key_class, header.value_class
         self.compression, self.sync = header.compression, header.sync
         self._is_usual = header.version == _VERSION and (
@@ -197,15 +199,7 @@ class SpannedFile:
 
     def require(self, value_class: str) -> None:
         """Raises FormatError unless the file holds <Text, value_class>."""
-        found = (self.key_class, self.value_class)
-        if found != (TEXT, value_class):
-            raise FormatError(
-                "unexpected classes",
-                path=self.path,
-                offset=0,
-                expected=f"<{TEXT}, {value_class}>",
-                found=f"<{found[0]}, {found[1]}>",
-            )
+        self._header.require(value_class, self.path)
 
     @property
     def has_streams(self) -> bool:

@@ -26,8 +26,9 @@ import numpy.typing as npt
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.batch import Batch
+from minutch.work.tables.database import data_file
 from minutch.work.tables.parallel import ordered
-from minutch.work.tables.spannedfile import SPAN_SIZE, Span, SpannedFile, data_file
+from minutch.work.tables.spannedfile import SPAN_SIZE, Span, SpannedFile
 
 if TYPE_CHECKING:
     import polars as pl

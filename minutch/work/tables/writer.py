@@ -34,6 +34,7 @@ from minutch.hadoop.formats.sequencewriter import (
     RECORD,
     SYNC_ESCAPE,
     SYNC_INTERVAL,
+    TEXT,
     SequenceFileWriter,
     SequenceHeader,
     new_sync,
@@ -41,7 +42,6 @@ from minutch.hadoop.formats.sequencewriter import (
 from minutch.kernels import sequencefile
 from minutch.kernels.clibrary import libdeflate
 from minutch.kernels.sequencefile import MARKER_SIZE
-from minutch.work.tables.spannedfile import TEXT
 from minutch.work.tables.zlibvalues import deflated_places
 
 _ROOM = 1 << 19

@@ -17,13 +17,15 @@ from minutch.hadoop.formats.batch import Batch, Places, Stretch
 from minutch.hadoop.formats.checksum import chunk_sums
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT
 from minutch.kernels import sequencefile
 from minutch.records import crawldatum_columns
 from minutch.records import crawldatum_columns as crawldata
+from minutch.work.tables.database import data_file
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.keyranges import SortedPart
 from minutch.work.tables.recordfiles import CRAWL_DATUM, CrawlDataWriter, pack, unpack
-from minutch.work.tables.spannedfile import TEXT, Span, SpannedFile, data_file, find_plain
+from minutch.work.tables.spannedfile import Span, SpannedFile, find_plain
 from minutch.work.tables.zlibvalues import deflated, inflated
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, plain, rows_of

@@ -13,9 +13,10 @@ from minutch.conf import Configuration
 from minutch.hadoop.formats.batch import Batch
 from minutch.records import crawldatum_columns as crawldata
 from minutch.records.links_columns import decode_outlinks
+from minutch.work.tables.database import data_file
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.recordfiles import CrawlDataWriter
-from minutch.work.tables.spannedfile import SpannedFile, data_file
+from minutch.work.tables.spannedfile import SpannedFile
 from tests.benchmarks import data
 from tests.benchmarks.htmlpages import corpus
 

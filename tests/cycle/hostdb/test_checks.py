@@ -7,7 +7,8 @@ import pytest
 
 from minutch.cycle.hostdb import hostrecords
 from minutch.cycle.hostdb.hostrecords import NEVER, HostChecks
-from minutch.records.hostdatum import COUNTS, HOSTDB_SCHEMA
+from minutch.records.hostdatum import COUNTS
+from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
 from tests.support.examples import tabled
 
 NOW = 1_800_000_000_000

@@ -32,8 +32,8 @@ from minutch.cycle.segment.store import (
 )
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError, UsageError
-from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
-from minutch.hadoop.formats.sequencewriter import RECORD
+from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.sequencewriter import RECORD, TEXT
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum

@@ -35,9 +35,9 @@ from minutch.cycle.segment.store import (
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import ConfigError, FormatError, StoreError
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
-from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
+from minutch.hadoop.formats.mapfile import MapFileWriter
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.hadoop.formats.writables import UTF8, Text
 from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum

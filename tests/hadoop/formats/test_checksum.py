@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from pathlib import Path
 
@@ -136,3 +137,17 @@ def test_new_file_does_not_keep_an_old_sibling(tmp_path: Path) -> None:
     checksum.write_file(tmp_path / "data", bytes(5000))
     checksum.write_file(tmp_path / "data", b"short")
     assert checksum.read_file(tmp_path / "data") == b"short"
+
+
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 1000, 1001])
+def test_sums_are_the_same_where_numpy_is_not_loaded(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = bytes(n * 31 % 251 for n in range(size))
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "numpy", raising=False)
+        by_zlib = checksum.chunk_sums(data, 100)
+    import numpy  # noqa: F401 - it is loaded from here on
+
+    assert checksum.chunk_sums(data, 100) == by_zlib
+    assert len(by_zlib) == 4 * -(-size // 100)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ChecksumError, FormatError
+from minutch.hadoop.formats import mapfile
 from minutch.hadoop.formats.checksum import write_file
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.mapfile import MapFileReader, MapFileWriter, rebuild_index, sort_key
@@ -93,6 +94,7 @@ def test_lost_index_of_a_golden_directory(
     with MapFileReader(copy) as reader:
         for key, value in _records(kind)[::97]:
             assert reader.get(key) == value
+        assert reader.index_entries() == (entries if interval == 128 else entries[::8])
     assert "no index" in caplog.text or not kind
     rebuild_index(copy, interval=interval)
     with MapFileReader(copy) as reader:
@@ -145,6 +147,30 @@ def test_lookups_among_repeated_keys(
             ]
             assert reader.get(key) == (later[0][1] if later and later[0][0] == key else None)
             assert list(reader.scan(key)) == later
+
+
+@pytest.mark.parametrize("layout", ["NONE", "RECORD", "BLOCK"])
+def test_a_look_up_reads_between_two_markers(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is sought, and wherever the file is cut in half."""
+    monkeypatch.setattr(mapfile, "_NEAR", 1)
+    records = _numbers(60)
+    path = _write(tmp_path / "m", records)
+    options = {"sync_interval": 100} if layout != "BLOCK" else {"block_size": 60}
+    with SequenceFileWriter(
+        path / "data", IntWritable.class_name, TEXT, compression=layout, **options
+    ) as writer:
+        for key, value in records:
+            writer.append_raw(key, value)
+    with MapFileReader(path) as reader:
+        seek, places = reader.data.seek, set[int]()
+        monkeypatch.setattr(reader.data, "seek", lambda at: [places.add(at), seek(at)])
+        for number in [*range(-1, 121), 50, 3]:
+            key = IntWritable(number).to_bytes()
+            assert reader.get(key) == dict(records).get(key)
+            assert list(reader.scan(key)) == records[max(0, -(-number // 2)) :]
+    assert len(places) > 10
 
 
 def test_keys_out_of_order_are_an_error(tmp_path: Path) -> None:
@@ -227,10 +253,12 @@ def test_damage_at_every_offset(file: str, tmp_path: Path) -> None:
         (path / file).write_bytes(whole[:at] + bytes((whole[at] ^ 1,)) + whole[at + 1 :])
         with pytest.raises(ChecksumError) as caught, MapFileReader(path) as reader:
             reader.get(IntWritable(70).to_bytes())
+            reader.index_entries()
         assert caught.value.path == str(path / file)
         try:
             with MapFileReader(path, verify=False) as reader:
                 reader.get(IntWritable(70).to_bytes())
+                reader.index_entries()
         except FormatError as exc:
             assert exc.path in {str(path / "data"), str(path / "index")}
 
@@ -244,7 +272,7 @@ def test_index_that_is_not_one(tmp_path: Path) -> None:
             for i, value in enumerate(values):
                 writer.append_raw(IntWritable(-i).to_bytes(), value)
         with pytest.raises(FormatError) as caught, MapFileReader(path) as reader:
-            reader.get(IntWritable(4).to_bytes())
+            reader.index_entries()
         assert caught.value.path == str(path / "index")
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.errors import ChecksumError, FormatError, TruncatedError
+from minutch.hadoop.formats import sequencefile
 from minutch.hadoop.formats.compress import CODECS, DEFAULT_CODEC, codec
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.hadoop.formats.sequencewriter import SYNC_INTERVAL, SequenceFileWriter
@@ -466,3 +467,27 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="sync marker"):
         SequenceFileWriter(tmp_path / "file", TEXT, TEXT, sync=b"short")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("layout", ["NONE", "RECORD", "BLOCK"])
+def test_a_record_is_found_in_any_order(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a value holds what a record looks like, and wherever a read ends."""
+    key = Text("sought").to_bytes()
+    decoy = len(key).to_bytes(4, "big") + key
+    path = tmp_path / "file"
+    options = {"sync_interval": 300} if layout != "BLOCK" else {"block_size": 200}
+    records = [(Text(f"{n * 7 % 40}").to_bytes(), decoy * (n % 4)) for n in range(40)]
+    records[33:33] = [(key, b"first"), (key, b"second")]
+    with SequenceFileWriter(path, TEXT, TEXT, compression=layout, **options) as writer:
+        for one, value in records:
+            writer.append_raw(one, value)
+    for size in (50, 64, 333, 1 << 20):
+        monkeypatch.setattr(sequencefile, "SMALLEST_READ", min(size, 16))
+        monkeypatch.setattr(sequencefile, "LARGEST_READ", size)
+        for one, value in [(key, b"first"), *records[:3]]:
+            with SequenceFileReader(path) as reader:
+                assert reader.find(one) == value
+        with SequenceFileReader(path) as reader:
+            assert reader.find(Text("nowhere").to_bytes()) is None

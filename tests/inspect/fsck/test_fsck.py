@@ -21,9 +21,9 @@ from minutch.cycle.hostdb.store import HostDb
 from minutch.errors import StoreError, UsageError
 from minutch.hadoop.formats.checksum import crc_path
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
-from minutch.hadoop.formats.mapfile import TEXT, rebuild_index
+from minutch.hadoop.formats.mapfile import rebuild_index
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,

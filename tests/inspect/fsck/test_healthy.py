@@ -22,9 +22,8 @@ from minutch import jobs
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.hadoop.formats.checksum import verify_file
-from minutch.hadoop.formats.mapfile import TEXT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from tests.inspect.fsck.test_fsck import flip
 from tests.support.examples import every, examples, few
 from tests.support.segments import LOOPBACK

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from minutch.cycle.segment.store import CRAWL_FETCH, LAYOUTS
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javaio import encode_vlong
-from minutch.hadoop.formats.mapfile import INDEX, TEXT, MapFileWriter
+from minutch.hadoop.formats.mapfile import INDEX, MapFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT
 from minutch.records.parsedata import ParseText
 from minutch.work.tables.keyranges import KeyRange, SortedPart, cut
 from tests.support.examples import examples

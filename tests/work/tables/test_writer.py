@@ -17,10 +17,9 @@ from minutch.hadoop.formats.batch import Places
 from minutch.hadoop.formats.checksum import verify_file
 from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.hadoop.formats.mapfile import MapFileWriter
-from minutch.hadoop.formats.sequencewriter import SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import TEXT, SequenceFileWriter
 from minutch.kernels.arrow import from_series
 from minutch.work.tables import writer as writer_module
-from minutch.work.tables.spannedfile import TEXT
 from minutch.work.tables.writer import PlacesMapWriter, PlacesWriter
 from tests.support.tables import SYNC, read_records
 

@@ -36,13 +36,13 @@ from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
-from minutch.hadoop.formats.sequencewriter import NONE, RECORD, SequenceFileWriter
+from minutch.hadoop.formats.sequencewriter import NONE, RECORD, TEXT, SequenceFileWriter
 from minutch.paths import is_local
 from minutch.records.crawldatum import CrawlDatum
 from minutch.urls.hostname import canonical_host
 from minutch.urls.hostnumbers import HostNumbers, Numbers
 from minutch.urls.parts import host_of
-from minutch.work.tables.spannedfile import TEXT, SpannedFile, find_plain
+from minutch.work.tables.spannedfile import SpannedFile, find_plain
 from minutch.work.tables.spans import opened
 
 log = logging.getLogger(__name__)

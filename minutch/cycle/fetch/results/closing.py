@@ -48,8 +48,8 @@ from minutch.cycle.segment.store import (
 from minutch.cycle.segment.storedrecords import text_key
 from minutch.errors import FormatError, StoreError, in_a_line
 from minutch.hadoop.formats.compress import DEFAULT_CODEC, codec
-from minutch.hadoop.formats.mapfile import TEXT, MapFileWriter
-from minutch.hadoop.formats.sequencewriter import RECORD
+from minutch.hadoop.formats.mapfile import MapFileWriter
+from minutch.hadoop.formats.sequencewriter import RECORD, TEXT
 from minutch.job import Counters
 from minutch.paths import is_local
 from minutch.work.tables.database import part_name
