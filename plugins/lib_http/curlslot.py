@@ -1,8 +1,8 @@
 """Holds a reusable libcurl handle, and the data that its current transfer has received.
 
-libcurl calls `_on_header` for each header line and `_on_body` for each piece of content; both
-refuse more when a bound is reached, which ends the transfer (error 23) without losing what came
-before.
+libcurl puts each header line into a list, of which `head` makes the answer's when the transfer is
+over, and calls `_on_body` for each piece of content (16 KB at most), which refuses more when the
+limit is reached: that ends the transfer (error 23) without losing what came before.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from typing import Any, Final
 
 import pycurl
 
-from .tls import TlsSettings
+from .exchange import Headers
+from .tls import GROUPS, TlsSettings
 
 MAX_HEAD_BYTES: Final = 256 * 1024
 """Bytes of all header lines of one answer, interim (1xx) ones included."""
 MAX_HEAD_LINES: Final = 5000
-"""Lines of the same; more of either is an error, and the URL is tried again."""
+"""Lines of the same; more of either is an error, and the URL is tried again. libcurl itself ends a
+transfer somewhat later, but for one with interim answers without end.
+"""
 _REFUSE: Final = 0
+_BLANK: Final = b"\r\n"
 _SUPPRESS_CONNECT_HEADERS: Final = 265
 """libcurl's number; pycurl has no name for it. What a proxy says to CONNECT is no answer of the
 server's.
@@ -103,6 +107,11 @@ class CurlSlot:
         self.direct = True
         self.pinned = ""
         """The `host:port` whose addresses it has told libcurl."""
+        self.headers: Headers = ()
+        """Those of the last request."""
+        self._shared: object = None
+        self.lines: list[bytes] = []
+        """All header lines, also those of interim answers and trailers."""
         self.reset(0)
         handle = self.handle
         for option, value in (
@@ -121,7 +130,7 @@ class CurlSlot:
             (pycurl.PROXY_SSL_VERIFYPEER, int(settings.verify)),
             (pycurl.PROXY_SSL_VERIFYHOST, 2 if settings.verify else 0),
             (_SUPPRESS_CONNECT_HEADERS, 1),
-            (pycurl.HEADERFUNCTION, self._on_header),
+            (pycurl.HEADERFUNCTION, self.lines.append),
             (pycurl.WRITEFUNCTION, self._on_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
             (pycurl.PREREQFUNCTION, self._before_request),
@@ -139,26 +148,41 @@ class CurlSlot:
         """Prepares for the next transfer; at most `limit` bytes of content are kept, all if it is
         negative.
         """
-        self.lines: list[bytes] = []
+        self.lines.clear()
         self.chunks: list[bytes] = []
         self.size = 0
         self.limit = limit
-        self.head_bytes = 0
-        self.head_lines = 0
-        self.head_done = False
         self.truncated: str | None = None
-        self.head_too_large = False
         self.forbidden: str | None = None
         self.requests = 0
         self.repeated = False
         self.tls: tuple[str, str] | None = None
         self.started = self.last = time.monotonic()
+        self._seen = 0
+
+    def let_go(self) -> None:
+        """Forgets what has come."""
+        self.lines.clear()
+        self.chunks = []
+
+    def heard(self, now: float) -> float:
+        """Returns the time of the transfer's last progress, as far as that was looked for: data
+        came, or the request was sent (connecting has its own limit).
+        """
+        seen = len(self.lines) + len(self.chunks)
+        if seen > self._seen:
+            self._seen, self.last = seen, now
+        if seen:
+            return self.last
+        sent = self.handle.getinfo(pycurl.PRETRANSFER_TIME)
+        return self.started + sent if sent > 0 else now
 
     def _set_up_tls(self, tls: TlsSettings) -> None:
         if tls.oldest is not None and tls.newest is not None:
             self.handle.setopt(pycurl.SSLVERSION, _OLDEST[tls.oldest] | _NEWEST[tls.newest])
         if tls.cipher_list:
             self.handle.setopt(pycurl.SSL_CIPHER_LIST, tls.cipher_list)
+        self.handle.setopt(pycurl.SSL_EC_CURVES, GROUPS)
         if tls.ciphers13:
             self.handle.setopt(pycurl.TLS13_CIPHERS, ":".join(tls.ciphers13))
 
@@ -168,41 +192,54 @@ class CurlSlot:
             self.handle.setopt(option, value)
             self.options[option] = value
 
+    def share(self, store: object) -> None:
+        """Takes TLS sessions from a store, and leaves those of this transfer there."""
+        if self._shared is not store:
+            if self._shared is not None:
+                self.handle.unsetopt(pycurl.SHARE)
+            self.handle.setopt(pycurl.SHARE, store)
+            self._shared = store
+
     @property
     def body(self) -> bytes:
         """Content received so far."""
         return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
+    @property
+    def has_large_head(self) -> bool:
+        """True if there are more header lines, or longer ones, than an answer may have."""
+        lines = self.lines
+        return len(lines) > MAX_HEAD_LINES or sum(map(len, lines)) > MAX_HEAD_BYTES
+
+    def head(self) -> tuple[list[bytes], bool]:
+        """Returns the header lines of the last answer, status line first, and whether all of them
+        came. Trailers are no headers (RFC 9110, 6.5.1).
+        """
+        lines = self.lines
+        if lines and lines[-1] == _BLANK and lines.count(_BLANK) == 1 and b"\n" not in lines:
+            return lines[:-1], True
+        found: list[bytes] = []
+        is_whole = False
+        for line in lines:
+            if line[:5] == b"HTTP/" and (is_whole or not found):
+                found, is_whole = [line], False
+            elif line in (_BLANK, b"\n"):
+                is_whole = True
+            elif not is_whole:
+                found.append(line)
+        return found, is_whole
+
     # -- libcurl's callbacks -----------------------------------------------------------------------
 
-    def _on_header(self, line: bytes) -> int | None:
-        self.last = time.monotonic()
-        self.head_bytes += len(line)
-        self.head_lines += 1
-        if self.head_bytes > MAX_HEAD_BYTES or self.head_lines > MAX_HEAD_LINES:
-            self.head_too_large = True
-            return _REFUSE
-        if line[:5] == b"HTTP/" and (self.head_done or not self.lines):
-            self.lines = [line]
-            self.head_done = False
-        elif self.head_done:
-            return None  # a trailer is no header (RFC 9110, 6.5.1)
-        elif line in (b"\r\n", b"\n"):
-            self.head_done = True
-        else:
-            self.lines.append(line)
-        return None
-
     def _on_body(self, data: bytes) -> int | None:
-        self.last = time.monotonic()
-        room = self.limit - self.size
-        if self.limit >= 0 and len(data) > room:
-            self.chunks.append(data[:room])
+        size = self.size + len(data)
+        if size > self.limit >= 0:
+            self.chunks.append(data[: self.limit - self.size])
             self.size = self.limit
             self.truncated = "length"
             return _REFUSE
         self.chunks.append(data)
-        self.size += len(data)
+        self.size = size
         return None
 
     def _open_socket(self, purpose: int, address: tuple[int, int, int, tuple[Any, ...]]) -> Any:

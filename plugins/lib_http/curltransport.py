@@ -21,7 +21,7 @@ import pycurl
 from minutch.records.metadata import TOO_SLOW
 
 from . import lenient
-from .curlslot import CurlLoop, CurlSettings, CurlSlot
+from .curlslot import MAX_HEAD_LINES, CurlLoop, CurlSettings, CurlSlot
 from .exchange import Headers, Order, Reply
 from .failures import (
     AskAgain,
@@ -37,6 +37,7 @@ from .failures import (
 )
 from .lenient import Way, Ways, is_interim
 from .resolver import ResolverCache
+from .tls import TlsSessions
 
 MAX_PORT: Final = 65_535
 SWEEP: Final = 0.25
@@ -45,6 +46,7 @@ _FOR_EVER: Final = -1
 _WEIRD: Final = 8
 _PARTIAL: Final = 18
 _EMPTY: Final = 52
+_ENDLESS: Final = "headers without end"
 _NO_ANSWER: Final = "Connection closed without an answer"
 _LINE_END: Final = b"\r\n"
 MOST_IDLE: Final = 256
@@ -79,6 +81,7 @@ class CurlTransport:
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: dict[tuple[str, int, str], tuple[str, str]] = {}
         self._ways = Ways()
+        self._sessions = TlsSessions()
         self._pinned: Counter[str] = Counter()
         """Slots by the `host:port` whose addresses they have told libcurl."""
 
@@ -104,6 +107,8 @@ class CurlTransport:
         slot = self._slot(authority)
         try:
             self._pin(slot, order, addresses)
+            if order.scheme == "https":
+                slot.share(self._sessions.of(authority))
             _prepare(slot, order, authority, way)
             return self._reply(slot, order, await self._perform(self._curl, slot, order))
         except AskAgain:
@@ -200,7 +205,7 @@ class CurlTransport:
         A handle and its callbacks hold each other: one that was let go would keep its memory until
         Python looks for cycles among all objects, which it does the more seldom the more there are.
         """
-        slot.reset(0)
+        slot.let_go()
         self._idle.setdefault(authority, []).append(slot)
         self._idle_count += 1
 
@@ -221,21 +226,13 @@ class CurlTransport:
             if (now - slot.started) * 1000 > settings.total_timeout >= 0:
                 slot.truncated = TOO_SLOW
                 self._give_up(slot, future, httpx.ReadTimeout("Time limit reached"))
-            elif (now - self._heard(slot)) * 1000 > settings.read_timeout:
+            elif len(slot.lines) > MAX_HEAD_LINES:
+                self._give_up(slot, future, TooLarge(_ENDLESS))
+            elif (now - slot.heard(now)) * 1000 > settings.read_timeout:
                 self._give_up(slot, future, httpx.ReadTimeout("Read timed out"))
         self._sweeper = (
             asyncio.get_running_loop().call_later(SWEEP, self._sweep) if self._busy else None
         )
-
-    @staticmethod
-    def _heard(slot: CurlSlot) -> float:
-        """Returns the time of the transfer's last progress: data came, or the request was sent
-        (connecting has its own limit).
-        """
-        if slot.head_lines or slot.size:
-            return slot.last
-        sent = slot.handle.getinfo(pycurl.PRETRANSFER_TIME)
-        return slot.started + sent if sent > 0 else time.monotonic()
 
     def _give_up(
         self, slot: CurlSlot, future: asyncio.Future[Exception | None], error: Exception
@@ -247,17 +244,18 @@ class CurlTransport:
     # -- response ----------------------------------------------------------------------------------
 
     def _reply(self, slot: CurlSlot, order: Order, error: Exception | None) -> Reply:
-        has_head = (slot.head_done and not is_interim(slot.lines[0])) or (
-            not slot.head_lines and slot.size > 0
-        )
-        if not has_head and (error is not None or slot.head_lines):
+        if slot.has_large_head:
+            raise TooLarge(_ENDLESS)
+        head, is_whole = slot.head()
+        has_head = is_whole and not is_interim(head[0]) if head else slot.size > 0
+        if not has_head and (error is not None or head):
             raise error or MalformedHead("Connection closed in the headers")
         handle = slot.handle
         return Reply(
-            handle.getinfo(pycurl.RESPONSE_CODE) if slot.lines else 200,
-            slot.lines,
+            handle.getinfo(pycurl.RESPONSE_CODE) if head else 200,
+            head,
             slot.body,
-            slot.lines[0].split(b" ", 1)[0] if slot.lines else b"HTTP/0.9",
+            head[0].split(b" ", 1)[0] if head else b"HTTP/0.9",
             error if slot.truncated is None else None,
             slot.truncated,
             (handle.getinfo(pycurl.PRIMARY_IP), handle.getinfo(pycurl.PRIMARY_PORT)),
@@ -292,7 +290,9 @@ def _prepare(slot: CurlSlot, order: Order, authority: str, way: Way) -> None:
     if order.proxy.startswith("http") and order.scheme == "http":
         target = f"http://{authority}".encode() + target
     slot.handle.setopt(pycurl.REQUEST_TARGET, target)
-    slot.set(pycurl.HTTPHEADER, _header_lines(order.headers))
+    if order.headers != slot.headers:
+        slot.headers = list(order.headers)
+        slot.handle.setopt(pycurl.HTTPHEADER, _header_lines(order.headers))
     is_fresh = way is not Way.USUAL
     if is_fresh or pycurl.FRESH_CONNECT in slot.options:
         slot.set(pycurl.FRESH_CONNECT, int(is_fresh))
@@ -324,6 +324,7 @@ def _header_lines(raw: Headers) -> list[bytes]:
 
 _COULDNT_RESOLVE: Final = (5, 6)
 _COULDNT_CONNECT: Final = 7
+_TOO_LARGE: Final = 100
 _TIMED_OUT: Final = 28
 _TLS_CODES: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91})
 _RESET_CODES: Final = {55: httpx.WriteError, 56: httpx.ReadError}
@@ -333,8 +334,8 @@ def _error(slot: CurlSlot, order: Order, code: int, message: str) -> Exception:
     """Returns the httpx exception for libcurl's error code."""
     if slot.forbidden is not None:
         return ForbiddenAddress(slot.forbidden)
-    if slot.head_too_large:
-        return TooLarge("headers without end")
+    if code == _TOO_LARGE:
+        return TooLarge(_ENDLESS)
     if slot.repeated:
         return AskAgain("no answer on a connection that was kept")
     if code in _COULDNT_RESOLVE:
@@ -353,7 +354,7 @@ def _connection_error(slot: CurlSlot, code: int, message: str) -> Exception | No
     if code == _COULDNT_CONNECT:
         return connect_error(slot.handle.getinfo(pycurl.OS_ERRNO), message)
     if code == _TIMED_OUT:
-        if slot.head_lines:
+        if slot.lines:
             return httpx.ReadTimeout("Read timed out")
         return httpx.ConnectTimeout("Connect timed out")
     if code in _RESET_CODES:

@@ -21,7 +21,9 @@ import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
+
+import pycurl
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
@@ -34,6 +36,11 @@ VERSIONS: Final = {
     "TLSv1.2": ssl.TLSVersion.TLSv1_2,
     "TLSv1.3": ssl.TLSVersion.TLSv1_3,
 }
+GROUPS: Final = "X25519:P-256:X448:P-521:P-384:ffdhe2048:ffdhe3072"
+"""Those that Java offers, which OpenSSL up to 3.4 offered by itself. ML-KEM, which it puts first
+now, costs a tenth of a handshake, for the secrecy of pages that anybody may ask for.
+"""
+_STORES: Final = 256
 _SUITE: Final = re.compile(r"(?:TLS|SSL)_(\w+?)_WITH_(\w+)")
 _LENGTH: Final = re.compile(r"(AES|CAMELLIA|ARIA)_(\d+)_")
 _KINDS: Final = ("ECDHE_ECDSA", "ECDHE_RSA", "DHE_RSA", "DHE_DSS", "RSA", "DH_anon", "ECDH_anon")
@@ -147,6 +154,25 @@ class TlsSettings:
         if self.cipher_list:
             context.set_ciphers(self.cipher_list)
         return context
+
+
+class TlsSessions:
+    """Stores of TLS sessions, by which the next connection to a server goes on where the last one
+    ended, without a look at its certificate. One store of libcurl's keeps 25 servers' sessions,
+    whatever the number of connections; so there are many, and a server has its one.
+    """
+
+    def __init__(self) -> None:
+        self._stores: dict[int, Any] = {}
+
+    def of(self, authority: str) -> Any:
+        """Returns the store (a pycurl.CurlShare) of a server."""
+        number = hash(authority) % _STORES
+        store = self._stores.get(number)
+        if store is None:
+            store = self._stores[number] = pycurl.CurlShare()
+            store.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_SSL_SESSION)
+        return store
 
 
 def _versions(names: Iterable[str]) -> list[ssl.TLSVersion]:

@@ -19,6 +19,10 @@ from minutch.plugin.points import ProtocolOutput
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.protocol import is_truncated
+from plugins.lib_http.curlslot import CurlSettings
+from plugins.lib_http.curltransport import CurlTransport
+from plugins.lib_http.exchange import Order
+from plugins.lib_http.resolver import ResolverCache
 from plugins.lib_http.settings import HttpSettings
 from plugins.lib_http.tls import TlsSettings, java_name, openssl_name
 from plugins.protocol_http.http import Http
@@ -215,6 +219,53 @@ async def test_a_dot_behind_the_host_is_not_shown(
     assert outputs[1].content is not None and outputs[1].content.url == url
     assert set(names) == {"localhost"}
     assert all(b"Host: localhost:%d\r\n" % server.port in request for request in asked)
+
+
+async def test_sessions_go_on(authority: tuple[trustme.CA, Path]) -> None:
+    """One store of libcurl's knows 25 servers: of 30, asked in turn, none that it still knows."""
+    ca, path = authority
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("*.tls.example").configure_cert(context)
+    went_on: list[bool] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        went_on.append(writer.get_extra_info("ssl_object").session_reused)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+
+    async def look_up(host: str) -> tuple[list[str], float]:
+        return ["127.0.0.1"], 60.0
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    settings = CurlSettings(ca_file=str(path))
+    transport = CurlTransport(settings, lambda address: True, ResolverCache(look_up))
+    for number in (*range(30), *range(30)):
+        order = Order("https", f"h{number}.tls.example", port, b"/", [(b"Host", b"h")])
+        assert (await transport.ask(order)).body == b"ok"
+    await transport.aclose()
+    server.close()
+    assert went_on == [False] * 30 + [True] * 30
+
+
+async def test_the_first_message_fits_into_a_packet(authority: tuple[trustme.CA, Path]) -> None:
+    """A key of ML-KEM alone has 1,184 bytes."""
+    hello: list[bytes] = []
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        hello.append(await reader.read(4096))
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    output = await fetch(
+        f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", authority[1],
+        http__filter__ipaddress__include="loopback",
+    )  # fmt: skip
+    server.close()
+    assert output.content is None
+    assert hello[0][:1] == b"\x16" and len(hello[0]) < 1000
 
 
 # -- HTTP/2 ----------------------------------------------------------------------------------------

@@ -328,7 +328,9 @@ FAULTS["endless-headers"] = Fault(
     _endless(b"HTTP/1.1 200 OK\r\n", b"X-Y: z\r\n" * 500), RETRY, says="headers"
 )
 FAULTS["endless-header-line"] = Fault(_endless(b"HTTP/1.1 200 OK\r\nX: ", b"x" * 50_000), RETRY)
-FAULTS["continue-storm"] = Fault(_endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 200), RETRY)
+FAULTS["continue-storm"] = Fault(
+    _endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 200), RETRY, says="headers"
+)
 FAULTS["endless-body"] = Fault(_endless(head(), b"x" * 9999), SUCCESS, b"x" * LIMIT, "length")
 FAULTS["endless-0.9"] = Fault(_endless(b"", b"x" * 9999), SUCCESS, b"x" * LIMIT, "length")
 FAULTS["endless-chunks"] = Fault(
