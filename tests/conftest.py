@@ -9,7 +9,6 @@ is there.
 from __future__ import annotations
 
 import gc
-import importlib
 import logging
 import os
 import signal
@@ -17,7 +16,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -30,6 +28,7 @@ from minutch import processwide
 from minutch.conf import sources
 from minutch.plugin import repository
 from minutch.work.tables import parallel
+from tests.support import forks
 from tests.support.golden import GOLDEN, HAS_ALL, PROJECT
 
 if TYPE_CHECKING:
@@ -47,23 +46,6 @@ for variable in ("MINUTCH_HOME", "NUTCH_CONF_DIR", "NUTCH_LOG_DIR", "NUTCH_LOGFI
 
 # A shell without job control lets its background jobs ignore it: a test of Ctrl-C would never end.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """A worker of xdist imports all tests, each worker from another one on, if all are to run.
-
-    In a new checkout pytest rewrites the assertions of each module, four fifths of collecting; in
-    one order each worker would do so itself, in several they find what the others have written.
-    """
-    worker, count = (os.environ.get(f"PYTEST_XDIST_WORKER{end}", "0") for end in ("", "_COUNT"))
-    whole = [Path(given).resolve() for given in session.config.args] == [PROJECT / "tests"]
-    if not whole or sys.dont_write_bytecode or not int(count):
-        return
-    paths = sorted((PROJECT / "tests").rglob("test_*.py"))
-    first = len(paths) * int(worker.removeprefix("gw")) // int(count)
-    for path in [*paths[first:], *paths[:first]]:
-        with suppress(Exception, pytest.skip.Exception):  # which collecting reports
-            importlib.import_module(".".join(path.relative_to(PROJECT).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
@@ -135,6 +117,7 @@ LEFT_OUT = pytest.StashKey[int]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """An option for each mark of APART; several may be given."""
+    forks.add_option(parser, _processes)
     parser.addoption(
         "--all",
         action="store_true",
@@ -150,6 +133,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load Hypothesis's profile, before tests are imported, and Spark, if it is asked for."""
     config.stash[LEFT_OUT] = 0
+    config.pluginmanager.register(forks)
     settings.load_profile("all" if _wants_all(config) else "fast")
     if not _wants_all(config):  # its threads, for tables of a few rows, took a fifth of the CPU
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
@@ -169,18 +153,6 @@ def pytest_terminal_summary(
         from tests.support import onspark
 
         terminalreporter.line(f"{onspark.STAGES}{onspark.stages()}")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """A worker of xdist has ended: each had the same tests to choose from."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In a worker of xdist, say to the process with the terminal what was left out."""
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -246,15 +218,9 @@ def _process() -> Iterator[None]:
     logging.getLogger().setLevel(level)
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are cores: a third of the time tests wait, for a timeout or a process.
-
-    For the short run collecting is what takes the time, so it has no more than there are cores.
-    """
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return cores + (0 if config.option.markexpr == "smoke" else 2)
+def _processes() -> int:
+    """Three for each core: tests wait, for a timeout or a process, and a fork costs nothing."""
+    return 3 * len(os.sched_getaffinity(0))
 
 
 def _asked(config: pytest.Config) -> set[str]:

@@ -139,7 +139,7 @@ def test_as_it_is_installed(version: str, wheel: Path, tmp_path: Path) -> None:
     if version == CHOSEN:
         folder = beside(tmp_path / "work", tmp_path / "venv")
         for words in SHARE:
-            run([python, "-m", "pytest", "-n", "auto", "--dist", "worksteal", *words], folder)
+            run([python, "-m", "pytest", "-n", "auto", *words], folder)
 
 
 def interpreter(version: str) -> str | None:

@@ -123,7 +123,7 @@ def test_bash_reads_it(script: str) -> None:
         ("nutch", "python -P -m minutch inject a b"),
         ("crawl", "python -P -m minutch crawl inject a b"),
         ("demo", "python -P -m tests.support.demo inject a b"),
-        ("test", "python -m pytest -n auto --dist worksteal -rs inject a b"),
+        ("test", "python -m pytest -n auto -rs inject a b"),
     ],
 )
 def test_the_first_use_installs(checkout: Checkout, script: str, handed: str) -> None:
@@ -262,7 +262,7 @@ def test_a_prepared_checkout_works_for_every_user() -> None:
 
 def test_the_tests_run_in_the_checkout(checkout: Checkout, tmp_path: Path) -> None:
     assert checkout.run("test", "tests/x.py", cwd=tmp_path).returncode == 0
-    assert checkout.calls()[-1] == "python -m pytest -n auto --dist worksteal -rs tests/x.py"
+    assert checkout.calls()[-1] == "python -m pytest -n auto -rs tests/x.py"
 
 
 def test_an_extra_brings_those_that_it_names(checkout: Checkout) -> None:

@@ -5,7 +5,6 @@ worker.
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 import struct
 import subprocess
@@ -21,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.parse import workerpool, workerprocess
-from minutch.cycle.parse.pageparser import PageParser, ParsedPage, SegmentTask
+from minutch.cycle.parse import workerpool
+from minutch.cycle.parse.pageparser import ParsedPage
 from minutch.cycle.parse.pagerecords import PackedDocument
 from minutch.cycle.parse.partwriters import PartSettings, PartWriters, merge_kept, write_page
 from minutch.cycle.parse.sandbox import FILES, NETWORK, PROCESSES, Sandbox
@@ -32,6 +31,7 @@ from minutch.hadoop.formats.mapfile import MapFileReader
 from minutch.hadoop.formats.sequencewriter import NONE
 from minutch.job import Counters
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText, serialized
+from tests.cycle.parse.workertasks import Breaks, Forger, segment_task
 from tests.support.examples import tabled
 from tests.support.pages import configuration, content
 
@@ -105,12 +105,6 @@ class Parsed:
 
     failed: str
     text: str
-
-
-def segment_task(conf: Configuration) -> SegmentTask:
-    """The task of `minutch parse`."""
-    parser = partial(PageParser, conf, PartSettings.from_conf(conf), "20260101000000")
-    return SegmentTask(parser, 0)
 
 
 def parse(conf: Configuration, *pages: str) -> list[Parsed]:
@@ -431,32 +425,6 @@ def test_where_calls_can_not_be_filtered_limits_hold_a_part(tmp_path: Path) -> N
     assert (tmp_path / "new").read_bytes() == b""
 
 
-class Forger:
-    """A worker that was taken over: for some item, it answers a pickle, which sets an attribute of
-    a class, as it could when answers were pickles.
-    """
-
-    result_type = ParsedPage
-
-    def accepts(self, result: ParsedPage) -> bool:
-        return result.is_usable
-
-    def run(self, item: bytes) -> bytes:
-        return item
-
-    def finish(self, results: list[bytes]) -> list[ParsedPage]:
-        if b"forge" in results:
-            state = pickle.dumps((None, {"data": b"forged"}), 2)[2:-1]
-            named = b"cminutch.cycle.parse.pagerecords\nPackedDocument\n"
-            workerprocess.send = lambda channel, _: channel.send(
-                [b"\x80\x02" + named + state + b"b0]."]
-            )
-        return [ParsedPage([], [PackedDocument(b"u", b"t", item, b"")]) for item in results]
-
-    def fail(self, item: bytes, reason: str) -> ParsedPage:
-        return ParsedPage([], [], reason)
-
-
 def test_a_worker_that_was_taken_over_is_ended() -> None:
     """Neither it nor its pickle has a say in later pages."""
     with WorkerPool(Forger, PoolSettings(workers=1, timeout=20, memory=0)) as pool:
@@ -506,16 +474,6 @@ def test_a_document_of_another_pages_url_takes_no_place(tmp_path: Path) -> None:
     with MapFileReader(tmp_path / "parse_text" / "part-r-00000") as texts:
         found = [(str(key), str(value)) for key, value in texts.records()]
     assert found == [(url.decode(), "own") for url in pages]
-
-
-class Breaks(Forger):
-    """Its results can't be taken."""
-
-    def run(self, item: bytes) -> bytes:
-        raise MemoryError
-
-    def fail(self, item: bytes, reason: str) -> ParsedPage:
-        raise RuntimeError(reason)
 
 
 def test_no_worker_is_left_behind() -> None:

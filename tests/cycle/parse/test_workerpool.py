@@ -2,93 +2,47 @@
 
 from __future__ import annotations
 
-import ctypes
-import faulthandler
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
-import polars as pl
 import pytest
 
-from minutch.cycle.parse import workerprocess
+from minutch.cycle.parse import workerpool, workerprocess
 from minutch.cycle.parse.sandbox import Sandbox
 from minutch.cycle.parse.workerpool import BATCH_ITEMS, PoolSettings, WorkerPool
+from tests.cycle.parse.workertasks import (
+    Answers,
+    Bytes,
+    Dribbles,
+    EndsBadly,
+    Sizes,
+    Sorts,
+    Unpaired,
+    Upper,
+    Watches,
+)
 from tests.support.golden import PROJECT
 from tests.support.pages import configuration
 
 GENEROUS = 60.0
+TIMEOUT = 0.5
 
 
-@dataclass
-class Upper:
-    """Gives items back in capitals, but for a few that misbehave."""
-
-    result_type = str
-
-    def accepts(self, result: str) -> bool:
-        return True
-
-    def run(self, item: bytes) -> str:
-        if item == b"crash":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if item == b"segfault":
-            faulthandler.disable()
-            ctypes.string_at(0)
-        if item == b"spin":
-            while True:
-                pass
-        if item == b"deaf":
-            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-            while True:
-                pass
-        if item == b"eat":
-            return str(len([bytearray(1 << 24) for _ in range(1000)]))
-        return item.decode()
-
-    def finish(self, results: list[str]) -> list[str]:
-        return [result.upper() for result in results]
-
-    def fail(self, item: bytes, reason: str) -> str:
-        return f"{item.decode()}: {reason}"
-
-
-@dataclass
-class Sorts(Upper):
-    """Works with columns."""
-
-    def finish(self, results: list[str]) -> list[str]:
-        table = (
-            pl.DataFrame({"a": results})
-            .lazy()
-            .select(pl.col("a").sort().str.to_uppercase())
-            .collect()
-        )
-        return table["a"].to_list()
-
-
-@dataclass
-class Watches(Upper):
-    """Says how many seconds are left until the alarm, at an item and after the batch."""
-
-    def run(self, item: bytes) -> str:
-        return str(signal.getitimer(signal.ITIMER_REAL)[0])
-
-    def finish(self, results: list[str]) -> list[str]:
-        return [*results[:-1], str(signal.getitimer(signal.ITIMER_REAL)[0])]
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is deaf to its alarm is ended after half a second more."""
+    monkeypatch.setattr(workerpool, "GRACE", 0.5)
 
 
 @pytest.fixture
 def pool() -> Iterator[WorkerPool[str]]:
-    with WorkerPool(Upper, PoolSettings(workers=2, timeout=1, memory=64 << 20)) as made:
+    with WorkerPool(Upper, PoolSettings(workers=2, timeout=TIMEOUT, memory=64 << 20)) as made:
         yield made
 
 
@@ -120,8 +74,8 @@ def test_no_items(pool: WorkerPool[str]) -> None:
     [
         ("crash", "the parser crashed"),
         ("segfault", "the parser crashed"),
-        ("spin", "not done within 1 s (parser.timeout)"),
-        ("deaf", "not done within 1 s (parser.timeout)"),
+        ("spin", "not done within 0.5 s (parser.timeout)"),
+        ("deaf", "not done within 0.5 s (parser.timeout)"),
         ("eat", "out of memory"),
     ],
 )
@@ -144,61 +98,30 @@ def test_no_alarm_outlives_its_item() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-@dataclass
-class EndsBadly(Upper):
-    """Ends with some item, or hangs, when it has run through all of a batch."""
-
-    def finish(self, results: list[str]) -> list[str]:
-        if "last" in results:
-            os.kill(os.getpid(), signal.SIGKILL)
-        while "endless" in results:
-            pass
-        return super().finish(results)
-
-
 @pytest.mark.parametrize(
     ("count", "bad", "reason"),
-    [(32, "last", "the parser crashed"), (3, "endless", "not done within 1 s (parser.timeout)")],
+    [(32, "last", "the parser crashed"), (3, "endless", "not done within 0.5 s (parser.timeout)")],
 )
 def test_who_spoils_the_end_of_a_batch_spoils_it_for_itself(
     count: int, bad: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     items = [str(number) for number in range(count)]
     items[count * 2 // 3] = bad
-    with WorkerPool(EndsBadly, PoolSettings(workers=1, timeout=1, memory=64 << 20)) as pool:
+    with WorkerPool(EndsBadly, PoolSettings(workers=1, timeout=TIMEOUT, memory=64 << 20)) as pool:
         found = list(pool.map(item.encode() for item in items))
     assert found == [f"{bad}: {reason}" if item == bad else item for item in items]
     assert caplog.text.count("a worker was ended") <= count.bit_length()
 
 
-@dataclass
-class Dribbles(Upper):
-    """Writes the beginning of a message, and then nothing."""
-
-    def run(self, item: bytes) -> str:
-        if item == b"dribble":
-            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-            (pipe,) = _sockets()
-            os.write(pipe, b"\0\0\0\1" + (1000).to_bytes(8, "big") + b"half")
-            signal.pause()
-        return super().run(item)
-
-
-def _sockets() -> list[int]:
-    """The sockets that this process has: in a worker, its end of the pipe."""
-    files = [path for path in Path("/dev/fd").iterdir() if path.exists() and path.is_socket()]
-    return [int(path.name) for path in files]
-
-
 def test_a_message_that_never_ends_stops_nobody() -> None:
     found: list[str] = []
-    settings = PoolSettings(workers=1, timeout=1, memory=64 << 20, sandbox=Sandbox(False))
+    settings = PoolSettings(workers=1, timeout=TIMEOUT, memory=64 << 20, sandbox=Sandbox(False))
     with WorkerPool(Dribbles, settings) as pool:
         items = [b"a", b"dribble", b"b"]
         asking = threading.Thread(target=lambda: found.extend(pool.map(items)), daemon=True)
         asking.start()
         asking.join(GENEROUS)
-        assert found == ["A", "dribble: not done within 1 s (parser.timeout)", "B"]
+        assert found == ["A", "dribble: not done within 0.5 s (parser.timeout)", "B"]
 
 
 def test_a_worker_that_goes_back_and_forth_is_stuck(
@@ -216,35 +139,6 @@ def test_a_worker_that_goes_back_and_forth_is_stuck(
         found.append(worker.is_stuck(1.0))
     assert found.index(True) < 6
     assert found[-1]
-
-
-class Sizes(NamedTuple):
-    """A result of several fields, of which `sizes` has no negative ones."""
-
-    name: str
-    sizes: Sequence[int] = ()
-    data: bytes = b""
-
-
-@dataclass
-class Answers(Upper):
-    """Answers for a batch with some item what the parent does not expect: a value, or bytes."""
-
-    result_type = Sizes
-
-    def accepts(self, result: Sizes) -> bool:  # type: ignore[override]
-        return all(size >= 0 for size in result.sizes)
-
-    def finish(self, results: list[str]) -> list[Sizes]:  # type: ignore[override]
-        odd = next((result for result in results if result.startswith("!")), None)
-        if odd is not None:
-            forged = eval(odd[1:])
-            message = [forged] if isinstance(forged, bytes) else [msgspec.msgpack.encode(forged)]
-            workerprocess.send = lambda channel, _: channel.send(message)
-        return [Sizes(result.upper(), [1], b"x") for result in results]
-
-    def fail(self, item: bytes, reason: str) -> Sizes:  # type: ignore[override]
-        return Sizes(reason)
 
 
 SETTINGS = PoolSettings(workers=1, timeout=GENEROUS, memory=64 << 20)
@@ -300,28 +194,9 @@ def test_an_answer_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> N
         assert pool.run(b"a").name == "A"
 
 
-class Bytes(Upper):
-    """Answers byte strings."""
-
-    result_type = bytes
-
-    def finish(self, results: list[str]) -> list[bytes]:  # type: ignore[override]
-        return [result.upper().encode() for result in results]
-
-    def fail(self, item: bytes, reason: str) -> bytes:  # type: ignore[override]
-        return f"{item.decode()}: {reason}".encode()
-
-
 def test_results_that_are_byte_strings() -> None:
     with WorkerPool(Bytes, SETTINGS) as pool:
         assert list(pool.map([b"a", b"", b"b" * 100_000])) == [b"A", b"", b"B" * 100_000]
-
-
-class Unpaired(Upper):
-    """Answers text that UTF-8 has not."""
-
-    def finish(self, results: list[str]) -> list[str]:
-        return [f"{result}\ud800" for result in results]
 
 
 def test_surrogates_are_replaced() -> None:
@@ -347,7 +222,7 @@ def test_single_items_from_several_threads(pool: WorkerPool[str]) -> None:
         "b": "B",
         "c": "C",
         "crash": "crash: the parser crashed",
-        "spin": "spin: not done within 1 s (parser.timeout)",
+        "spin": "spin: not done within 0.5 s (parser.timeout)",
     }
 
 
@@ -384,7 +259,7 @@ def test_items_are_taken_only_a_little_ahead(pool: WorkerPool[str]) -> None:
 
 UNCLOSED = """
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
-from tests.cycle.parse.test_workerpool import Upper
+from tests.cycle.parse.workertasks import Upper
 if __name__ == "__main__":
     pool = WorkerPool(Upper, PoolSettings(workers=1, timeout=60, memory=0))
     pool.warm_up()

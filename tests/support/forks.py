@@ -1,0 +1,258 @@
+"""Runs the collected tests in several processes, which are forks of this one.
+
+    def pytest_addoption(parser):
+        forks.add_option(parser, lambda: 6)
+
+`-n 4` runs them in four processes, `-n auto` in as many as the function says. Each worker of
+pytest-xdist imports and collects all tests anew, which took 6 CPU seconds for 7,300 tests; a fork
+has them already, and shares the memory. Each process has a run of the list; one that is through
+with its own takes half of what is left to another. Where a test kills its process, that test has
+failed, and a new fork goes on.
+
+A fork has no threads but its own, and waits for others forever: to import Polars or DuckDB is fine,
+a query of theirs while tests are imported is refused.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import signal
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from traceback import print_exc
+from typing import Any
+
+import pytest
+
+REPORT, WARNING, DONE, END = "report", "warning", "done", "end"
+"""What a worker says: a phase of a test, a warning, that a test is through, and that all are."""
+
+
+def add_option(parser: pytest.Parser, auto: Callable[[], int]) -> None:
+    """The option -n, with `auto` for its value of that name."""
+    parser.getgroup("forks")._addoption(  # addoption leaves lower-case letters to pytest
+        "-n",
+        dest="forks",
+        metavar="NUM",
+        default=0,
+        type=lambda given: auto() if given == "auto" else int(given),
+        help="run the tests in NUM forked processes, with `auto` as many as suit this machine",
+    )
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """In place of pytest's own loop, if more than one process is asked for."""
+    count = min(session.config.getoption("forks"), len(session.items))
+    if count < 2 or session.config.option.collectonly or session.testsfailed:
+        return None
+    if started := _threads():
+        raise pytest.UsageError(f"threads that a fork would miss: {', '.join(started)}")
+    if terminal := session.config.pluginmanager.getplugin("terminalreporter"):
+        terminal.showfspath = False  # the files' names would alternate
+    dealer = _Dealer(session, count)
+    try:
+        dealer.run()
+    finally:
+        dealer.end()
+    return True
+
+
+def _threads() -> list[str]:
+    """The names of Python's threads, but for this one, and of those that work for Polars."""
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    others = [thread.name for thread in threading.enumerate()[1:]]
+    return others + [name for name in names if re.fullmatch(r"polars-\d+", name)]
+
+
+@dataclass
+class _Worker:
+    """A fork, the tests that are left to it, and the two that it has: the one that runs, and the
+    one after it, which pytest has to know before it takes down what the first has set up.
+    """
+
+    pid: int
+    channel: Connection
+    left: range
+    current: int | None = None
+    following: int | None = None
+
+
+class _Dealer:
+    """The process that has collected: hands out tests, and reports what is said of them."""
+
+    def __init__(self, session: pytest.Session, count: int) -> None:
+        self._session, self._hook = session, session.config.hook
+        self._workers: dict[Connection, _Worker] = {}
+        paths = [item.path for item in session.items]
+        self._modules = [at for at, pair in enumerate(pairwise(paths), 1) if pair[0] != pair[1]]
+        left = range(len(paths))
+        for number in range(count, 0, -1):
+            mine, left = self._split(left, len(left) // number)
+            self._start(mine)
+
+    def run(self) -> None:
+        """Until all tests are through, or as many have failed as may."""
+        while self._workers:
+            for channel in wait(list(self._workers)):
+                assert isinstance(channel, Connection)
+                self._hear(self._workers[channel])
+            if self._session.shouldfail:
+                raise self._session.Failed(self._session.shouldfail)
+            if self._session.shouldstop:
+                raise self._session.Interrupted(self._session.shouldstop)
+
+    def end(self) -> None:
+        """Those that still run end after their test, since nobody hears them."""
+        for worker in self._workers.values():
+            worker.channel.close()
+        for worker in self._workers.values():
+            os.waitpid(worker.pid, 0)
+
+    def _start(self, left: range) -> None:
+        here, there = Pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if not pid:
+            for channel in (here, *self._workers):
+                channel.close()
+            _work(self._session, there)
+        there.close()
+        worker = self._workers[here] = _Worker(pid, here, left)
+        for _ in range(2):
+            self._hand_out(worker)
+
+    def _hand_out(self, worker: _Worker) -> None:
+        if not worker.left:
+            most = max(self._workers.values(), key=lambda other: len(other.left))
+            most.left, worker.left = self._split(most.left, len(most.left) // 2)
+        worker.current = worker.following
+        worker.following = worker.left[0] if worker.left else None
+        worker.left = worker.left[1:]
+        with suppress(OSError):  # it has died, which is noticed when it is heard
+            worker.channel.send(worker.following)
+
+    def _split(self, left: range, count: int) -> tuple[range, range]:
+        """About so many tests, and the others: between two modules, if it is no single one's, as
+        what a module sets up for its tests may take as long as all of them.
+        """
+        at = left.start + count
+        inside = [cut for cut in self._modules if left.start < cut < left.stop]
+        cut = min(inside, key=lambda cut: abs(cut - at), default=at)
+        return range(left.start, cut), range(cut, left.stop)
+
+    def _hear(self, worker: _Worker) -> None:
+        try:
+            said, what = worker.channel.recv()
+        except (EOFError, OSError):
+            said, what = END, None
+        if said == REPORT:
+            config = self._session.config
+            report = self._hook.pytest_report_from_serializable(config=config, data=what)
+            self._hook.pytest_runtest_logreport(report=report)
+        elif said == WARNING:
+            message, category, filename, line, when, nodeid = what
+            warning = warnings.WarningMessage(message, category, filename, line)
+            self._hook.pytest_warning_recorded.call_historic(
+                kwargs={
+                    "warning_message": warning,
+                    "when": when,
+                    "nodeid": nodeid,
+                    "location": None,
+                }
+            )
+        elif said == DONE:
+            assert worker.current is not None
+            item = self._session.items[worker.current]
+            self._hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+            self._hand_out(worker)
+        else:
+            self._bury(worker)
+
+    def _bury(self, worker: _Worker) -> None:
+        """A fork has ended; if it had something to do, its test is to blame."""
+        worker.channel.close()
+        del self._workers[worker.channel]
+        _, status = os.waitpid(worker.pid, 0)
+        if worker.current is None:
+            return
+        item = self._session.items[worker.current]
+        how = os.waitstatus_to_exitcode(status)
+        why = f"its process ended with {signal.Signals(-how).name if how < 0 else how}"
+        self._hook.pytest_runtest_logreport(
+            report=pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
+        )
+        if worker.following is not None:
+            self._start(range(worker.following, worker.left.stop))
+
+
+def _work(session: pytest.Session, channel: Connection) -> None:
+    """Be a worker, and never return."""
+    code = 1
+    try:
+        _settle(session.config, channel)
+        _run(session, channel)
+        code = 0
+    except BaseException:  # noqa: BLE001 # also a Ctrl-C that a test has sent to its own process
+        print_exc()
+    finally:
+        with suppress(BaseException):
+            atexit._run_exitfuncs()
+        os._exit(code)
+
+
+def _settle(config: pytest.Config, channel: Connection) -> None:
+    """What a process has for itself: its output, and a folder for temporary files."""
+    weakref.finalize._registry.clear()  # type: ignore[attr-defined] # of the parent's files
+    capture = config.pluginmanager.getplugin("capturemanager")
+    capture.stop_global_capturing()  # into a file that all would share
+    capture.start_global_capturing()
+    capture.suspend_global_capture()
+    config.pluginmanager.unregister(name="terminalreporter")
+    config.hook.pytest_warning_recorded._call_history.clear()  # else each fork says them again
+    config.pluginmanager.register(_Reporter(config, channel))
+    folders = config._tmp_path_factory  # type: ignore[attr-defined]
+    folders._basetemp = folders.mktemp("fork")
+
+
+def _run(session: pytest.Session, channel: Connection) -> None:
+    try:
+        current = channel.recv()
+        while current is not None:
+            following = channel.recv()
+            after = None if following is None else session.items[following]
+            item = session.items[current]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            channel.send((DONE, None))
+            current = following
+        channel.send((END, None))
+    except (EOFError, BrokenPipeError, ConnectionResetError):  # the parent has heard enough
+        session._setupstate.teardown_exact(None)
+
+
+class _Reporter:
+    """In a worker: says what happens to the process that reports it."""
+
+    def __init__(self, config: pytest.Config, channel: Connection) -> None:
+        self._config, self._channel = config, channel
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._channel.send((REPORT, data))
+
+    def pytest_warning_recorded(
+        self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: Any
+    ) -> None:
+        said = warning_message
+        what = (str(said.message), said.category, said.filename, said.lineno, when, nodeid)
+        self._channel.send((WARNING, what))

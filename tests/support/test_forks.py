@@ -1,0 +1,115 @@
+"""Tests in forks: each runs once, with its module's fixtures; what kills a process fails alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.golden import PROJECT
+
+CONFTEST = """
+from tests.support import forks
+def pytest_addoption(parser): forks.add_option(parser, lambda: 3)
+def pytest_configure(config): config.pluginmanager.register(forks)
+"""
+TESTS = """
+import atexit, os, signal, time, warnings
+from pathlib import Path
+import pytest
+
+DONE = Path(__file__).with_name("done")
+
+def say(word):
+    with DONE.open("a") as file: file.write(f"{os.getpid()} {word}\\n")
+
+say("collected")
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    say("up")
+    atexit.register(say, "exit")
+    yield tmp_path_factory.mktemp("own")
+    say("down")
+
+@pytest.mark.parametrize("number", range(20))
+def test_passes(own, number):
+    time.sleep(0.01)
+    say(f"passes{number}")
+    print(f"not to be seen {number}")
+    assert own.exists()
+
+def test_fails(own):
+    print("seen")
+    warnings.warn("a warning")
+    assert 1 + 1 == 3
+
+def test_skips():
+    pytest.skip("why not")
+
+def test_kills(own):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@pytest.mark.parametrize("number", range(4))
+def test_after(own, number):
+    say(f"after{number}")
+"""
+
+
+def run(folder: Path, *words: str, tests: str = TESTS) -> tuple[int, str, list[tuple[str, str]]]:
+    """The exit code, what is printed, and which process has noted what."""
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_some.py").write_text(tests)
+    (folder / "done").touch()
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", *words]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    noted = [tuple(line.split()) for line in (folder / "done").read_text().splitlines()]
+    return done.returncode, done.stdout + done.stderr, noted  # type: ignore[return-value]
+
+
+def test_each_runs_once_and_who_kills_its_process_fails(tmp_path: Path) -> None:
+    code, out, noted = run(tmp_path, "-n", "auto", "-rfs")
+    assert code == 1, out
+    assert "2 failed, 24 passed, 1 skipped, 1 warning in" in out, out
+    assert re.search(r"test_kills - its process ended with SIGKILL", out)
+    assert "seen" in out and "not to be seen" not in out
+    assert "UserWarning: a warning" in out and "why not" in out
+    assert noted.pop(0)[1] == "collected"
+    ran = Counter(word for _, word in noted if word not in {"up", "down", "exit"})
+    assert ran == dict.fromkeys(
+        [f"passes{n}" for n in range(20)] + [f"after{n}" for n in range(4)], 1
+    )
+    by_process = {process for process, _ in noted}
+    assert len(by_process) in {3, 4}  # the killed one has a successor, if others left it a test
+    for process in by_process:
+        words = [word for other, word in noted if other == process]
+        assert words.count("up") == 1
+        assert words[-2:] == ["down", "exit"] or "down" not in words  # the killed one
+
+
+@pytest.mark.slow  # processes
+def test_nobody_goes_on_after_enough_have_failed(tmp_path: Path) -> None:
+    many = TESTS.replace("range(20)", "range(2000)").replace("own.exists()", "number != 5")
+    code, out, noted = run(tmp_path, "-n", "2", "-x", tests=many)
+    assert code == 1
+    assert "1 failed" in out and "stopping after 1 failures" in out
+    assert len(noted) < 500
+    assert sum(word == "down" for _, word in noted) == 2
+
+
+@pytest.mark.slow  # a process
+def test_threads_that_a_fork_would_miss(tmp_path: Path) -> None:
+    started = "import threading, time\nthreading.Thread(target=time.sleep, args=(1,)).start()\n"
+    code, out, noted = run(tmp_path, "-n", "2", tests=started + TESTS)
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "threads that a fork would miss: Thread-1" in out
+    assert [word for _, word in noted] == ["collected"]
