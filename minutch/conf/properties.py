@@ -166,6 +166,7 @@ NGRAMS: Final = Kind(
 
 KINDS: Final[dict[str, Kind]] = {
     "crawl.compact": one_of("endless", "true", "false"),
+    "db.canonical": one_of("none", "host", "domain"),
     "db.ignore.external.links.mode": one_of("byHost", "byDomain", ignore_case=True),
     "db.stats.score.quantiles": _numbers(0, 1),
     "fetcher.queue.mode": one_of("byHost", "byDomain", "byIP"),

@@ -37,6 +37,10 @@ PROTOCOL_VERSIONS_KEY: Final = "_protocol_versions_"
 CONTENT_TYPE_KEY: Final = "Content-Type"
 CAPTURE: Final = "_warc_"
 """The page's last capture in WARC files (cycle.fetch.results.recorder). Nutch has no such key."""
+TWIN_KEY: Final = "_twin_"
+"""The URL of the page that stands for this one, which its canonical link leads to (db.canonical).
+Nutch has no such key.
+"""
 
 # Keys in the metadata of Content and ParseData
 ROBOTS_KEY: Final = "robots"
@@ -55,6 +59,9 @@ db.max.outlinks.per.page says.
 """
 CANONICAL_KEY: Final = "minutch.canonical"
 """The page's own word for its address: RFC 6596."""
+HREFLANG_KEY: Final = "minutch.hreflang"
+VERSIONS_KEY: Final = "minutch.canonical.hreflang"
+"""The languages in which a page says that it is, and that its canonical link's is: with blanks."""
 IDS_KEY: Final = "minutch.ids"
 """Parse metadata: what a fragment may point to in a page, with blanks between."""
 LINKS_EXTERNAL_KEY: Final = "minutch.outlinks.external"

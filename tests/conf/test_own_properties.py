@@ -33,6 +33,7 @@ OWN = {
     "crawl.list.late",
     "crawl.list.min",
     "crawl.overlap",
+    "db.canonical",
     "db.fetch.retry.interval",
     "db.fetch.schedule.fresh.budget",
     "crawl.sitemaps",

@@ -11,6 +11,7 @@ Read `store` first, then `updatedb` and `transitions`, which decide what becomes
     `schedule`, `adaptive`, `fresh`          decide when a page is due again
     `mergedb`                                merges CrawlDbs
     `dedup`, `duplicates`                    mark pages with equal or similar content
+    `canonical`, `twins`                     which pages are twins by their canonical links
     `dump`, `stats`                          write entries as text, and count them
     `groupcounts`                            counts pages by host, domain or status code
 """

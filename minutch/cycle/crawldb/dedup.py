@@ -8,6 +8,11 @@ texts are near each other (`owntext.near`), where the crawl has segments with te
 of bits, and where there are no texts, pages whose signature is a SimHash are compared by how many
 bits differ, and the others are grouped as ever.
 
+With `db.canonical`, pages that are twins of others by their canonical links (`canonical`) are
+marked, whatever the order, with the original in their metadata; the others are compared without
+them. One that is no twin any more is db_fetched again, and compared, as is an original that was
+marked.
+
 A group is a page that stays and the pages that dedup marks on its account. Pages already marked
 count like fetched ones, so the groups are the same before and after dedup. To show them, signatures
 of all pages are held in memory, as numbers; URLs only of pages in groups. Source:
@@ -28,10 +33,20 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.crawldb import duplicates
+from minutch.cycle.crawldb.canonical import NONE
 from minutch.cycle.crawldb.duplicates import may_repeat
 from minutch.cycle.crawldb.matching import last_of_key, match
 from minutch.cycle.crawldb.partitions import EntryFilter, EntrySources, patch
 from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.twins import (
+    HAS_TWIN,
+    SCHEMA,
+    CanonicalTwins,
+    marked_twins,
+    mode_of,
+    sorted_out,
+    with_originals,
+)
 from minutch.cycle.owntext.near import KEYS, NearTexts, near_texts
 from minutch.cycle.parse.simhash import SIZE
 from minutch.job import Counters, JobContext
@@ -64,6 +79,8 @@ GROUPS: Final[dict[str, Callable[[pl.Series], pl.Series] | None]] = {
 """Value of -group -> the group of a URL: only pages of one group are compared."""
 log = logging.getLogger(__name__)
 MARKED: Final = "documents marked as duplicates"
+TWINS: Final = "documents marked as twins by their canonical links"
+BACK: Final = "documents that came back: no twins any more, or originals"
 _KEYS: Final = pl.Schema({"key": pl.Binary()})
 _PAGES: Final = pl.Schema(
     {"key": pl.Binary(), "url": pl.Binary(), "score": pl.Float32(), "fetch_time": pl.Int64()}
@@ -149,26 +166,31 @@ def dedup(
     engine, output = engine_of(context.conf), OutputSettings.from_conf(context.conf)
     group, order = options.group, options.order
     near = None if options.near is None else _Nearness.of(db, options.near)
-    where = FETCHED if near is None else FETCHED & ~near.where
+    is_followed = mode_of(context.conf) != NONE
     with (
         db.lock(),
-        EntrySources([db], engine, entry_filter, spill=crawldb, packed=True) as entries,
-        _found(db, engine, group, order, where) as found,
-        Shuffle(engine.parts, _KEYS, budget=engine.memory // 4, spill=crawldb) as found_near,
-        context.progress("dedup") as progress,
+        Shuffle(engine.parts, SCHEMA, budget=engine.memory // 4, spill=crawldb) as twins,
     ):
-        for keys in _find_near(db, group, order, near) if near is not None else ():
-            found_near.add(keys.to_frame("key"))
-        log.info("Deduplication: %d documents marked as duplicates", found.rows + found_near.rows)
-        log.info("Deduplication: Updating status of duplicate urls into crawl db.")
-        sources = [
-            *entries.sources,
-            found,
-            *([] if near is None else [engine.local_source(found_near)]),
-        ]
-        counters = patch(
-            db, engine, output, sources, lambda tables: _mark(tables[0], tables[1:]), progress
-        )
+        fetched = FETCHED
+        if is_followed:
+            is_twin, comes_back = sorted_out(CanonicalTwins(db, context.conf).changes(), twins)
+            fetched = (FETCHED | (IS_MARKED & comes_back)) & ~is_twin
+        with (
+            EntrySources([db], engine, entry_filter, spill=crawldb, packed=True) as entries,
+            _found(db, engine, group, order, _others(fetched, near)) as found,
+            Shuffle(engine.parts, _KEYS, budget=engine.memory // 4, spill=crawldb) as found_near,
+            context.progress("dedup") as progress,
+        ):
+            for keys in _find_near(db, group, order, near, fetched) if near is not None else ():
+                found_near.add(keys.to_frame("key"))
+            count = found.rows + found_near.rows
+            log.info("Deduplication: %d documents marked as duplicates", count)
+            log.info("Deduplication: Updating status of duplicate urls into crawl db.")
+            marks = [found, *([] if near is None else [engine.local_source(found_near)])]
+            of_twins = [engine.local_source(twins)] if is_followed else []
+            sources = [*entries.sources, *marks, *of_twins]
+            step = partial(_mark, len(marks))
+            counters = patch(db, engine, output, sources, step, progress)
     counters.merge(entries.counters)
     log.info("Deduplication finished")
     return counters
@@ -268,11 +290,16 @@ class _Compared(NamedTuple):
         return pl.Series(found, dtype=pl.UInt8)
 
 
+def _others(fetched: pl.Expr, near: _Nearness | None) -> pl.Expr:
+    """Returns the pages that are equal or not."""
+    return fetched if near is None else fetched & ~near.where
+
+
 def _find_near(
-    db: CrawlDb, group: str, order: Sequence[str], near: _Nearness
+    db: CrawlDb, group: str, order: Sequence[str], near: _Nearness, fetched: pl.Expr
 ) -> Iterator[pl.Series]:
     """Yields the keys of pages near a better one."""
-    pages = near.compared(db, group, FETCHED)
+    pages = near.compared(db, group, fetched)
     if near.texts is None and pages.table.is_empty():
         log.warning(
             "no page has a SimHash: see db.signature.class, and fetch or parse again; equal"
@@ -282,22 +309,44 @@ def _find_near(
     goes = np.zeros(len(rows), np.bool_)
     goes[rows[leaders != duplicates.NO_LEADER]] = True
     at = 0
-    for table in pages_with_signature(db, group, FETCHED & near.where):
+    for table in pages_with_signature(db, group, fetched & near.where):
         yield table["url"].filter(pl.Series(goes[at : at + len(table)]))
         at += len(table)
 
 
-def _mark(frame: pl.DataFrame, found: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
-    """Marks the entries (packed) with a key in one of `found` as duplicates; all are sorted."""
-    frame = last_of_key(frame)
+def _mark(count: int, tables: Sequence[pl.DataFrame]) -> tuple[Patched, Counters]:
+    """Marks the entries (packed) of the first table with a key in one of the next `count` as
+    duplicates, then what the last one says about twins, if there is one; all are sorted.
+    """
+    frame, found, twins = last_of_key(tables[0]), tables[1 : count + 1], tables[count + 1 :]
     keys = found[0] if len(found) == 1 else sort_by_key(pl.concat(found))
     at = match(keys["key"], frame["key"]).at
     at = at[at >= 0]
     counters = Counters()
-    counters.add(MARKED, len(at))
-    counters.add("other entries", len(frame) - len(at))
-    marked = take(frame, at).with_columns(status=pl.lit(status.STATUS_DB_DUPLICATE, pl.UInt8))
-    return Patched(frame, marked, at, at), counters
+    if not twins or twins[0].is_empty():
+        counters.add(MARKED, len(at))
+        counters.add("other entries", len(frame) - len(at))
+        marked = take(frame, at).with_columns(status=pl.lit(status.STATUS_DB_DUPLICATE, pl.UInt8))
+        return Patched(frame, marked, at, at), counters
+    places = match(twins[0]["key"], frame["key"]).at
+    told = twins[0].select("original").filter(pl.Series(places >= 0)).with_columns(is_told=True)
+    told = told.with_columns(row=pl.Series(places[places >= 0]))
+    every = pl.DataFrame({"row": np.union1d(at, told["row"].to_numpy())})
+    told = every.join(told, on="row", how="left", maintain_order="left")
+    rows = every["row"].to_numpy()
+    goes, is_found = told["original"].is_not_null(), pl.Series(np.isin(rows, at))
+    is_back = told["is_told"].fill_null(value=False) & ~goes
+    changed = take(frame, rows)
+    was_marked = changed["status"] == status.STATUS_DB_DUPLICATE
+    codes = pl.when(goes | is_found).then(status.STATUS_DB_DUPLICATE)
+    then = codes.when(is_back & was_marked).then(status.STATUS_DB_FETCHED).otherwise("status")
+    metadata = with_originals(changed["metadata"], told["original"], is_back)
+    changed = changed.with_columns(metadata, status=then.cast(pl.UInt8))
+    counters.add(MARKED, int((is_found & ~goes).sum()))
+    counters.add(TWINS, int(goes.sum()))
+    counters.add(BACK, int((is_back & ~is_found).sum()))
+    counters.add("other entries", len(frame) - len(rows))
+    return Patched(frame, changed, rows, rows), counters
 
 
 _SCHEMA: Final = pl.Schema(
@@ -342,7 +391,7 @@ def groups(
 
 def group_table(db: CrawlDb, group: str, order: Sequence[str], near: int | None) -> pl.DataFrame:
     """Returns the same as a table: `stays`, `bits`, `url`, `status`, `size` (of the duplicates)."""
-    signed = FETCHED | IS_MARKED
+    signed = FETCHED | (IS_MARKED & ~HAS_TWIN)
     if near is None:
         tables = [_equal(db, group, order, signed)]
     else:
@@ -351,11 +400,19 @@ def group_table(db: CrawlDb, group: str, order: Sequence[str], near: int | None)
             _equal(db, group, order, signed & ~nearness.where),
             _near(db, group, order, signed, nearness),
         ]
-    found = pl.concat([pl.DataFrame(schema=_SCHEMA), *tables])
+    found = pl.concat([pl.DataFrame(schema=_SCHEMA), *tables, *_of_twins(db)])
+    found = found.with_columns(size=pl.len().over("stays"))
     found = found.sort("size", "stays", "bits", "url", descending=[True, False, False, False])
     return found.with_columns(
         pl.Series("stays", decode_keys(found["stays"])), pl.Series("url", decode_keys(found["url"]))
     )
+
+
+def _of_twins(db: CrawlDb) -> Iterator[pl.DataFrame]:
+    """Yields the twins by canonical links."""
+    zeros = pl.lit(0, pl.UInt8).alias("bits"), pl.lit(0, pl.UInt32).alias("size")
+    for table in marked_twins(db):
+        yield table.with_columns(*zeros).select(_SCHEMA.names())
 
 
 def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.DataFrame:
@@ -403,4 +460,4 @@ def _members(found: _Compared, pages: pl.DataFrame, order: Sequence[str]) -> pl.
         "url": pages["url"][member],
         "status": pages["status"][member],
     }
-    return pl.DataFrame(table).with_columns(size=pl.len().over("stays")).select(_SCHEMA.names())
+    return pl.DataFrame(table).with_columns(size=pl.lit(0, pl.UInt32)).select(_SCHEMA.names())

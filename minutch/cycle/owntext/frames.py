@@ -48,7 +48,8 @@ FRAMES: Final = "frames"
 MOST: Final = 256
 """Pages of a host."""
 PARTS: Final = 16
-NEAR: Final = "near"
+NEAR, CLAIMS = "near", "claims"
+"""Folders in it that others keep."""
 _USE: Final = ".use-"
 """What a process is about to read, linked: others may replace it meanwhile."""
 _TRIES: Final = 9
@@ -108,7 +109,12 @@ class SiteFrames:
             for path in folder.glob("[!.]*-*"):
                 name = path.name.rpartition("-")[0]
                 is_there = name not in parsed and (self._crawl / "segments" / name).is_dir()
-                if name != NEAR and path != place and path not in samples and not is_there:
+                if (
+                    name not in (NEAR, CLAIMS)
+                    and path != place
+                    and path not in samples
+                    and not is_there
+                ):
                     remove(path)
             return self._counts
 

@@ -143,6 +143,20 @@ class NearTexts:
             raise damaged(self._sites.folder, exc) from exc
 
 
+def keys_of_pages(crawl: Path, urls: pl.Series) -> pl.DataFrame:
+    """Returns the keys of pages of a crawl (`key`, and each band; 0 for a text without words), of
+    their newest parse; some may have none. Nothing is kept on disk.
+    """
+    segments = segments_in(crawl / "segments")
+    sites = SiteFrames(crawl, segments)
+    tables = [pl.DataFrame(schema=_SCHEMA).drop("seal")]
+    for segment in segments:
+        for pages in parses(segment, urls):
+            own = own_of(sites, pages)
+            tables.append(pl.DataFrame([own["key"], *band_keys(own["text"])]))
+    return pl.concat(tables).unique("key", keep="last")
+
+
 def near_texts(crawl: Path) -> NearTexts | None:
     """Returns the keys of a crawl's pages; None if its folder has no segments with texts."""
     folder = crawl / "segments"

@@ -27,9 +27,11 @@ def parses(segment: Segment, only: pl.Series | None = None) -> Iterator[pl.DataF
     if not (segment.has(PARSE_DATA) and segment.has(PARSE_TEXT)):
         return
     data, texts = parts_of(segment)
-    yield from ordered(
-        lambda keys: parses_between(data, texts, keys, only), cut([*data, *texts], RANGE_SIZE)
-    )
+    ranges = cut([*data, *texts], RANGE_SIZE)
+    if only is not None:
+        wanted = only.sort()
+        ranges = [keys for keys in ranges if keys.mask(wanted).any()]
+    yield from ordered(lambda keys: parses_between(data, texts, keys, only), ranges)
 
 
 def parts_of(segment: Segment) -> tuple[list[SortedPart], list[SortedPart]]:

@@ -14,7 +14,7 @@ from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.settings import FetchSettings, QueueSettings
 from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions, Selector
-from minutch.cycle.segment.store import PARSE_DATA
+from minutch.cycle.segment.store import PARSE_DATA, Segment
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.inspect.explain.access import FetchProspects
 from minutch.inspect.explain.facts import (
@@ -25,6 +25,7 @@ from minutch.inspect.explain.facts import (
     Overview,
     Referrers,
     SegmentVisit,
+    TwinFacts,
     UseFacts,
 )
 from minutch.inspect.explain.overview import OverviewBuilder, OverviewSettings
@@ -40,6 +41,7 @@ from minutch.inspect.explain.settings import (
     seed_form,
     settings_of,
 )
+from minutch.inspect.explain.twinhood import twin_facts
 from minutch.inspect.explain.visits import entry_of, left_out_words, referrers_of, score_of, visits
 from minutch.inspect.query.rights import RightsTable
 from minutch.job import JobContext
@@ -47,6 +49,7 @@ from minutch.plugin.chains import SCOPE_FETCHER
 from minutch.plugin.urlrules import why_rejected
 from minutch.processwide import command_line
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
+from minutch.records.parsedata import ParseData
 from minutch.terminal import agreeing, counted
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each
@@ -167,8 +170,8 @@ def explain(
 ) -> Explanation:
     """Explains why a URL of a crawl was, or was not, fetched, and what comes next.
 
-    Nothing is written, and no host is asked. Raises StoreError if there is no crawl, FormatError
-    for a damaged file.
+    Nothing is written but what is counted of segments (`frames`), and no host is asked. Raises
+    StoreError if there is no crawl, FormatError for a damaged file.
     """
     now = context.clock.now()
     settings = ExplainSettings.from_conf(context.conf, fetch=FetchSettings.of(context.conf, now))
@@ -224,6 +227,8 @@ class Explainer:
         origin = origin_of(url, datum, self.crawl.segments, known, settings.update, self.now)
         referrers = referrers_of(url, self.crawl.linkdb, self.crawl.segments, quick=self._quick)
         robots, host, fetch = self._access.to(url)
+        parsed = (one for one in reversed(self.crawl.segments) if one.has(PARSE_DATA))
+        newest = next((one for one in parsed if one.get(PARSE_DATA, url)), None)
         return Explanation(
             url=url,
             given=given,
@@ -252,13 +257,20 @@ class Explainer:
             if datum is None
             else score_of(datum, referrers.found, settings.update.scoring.filters),
             duplicates=() if datum is None else self._duplicates(url, datum),
-            rights=self._rights(url),
+            rights=self._rights(url, newest),
+            twin=self._twin(url, datum, newest),
         )
 
-    def _rights(self, url: str) -> tuple[UseFacts, ...]:
+    def _twin(self, url: str, datum: CrawlDatum | None, newest: Segment | None) -> TwinFacts | None:
+        """Returns what became of the canonical link of the newest parse."""
+        if datum is None or self._quick:
+            return None
+        parses = [] if newest is None else newest.get(PARSE_DATA, url)
+        parse = next((one for one in reversed(parses) if isinstance(one, ParseData)), None)
+        return twin_facts(url, datum, parse, self.crawl.crawldb, self._settings.conf)
+
+    def _rights(self, url: str, newest: Segment | None) -> tuple[UseFacts, ...]:
         """Returns what is said about use of the newest parse of a URL."""
-        parsed = [one for one in self.crawl.segments if one.has(PARSE_DATA)]
-        newest = next((one for one in reversed(parsed) if one.get(PARSE_DATA, url)), None)
         if newest is None:
             return ()
         rows = RightsTable(self.crawl.segments, self._settings.agents).scan()

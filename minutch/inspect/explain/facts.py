@@ -259,6 +259,17 @@ class UseFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TwinFacts:
+    """What became of a page's canonical link: the URL that it names, the page of which it is marked
+    as a twin, and both in a sentence.
+    """
+
+    names: str | None
+    original: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The whole answer. `url` is what was looked up: as given, or its normal form if known."""
 
@@ -281,6 +292,7 @@ class Explanation:
     duplicates: tuple[str, ...]
     """URLs with the same signature, the one that is kept first."""
     rights: tuple[UseFacts, ...] = ()
+    twin: TwinFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ class ExplainSettings(Settings):
     """Names by which robots.txt may address the crawler."""
     max_count: int = prop("generate.max.count")
     proxy: str = made_by(proxy_of)
+    conf: Configuration = made_by(lambda conf: conf)
 
 
 def settings_of(conf: Configuration) -> Iterator[Setting]:

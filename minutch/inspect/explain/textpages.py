@@ -56,6 +56,7 @@ def explanation_lines(found: Explanation, width: int | None = None) -> Lines:
         "Use of it": map(_use, found.rights),
         "Links to it": _links(found),
         "Same content": iter(found.duplicates),
+        "Canonical link": iter(() if found.twin is None else (found.twin.text,)),
     }
     for title, lines in sections.items():
         listed = list(lines)
