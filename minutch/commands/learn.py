@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from minutch import strictjson
 from minutch.commands.arguments import Arguments
+from minutch.cycle.crawldb.store import CrawlDb
+from minutch.cycle.crawldb.updatedb import UpdateOptions, updatedb
 from minutch.errors import ConfigError
 from minutch.inspect.learn.learning import Learned, learn
 from minutch.inspect.learn.rules import LearnedRule, folder_of, write
-from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.query.crawl import CRAWLDB, open_crawl
 from minutch.job import JobContext
 from minutch.processwide import command_line
 from minutch.terminal import counted, folded, visible_line, width_of
@@ -32,6 +35,7 @@ def run(arguments: Arguments, context: JobContext) -> int:
     learned = learn(crawl, context=replace(context, conf=conf))
     said = f"learned {datetime.fromtimestamp(context.clock.now() / 1000, UTC):%Y-%m-%d}"
     done = write(learned.offered, folder, conf, said) if is_applied and folder is not None else []
+    waited = _apply_to_waiting(path, context) if done else 0
     if arguments["--json"]:
         written = {id(rule): str(target) for target, rule in done}
         known = [_as_json(rule) | {"written": written.get(id(rule))} for rule in learned.rules]
@@ -43,9 +47,24 @@ def run(arguments: Arguments, context: JobContext) -> int:
     for target in dict.fromkeys(target for target, _ in done):
         count = sum(one == target for one, _ in done)
         context.print(f"{counted(count, 'rules')} written to {target}")
+    if waited:
+        context.print(f"left out, or known by another name: {counted(waited, 'URLs')} that waited")
     if learned.offered and not is_applied:
         context.print(f"Write them:  {command_line(f'learn {quote(str(path))} --apply')}")
     return 0
+
+
+def _apply_to_waiting(path: Path, context: JobContext) -> int:
+    """Makes of the URLs that wait what rules say that were written now; returns how many less there
+    are. What was found before would be asked for under its old name otherwise: rules are for links.
+    """
+    db = CrawlDb(path / CRAWLDB)
+    if not db.exists():
+        return 0
+    before, conf = len(db), context.conf.of_crawl(path).freeze()
+    options = UpdateOptions(normalize=True, filtering=True, of_waiting=True)
+    updatedb(db.path, [], options, context=replace(context, conf=conf))
+    return before - len(CrawlDb(path / CRAWLDB))
 
 
 def _as_json(rule: LearnedRule) -> dict[str, Any]:

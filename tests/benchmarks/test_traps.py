@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.traps.__main__ import crawl, served
-from tests.benchmarks.traps.web import answer, contents_of, sites
+from tests.benchmarks.traps import others
+from tests.benchmarks.traps.__main__ import WAYS, Way, crawl, served
+from tests.benchmarks.traps.columns import ColumnCrawl
+from tests.benchmarks.traps.web import Site, answer, contents_of, sites
 
 
 def test_the_web() -> None:
@@ -29,14 +32,47 @@ def test_the_web() -> None:
     assert answer(web["session"], first).content == "session page 0"
 
 
+def test_the_second_web() -> None:
+    found = others.sites(100)
+    assert len(contents_of(found["encyclopedia"])) == 1 + 4 * 25
+    assert len(contents_of(found["lang"])) == 3 * 33
+    for name in ("agenda", "filters", "nested", "labyrinth", "poison", "spew", "lostecho"):
+        seen, targets = set[str](), ["/"]
+        while targets and len(seen) < 1000:
+            new = set(answer(found[name], targets.pop()).links) - seen
+            targets += sorted(new)
+            seen |= new
+        assert len(seen) >= 1000, name
+        assert len(contents_of(found[name])) == 15
+    first = answer(found["jsession"], "/").links[0]
+    assert answer(found["jsession"], first).content == "others jsession node 1"
+
+
+@pytest.mark.parametrize(("make", "least"), [(sites, 0.8), (others.sites, 0.75)])
+def test_requests_are_well_spent_in_columns(
+    make: Callable[[int], dict[str, Site]], least: float
+) -> None:
+    crawl = ColumnCrawl({f"{name}.example": site for name, site in make(40).items()}, 20)
+    honest = len(set().union(*(contents_of(site) for site in crawl.web.values())))
+    crawl.cap = round(1.1 * honest)
+    while crawl.asked.total() < crawl.cap and crawl.rounds < 40:
+        crawl.round()
+    assert crawl.good.total() / crawl.asked.total() > least
+
+
 @pytest.mark.slow
 def test_a_budget_finds_more_with_the_same_requests(tmp_path: Path) -> None:
     good = []
-    for budget in ("-1", "20"):
-        folder = tmp_path / budget
-        folder.mkdir()
+    for name in ("none", "budget"):
+        (folder := tmp_path / name).mkdir()
         with served(sites(60)) as server:
-            crawl(server, folder, budget=budget, rounds=7, cap=900)
-            assert 400 < server.asked.total() <= 900 + 22
-            good.append(server.good.total() / server.asked.total())
-    assert good[1] > good[0]
+            crawl(server, folder, WAYS[name], rounds=20, cap=700)
+            assert 400 < len(server.requests) <= 700 + 22
+            good.append(sum(is_good for _, is_good in server.requests) / len(server.requests))
+    assert good[1] > good[0] + 0.1
+
+
+@pytest.mark.slow
+def test_a_crawl_that_fails_is_no_result(tmp_path: Path) -> None:
+    with served(sites(20)) as server, pytest.raises(RuntimeError, match="ends with"):
+        crawl(server, tmp_path, Way({"http.timeout": "soon"}), rounds=1, cap=50)

@@ -27,7 +27,7 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_CRAWLDB
 from minutch.plugin.urlrules import UrlRules
-from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN
+from minutch.records.crawldatum import STATUS_DB_GONE, STATUS_DB_ORPHAN, STATUS_DB_UNFETCHED
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, PACKED_SCHEMA
 from minutch.work.engine import Engine, Partition, Source, Task
 from minutch.work.engine.selection import StoredParts
@@ -64,7 +64,10 @@ class EntryFilter:
         *,
         purges_gone: bool = False,
         purges_orphans: bool = False,
+        of_waiting: bool = False,
     ) -> None:
+        """With `of_waiting`, rules apply to what was never asked for alone."""
+        self._of_waiting = of_waiting
         self._purged: dict[int, str] = {}
         if purges_gone:
             self._purged[STATUS_DB_GONE] = PURGED_GONE
@@ -74,7 +77,12 @@ class EntryFilter:
 
     @classmethod
     def from_conf(
-        cls, conf: Configuration, *, normalize: bool | None = None, filtering: bool | None = None
+        cls,
+        conf: Configuration,
+        *,
+        normalize: bool | None = None,
+        filtering: bool | None = None,
+        of_waiting: bool = False,
     ) -> EntryFilter:
         """Reads `db.update.purge.*`; for None `crawldb.url.normalizers`, `crawldb.url.filters`."""
         if normalize is None:
@@ -91,6 +99,7 @@ class EntryFilter:
             ),
             purges_gone=conf.get_boolean(PURGE_GONE_PROPERTY),
             purges_orphans=conf.get_boolean(PURGE_ORPHANS_PROPERTY),
+            of_waiting=of_waiting,
         )
 
     @property
@@ -116,6 +125,15 @@ class EntryFilter:
             counters.add(reason, before - len(frame))
         if self._rules is None or self._rules.is_neutral:
             return frame
+        if not self._of_waiting:
+            return self._ruled(frame, counters)
+        waits = frame["status"] == STATUS_DB_UNFETCHED
+        if not waits.any():
+            return frame
+        return pl.concat([frame.filter(~waits), self._ruled(frame.filter(waits), counters)])
+
+    def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
+        assert self._rules is not None
         urls = self._rules.apply(decode_keys(frame["key"]), counters)
         keys = encode_keys(urls) if self.normalizes else frame["key"]
         return frame.with_columns(key=keys).filter(urls.is_not_null())

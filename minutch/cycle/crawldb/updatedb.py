@@ -130,6 +130,8 @@ class UpdateOptions:
     """Whether new URLs are added (db.update.additions.allowed)."""
     force: bool = False
     """Whether another process's lock is passed over."""
+    of_waiting: bool = False
+    """Whether normalizers and filters apply to what was never asked for alone."""
 
 
 def updatedb(
@@ -146,7 +148,10 @@ def updatedb(
     """
     conf = context.conf
     entry_filter = EntryFilter.from_conf(
-        conf, normalize=options.normalize, filtering=options.filtering
+        conf,
+        normalize=options.normalize,
+        filtering=options.filtering,
+        of_waiting=options.of_waiting,
     )
     settings = UpdateSettings.from_conf(conf)
     if options.additions is not None:

@@ -1,37 +1,29 @@
-"""Decides how many new pages of each pattern of URLs a round asks for, by what the pattern has
-given so far: a trap gets a bounded share, a catalogue is read to its end.
+"""Says which URLs that were never asked for may be asked for now: of each pattern of URLs so many
+as what it has given deserves (`allowances`). A trap gets a bounded share, a catalogue is read to
+its end.
 
-Each URL belongs to a group: the smallest of its levels (`urls.patterns`) of which x/2 URLs, and a
+Each URL belongs to a group: the smallest of its levels (`urls.patterns`) of which x/5 URLs, and a
 sixteenth of all its host's, have been asked for, or else to its host. Of a group
 
     asked     were asked for, and answered: pages, redirects, errors that stay
     new       have content that no page had before, by signature; redirects, by target. What hosts
               have in common, the one with the shorter name had before the others
-    late      the rounds in which the later half of `asked` was asked for
-    growth    how many of those that wait were found in late rounds, by page asked for in these
+    other     of these, those whose texts are not, but for numbers and paths, what their host had
+              said before (`parse.signature.TextShapeSignature`)
+    waiting   were never asked for; by the group of the page that has led to them, the first one
+              that the LinkDb names, or else of their own
 
-With the exploration x (generate.pattern.budget) a round asks for so many of those that were never
-asked for, what is being fetched counted with them:
+Those with the best score come first; of groups that grow, every other one is the best of those that
+were found last: where they end says most. Of each path (without its query) that is not known so
+well come not more than x.
 
-    a host of which fewer than x/2 were asked for     10 x
-    good: half of the late ones were new              4 new, x at least
-    good, but it grows: growth is 1 or more, and 0.6  new/2, while they are less than 5 x and a
-      or more of what it was before                   tenth of what the rest of the host has given
-                                                      (or of the crawl, by host with such groups, if
-                                                      that is more); then x²/(2 asked), from 1 to
-                                                      x/2, or x/2 if all the rest has given less
-    all the others                                    x²/(4 asked), and late new²/late asked
-
-The links of a set that ends lead ever more often to what is known already: its growth falls. Groups
-of a host that grow share one allowance, as do those that aren't good. Those with the best score
-come first, and of each path (without its query) that is not known so well not more than x.
-
-Nothing is lost: the others wait in the CrawlDb. Nothing is kept: all counts are the CrawlDb's.
+Nothing is lost: the others wait in the CrawlDb. Nothing is kept: all counts are the databases'.
 Pages that were asked for before are no matter of this. Why not by signatures alone: random text is
 always new. Why not by growth alone: so do honest sites, at first. Tried and dropped: an allowance
 for each level of a URL, one within the other (new directories had to share what a catalogue was
 given); each level for itself where x/2 were asked for (paths of random words made hundreds of small
-groups, some of which always seemed to end).
+groups, some of which always seemed to end); growth by what is found in a group, whoever has led to
+it (lists made their items look like a trap).
 """
 
 from __future__ import annotations
@@ -45,7 +37,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from minutch.cycle.fetchlist.allowances import COUNTS, FINDS, GOOD, GROWS, allowances
 from minutch.cycle.fetchlist.select import ranks_in
+from minutch.cycle.parse.signature import SHAPE
 from minutch.records import crawldatum as status
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.rawmap import text_key, values_of
@@ -57,91 +51,26 @@ PROPERTY: Final = "generate.pattern.budget"
 
 Tables = Callable[[], Iterable[pl.DataFrame]]
 """Reads the entries of a CrawlDb."""
+Links = Callable[[], Iterable[pl.DataFrame]]
+"""Reads a LinkDb, in tables with `key` and `from_url`."""
 Hashes = npt.NDArray[np.uint64]
 
 _TARGET: Final = text_key(PROTO_STATUS_KEY)
 _REDIRECTS: Final = (status.STATUS_DB_REDIR_PERM, status.STATUS_DB_REDIR_TEMP)
 _PAGES: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
-_ROW: Final = 200
+_ROW: Final = 300
 """Bytes of memory, about, for a page that is counted."""
 _MANY: Final = 1_000_000
 """Rows from which on those without a place are dropped."""
 _PATH: Final = LEVELS.index("path")
+_NEWEST: Final = 1 << 62
+"""Makes of a pool's name that of those of its URLs that were found last."""
 _KEYS: Final = pl.Schema({"group": pl.UInt64(), "path": pl.UInt64(), "rank": pl.UInt64()})
 _ENDS: Final = pl.Schema({"hash": pl.UInt64(), "end": pl.UInt64()})
 
-COUNTS: Final = pl.Schema(
-    {
-        "group": pl.UInt64(),
-        "round": pl.UInt32(),
-        "host": pl.UInt64(),
-        "level": pl.UInt8(),
-        "asked": pl.Int64(),
-        "new": pl.Int64(),
-        "waiting": pl.Int64(),
-        "pending": pl.Int64(),
-    }
-)
-"""Counts of a group's URLs by the round that asked for them, or found those that wait."""
 
-
-def allowances(counts: pl.DataFrame, explore: int) -> pl.DataFrame:
-    """Returns of each group in counts of COUNTS: `group`, `level`, `asked`, `new`, `waiting`,
-    `growth`, the `pool` of groups that it is in, if these are more it is `shared`, and `allowed`,
-    how many of those that wait there a round asks for.
-    """
-    asked, new, waiting, late = (pl.col(name) for name in ("asked", "new", "waiting", "late"))
-    by_round = counts.filter(asked > 0).sort("group", "round")
-    later = by_round.filter(2 * asked.cum_sum().over("group") > asked.sum().over("group"))
-    middle = later.group_by("group").agg(middle=pl.col("round").min())
-    is_late = pl.col("round") >= pl.col("middle")
-    table = (
-        counts.join(middle, on="group", how="left")
-        .group_by("group")
-        .agg(
-            pl.col("host").first(),
-            pl.col("level").min(),
-            pl.col("asked", "new", "waiting", "pending").sum(),
-            late=asked.filter(is_late).sum(),
-            late_new=new.filter(is_late).sum(),
-            found=waiting.filter(is_late).sum(),
-        )
-    )
-    early = asked - late
-    before = pl.when(early > 0).then((asked + waiting - pl.col("found")) / early).otherwise(0.0)
-    growth = pl.when(asked > 0).then(pl.col("found") / late).otherwise(0.0)
-    is_new, is_good = asked < explore // 2, 2 * pl.col("late_new") >= late
-    grows = ~is_new & is_good & (growth >= 1) & (growth >= before * 0.6)
-    table = table.with_columns(growth=growth, grows=grows, is_good=is_good)
-    is_trap = ~is_new & (pl.col("grows") | ~is_good)
-    growing = pl.when("grows").then(pl.col("host") ^ pl.lit(1, pl.UInt64))
-    pool = growing.when(is_trap).then(pl.col("host") ^ pl.lit(2, pl.UInt64)).otherwise("group")
-    table = table.with_columns(
-        pool=pool,
-        rest=new.filter(~pl.col("grows")).sum(),
-        others=new.filter(~pl.col("grows")).sum().over("host"),
-    )
-    own = table.select("asked", "new", "waiting")
-    sums = pl.col("asked", "new", "pending", "late", "late_new").sum().over("pool")
-    table = table.with_columns(sums)
-    others, rest = pl.col("others"), pl.col("rest")
-    hosts = pl.col("pool").filter(pl.col("grows")).n_unique().clip(1)
-    share = pl.max_horizontal(others, rest // hosts) // 10
-    trickle = (explore * explore // (2 * asked)).clip(1, explore // 2)
-    allowed = (
-        pl.when(asked < explore // 2)
-        .then(10 * explore)
-        .when(~pl.col("is_good"))
-        .then((trickle // 2).clip(1) + pl.col("late_new") ** 2 // late)
-        .when(~pl.col("grows"))
-        .then((4 * new).clip(explore))
-        .when(rest > new)
-        .then(trickle.clip(pl.min_horizontal(new // 2, 5 * explore + share - new)))
-        .otherwise(pl.max_horizontal(explore // 2, pl.min_horizontal(new // 2, 5 * explore - new)))
-    )
-    allowed = (allowed - pl.col("pending")).clip(0).cast(pl.Int64)
-    shared = pl.len().over("pool") > 1
-    return table.select("group", "pool", "level", *own, "growth", shared=shared, allowed=allowed)
+def _no_links() -> Iterable[pl.DataFrame]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +79,8 @@ class PatternBudget:
 
     explore: int
     seed: int
+    rounds: pl.Series
+    """The times at which URLs that wait were found, in order."""
     known: Hashes
     """The levels of which enough was asked for, sorted."""
     groups: pl.DataFrame
@@ -167,32 +98,39 @@ class PatternBudget:
         due: Callable[[pl.DataFrame], pl.DataFrame],
         pending: Callable[[pl.DataFrame], pl.Series],
         memory: int,
+        links: Links = _no_links,
     ) -> PatternBudget:
         """Counts the `entries` (their number, about) of a CrawlDb. `due` returns those of a table
         that may be asked for, with `sort`; `pending` the mask of those that are being fetched.
         """
-        seed, shares = secrets.randbits(63), 1 + entries * _ROW // max(memory, 1)
-        repeats, rounds = _repeats(tables, shares)
-        known = _known(tables, seed, explore, shares)
-        counts = pl.DataFrame(schema=COUNTS)
-        for table in tables():
-            hashes = level_hashes(table["key"], seed)
-            rows = _counted(table, hashes, known, repeats, rounds, pending(table))
-            summed = (
-                pl.concat([counts, rows])
-                .group_by("group", "round")
-                .agg(
-                    pl.col("host", "level").first(),
-                    pl.col("asked", "new", "waiting", "pending").sum(),
+        seed, shares = secrets.randbits(62), 1 + entries * _ROW // max(memory, 1)
+        seen = _seen(tables, seed, explore, shares)
+        counts, finds = pl.DataFrame(schema=COUNTS), pl.DataFrame(schema=FINDS)
+        for share in range(shares):
+            finders = _finders(links, seed, seen.known, share, shares)
+            for whole in tables():
+                is_mine = whole["key"].hash() % shares == share
+                table = whole if shares == 1 else whole.filter(is_mine)
+                rows = _counted(table, seed, seen, pending(table))
+                counts = _summed(counts, rows, ["group", "round"])
+                found = rows.filter(pl.col("waiting") > 0)
+                found = found.join(finders, on="key", how="left")
+                found = found.select(
+                    "group",
+                    pl.coalesce("finder", "group").alias("finder"),
+                    "round",
+                    found="waiting",
                 )
-            )
-            counts = summed.select(COUNTS.names())
+                finds = _summed(finds, found, ["group", "finder", "round"])
+        groups = allowances(counts, finds, explore)
         places = pl.col("allowed").clip(0, pl.when(pl.col("level") < _PATH).then(explore))
-        groups = allowances(counts, explore).filter(pl.col("waiting").sum().over("pool") > places)
-        budget = cls(explore, seed, known, groups, pl.DataFrame(schema=_ENDS))
-        if groups.is_empty():
+        is_limited = pl.col("waiting").sum().over("pool") > places
+        limited = groups.filter(is_limited)
+        free = groups.filter(~is_limited & (pl.col("kind") <= GOOD) & (pl.col("waiting") > 0))
+        budget = cls(explore, seed, seen.rounds, seen.known, limited, pl.DataFrame(schema=_ENDS))
+        if limited.is_empty():
             return budget
-        return replace(budget, ends=budget._ends(due(table) for table in tables()))
+        return budget._with_ends((due(table) for table in tables()), free["group"])
 
     def have_place(self, frame: pl.DataFrame) -> pl.Series:
         """Returns the mask of the entries (with `sort`) that may be asked for."""
@@ -210,38 +148,60 @@ class PatternBudget:
         rows = self.groups.filter(pl.col("group") == group[0]).rows(named=True)
         return levels_of(url)[level[0]], rows[0] if rows else {}
 
-    def _places(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Returns `row`, `group`, `path` (null: it is no matter) and `rank` of the entries of
-        `groups` that were never asked for.
+    def _of_group(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Returns `row`, `group` and `path` (null: it is no matter) of the entries that were never
+        asked for.
         """
         rows = frame.with_row_index("row").filter(_is_waiting())
         hashes = level_hashes(rows["key"], self.seed)
         group, level = _groups_of(hashes, self.known)
-        path = pl.Series(hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
-        keys = pl.DataFrame(
-            [rows["row"].alias("row"), pl.Series("group", group), path.alias("path")]
+        path = pl.Series("path", hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
+        return pl.DataFrame([rows["row"], pl.Series("group", group), path])
+
+    def _places(self, frame: pl.DataFrame, of: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Returns `row`, `group`, `path` and `rank` of those of `groups`; `of` is `_of_group`."""
+        pools = self.groups.select("group", "pool", "kind")
+        keys = (self._of_group(frame) if of is None else of).join(pools, on="group")
+        rows = frame[keys["row"]]
+        found = np.searchsorted(self.rounds.to_numpy(), rows["fetch_time"].to_numpy())
+        keys = keys.with_columns(
+            rank=pl.Series(ranks_in(rows), dtype=pl.UInt64),
+            age=pl.Series((0xFFFF - found).clip(0), dtype=pl.UInt64),
         )
-        keys = keys.with_columns(rank=pl.Series(ranks_in(rows), dtype=pl.UInt64))
-        pools = self.groups.select("group", "pool")
-        return keys.join(pools, on="group").select(
-            "row", pl.col("pool").alias("group"), "path", "rank"
+        is_newest = (pl.col("kind") == GROWS) & (pl.col("rank") % 2 == 1)
+        newest = pl.col("age") * (1 << 48) + pl.col("rank") // (1 << 16)
+        of_newest = pl.col("pool") ^ pl.lit(_NEWEST, pl.UInt64)
+        return keys.select(
+            "row",
+            "path",
+            group=pl.when(is_newest).then(of_newest).otherwise("pool"),
+            rank=pl.when(is_newest).then(newest).otherwise("rank"),
         )
 
-    def _ends(self, tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
-        """Returns `ends` for the entries that are due."""
-        kept = pl.DataFrame(schema=_KEYS)
+    def _with_ends(self, tables: Iterable[pl.DataFrame], free: pl.Series) -> PatternBudget:
+        """Returns it with `ends` for the entries that are due. `free` groups are good, and all of
+        them have a place.
+        """
+        kept, left = pl.DataFrame(schema=_KEYS), 0
+        good = pl.concat([free, self.groups.filter(pl.col("kind") <= GOOD)["group"]]).implode()
         for table in tables:
-            kept = pl.concat([kept, self._places(table).drop("row")])
+            of = self._of_group(table)
+            left += int(of["group"].is_in(good).sum())
+            kept = pl.concat([kept, self._places(table, of).select(_KEYS.names())])
             if len(kept) > _MANY:
-                kept = self._best(kept).select(_KEYS.names())
-        best = self._best(kept)
+                kept = self._best(kept, "more").select(_KEYS.names())
+        is_left = left >= max(1, self.explore // 2)
+        groups = self.groups if is_left else self.groups.with_columns(allowed="more")
+        best = self._best(kept, "allowed" if is_left else "more")
         by_path = best.filter(pl.col("in_path") > self.explore).select(hash="path", end="rank")
-        by_group = best.filter(pl.col("in_group") > pl.col("allowed"))
-        return pl.concat([by_path, by_group.select(hash="group", end="rank")])
+        by_group = best.filter(pl.col("in_group") > pl.col("places"))
+        ends = pl.concat([by_path, by_group.select(hash="group", end="rank")])
+        return replace(self, groups=groups, ends=ends)
 
-    def _best(self, keys: pl.DataFrame) -> pl.DataFrame:
+    def _best(self, keys: pl.DataFrame, allowed: str) -> pl.DataFrame:
         """Returns the rows with a place, and of groups and paths the first one without, with their
-        number in their path (1 without one), and in their group (null without a place in the path).
+        number in their path (1 without one), and in their group (null without a place in the path),
+        which has `places`.
         """
         in_path = pl.when(pl.col("path").is_null()).then(1)
         keys = keys.with_columns(
@@ -251,9 +211,13 @@ class PatternBudget:
         keys = keys.filter(pl.col("in_path") <= self.explore + 1).with_columns(
             in_group=pl.when(has_place).then("rank").rank("ordinal").over("group")
         )
-        pools = self.groups.select("allowed", group="pool").unique("group")
-        keys = keys.join(pools, on="group")
-        return keys.filter((pl.col("in_group") <= pl.col("allowed") + 1).fill_null(True))
+        pools = self.groups.select("kind", group="pool", places=allowed).unique("group")
+        halves = pools.filter(pl.col("kind") == GROWS)
+        of_newest = pl.col("group") ^ pl.lit(_NEWEST, pl.UInt64)
+        half = pl.when(pl.col("kind") == GROWS).then(pl.col("places") // 2).otherwise("places")
+        newest = halves.with_columns(group=of_newest, places=(pl.col("places") + 1) // 2)
+        keys = keys.join(pl.concat([pools.with_columns(places=half), newest]), on="group")
+        return keys.filter((pl.col("in_group") <= pl.col("places") + 1).fill_null(True))
 
 
 def _is_waiting() -> pl.Expr:
@@ -269,65 +233,108 @@ def _asked_at() -> pl.Expr:
     return pl.col("fetch_time") - pl.col("fetch_interval").cast(pl.Int64) * 1000
 
 
-def _repeats(tables: Tables, shares: int) -> tuple[pl.Series, pl.Series]:
-    """Returns hashes of the keys of pages whose content another page had before, and the times at
-    which URLs that wait were found, each in order.
-    """
-    repeats, times = pl.Series("key", [], pl.UInt64), pl.Series("at", [], pl.Int64)
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a first look at a CrawlDb has shown."""
+
+    rounds: pl.Series
+    """The times at which URLs that wait were found, in order."""
+    known: Hashes
+    """The levels of which enough was asked for, in order."""
+    repeats: pl.Series
+    """Hashes of the keys of pages whose content another page had before, in order."""
+    alike: pl.Series
+    """The same of pages of the same host with the same shape."""
+
+
+def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
+    """Looks at a CrawlDb, once for each of the `shares` that fit into memory."""
+    times = pl.Series("at", [], pl.Int64)
+    known, repeats, alike = [np.empty(0, np.uint64)], list[pl.Series](), list[pl.Series]()
     for share in range(shares):
-        found = []
+        levels = [pl.DataFrame(schema={"hash": pl.UInt64, "host": pl.UInt64, "asked": pl.Int64})]
+        pages = list[pl.DataFrame]()
         for table in tables():
             if share == 0:
                 new = table.filter(_is_waiting())["fetch_time"].alias("at")
                 times = pl.concat([times, new.unique()]).unique()
-            pages = table.filter(pl.col("status").is_in(_PAGES + _REDIRECTS))
-            content = pages["signature"].hash().set(pages["signature"].is_null(), None)
-            is_redirect = pages["status"].is_in(_REDIRECTS)
-            targets = values_of(
-                pages["metadata"].zip_with(is_redirect, pl.Series([None], dtype=pl.Binary)), _TARGET
-            )
-            said = pl.Series([str(target) for target in targets.values()], dtype=pl.String).hash()
-            content = content.scatter(list(targets), said) if targets else content
-            hosts = host_names(decode_keys(pages["key"]))
-            rows = pages.select(
-                pl.col("key").hash(),
-                content=content,
-                length=hosts.str.len_bytes(),
-                host=hosts.hash(),
-                at=_asked_at(),
-            )
-            found.append(rows.filter(pl.col("content") % shares == share))
-        pages = pl.concat(found) if found else pl.DataFrame(schema={"key": pl.UInt64})
-        if len(pages):
-            pages = pages.sort("content", "length", "host", "at", "key")
-            repeats = pl.concat(
-                [repeats, pages.filter(~pl.col("content").is_first_distinct())["key"]]
-            )
-    return repeats.sort(), times.sort()
-
-
-def _known(tables: Tables, seed: int, explore: int, shares: int) -> Hashes:
-    """Returns the hashes of levels, but hosts, of which x/2 URLs, and a sixteenth of the host's,
-    were asked for.
-    """
-    known = [np.empty(0, np.uint64)]
-    for share in range(shares):
-        found = [pl.DataFrame(schema={"hash": pl.UInt64, "host": pl.UInt64, "asked": pl.Int64})]
-        for table in tables():
-            hashes = level_hashes(table.filter(_is_asked())["key"], seed)
-            hashes = hashes[hashes[:, 0] % np.uint64(shares) == share]
-            is_own = np.append(
-                np.ones((len(hashes), 1), bool), hashes[:, 1:] != hashes[:, :-1], axis=1
-            )
-            hosts = np.broadcast_to(hashes[:, :1], hashes.shape)
-            rows = pl.DataFrame({"hash": hashes[is_own], "host": hosts[is_own]})
-            found.append(rows.group_by("hash", "host").agg(asked=pl.len().cast(pl.Int64)))
-        counts = pl.concat(found).group_by("hash", "host").agg(pl.col("asked").sum())
+            asked = table.filter(_is_asked())
+            hashes = level_hashes(asked["key"], seed)
+            levels.append(_levels_in(hashes[hashes[:, 0] % np.uint64(shares) == share]))
+            pages.append(_pages_in(asked, hashes[:, 0], share, shares))
+        counts = pl.concat(levels).group_by("hash", "host").agg(pl.col("asked").sum())
         total = pl.col("asked").filter(pl.col("hash") == pl.col("host")).sum().over("host")
-        enough = pl.max_horizontal(explore // 2, total // 16)
+        enough = pl.max_horizontal(max(1, explore // 5), total // 16)
         least = counts.filter((pl.col("asked") >= enough) & (pl.col("hash") != pl.col("host")))
         known.append(least["hash"].to_numpy())
-    return np.sort(np.concatenate(known))
+        if pages:
+            for kind, found in zip(("content", "shape"), (repeats, alike), strict=True):
+                rows = pl.concat(pages).drop_nulls(kind)
+                # a shape has the seed's hash of its host in it: there are no others with it
+                rows = rows.sort(kind, "length", "host", "at", "key")
+                found.append(rows.filter(~pl.col(kind).is_first_distinct())["key"])
+    none = pl.Series("key", [], pl.UInt64)
+    return _Seen(
+        times.sort(),
+        np.sort(np.concatenate(known)),
+        pl.concat([none, *repeats]).sort(),
+        pl.concat([none, *alike]).sort(),
+    )
+
+
+def _levels_in(hashes: Hashes) -> pl.DataFrame:
+    """Returns how often each level of some URLs is there: `hash`, `host`, `asked`."""
+    is_own = np.append(np.ones((len(hashes), 1), bool), hashes[:, 1:] != hashes[:, :-1], axis=1)
+    hosts = np.broadcast_to(hashes[:, :1], hashes.shape)
+    rows = pl.DataFrame({"hash": hashes[is_own], "host": hosts[is_own]})
+    return rows.group_by("hash", "host").agg(asked=pl.len().cast(pl.Int64))
+
+
+def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl.DataFrame:
+    """Returns `key`, `content`, `shape` (hashes, null where there is none), `length` and `host` of
+    the pages and redirects of a share; of a page that is in it for one of both, that alone.
+    """
+    is_page = asked["status"].is_in(_PAGES + _REDIRECTS)
+    pages, host = asked.filter(is_page), pl.Series("host", hosts).filter(is_page)
+    content = pages["signature"].hash().set(pages["signature"].is_null(), None)
+    is_redirect = pages["status"].is_in(_REDIRECTS)
+    targets = values_of(
+        pages["metadata"].zip_with(is_redirect, pl.Series([None], dtype=pl.Binary)), _TARGET
+    )
+    said = pl.Series([str(target) for target in targets.values()], dtype=pl.String).hash()
+    content = content.scatter(list(targets), said) if targets else content
+    has_shape = pl.col("signature").bin.size() == SHAPE.stop
+    shape = pl.col("signature").bin.slice(SHAPE.start, SHAPE.stop - SHAPE.start)
+    rows = pages.select(
+        pl.col("key").hash(),
+        content=content,
+        shape=pl.when(has_shape & ~is_redirect).then(pl.struct(shape, host).hash()),
+        length=host_names(decode_keys(pages["key"])).str.len_bytes(),
+        host=host,
+        at=_asked_at(),
+    )
+    if shares > 1:
+        mine = [pl.when(pl.col(kind) % shares == share).then(kind) for kind in ("content", "shape")]
+        rows = rows.with_columns(mine)
+    return rows.filter(pl.col("content").is_not_null() | pl.col("shape").is_not_null())
+
+
+def _finders(links: Links, seed: int, known: Hashes, share: int, shares: int) -> pl.DataFrame:
+    """Returns of the URLs of a share that a LinkDb knows: `key` (its hash), and `finder`, the group
+    of the first page that leads there.
+    """
+    found = [pl.DataFrame(schema={"key": pl.UInt64, "finder": pl.UInt64})]
+    for table in links():
+        first = table.filter(
+            pl.col("key").rle_id().is_first_distinct(), pl.col("from_url").is_not_null()
+        )
+        keys = first["key"].hash()
+        if shares > 1:
+            is_mine = keys % shares == share
+            first, keys = first.filter(is_mine), keys.filter(is_mine)
+        group, _ = _groups_of(level_hashes(first["from_url"], seed), known)
+        found.append(pl.DataFrame([keys.alias("key"), pl.Series("finder", group)]))
+    return pl.concat(found)
 
 
 def _groups_of(hashes: Hashes, known: Hashes) -> tuple[Hashes, npt.NDArray[np.uint8]]:
@@ -341,26 +348,34 @@ def _groups_of(hashes: Hashes, known: Hashes) -> tuple[Hashes, npt.NDArray[np.ui
     return group, level
 
 
-def _counted(
-    table: pl.DataFrame,
-    hashes: Hashes,
-    known: Hashes,
-    repeats: pl.Series,
-    rounds: pl.Series,
-    pending: pl.Series,
-) -> pl.DataFrame:
-    """Returns COUNTS of a table of entries, each by itself."""
-    group, level = _groups_of(hashes, known)
+def _counted(table: pl.DataFrame, seed: int, seen: _Seen, pending: pl.Series) -> pl.DataFrame:
+    """Returns COUNTS of a table of entries, each by itself, with its `key` (the hash)."""
+    hashes = level_hashes(table["key"], seed)
+    group, level = _groups_of(hashes, seen.known)
     times = table.select(pl.when(_is_asked()).then(_asked_at()).otherwise("fetch_time")).to_series()
-    known_before = table["key"].hash().is_in(repeats.implode())
+    key = table["key"].hash()
+    is_new = pl.col("status").is_in(_PAGES + _REDIRECTS) & ~key.is_in(seen.repeats.implode())
     waits = _is_waiting()
     return table.select(
+        key=key,
         group=pl.Series(group),
-        round=pl.Series(np.searchsorted(rounds.to_numpy(), times.to_numpy()), dtype=pl.UInt32),
+        round=pl.Series(np.searchsorted(seen.rounds.to_numpy(), times.to_numpy()), dtype=pl.UInt32),
         host=pl.Series(hashes[:, 0]),
         level=pl.Series(level),
         asked=_is_asked().cast(pl.Int64),
-        new=(pl.col("status").is_in(_PAGES + _REDIRECTS) & ~known_before).cast(pl.Int64),
+        new=is_new.cast(pl.Int64),
+        other=(is_new & ~key.is_in(seen.alike.implode())).cast(pl.Int64),
         waiting=(waits & ~pending).cast(pl.Int64),
         pending=(waits & pending).cast(pl.Int64),
     )
+
+
+def _summed(sums: pl.DataFrame, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Returns the sums of counts with those of more rows; of columns that name something the
+    first.
+    """
+    names = [name for name in sums.columns if name not in by]
+    named = [pl.col(name).first() for name in names if name in ("host", "level")]
+    counted = [pl.col(name).sum() for name in names if name not in ("host", "level")]
+    rows = pl.concat([sums, rows.select(sums.columns)])
+    return rows.group_by(by).agg(*named, *counted).select(sums.columns)

@@ -29,6 +29,7 @@ from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits
 from minutch.cycle.fetchlist.lists import address_of, keys_in
 from minutch.cycle.fetchlist.partition import UrlPartitioner
 from minutch.cycle.hostdb.store import HostDb
+from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import FETCHING, Segment
 from minutch.job import Counters, Progress
 from minutch.plugin.chains import (
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 CURRENT_TIME_PROPERTY: Final = "generate.curTime"
 HOSTDB_PROPERTY: Final = "generate.hostdb"
+LINKDB: Final = "linkdb"
+"""The folder beside a CrawlDb that tells who links to its URLs."""
 _MS_PER_DAY: Final = 86_400_000
 
 
@@ -186,11 +189,17 @@ class Selector:
 
     def survey(self, db: CrawlDb) -> None:
         """Looks at all entries, once, before anything is selected: lets the schedule see them, and
-        counts what each pattern has given, if that limits it. Raises StoreError, FormatError.
+        counts what each pattern has given, if that limits it; who led there says the LinkDb beside
+        the CrawlDb. Raises StoreError, FormatError.
         """
 
         def tables() -> Iterator[pl.DataFrame]:
             return (table for part in db.require_parts() for table in scan(part))
+
+        def links() -> Iterator[pl.DataFrame]:
+            linkdb = LinkDb(db.path.parent / LINKDB)
+            if linkdb.exists():
+                yield from chain.from_iterable(map(linkdb.scan_part, range(len(linkdb.parts()))))
 
         if self.is_surveyed:
             return
@@ -204,6 +213,7 @@ class Selector:
                 due=lambda table: self.due_in(table).entries,
                 pending=lambda table: due.awaits_update(table, self.conditions),
                 memory=self.memory,
+                links=links,
             )
             self.conditions = replace(self.conditions, patterns=patterns)
 

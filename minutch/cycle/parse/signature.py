@@ -5,6 +5,8 @@ of that decision.
     TextMD5Signature      MD5 of the parse text; falls back on MD5Signature
     TextProfileSignature  MD5 of the frequent words and their rounded counts; falls back on
                           MD5Signature
+    TextShapeSignature    TextMD5Signature, and then a hash of the text without its numbers and
+                          paths: pages with the same one say the same of another day or address
 
 Source:
 org.apache.nutch.crawl.{Signature,SignatureFactory,MD5Signature,TextMD5Signature,TextProfileSignature}.
@@ -22,8 +24,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from hashlib import md5
-from typing import TYPE_CHECKING, Any, Protocol
+from hashlib import blake2b, md5
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
@@ -75,6 +77,31 @@ class TextMD5Signature:
         return _text_digest(text) if text else self._fallback.calculate(content, text)
 
 
+SHAPE: Final = slice(16, 24)
+"""Where the second hash stands in a TextShapeSignature."""
+_DIGITS: Final = b"0123456789"
+
+
+class TextShapeSignature:
+    """MD5 of the parse text, and eight bytes of a hash of its words without digits, but for those
+    with a slash. Both depend on the text alone: signatures are equal where the texts are.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        self._text = TextMD5Signature(conf)
+
+    def calculate(self, content: Content, text: str | None) -> bytes:
+        """Returns 24 bytes, or without a text the 16 of MD5Signature."""
+        found = self._text.calculate(content, text)
+        return found + _shape(text) if text else found
+
+
+def _shape(text: str) -> bytes:
+    words = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS).split()
+    said = b" ".join(word for word in words if b"/" not in word)
+    return blake2b(said, digest_size=SHAPE.stop - SHAPE.start).digest()
+
+
 class TextProfileSignature:
     """MD5 of a profile: words by falling frequency, each with its count rounded down to a multiple
     of a quantum.
@@ -105,7 +132,7 @@ class TextProfileSignature:
 CLASSES: dict[str, type[Signature]] = {
     _JAVA_PACKAGE + cls.__name__: cls
     for cls in (MD5Signature, TextMD5Signature, TextProfileSignature)
-}
+} | {"minutch.TextShapeSignature": TextShapeSignature}
 
 
 def make_signature(conf: Configuration) -> Signature:

@@ -1,40 +1,83 @@
 """Crawls a web of traps and honest sites on loopback: which share of the requests is well spent,
 and which of the honest pages are found.
 
-    python -m tests.benchmarks.traps [--size 300] [--rounds 12] [--cap 4000]
+    python -m tests.benchmarks.traps [--web first] [--size 200] [--rounds 40] [WAY …]
 
-Each crawl is a newcomer's, by command line, in a folder of its own, with the home pages as seeds
-and the same cap of requests: without and with a budget of patterns, and with the rules, too, that
-`learn` finds after every other round. A request is well spent that is the first for some honest
-content (`web`). The server is the crawler's proxy, so that each site has its name.
+Each crawl is a newcomer's, by command line, in a folder of its own, with the home pages as seeds.
+The caps are 1.1, 1.5 and 2 times as many requests as there are honest pages; one crawl is made,
+with the last of them, and counted after so many requests. The server is the crawler's proxy, so
+that each site has its name.
+
+What counts: a request is well spent if its answer is the first that has some honest content. So it
+is new and honest: no page of a trap counts, however new its text, nor one of an honest page that
+was had before under another name (a mirror's, a session's), nor a redirect. "Of the honest pages"
+are those that can be reached from the home pages, each once, whatever names it has. Requests for
+robots.txt and the like are not counted. `web` has the rule of each page, and `others` a second web,
+which nothing is fitted to.
+
+The peers: Nutch's configuration (its regex-urlfilter, which leaves out URLs with a `?` and segments
+that come back three times) and the same with generate.max.count, in this crawler, which decides as
+Nutch does; Nutch's published jars have no plugins, and so neither parse nor filter. Heritrix'
+decide rules by its documentation, as regular expressions here: PathologicalPathDecideRule
+(max-repetitions 2), TooManyPathSegmentsDecideRule (20); its TooManyHopsDecideRule (20) is left out,
+and the lists of traps of MatchesListRegexDecideRule are each operator's own. Scrapy itself, with
+DEPTH_LIMIT 6 and DEPTH_PRIORITY 1, breadth first as its documentation has it: `--scrapy PYTHON`
+names an interpreter that has it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Final
 from urllib.parse import urlsplit
 
-from tests.benchmarks.traps.web import Site, answer, contents_of, sites
+from tests.benchmarks.traps import others, web
+from tests.benchmarks.traps.web import Site, answer, contents_of
+
+WEBS: Final = {"first": web.sites, "second": others.sites}
+CAPS: Final = (1.1, 1.5, 2.0)
+"""Requests, by honest pages."""
+_HERITRIX: Final = "\n".join(
+    (r"-^https?://[^/]*/(?:.*?/)?([^/]+/)\1{2,}", r"-^https?://[^/]*(?:/[^/?#]*){21}", "+.")
+)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to crawl."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    learns: bool = False
+    """Whether rules are learned and applied after every other round."""
+
 
 WAYS: Final = {
-    "without a budget": ("-1", False),
-    "with a budget": ("20", False),
-    "with rules learned, too": ("20", True),
+    "nutch": Way({"minutch.profile": "nutch", "db.ignore.external.links": "true"}),
+    "nutch-count": Way(
+        {"minutch.profile": "nutch", "db.ignore.external.links": "true", "generate.max.count": "50"}
+    ),
+    "heritrix": Way({"generate.pattern.budget": "-1", "urlfilter.regex.rules": _HERITRIX}),
+    "none": Way({"generate.pattern.budget": "-1"}),
+    "budget": Way(),
+    "learned": Way(learns=True),
 }
-"""Name of a crawl -> generate.pattern.budget, and whether it learns."""
-_LIMIT: Final = 300
+"""Name of a way -> what it sets. `budget` is what new crawls have."""
+_LIMIT: Final = 1200
 """Seconds that a crawl may take."""
+_SPIDER: Final = Path(__file__).with_name("scrapyspider.py")
 
 
 class Web(ThreadingHTTPServer):
@@ -46,15 +89,17 @@ class Web(ThreadingHTTPServer):
     def __init__(self, web: dict[str, Site]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.web, self.lock = web, Lock()
-        self.asked, self.good, self.contents = Counter[str](), Counter[str](), set[str]()
+        self.requests: list[tuple[str, bool]] = []
+        """The site of each, and whether it was well spent."""
+        self.contents = set[str]()
 
     def note(self, name: str, content: str | None) -> None:
         """Counts a request."""
         with self.lock:
-            self.asked[name] += 1
-            if content is not None and content not in self.contents:
+            is_good = content is not None and content not in self.contents
+            self.requests.append((name, is_good))
+            if content is not None:
                 self.contents.add(content)
-                self.good[name] += 1
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -101,13 +146,10 @@ def served(web: dict[str, Site]) -> Iterator[Web]:
             thread.join()
 
 
-def crawl(
-    server: Web, folder: Path, *, budget: str, rounds: int, cap: int, learns: bool = False
-) -> None:
+def crawl(server: Web, folder: Path, way: Way, *, rounds: int, cap: int) -> None:
     """Crawls the web from its home pages, with at most `cap` requests."""
     seeds = [f"http://{name}.example/" for name in server.web]
     settings = {
-        "generate.pattern.budget": budget,
         "http.proxy.host": "127.0.0.1",
         "http.proxy.port": str(server.server_address[1]),
         "http.redirect.max": "0",
@@ -116,52 +158,92 @@ def crawl(
         "fetcher.tail.share": "0",
         "fetcher.threads.per.queue": "4",
         "fetcher.server.min.delay": "0",
+        **way.settings,
     }
     given = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
-    words = ["crawl", *given]
-    each = 2 if learns else rounds
+    target, each = str(folder / "crawl"), 2 if way.learns else rounds
     for done in range(0, rounds, each):
-        left = cap - server.asked.total()
-        if left > 0:
-            first = [] if done else ["--agent", "judge", "--delay", "0"]
-            begin = ["--max-pages", str(left), *([] if done else seeds), str(folder / "crawl")]
-            _run(folder, *words, *first, *begin, str(each))
-        if learns:
-            _run(folder, "learn", str(folder / "crawl"), "--apply")
+        first = [*seeds] if not done else []
+        begin = ["--agent", "judge", "--delay", "0"] if not done else []
+        before, left = len(server.requests), cap - len(server.requests)
+        most = ["--max-pages", str(left)]
+        _run(folder, "crawl", *given, *begin, *most, *first, target, str(each))
+        if len(server.requests) in (before, cap):
+            break
+        if way.learns:
+            _run(folder, "learn", target, "--apply")
+
+
+def crawl_by_scrapy(server: Web, folder: Path, python: Path, *, cap: int) -> None:
+    """The same by Scrapy."""
+    seeds = [f"http://{name}.example/" for name in server.web]
+    proxy = f"http://127.0.0.1:{server.server_address[1]}"
+    words = [str(python), str(_SPIDER), str(cap), *seeds]
+    environment = {**os.environ, "http_proxy": proxy}
+    _checked(words, folder / "log", environment)
 
 
 def _run(folder: Path, *words: str) -> None:
-    with (folder / "log").open("ab") as log:
-        subprocess.run(
-            [sys.executable, "-m", "minutch", *words],
-            stdout=log, stderr=log, timeout=_LIMIT, check=False,
-        )  # fmt: skip
+    _checked([sys.executable, "-m", "minutch", *words], folder / "log", None)
+
+
+def _checked(words: Sequence[str], log: Path, environment: Mapping[str, str] | None) -> None:
+    """Runs a command. Raises RuntimeError if it fails, with the end of its log."""
+    with log.open("ab") as stream:
+        done = subprocess.run(
+            words, stdout=stream, stderr=stream, timeout=_LIMIT, check=False, env=environment
+        )
+    if done.returncode:
+        end = log.read_text("utf-8", "replace")[-2000:]
+        raise RuntimeError(f"{' '.join(words[:6])} … ends with {done.returncode}:\n{end}")
+
+
+def _report(name: str, server: Web, honest: Mapping[str, set[str]], caps: Sequence[int]) -> None:
+    total, spent = len(set().union(*honest.values())), [*accumulate(map(_good, server.requests))]
+    for factor, cap in zip(CAPS, caps, strict=True):
+        requests = min(cap, len(spent))
+        good = spent[requests - 1] if requests else 0
+        share = good / max(requests, 1)
+        print(
+            f"{name}, {factor} × honest pages: {requests:,} requests, {share:.1%} well spent,"
+            f" {good / total:.1%} of the honest pages"
+        )
+    asked = Counter(site for site, _ in server.requests[: caps[0]])
+    well = Counter(site for site, is_good in server.requests[: caps[0]] if is_good)
+    print(f"  {'site':18}{'honest':>8}{'requests':>10}{'well spent':>12}{'wasted':>8}")
+    for site, contents in honest.items():
+        counts = len(contents), asked[site], well[site], asked[site] - well[site]
+        print("  {:18}{:8}{:10}{:12}{:8}".format(site, *counts), flush=True)
+
+
+def _good(request: tuple[str, bool]) -> int:
+    return int(request[1])
 
 
 def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--cap", type=int, default=4000)
+    parser.add_argument("--web", choices=WEBS, default="first")
+    parser.add_argument("--size", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--scrapy", type=Path, help="a Python that has Scrapy")
+    parser.add_argument("ways", nargs="*", default=[*WAYS, "scrapy"], metavar="WAY")
     asked = parser.parse_args()
-    honest = {name: contents_of(site) for name, site in sites(asked.size).items()}
+    make = WEBS[asked.web]
+    honest = {name: contents_of(site) for name, site in make(asked.size).items()}
     total = len(set().union(*honest.values()))
-    print(f"{len(honest)} sites, {total:,} honest pages, at most {asked.cap:,} requests")
-    for way, (budget, learns) in WAYS.items():
-        with served(sites(asked.size)) as server, tempfile.TemporaryDirectory() as folder:
-            crawl(
-                server, Path(folder), budget=budget, rounds=asked.rounds, cap=asked.cap,
-                learns=learns,
-            )  # fmt: skip
-            requests, good = server.asked.total(), server.good.total()
-            print(
-                f"{way}: {requests:,} requests, {good / max(requests, 1):.1%} well spent;"
-                f" {good / total:.1%} of the honest pages"
-            )
-            for name, contents in honest.items():
-                wasted = server.asked[name] - server.good[name]
-                print(f"  {name:16}{server.good[name]:6} of {len(contents):5}, {wasted:6} wasted")
+    caps = [round(factor * total) for factor in CAPS]
+    print(f"{len(honest)} sites, {total:,} honest pages, at most {asked.rounds} rounds", flush=True)
+    for name in asked.ways:
+        if name == "scrapy" and asked.scrapy is None:
+            print("scrapy: not run, since --scrapy does not say which Python has it")
+            continue
+        with served(make(asked.size)) as server, tempfile.TemporaryDirectory() as folder:
+            if name == "scrapy":
+                crawl_by_scrapy(server, Path(folder), asked.scrapy, cap=caps[-1])
+            else:
+                crawl(server, Path(folder), WAYS[name], rounds=asked.rounds, cap=caps[-1])
+            _report(name, server, honest, caps)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import polars as pl
 
+from minutch.conf import Configuration
 from minutch.cycle.fetchlist.budget import PatternBudget
+from minutch.cycle.fetchlist.select import ranks_in
+from minutch.cycle.parse.signature import TextShapeSignature
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_GONE,
@@ -16,8 +20,10 @@ from minutch.records.crawldatum import (
     STATUS_DB_UNFETCHED,
 )
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA
-from tests.benchmarks.traps.web import Site, answer
+from minutch.records.protocol import Content
+from tests.benchmarks.traps.web import Page, Site, answer
 
+_LINKS = {"key": pl.Binary, "from_url": pl.Binary}
 _HOUR = 3_600_000
 _CODES = {200: STATUS_DB_FETCHED, 302: STATUS_DB_REDIR_TEMP, 404: STATUS_DB_GONE}
 
@@ -45,6 +51,10 @@ class ColumnCrawl:
     asked: Counter[str] = field(default_factory=Counter)
     """By site, all requests."""
     rounds: int = 0
+    by: dict[str, str] = field(default_factory=dict)
+    """The page that led to each URL first."""
+    cap: int = 1 << 62
+    """Requests, at most."""
 
     def __post_init__(self) -> None:
         self.entries |= {f"http://{name}/": _Entry() for name in self.web}
@@ -62,10 +72,11 @@ class ColumnCrawl:
                 self.contents.add(page.content)
                 self.good[name] += 1
             entry.status, entry.time = _CODES[page.status], start + number
-            entry.signature = (page.text or page.location).encode()
+            entry.signature = _signature(page)
             links = {f"http://{name}{link}" for link in (page.location, *page.links) if link}
             for link in links:
                 found[link] = found.get(link, 0.0) + entry.score / len(links)
+                self.by.setdefault(link, url)
         for link, score in found.items():
             if link in self.entries:
                 self.entries[link].score += score
@@ -86,6 +97,7 @@ class ColumnCrawl:
 
         entries = due(table)
         if self.explore > 0:
+            links = [(url.encode(), by.encode()) for url, by in self.by.items()]
             budget = PatternBudget.of(
                 lambda: [table[:1000], table[1000:]],
                 len(table),
@@ -93,6 +105,17 @@ class ColumnCrawl:
                 due=due,
                 pending=lambda some: pl.repeat(False, len(some), eager=True),
                 memory=1 << 30,
+                links=lambda: [pl.DataFrame(links, schema=_LINKS, orient="row")],
             )
             entries = entries.filter(budget.have_place(entries))
+        left = self.cap - self.asked.total()
+        entries = entries[np.argsort(ranks_in(entries))[:left]]
         return [key.decode() for key in entries["key"]]
+
+
+_SIGNATURE = TextShapeSignature(Configuration())
+
+
+def _signature(page: Page) -> bytes:
+    """As new crawls have it; of a redirect its target, which stands in its metadata there."""
+    return _SIGNATURE.calculate(Content(), page.text) if page.text else page.location.encode()

@@ -44,21 +44,21 @@ NOT_FOUND: Final = Page("Not found", status=404)
 Site = Callable[[str, dict[str, str]], Page]
 
 
-def _words(seed: str, count: int) -> str:
+def text_of(seed: str, count: int) -> str:
     return " ".join(random.Random(seed).choices(_WORDS, k=count))
 
 
-def _honest(site: str, name: str, *links: str, canonical: str = "") -> Page:
-    return Page(_words(f"{site} {name}", 60), links, f"{site} {name}", canonical=canonical)
+def honest_page(site: str, name: str, *links: str, canonical: str = "") -> Page:
+    return Page(text_of(f"{site} {name}", 60), links, f"{site} {name}", canonical=canonical)
 
 
-def _some(seed: str, most: int, count: int) -> list[int]:
+def some_of(seed: str, most: int, count: int) -> list[int]:
     """Returns numbers below `most`, small ones more often."""
     draw = random.Random(seed)
     return [int(most * draw.random() ** 2) for _ in range(count)]
 
 
-def _number(path: str, pattern: str, most: int) -> int | None:
+def number_in(path: str, pattern: str, most: int) -> int | None:
     found = re.fullmatch(pattern, path)
     number = int(found[1]) if found else most
     return number if number < most else None
@@ -72,7 +72,7 @@ def catalogue(size: int) -> Site:
 
     def site(path: str, query: dict[str, str]) -> Page:
         if path == "/":
-            return _honest("catalogue", "home", "/list?page=1")
+            return honest_page("catalogue", "home", "/list?page=1")
         number = int(query.get("page", query.get("id", "0")))
         if path == "/list" and 1 <= number <= size // 20:
             items = [f"/item?id={(number - 1) * 20 + at}" for at in range(20)]
@@ -81,13 +81,13 @@ def catalogue(size: int) -> Site:
                 for other in (number - 1, number + 1)
                 if 1 <= other <= size // 20
             ]
-            return _honest("catalogue", f"list {number}", *items, *pages, "/")
+            return honest_page("catalogue", f"list {number}", *items, *pages, "/")
         if path == "/item" and number < size:
-            return _honest(
+            return honest_page(
                 "catalogue",
                 f"item {number}",
                 "/",
-                *(f"/item?id={n}" for n in _some(f"i{number}", size, 3)),
+                *(f"/item?id={n}" for n in some_of(f"i{number}", size, 3)),
             )
         return NOT_FOUND
 
@@ -101,17 +101,17 @@ def forum(size: int) -> Site:
     def site(path: str, query: dict[str, str]) -> Page:
         page = int(query.get("page", "1"))
         if path == "/":
-            return _honest("forum", "home", *(f"/board/{board}" for board in range(boards)))
-        board = _number(path, r"/board/(\d+)", boards)
+            return honest_page("forum", "home", *(f"/board/{board}" for board in range(boards)))
+        board = number_in(path, r"/board/(\d+)", boards)
         if board is not None and (page - 1) * 10 < size // boards:
             threads = range((page - 1) * 10, min(page * 10, size // boards))
             more = [f"/board/{board}?page={page + 1}"] if page * 10 < size // boards else []
             links = [f"/thread/{board * (size // boards) + at}-{_WORDS[at % 30]}" for at in threads]
-            return _honest("forum", f"board {board} {page}", "/", *links, *more)
-        thread = _number(path, r"/thread/(\d+)-\w+", size)
+            return honest_page("forum", f"board {board} {page}", "/", *links, *more)
+        thread = number_in(path, r"/thread/(\d+)-\w+", size)
         if thread is not None and page <= 1 + thread % 3:
             more = [f"{path}?page={page + 1}"] if page <= thread % 3 else []
-            return _honest("forum", f"thread {thread} {page}", "/", *more)
+            return honest_page("forum", f"thread {thread} {page}", "/", *more)
         return NOT_FOUND
 
     return site
@@ -127,21 +127,21 @@ def wiki(size: int) -> Site:
 
     def site(path: str, query: dict[str, str]) -> Page:
         if path == "/":
-            return _honest("wiki", "home", "/wiki/Amber_amber_0")
+            return honest_page("wiki", "home", "/wiki/Amber_amber_0")
         number = numbers.get(path.removeprefix("/wiki/"))
         if number is not None:
             links = [
-                f"/wiki/{name(n)}" for n in [*_some(f"w{number}", size, 11), (number + 1) % size]
+                f"/wiki/{name(n)}" for n in [*some_of(f"w{number}", size, 11), (number + 1) % size]
             ]
-            return _honest(
+            return honest_page(
                 "wiki", f"page {number}", *links, f"/w?title={name(number)}&action=history"
             )
         title = numbers.get(query.get("title", ""))
         if path == "/w" and title is not None:
             if query.get("action") == "history":
                 old = [f"/w?title={name(title)}&oldid={4 * title + at}" for at in range(3)]
-                return _honest("wiki", f"history {title}", *old)
-            return _honest("wiki", f"old {query.get('oldid')}", f"/wiki/{name(title)}")
+                return honest_page("wiki", f"history {title}", *old)
+            return honest_page("wiki", f"old {query.get('oldid')}", f"/wiki/{name(title)}")
         return NOT_FOUND
 
     return site
@@ -153,13 +153,13 @@ def languages(size: int) -> Site:
 
     def site(path: str, query: dict[str, str]) -> Page:
         if path == "/":
-            return _honest("languages", "home", *(f"/{tongue}/0" for tongue in tongues))
+            return honest_page("languages", "home", *(f"/{tongue}/0" for tongue in tongues))
         found = re.fullmatch(r"/(en|de|fr|el)/(\d+)", path)
         if found and (number := int(found[2])) < size // 4:
             next_ones = [
                 f"/{found[1]}/{n}" for n in (2 * number + 1, 2 * number + 2) if n < size // 4
             ]
-            return _honest(
+            return honest_page(
                 "languages", path, *(f"/{tongue}/{number}" for tongue in tongues), *next_ones
             )
         return NOT_FOUND
@@ -174,17 +174,17 @@ def blog(size: int) -> Site:
         return f"/{2010 + number // 96}/{number // 8 % 12 + 1:02}/"
 
     def slug(number: int) -> str:
-        return month(number) + "-".join(_words(f"slug {number}", 3).split()) + f"-{number}"
+        return month(number) + "-".join(text_of(f"slug {number}", 3).split()) + f"-{number}"
 
     def site(path: str, query: dict[str, str]) -> Page:
         if path == "/":
-            return _honest("blog", "home", *(month(at) for at in range(0, size, 8)))
+            return honest_page("blog", "home", *(month(at) for at in range(0, size, 8)))
         at = next((n for n in range(0, size, 8) if month(n) == path), None)
         if at is not None:
-            return _honest("blog", path, *(slug(n) for n in range(at, min(at + 8, size))))
-        number = _number(path, r".*-(\d+)", size)
+            return honest_page("blog", path, *(slug(n) for n in range(at, min(at + 8, size))))
+        number = number_in(path, r".*-(\d+)", size)
         return (
-            _honest("blog", f"post {number}", "/")
+            honest_page("blog", f"post {number}", "/")
             if number is not None and path == slug(number)
             else NOT_FOUND
         )
@@ -209,7 +209,7 @@ def plain(size: int, name: str) -> Site:
         if number is None:
             return NOT_FOUND
         links = [path_of(n) for n in range(5 * number + 1, min(5 * number + 6, size))]
-        return _honest(name, path, *links, "/")
+        return honest_page(name, path, *links, "/")
 
     return site
 
@@ -217,9 +217,8 @@ def plain(size: int, name: str) -> Site:
 # -- traps, beside a plain site --------------------------------------------------------------------
 
 
-def beside(name: str, size: int, entry: str, trap: Site) -> Site:
-    """A plain site whose pages link to a trap, which answers all that is not its own."""
-    honest = plain(size, name)
+def beside_pages(honest: Site, entry: str, trap: Site) -> Site:
+    """A site whose pages link to a trap, which answers all that is not its own."""
 
     def site(path: str, query: dict[str, str]) -> Page:
         page = honest(path, query)
@@ -228,6 +227,11 @@ def beside(name: str, size: int, entry: str, trap: Site) -> Site:
         return Page(page.text, (*page.links, entry), page.content)
 
     return site
+
+
+def beside(name: str, size: int, entry: str, trap: Site) -> Site:
+    """A plain site beside a trap."""
+    return beside_pages(plain(size, name), entry, trap)
 
 
 def calendar(path: str, query: dict[str, str]) -> Page:
@@ -266,7 +270,7 @@ def facets(path: str, query: dict[str, str]) -> Page:
             links.append("/search?" + "&".join(f"{key}={chosen[key]}" for key in chosen))
     found = sorted((key, value) for key, value in query.items() if key not in ("sort", "view"))
     seed = str(found[:2])  # few products: most further filters find nothing else
-    return Page("Found " + _words(seed, 30), tuple(links))
+    return Page("Found " + text_of(seed, 30), tuple(links))
 
 
 def _session(path: str, salt: str) -> str:
@@ -279,12 +283,12 @@ def sessions_in_path(size: int) -> Site:
     def site(path: str, query: dict[str, str]) -> Page:
         sid = _session(path, "path")
         if path == "/":
-            return _honest("session", "home", f"/s/{sid}/page/0")
-        number = _number(path, r"/s/[0-9a-f]{32}/page/(\d+)", size)
+            return honest_page("session", "home", f"/s/{sid}/page/0")
+        number = number_in(path, r"/s/[0-9a-f]{32}/page/(\d+)", size)
         if number is None:
             return NOT_FOUND
         links = [f"/s/{sid}/page/{n % size}" for n in (number + 1, 2 * number, 3 * number + 1)]
-        return _honest("session", f"page {number}", *links)
+        return honest_page("session", f"page {number}", *links)
 
     return site
 
@@ -294,11 +298,11 @@ def sessions_in_query(size: int) -> Site:
 
     def site(path: str, query: dict[str, str]) -> Page:
         sid = _session(path + query.get("sid", ""), "query")
-        number = 0 if path == "/" else _number(path, r"/page/(\d+)", size)
+        number = 0 if path == "/" else number_in(path, r"/page/(\d+)", size)
         if number is None:
             return NOT_FOUND
         links = [f"/page/{n % size}?sid={sid}" for n in (number + 1, 2 * number, 3 * number + 1)]
-        return _honest("sessions", f"page {number}", *links)
+        return honest_page("sessions", f"page {number}", *links)
 
     return site
 
@@ -324,14 +328,14 @@ def soft404(kind: str) -> Site:
         if path == "/error":
             return Page("Sorry, there is nothing here.", ("/",))
         dead = tuple(
-            f"/{_words(f'{path}{kind}{n}', 2).replace(' ', '-')}-{n}.html" for n in range(6)
+            f"/{text_of(f'{path}{kind}{n}', 2).replace(' ', '-')}-{n}.html" for n in range(6)
         )
         if kind == "same":
             return Page("Sorry, this page was not found.", dead)
         if kind == "echo":
             return Page(f"Sorry, {path} was not found.", dead)
         if kind == "suggestions":
-            return Page("Perhaps you look for: " + _words(path, 12), dead)
+            return Page("Perhaps you look for: " + text_of(path, 12), dead)
         return Page(location="/" if kind == "home" else "/error", status=302)
 
     return site
@@ -341,9 +345,9 @@ def maze(path: str, query: dict[str, str]) -> Page:
     """Random text, and links deeper into it, in a folder of its own."""
     if not path.startswith("/maze/"):
         return NOT_FOUND
-    names = (_words(f"{path} {n}", 3).split() for n in range(8))
+    names = (text_of(f"{path} {n}", 3).split() for n in range(8))
     return Page(
-        _words(path, 80), tuple(f"/maze/{a}/{b}/{c}{n}" for n, (a, b, c) in enumerate(names))
+        text_of(path, 80), tuple(f"/maze/{a}/{b}/{c}{n}" for n, (a, b, c) in enumerate(names))
     )
 
 
@@ -352,7 +356,7 @@ def tarpit(path: str, query: dict[str, str]) -> Page:
     draw = random.Random(path)
     names = (draw.choices(_WORDS, k=draw.randint(3, 5)) for _ in range(8))
     return Page(
-        _words(path, 80), tuple(f"/{'/'.join(name)}-{draw.choice(_WORDS)}" for name in names)
+        text_of(path, 80), tuple(f"/{'/'.join(name)}-{draw.choice(_WORDS)}" for name in names)
     )
 
 
@@ -360,9 +364,8 @@ def noise(path: str, query: dict[str, str]) -> Page:
     """Random text behind a code in the query."""
     code = query.get("t", "")
     codes = (f"{random.Random(f'{code} {n}').getrandbits(64):016x}" for n in range(8))
-    return (
-        Page(_words(code, 80), tuple(f"/t?t={new}" for new in codes)) if path == "/t" else NOT_FOUND
-    )
+    links = tuple(f"/t?t={new}" for new in codes)
+    return Page(text_of(code, 80), links) if path == "/t" else NOT_FOUND
 
 
 SOFT: Final = ("same", "echo", "suggestions", "home", "error")

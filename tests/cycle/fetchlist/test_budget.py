@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -12,12 +13,15 @@ from hypothesis import strategies as st
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
-from minutch.cycle.fetchlist import budget, due
+from minutch.cycle.fetchlist import allowances, budget, due
 from minutch.cycle.fetchlist.generate import generate
 from minutch.cycle.fetchlist.selector import GenerateOptions
+from minutch.cycle.linkdb.store import LinkDb
 from minutch.inspect.explain.explainer import explain, overview
 from minutch.job import JobContext
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
+from minutch.records.links import LAYOUT_METADATA
+from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
 from tests.benchmarks.traps import web
 from tests.benchmarks.traps.columns import ColumnCrawl
 from tests.support.crawldbs import NOW, write_db
@@ -63,15 +67,15 @@ def test_generate_explain_and_the_crawldb(tmp_path: Path) -> None:
     _crawldb(tmp_path, sessions=80, items=100)
     context = _context()
     made = generate(tmp_path / "crawldb", tmp_path / "segments", GenerateOptions(), context=context)
-    assert (made.counters[due.PATTERN], made.counters["selected_total"]) == (79, 101)
+    assert (made.counters[due.PATTERN], made.counters["selected_total"]) == (80, 100)
     lines = {line.name: line.count for line in overview(tmp_path, context=context).next}
-    assert lines[due.PATTERN] == 79
+    assert lines[due.PATTERN] == 80
     urls = [f"{SITE}/s?sid={number + 1000:032x}" for number in range(3)]
     verdicts = [explain(tmp_path, url, context=context).generate for url in urls]
     refused = [one.text for one in verdicts if one is not None and one.reason == due.PATTERN]
     assert len(refused) >= 2
     assert "the pattern a.example/s?sid has given 3 new pages of 120 requests" in refused[0]
-    assert ": 1 a round; 80 wait" in refused[0]
+    assert ": 0 a round; 80 wait" in refused[0]
     assert len(CrawlDb(tmp_path / "crawldb")) == 330
     again = generate(tmp_path / "crawldb", tmp_path / "other", GenerateOptions(), context=context)
     assert again.counters == made.counters  # the seed of hashes decides nothing
@@ -80,25 +84,31 @@ def test_generate_explain_and_the_crawldb(tmp_path: Path) -> None:
     assert every.counters["selected_total"] == 180
 
 
+def _allowances(
+    counts: Sequence[tuple[int, ...]], finds: Sequence[tuple[int, ...]], explore: int = 20
+) -> pl.DataFrame:
+    return allowances.allowances(
+        pl.DataFrame(counts, schema=allowances.COUNTS, orient="row"),
+        pl.DataFrame(finds, schema=allowances.FINDS, orient="row"),
+        explore,
+    ).sort("group")
+
+
 def test_patterns_that_share_an_allowance_have_counts_of_their_own() -> None:
-    rows = [(1, 0, 9, 4, 120, 3, 80, 0), (2, 0, 9, 4, 60, 2, 10, 0), (3, 0, 9, 4, 30, 30, 5, 0)]
-    counts = pl.DataFrame(rows, schema=budget.COUNTS, orient="row")
-    found = budget.allowances(counts, 20).sort("group")
-    assert found.select("asked", "new", "waiting").rows() == [
-        (120, 3, 80),
-        (60, 2, 10),
-        (30, 30, 5),
-    ]
+    rows = [(1, 120, 3, 80), (2, 60, 2, 10), (3, 30, 30, 5)]
+    counts = [(group, 0, 9, 4, asked, new, new, more, 0) for group, asked, new, more in rows]
+    found = _allowances(counts, [])
+    assert found.select("asked", "new", "waiting").rows() == [row[1:] for row in rows]
     assert found["pool"][0] == found["pool"][1] != found["pool"][2] == 3
     assert found["shared"].to_list() == [True, True, False]
-    assert found["allowed"][0] == found["allowed"][1] < 5 < found["allowed"][2]
+    assert found.select("allowed", "more").rows() == [(0, 1), (0, 1), (120, 120)]
 
 
 def test_of_what_patterns_leave_the_best_are_listed(tmp_path: Path) -> None:
     _crawldb(tmp_path, sessions=80, items=100)
     top = GenerateOptions(top_n=50)
     made = generate(tmp_path / "crawldb", tmp_path / "segments", top, context=_context()).counters
-    assert (made["selected_total"], made[due.PATTERN]) == (50, 79)
+    assert (made["selected_total"], made[due.PATTERN]) == (50, 80)
 
 
 def test_little_memory_and_many_tables_change_nothing(tmp_path: Path) -> None:
@@ -130,7 +140,8 @@ def test_what_is_being_fetched_counts(tmp_path: Path) -> None:
     second = generate(
         tmp_path / "crawldb", tmp_path / "segments", GenerateOptions(), context=context
     )
-    assert first.counters["selected_total"] == 101 and not second.segments
+    assert first.counters["selected_total"] == 100
+    assert second.counters["selected_total"] == 1  # nothing better is left
     assert second.counters[due.PATTERN] == 79
 
 
@@ -144,25 +155,81 @@ _HONEST = {
 }  # fmt: skip
 
 
-def _allowed(*rounds: tuple[int, int, int]) -> int:
-    """Returns what a group is allowed whose rounds asked for, had new, and found so many."""
+def _allowed(*rounds: tuple[int, int, int, int], rest: int = 900) -> tuple[int, int, int]:
+    """Returns the kind of a group whose rounds asked for, had new, and others, and found so many,
+    what it is allowed, and what if nothing else is due.
+    """
     counts = [(5, at, 9, 3, *numbers, 0) for at, numbers in enumerate(rounds)]
-    counts.append((7, 0, 8, 3, 900, 900, 0, 0))  # the rest of the crawl
-    table = budget.allowances(pl.DataFrame(counts, schema=budget.COUNTS, orient="row"), 20)
-    return int(table.filter(pl.col("group") == 5)["allowed"][0])
+    counts.append((7, 0, 8, 3, rest, rest, rest, 50, 0))  # the rest of the crawl
+    finds = [(5, 5, at, found) for at, (*_, found) in enumerate(rounds) if found]
+    row = _allowances(counts, finds).row(0, named=True)
+    return row["kind"], row["allowed"], row["more"]
 
 
 def test_allowances() -> None:
-    assert _allowed((0, 0, 900)) == 200  # a new host
-    assert _allowed((10, 10, 900)) == 10  # links to new pages alone, so far
-    assert _allowed((50, 50, 400)) == 25
-    assert _allowed((90, 90, 500), (90, 90, 500)) == 10  # more than others: it grows as ever
-    assert _allowed((900, 900, 4500), (900, 900, 4500)) == 10
-    assert _allowed((200, 200, 1000), (20, 20, 100)) == 1
-    assert _allowed((10, 10, 900), (20, 20, 0)) == 120  # all links are known: it ends
-    assert _allowed((100, 100, 900), (200, 200, 30)) == 1200
-    assert _allowed((100, 3, 900)) == 1  # no new pages
-    assert _allowed((100, 100, 0), (300, 3, 900)) == 1  # none any more
+    assert _allowed((0, 0, 0, 900)) == (allowances.NEW, 20, 20)
+    assert _allowed((3, 3, 3, 9)) == (allowances.NEW, 20, 20)
+    assert _allowed((10, 10, 10, 90)) == (allowances.GROWS, 2, 10)  # so do honest sites, at first
+    assert _allowed((90, 90, 90, 500)) == (allowances.GROWS, 2, 10)
+    assert _allowed((40, 40, 40, 90)) == (allowances.GROWS, 2, 20)
+    assert _allowed((10, 10, 10, 90), (2, 2, 2, 0)) == (allowances.GOOD, 10, 10)  # it ends
+    assert _allowed((40, 40, 40, 90), (20, 20, 20, 5)) == (allowances.GOOD, 80, 80)
+    assert _allowed((20, 20, 2, 40)) == (allowances.ALIKE, 0, 10)
+    assert _allowed((100, 3, 3, 900)) == (allowances.DULL, 0, 1)
+    assert _allowed((50, 50, 50, 0), (100, 3, 3, 90)) == (allowances.DULL, 0, 1)  # none any more
+    long_ago = [(20, 2, 2, 40), *[(0, 0, 0, 1)] * 5]
+    assert _allowed(*long_ago) == (allowances.DULL, 1, 1)  # a probe
+    tried = [(9, 9, 9, 60), *[(2, 2, 2, 16)] * 5]
+    assert _allowed(*tried) == (allowances.GROWS, 0, 10)
+    assert _allowed(*tried, *[(0, 0, 0, 1)] * 3) == (allowances.GROWS, 1, 10)
+
+
+def test_growth_is_what_comes_back() -> None:
+    """Lists find twenty items each, and the next list: items don't grow by it. Months find months,
+    and days: what is led to by what grows is held to do so. Two patterns may find each other.
+    """
+    lists = [(1, 0, 9, 4, 5, 5, 5, 1, 0), (2, 0, 9, 4, 5, 5, 5, 95, 0)]
+    found = _allowances(lists, [(1, 1, 0, 1), (2, 1, 0, 80), (2, 2, 0, 4)])
+    assert found["kind"].to_list() == [allowances.GOOD, allowances.GOOD]
+    months = [(1, 0, 9, 4, 5, 5, 5, 15, 0), (2, 0, 9, 4, 5, 5, 5, 95, 0)]
+    found = _allowances(months, [(1, 1, 0, 15), (2, 1, 0, 95)])
+    assert found["kind"].to_list() == [allowances.GROWS, allowances.GROWS]
+    assert found["growth"].to_list() == [3.0, 0.0]
+    found = _allowances(months, [(1, 2, 0, 15), (2, 1, 0, 95)])
+    assert found["growth"].to_list() == [57**0.5, 57**0.5]
+
+
+def test_those_that_grow_least_come_first() -> None:
+    growing = range(1, 10)
+    counts = [(n, 0, 100 + n, 4, 10, 10, 10, 20 + n, 0) for n in growing]
+    found = _allowances(counts, [(n, n, 0, 20 + n) for n in growing])
+    assert found["more"].to_list() == [10, 10] + [2] * 7
+
+
+def _write_linkdb(path: Path, urls: list[str], finder: str) -> None:
+    rows = [(url.encode(), finder.encode(), b"", None) for url in sorted(urls)]
+    with LinkDb.part_writer(path / "current", 0, LAYOUT_METADATA) as writer:
+        writer.write(LinkSets.of(pl.DataFrame(rows, schema=INLINKS_SCHEMA, orient="row")))
+
+
+def test_lists_of_a_linkdb_do_not_make_their_items_look_like_a_trap(tmp_path: Path) -> None:
+    """The same CrawlDb with and without the LinkDb beside it."""
+    then, entries = NOW - DAY * 1000, dict[str, CrawlDatum]()
+    for number in range(6):
+        entries[f"{SITE}/list?page={number}"] = _page(b"list %d" % number, then)
+        entries[f"{SITE}/item?id={number}"] = _page(b"item %d" % number, then)
+    waiting = [f"{SITE}/item?id={number + 100}" for number in range(60)]
+    entries |= dict.fromkeys(waiting, _page(None, then + 1))
+    selected = []
+    for name in ("without", "with"):
+        write_db(tmp_path / name / "crawldb", sorted(entries.items()))
+        if name == "with":
+            _write_linkdb(tmp_path / name / "linkdb", waiting, f"{SITE}/list?page=1")
+        made = generate(
+            tmp_path / name / "crawldb", tmp_path / name / "segments", context=_context()
+        )
+        selected.append(made.counters["selected_total"])
+    assert selected == [10, 24]
 
 
 @pytest.mark.slow

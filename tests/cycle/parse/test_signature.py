@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.signature import MD5Signature, TextMD5Signature
+from minutch.cycle.parse.signature import SHAPE, MD5Signature, TextMD5Signature, make_signature
 from minutch.records.protocol import Content
 
 
@@ -27,3 +27,22 @@ def test_empty_pages_are_told_apart_by_their_urls() -> None:
 def test_text_has_a_signature_whatever_its_bytes() -> None:
     found = TextMD5Signature(Configuration()).calculate(Content(content=b"a"), "text")
     assert found == hashlib.md5(b"text").digest()
+
+
+def test_pages_that_differ_in_numbers_and_paths_have_one_shape() -> None:
+    conf = Configuration.load([], overrides={"db.signature.class": "minutch.TextShapeSignature"})
+    signature = make_signature(conf)
+
+    def of(text: str) -> tuple[bytes, bytes]:
+        found = signature.calculate(Content(content=b"a"), text)
+        assert found[:16] == TextMD5Signature(conf).calculate(Content(content=b"a"), text)
+        return found[: SHAPE.start], found[SHAPE]
+
+    march, may, june = (of(f"No events on {day}.") for day in ("2024-03-01", "2024-05-31", "a day"))
+    assert march[0] != may[0] and march[1] == may[1] != june[1]
+    assert of("Sorry, /a-b/c was not found")[1] == of("Sorry, /d.html was not found")[1]
+    assert of("第1ページ")[1] == of("第22ページ")[1] != of("第22章")[1]
+    assert of("\ud800 1")[1] == of("\ud800 2")[1]
+    assert signature.calculate(Content(content=b"a"), "") == MD5Signature(conf).calculate(
+        Content(content=b"a"), None
+    )

@@ -18,10 +18,11 @@ from minutch.inspect.explain.explainer import explain
 from minutch.inspect.learn.rules import FILTER, NORMALIZE
 from minutch.job import JobContext
 from minutch.plugin.chains import URLFilters, URLNormalizers
+from minutch.records.crawldatum import STATUS_DB_UNFETCHED, CrawlDatum
 from tests.inspect.learn.trapsite import ARTICLES, PRODUCTS, THREADS, TrapSite, served
 from tests.inspect.learn.webs import PLUGINS, H, words, write_crawl
 from tests.support.commands import learn
-from tests.support.crawldbs import NOW
+from tests.support.crawldbs import NOW, read_db, write_db
 
 WEB = {
     **{f"{H}/p?id={i}&x=--{more}": words(i) for i in range(8) for more in ("", f"&track={i}")},
@@ -83,6 +84,23 @@ def test_rules_are_written_once_and_do_as_was_said(crawl: Path, tmp_path: Path) 
     assert f"{tmp_path / NORMALIZE}:{line + 2}" in form.changed_by[0]
     assert json.loads(run(crawl, after, "--json", "--apply"))["rules"] == []
     assert texts == {name: (tmp_path / name).read_text("utf-8") for name in texts}
+
+
+def test_urls_that_wait_become_what_the_rules_say(tmp_path: Path) -> None:
+    waiting = [f"{H}/p?id={i}&x=--&track=9" for i in (5, 88, 89)] + [f"{H}/calendar?month=77"]
+    crawl = write_crawl(tmp_path / "crawl", WEB)
+    entries = {url: CrawlDatum(STATUS_DB_UNFETCHED, 1, 1.0) for url in waiting}
+    entries |= read_db(crawl / "crawldb")
+    write_db(crawl / "crawldb", entries.items())
+    (conf := tmp_path / "conf").mkdir()
+    (conf / FILTER).write_text("+.\n")
+    text = run(crawl, configured(conf), "--apply")
+    assert "left out, or known by another name: 2 URLs that waited" in text
+    after = read_db(crawl / "crawldb")
+    assert {url for url, datum in after.items() if datum.status == STATUS_DB_UNFETCHED} == {
+        f"{H}/p?id={i}&x=--" for i in (88, 89)
+    }
+    assert after.keys() - set(waiting) >= WEB.keys()  # nothing that was fetched is touched
 
 
 def test_hosts_and_schemes_go_into_the_files_of_plugins_that_are_active(tmp_path: Path) -> None:

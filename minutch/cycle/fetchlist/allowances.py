@@ -1,0 +1,187 @@
+"""Decides how many URLs of each group a round asks for, by what the group has given so far. Pure:
+no I/O. `budget` counts, and says what a group is.
+
+With the exploration x (generate.pattern.budget), of those that were never asked for:
+
+    new       fewer than x/5 were asked for, and     x
+              the host's other pages are new
+    good      half of the late ones were new         4 times the last ones, by which growth is
+                                                     measured; x/2 at least
+    grows     good, but URLs lead to ever more of    x/10; after x/4 rounds one in every third
+              their own kind
+    alike     half of the late ones were new, but    one, after as many rounds as a quarter of what
+              for numbers and paths in their texts   was wasted
+              they say what the host said before
+    dull      all the others                         the same
+
+Late: a request counts half of one that is a round (of the group's own) younger.
+
+Growth: how many URLs come back to a group from one that was asked for, of the last x/10 or more, on
+the way over one other group or none. A list of goods leads to many, but those don't lead to lists:
+it ends. A calendar's months lead to months, the rooms of a maze to rooms. What a group was led to
+by those that grow, are alike or dull is taken for growing, too.
+
+Where (as good as) nothing is due of groups that are new or good, those that grow get more: new/2
+(while that is less than 5 x; x/2 at least), the quarter (two at least) of them with the least
+growth; without any, those that are alike; without these, one each of those that are dull. So what
+looks like a trap comes last, and a site that is like one is read in the end.
+
+Groups of a host that grow share one allowance, as do those that are alike, and those that are dull.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+COUNTS: Final = pl.Schema(
+    {
+        "group": pl.UInt64(),
+        "round": pl.UInt32(),
+        "host": pl.UInt64(),
+        "level": pl.UInt8(),
+        "asked": pl.Int64(),
+        "new": pl.Int64(),
+        "other": pl.Int64(),
+        "waiting": pl.Int64(),
+        "pending": pl.Int64(),
+    }
+)
+"""Counts of a group's URLs by the round that asked for them, or found those that wait: `new` ones,
+and of these the `other` ones that aren't alike; those that wait, and those that are being fetched.
+"""
+FINDS: Final = pl.Schema(
+    {"group": pl.UInt64(), "finder": pl.UInt64(), "round": pl.UInt32(), "found": pl.Int64()}
+)
+"""How many URLs of a group wait that pages of another, or of its own, led to in a round."""
+NEW, GOOD, GROWS, ALIKE, DULL = range(5)
+_APART: Final = {GROWS: 1, ALIKE: 2, DULL: 3}
+"""Kinds of groups that share -> what is added to their host, as the name of what they share."""
+_SPREADS: Final = 2
+"""How often it is asked what was led to by what."""
+
+
+def allowances(counts: pl.DataFrame, finds: pl.DataFrame, explore: int) -> pl.DataFrame:
+    """Returns of each group in counts of COUNTS: `group`, `level`, `asked`, `new`, `waiting`,
+    `growth`, its `kind`, the `pool` of groups that it is in, if these are more it is `shared`, and
+    `allowed`, how many of those that wait there a round asks for.
+    """
+    few, probes = max(1, explore // 5), max(1, explore // 10)
+    table = _judged(counts, finds, few, probes)
+    for _ in range(_SPREADS):
+        table = _spread(table, finds)
+    pool = pl.col("group")
+    for kind, apart in _APART.items():
+        of_host = pl.col("host") ^ pl.lit(apart, pl.UInt64)
+        pool = pl.when(pl.col("kind") == kind).then(of_host).otherwise(pool)
+    table = table.with_columns(pool=pool)
+    now = int(counts["round"].max() or 0)  # type: ignore[arg-type]
+    pools = _allowed(table, explore, probes, now)
+    return table.join(pools, on="pool").select(
+        "group", "pool", "level", "asked", "new", "waiting", "growth", "kind", "shared", "allowed",
+        "more",
+    )  # fmt: skip
+
+
+def _lately(by: str) -> pl.Expr:
+    """The weight of rounds that are in order: half of that of the next one that asked."""
+    has_asked = (pl.col("asked") > 0).cast(pl.Int32)
+    age = has_asked.cum_sum(reverse=True).over(by) - has_asked
+    return pl.lit(0.5).pow(age)
+
+
+def _is_good(new: str, asked: str) -> pl.Expr:
+    return 2 * (pl.col(new) + 1) >= pl.col(asked) + 1
+
+
+def _judged(counts: pl.DataFrame, finds: pl.DataFrame, few: int, probes: int) -> pl.DataFrame:
+    """Returns the groups with their counts, `growth` and `kind`."""
+    asked = pl.col("asked")
+    hosts = counts.group_by("host", "round").agg(pl.col("asked", "other").sum())
+    hosts = hosts.sort("host", "round").with_columns(weight=_lately("host"))
+    hosts = hosts.group_by("host").agg(
+        host_late=(asked * pl.col("weight")).sum(),
+        host_other=(pl.col("other") * pl.col("weight")).sum(),
+    )
+    rounds = counts.sort("group", "round").with_columns(
+        weight=_lately("group"),
+        is_last=asked.cum_sum(reverse=True).over("group") - asked < probes,
+    )
+    table = rounds.group_by("group").agg(
+        pl.col("host").first(),
+        pl.col("level").min(),
+        pl.col("asked", "new", "other", "waiting", "pending").sum(),
+        late=(asked * pl.col("weight")).sum(),
+        late_new=(pl.col("new") * pl.col("weight")).sum(),
+        late_other=(pl.col("other") * pl.col("weight")).sum(),
+        last=pl.col("round").filter(asked > 0).max().fill_null(0),
+        rounds=(asked > 0).sum(),
+    )
+    is_of = pl.col("is_last") & (asked > 0)
+    last = (
+        rounds.filter(is_of)
+        .group_by(finder="group")
+        .agg(of=asked.sum(), since=pl.col("round").min())
+    )
+    led = finds.join(last, on="finder").filter(pl.col("round") >= pl.col("since"))
+    led = led.group_by("group", "finder").agg(by=pl.col("found").sum() / pl.col("of").first())
+    back = led.select(group="finder", finder="group", back="by")
+    around = led.join(back, on=["group", "finder"]).group_by("group")
+    growth = around.agg(growth=(pl.col("by") * pl.col("back")).sum().sqrt())
+    table = table.join(growth, on="group", how="left").join(hosts, on="host")
+    table = table.join(last.select("of", group="finder"), on="group", how="left")
+    is_few, growth_ = asked < few, pl.col("growth").fill_null(0.0)
+    of_host, own = _is_good("host_other", "host_late"), _is_good("late_other", "late")
+    other = pl.when(is_few).then(of_host).otherwise(own)
+    kind = (
+        pl.when(other & is_few).then(NEW)
+        .when(other & (growth_ > 1)).then(GROWS)
+        .when(other).then(GOOD)
+        .when(_is_good("late_new", "late")).then(ALIKE)
+        .otherwise(DULL)
+    )  # fmt: skip
+    return table.with_columns(growth=growth_, kind=kind)
+
+
+def _spread(table: pl.DataFrame, finds: pl.DataFrame) -> pl.DataFrame:
+    """Takes groups for growing that were found by such, or by others that bring little."""
+    bad = table.filter(pl.col("kind") > GOOD).select(finder="group", is_bad=True)
+    found = finds.join(bad, on="finder", how="left").group_by("group")
+    by_bad = found.agg(by_bad=pl.col("found").filter("is_bad").sum() * 2 > pl.col("found").sum())
+    table = table.join(by_bad, on="group", how="left")
+    is_led = (pl.col("kind") <= GOOD) & pl.col("by_bad").fill_null(False)
+    return table.with_columns(kind=pl.when(is_led).then(GROWS).otherwise("kind")).drop("by_bad")
+
+
+def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.DataFrame:
+    """Returns `pool`, `allowed`, `more`, and whether it is `shared`."""
+    kind, new, waiting = pl.col("kind"), pl.col("new"), pl.col("waiting")
+    pools = table.group_by("pool").agg(
+        kind.first(),
+        pl.col("asked", "new", "other", "waiting", "pending", "of").sum(),
+        pl.col("last", "rounds").max(),
+        growth=(pl.col("growth") * waiting).sum() / waiting.sum().clip(1),
+        shared=pl.len() > 1,
+    )
+    pause, wasted = now - pl.col("last"), (pl.col("asked") - pl.col("other")).clip(1)
+    allowed = (
+        pl.when(kind == NEW).then(explore)
+        .when(kind == GOOD).then((4 * pl.col("of")).clip(explore // 2))
+        .when((kind == GROWS) & (pl.col("rounds") <= explore // 4)).then(probes)
+        .when(kind == GROWS).then(pause > 2)
+        .otherwise(pause >= wasted // 4)
+    ).cast(pl.Int64)  # fmt: skip
+    first = next((one for one in (GROWS, ALIKE, DULL) if _waits(pools, one)), None)
+    is_open = (kind == first) & (waiting > 0) if first is not None else pl.lit(False)
+    place = pl.when(is_open).then("growth").rank("ordinal")
+    is_first = is_open & (place <= (is_open.sum() // 4).clip(2))
+    half = pl.min_horizontal(new // 2, 5 * explore - new).clip(explore // 2)
+    opened = pl.lit(1) if first == DULL else half
+    pools = pools.sort("pool").with_columns(allowed=allowed)
+    pools = pools.with_columns(more=pl.when(is_first).then(opened).otherwise("allowed"))
+    return pools.select("pool", "shared", (pl.col("allowed", "more") - pl.col("pending")).clip(0))
+
+
+def _waits(pools: pl.DataFrame, kind: int) -> bool:
+    return bool(pools.filter(pl.col("kind") == kind)["waiting"].sum())
