@@ -4,7 +4,7 @@ else its site puts around it (parser.html.text=main).
     tree → boxes, blocks, tokens        the kernel `blocks`, in one walk over the tree that is there
     tokens → what kind of page it is    KINDS, by the names that a page uses (`Model.kinds`)
     block → features → probability      the kernel `features`: a forest of small trees
-    → text                              the blocks for which the expected F1 is highest
+    → text                              the blocks for which the expected F1 is highest, each once
 
 All numbers are in maintext.npz, which `python -m tests.benchmarks.maintext.train` makes of pages
 whose main text is known; its entry `source` says of which. Time and memory grow with the page.
@@ -23,7 +23,8 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.kernels import features as kernels
-from minutch.kernels.blocks import BITS, TEXT_AT, TEXT_END, TOKEN, WORDS
+from minutch.kernels.blocks import BITS, BOX, TEXT_AT, TEXT_END, TOKEN, WORDS
+from minutch.kernels.blocks import TAG as TAG_OF
 from minutch.plugin.points import TextExtractor
 from minutch.records.metadata import Metadata
 from minutch.records.textblocks import BLOCKS_KEY, marks_of
@@ -47,6 +48,10 @@ for _bit, _names in enumerate((*_INSIDE, "html body")):
 for _level in range(1, 7):
     GROUPS_OF_TAGS[TAG[f"h{_level}"]] |= _level << kernels.HEADING
 
+_REPEATED, _LONG, _FEW = 4, 12, 3
+"""Words of a text that is said once, and of one that is even if it is there more often than that.
+"""
+_REPEATING: Final = [TAG[name] for name in ("pre", "td", "th")]
 _CHANCE_LEVELS: Final = (np.arange(24) + 0.5) / 24
 
 
@@ -107,10 +112,10 @@ class Model:
         self._names = NameWeights(data)
         self._forest = Forest(*(data[field] for field in Forest._fields))
 
-    def chances(self, page: Blocks, tokens: np.ndarray) -> np.ndarray:
-        """How probable it is for each block that it is main text."""
+    def judge(self, page: Blocks, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How probable it is for each block that it is main text, and of each of KINDS."""
         kinds = self._names.kinds(page, tokens)
-        return self._forest.chances(features_of(page, self._names.weights, kinds))
+        return self._forest.chances(features_of(page, self._names.weights, kinds)), kinds
 
 
 def best_blocks(chances: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -135,6 +140,31 @@ def best_blocks(chances: np.ndarray, words: np.ndarray) -> np.ndarray:
     if value.max() >= (1 - falling[0]) / 2:
         kept[order[: value.argmax() + 1]] = True
     return kept
+
+
+def said_once(page: Blocks, kinds: np.ndarray, chances: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """What is left of the blocks `kept` if each says something that no other one does, as a mask.
+
+    Pages repeat themselves: for small screens, in quotes, in a table of contents. Of equal texts
+    the heading stays, else the likeliest. Of shorter ones all do if there are many, as cards share
+    them ("Ships in two days"), and so do code, the cells of a table, and all of a documentation's
+    ("Added in version 3.5.").
+    """
+    found = kept.copy()
+    if kinds[KINDS.index("documentation")] > 0.5:
+        return found
+    tags, sizes = page.boxes[page.blocks[:, BOX], TAG_OF], page.blocks[:, WORDS]
+    is_heading = GROUPS_OF_TAGS[tags] >> kernels.HEADING > 0
+    candidates = np.flatnonzero(kept & (sizes >= _REPEATED) & ~np.isin(tags, _REPEATING))
+    order = candidates[np.lexsort((-chances[candidates], ~is_heading[candidates]))]
+    bounds = page.blocks[order][:, [TEXT_AT, TEXT_END]].tolist()
+    alike: dict[bytes, list[int]] = {}
+    for number, (start, end) in zip(order.tolist(), bounds, strict=True):
+        alike.setdefault(page.text[start:end].lower(), []).append(number)
+    for numbers in alike.values():
+        if len(numbers) <= _FEW or sizes[numbers[0]] >= _LONG:
+            found[numbers[1:]] = False
+    return found
 
 
 class LearnedText(TextExtractor):
@@ -180,15 +210,15 @@ class LearnedText(TextExtractor):
         page has no text, or too many blocks.
         """
         page = self._flattener.read(document)
-        return page and (page, self._model.chances(page, page_tokens(url, markup)))
+        return page and (page, self._model.judge(page, page_tokens(url, markup))[0])
 
     def _kept(self, url: str, markup: bytes, document: LexborHTMLParser) -> Choice | None:
-        judged = self.judge(url, markup, document)
-        if judged is None:
+        page = self._flattener.read(document)
+        if page is None:
             return None
-        page, chances = judged
+        chances, kinds = self._model.judge(page, page_tokens(url, markup))
         mask = best_blocks(chances, page.blocks[:, WORDS].astype(float))
-        return Choice(page, mask) if mask.any() else None
+        return Choice(page, said_once(page, kinds, chances, mask)) if mask.any() else None
 
 
 class BlockText(LearnedText):

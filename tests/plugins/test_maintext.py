@@ -15,7 +15,7 @@ from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.records.textblocks import BLOCKS_KEY, MOST, read_marks
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import KINDS, LearnedText, best_blocks, features_of
+from plugins.lib_html.maintext import KINDS, LearnedText, best_blocks, features_of, said_once
 from plugins.lib_html.pages import HtmlPages
 from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens, places
 from plugins.lib_html.tree_reader import attribute_numbers
@@ -244,6 +244,31 @@ def test_the_blocks_with_the_highest_expected_f1_are_kept(chances: list[float]) 
     found = best_blocks(given, words)
     assert value(found) == pytest.approx(max(map(value, sets)))
     assert found.any() == (max(chances) > 0.5)
+
+
+@tabled(
+    "page,chances,lines",
+    [
+        ("<p>A b c d<p>e<p>a B c d<p>e", [0.6, 0.9, 0.9, 0.9], [1, 2, 3]),
+        ("<li>a b c d<h2>a b c d</h2><p>a b c d", [0.9, 0.6, 0.9], [1]),
+        ("<p>a b c d" * 3, [0.9, 0.9, 0.9], [0]),
+        ("<p>a b c d" * 4, [0.9] * 4, [0, 1, 2, 3]),
+        ("<p>a b c d e f g h i j k l" * 4, [0.6, 0.6, 0.9, 0.6], [2]),
+        ("<pre>a b c d</pre>" * 2 + "<p>a b c d", [0.9] * 3, [0, 1, 2]),
+        ("<table><tr><th>a b c d<td>a b c d", [0.9] * 2, [0, 1]),
+        ("<p>a b c d<p>a b c d", [0.9, 0.1], [0]),
+    ],
+)
+def test_what_a_page_repeats_is_said_once(
+    page: str, chances: list[float], lines: list[int]
+) -> None:
+    found = FLATTENER.read(LexborHTMLParser(page))
+    assert found is not None
+    given, kept = np.array(chances), np.array(chances) > 0.5
+    kinds = (np.array(KINDS) == "forum").astype(float)
+    assert np.flatnonzero(said_once(found, kinds, given, kept)).tolist() == lines
+    kinds = (np.array(KINDS) == "documentation").astype(float)
+    assert (said_once(found, kinds, given, kept) == kept).all()
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.kernels import blocks as kernels
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import KINDS, Forest, best_blocks, features_of
+from plugins.lib_html.maintext import KINDS, Forest, best_blocks, features_of, said_once
 from plugins.lib_html.pages import Extractor
 from plugins.lib_html.textblocks import Blocks, Flattener, page_tokens
 from plugins.lib_html.tree_reader import attribute_numbers
@@ -78,9 +78,10 @@ class Example:
     def fold(self) -> int:
         return part_of("fold:" + self.page.site)
 
-    def score(self, chances: np.ndarray) -> float:
+    def score(self, kinds: np.ndarray, chances: np.ndarray) -> float:
         """F1 of the text that is kept."""
         kept = best_blocks(chances, self.blocks.blocks[:, kernels.WORDS].astype(float))
+        kept = said_once(self.blocks, kinds, chances, kept)
         return word_f1("\n".join(texts_of(self.blocks, kept)), self.page.text)
 
 
@@ -272,6 +273,7 @@ def train(examples: Sequence[Example]) -> Iterator[dict[str, np.ndarray]]:
 
     folds = np.array([one.fold for one in examples])
     rows: list[Any] = [None] * len(examples)
+    all_kinds = np.empty((len(examples), len(KINDS)))
 
     def named(these: Sequence[Example]) -> dict[str, np.ndarray]:
         weights = token_weights(these)
@@ -287,7 +289,7 @@ def train(examples: Sequence[Example]) -> Iterator[dict[str, np.ndarray]]:
         for i in np.flatnonzero(folds == fold):
             one = examples[i]
             kinds = model.kinds(one.blocks, one.tokens)
-            rows[i] = features_of(one.blocks, model.weights, kinds).T
+            rows[i], all_kinds[i] = features_of(one.blocks, model.weights, kinds).T, kinds
     say(f"features: {rows[0].shape[1]}")
     sizes = [len(one.share) for one in examples]
     share = np.concatenate([one.share for one in examples])
@@ -301,13 +303,13 @@ def train(examples: Sequence[Example]) -> Iterator[dict[str, np.ndarray]]:
         own = of_fold == fold
         grown = forest(table[~own], share[~own], weights[~own])
         chances[own] = grown.chances(np.ascontiguousarray(table[own].T))
-    say("F1: " + by_kind(examples, np.split(chances, np.cumsum(sizes)[:-1])))
+    say("F1: " + by_kind(examples, all_kinds, np.split(chances, np.cumsum(sizes)[:-1])))
 
 
-def by_kind(examples: Sequence[Example], chances: Sequence[np.ndarray]) -> str:
+def by_kind(examples: Sequence[Example], kinds: np.ndarray, chances: Sequence[np.ndarray]) -> str:
     scores: dict[str, list[float]] = defaultdict(list)
-    for one, chance in zip(examples, chances, strict=True):
-        found = one.score(chance)
+    for one, of_page, chance in zip(examples, kinds, chances, strict=True):
+        found = one.score(of_page, chance)
         for name in ("all", one.page.kind):
             scores[name].append(found)
     return "  ".join(f"{name} {np.mean(found):.3f}" for name, found in sorted(scores.items()))
