@@ -17,6 +17,8 @@ from minutch.commands.crawl import parse_options
 from tests.support.commands import parsed
 
 ADDRESSES = "http.filter.ipaddress.include=loopback"
+STATED = "lang.extraction.policy=detect"
+"""The languages that pages state: for others each process loads half a second of a model."""
 LINKS = {
     "a": "<a href=/a></a>",
     "area": "<map name=m><area href=/area alt=x></map>",
@@ -121,7 +123,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def crawl(*words: str) -> int:
-    return cli.main(["crawl", "-D", ADDRESSES, "--agent", "me", "--delay", "0", *words])
+    options = ["-D", ADDRESSES, "-D", STATED, "--agent", "me", "--delay", "0"]
+    return cli.main(["crawl", *options, *words])
 
 
 @pytest.mark.slow  # a whole crawl

@@ -211,6 +211,7 @@ def conf(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
             "fetcher.server.delay": "0",
             "fetcher.min.crawl.delay": "0",
             "parser.sandbox": "false",
+            "lang.extraction.policy": "detect",  # the other way's model is loaded by each process
         },
     )
 

@@ -141,6 +141,7 @@ def conf() -> Configuration:
             "fetcher.server.delay": "0",
             "fetcher.min.crawl.delay": "0",
             "parser.sandbox": "false",
+            "lang.extraction.policy": "detect",  # the other way's model is loaded by each process
             "crawl.sitemaps": "false",
         },
     )
