@@ -8,12 +8,15 @@ URLs between marks (`javaregex.derivative`). `plainautomaton` joins those of all
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.urls.javaregex.derivative import ANYTHING, NOTHING, Pattern
+
+log = logging.getLogger(__name__)
 
 
 def rules_text(
@@ -35,6 +38,20 @@ def rules_text(
         return inline
     name = file_name(conf, file, parameters)
     return None if conf.resource(name) is None else conf.read_resource(name)
+
+
+def allowing_rules(
+    conf: Configuration, rules: str, file: str, parameters: Mapping[str, str]
+) -> str:
+    """Returns the text of rules of which one has to allow a URL: without the file none does."""
+    text = rules_text(conf, rules, file, parameters)
+    if text is None:
+        plugin, name = (
+            rules.removesuffix(".rules").replace(".", "-"),
+            file_name(conf, file, parameters),
+        )
+        log.warning("%s: no rule file %s, every URL is rejected", plugin, name)
+    return text or ""
 
 
 def file_name(conf: Configuration, file: str, parameters: Mapping[str, str] | None = None) -> str:

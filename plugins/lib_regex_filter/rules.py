@@ -18,17 +18,18 @@ import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.plugin.columns import keep
 from minutch.plugin.extension import ExtensionBase
+from minutch.plugin.points import URLFilter
 from minutch.urls.domains import domain_of
 from minutch.urls.javaregex.derivative import ANYTHING, NOTHING, Complement, Intersection, Pattern
 from minutch.urls.javaregex.tree import Alternation
 from minutch.urls.parts import host_of
-from minutch.urls.rules import Verdicts, rule_lines
+from minutch.urls.rules import Verdicts, file_name, rule_lines, rule_place
 
 if TYPE_CHECKING:
     import polars as pl
@@ -166,7 +167,31 @@ class RuleFilter(ExtensionBase):
             url,
         )
 
-    def sure_verdicts(self) -> Verdicts:
+
+class RuleURLFilter(RuleFilter, URLFilter):
+    """A filter of URLs whose rules stand in a property, or in the file that another one names."""
+
+    rules_property: ClassVar[str]
+    file_property: ClassVar[str]
+
+    def rule_text(self) -> str:
+        inline = self.conf.get(self.rules_property)
+        if inline is not None:
+            return inline
+        return self.conf.read_resource(file_name(self.conf, self.file_property))
+
+    def rule_source(self) -> str:
+        return rule_place(self.conf, self.rules_property.removesuffix(".rules"))
+
+    def filter(self, url: str) -> str | None:
+        return url if self.verdict(url) else None
+
+    def filter_column(self, urls: pl.Series) -> pl.Series:
+        from .columns import accepted
+
+        return keep(urls, accepted(self, urls))
+
+    def verdicts(self) -> Verdicts:
         """Returns the verdicts of the rules before the first one that has no strict pattern."""
         accepted: Pattern = NOTHING
         rejected: Pattern = NOTHING
@@ -186,9 +211,3 @@ class RuleFilter(ExtensionBase):
                 rejected = rejected if rule.accept else Alternation((rejected, decided))  # type: ignore[arg-type]
             left = Intersection(left, Complement(matched))
         return Verdicts(accepted, Alternation((rejected, left)), no_loops)  # type: ignore[arg-type]
-
-    def filter_strings(self, urls: pl.Series) -> pl.Series:
-        """Returns the column with null for URLs that don't pass."""
-        from .columns import accepted
-
-        return keep(urls, accepted(self, urls))

@@ -11,14 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from minutch.errors import ConfigError
-from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import charclass, is_too_large
 from minutch.urls.javaregex.derivative import Automaton, Complement, Intersection, Pattern, whole
 from minutch.urls.javaregex.tree import Alternation, Anchor, Chars, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
-from minutch.urls.rules import Verdicts, file_name, rule_place
 
-from ..lib_regex_filter.rules import RuleFilter
+from ..lib_regex_filter.rules import RuleURLFilter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -251,28 +249,11 @@ def _is_plain(node: Pattern | Node) -> bool:
     return all(map(_is_plain, parts))
 
 
-class AutomatonURLFilter(RuleFilter, URLFilter):
+class AutomatonURLFilter(RuleURLFilter):
     """org.apache.nutch.urlfilter.automaton.AutomatonURLFilter."""
 
-    def rule_text(self) -> str:
-        inline = self.conf.get("urlfilter.automaton.rules")
-        return (
-            self.conf.read_resource(file_name(self.conf, "urlfilter.automaton.file"))
-            if inline is None
-            else inline
-        )
-
-    def rule_source(self) -> str:
-        return rule_place(self.conf, "urlfilter.automaton")
+    rules_property = "urlfilter.automaton.rules"
+    file_property = "urlfilter.automaton.file"
 
     def compile(self, pattern: str) -> AutomatonMatcher:
         return AutomatonMatcher(pattern)
-
-    def filter(self, url: str) -> str | None:
-        return url if self.verdict(url) else None
-
-    def filter_column(self, urls: pl.Series) -> pl.Series:
-        return self.filter_strings(urls)
-
-    def verdicts(self) -> Verdicts:
-        return self.sure_verdicts()

@@ -7,19 +7,16 @@ Properties: urlfilter.prefix.rules (inline), urlfilter.prefix.file.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from minutch.conf import Configuration
 from minutch.plugin.columns import keep
 from minutch.plugin.points import URLFilter
-from minutch.urls.rules import file_name, rule_lines, rule_place, rules_text
+from minutch.urls.rules import allowing_rules, rule_lines, rule_place
 
 if TYPE_CHECKING:
     import polars as pl
-
-log = logging.getLogger(__name__)
 
 
 class PrefixURLFilter(URLFilter):
@@ -27,11 +24,8 @@ class PrefixURLFilter(URLFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        text = rules_text(conf, "urlfilter.prefix.rules", "urlfilter.prefix.file", parameters)
-        if text is None:
-            name = file_name(conf, "urlfilter.prefix.file", parameters)
-            log.warning("urlfilter-prefix: no rule file %s, every URL is rejected", name)
-        numbered = enumerate(rule_lines(text or ""), 1)
+        text = allowing_rules(conf, "urlfilter.prefix.rules", "urlfilter.prefix.file", parameters)
+        numbered = enumerate(rule_lines(text), 1)
         self.lines = {number: line for number, line in numbered if line and line[0] not in " #"}
         self.prefixes = tuple(self.lines.values())
         self.source = rule_place(conf, "urlfilter.prefix", parameters)

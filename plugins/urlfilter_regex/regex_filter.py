@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minutch.plugin.points import URLFilter
 from minutch.urls.javaregex import JavaRegex
-from minutch.urls.rules import Verdicts, file_name, rule_place
 
-from ..lib_regex_filter.rules import RuleFilter
+from ..lib_regex_filter.rules import RuleURLFilter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,30 +64,13 @@ class SegmentLoop:
         return pl.Series(loops)
 
 
-class RegexURLFilter(RuleFilter, URLFilter):
+class RegexURLFilter(RuleURLFilter):
     """org.apache.nutch.urlfilter.regex.RegexURLFilter."""
 
-    def rule_text(self) -> str:
-        inline = self.conf.get("urlfilter.regex.rules")
-        return (
-            self.conf.read_resource(file_name(self.conf, "urlfilter.regex.file"))
-            if inline is None
-            else inline
-        )
-
-    def rule_source(self) -> str:
-        return rule_place(self.conf, "urlfilter.regex")
+    rules_property = "urlfilter.regex.rules"
+    file_property = "urlfilter.regex.file"
 
     def compile(self, pattern: str) -> JavaRegex | SegmentLoop:
         if pattern in PATTERNS:
             return SegmentLoop(pattern)
         return JavaRegex(pattern, self.conf.get_float("urlfilter.regex.seconds"))
-
-    def filter(self, url: str) -> str | None:
-        return url if self.verdict(url) else None
-
-    def filter_column(self, urls: pl.Series) -> pl.Series:
-        return self.filter_strings(urls)
-
-    def verdicts(self) -> Verdicts:
-        return self.sure_verdicts()

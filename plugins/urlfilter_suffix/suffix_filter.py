@@ -11,7 +11,6 @@ rejected. Properties: urlfilter.suffix.rules (inline), urlfilter.suffix.file.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -21,12 +20,10 @@ from minutch.errors import UrlError
 from minutch.plugin.columns import keep, map_strings, patch
 from minutch.plugin.points import URLFilter
 from minutch.urls.parts import parse
-from minutch.urls.rules import file_name, rule_lines, rule_place, rules_text
+from minutch.urls.rules import allowing_rules, rule_lines, rule_place
 
 if TYPE_CHECKING:
     import polars as pl
-
-log = logging.getLogger(__name__)
 
 _BLANK = "".join(map(chr, range(0x21)))
 _PLAIN = r"^https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(/[^?#\x00-\x20]*)(?:[?][^\x00-\x20#]*)?$"
@@ -37,14 +34,11 @@ class SuffixURLFilter(URLFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
-        text = rules_text(conf, "urlfilter.suffix.rules", "urlfilter.suffix.file", parameters)
-        if text is None:
-            name = file_name(conf, "urlfilter.suffix.file", parameters)
-            log.warning("urlfilter-suffix: no rule file %s, every URL is rejected", name)
+        text = allowing_rules(conf, "urlfilter.suffix.rules", "urlfilter.suffix.file", parameters)
         self.source = rule_place(conf, "urlfilter.suffix", parameters)
         self.lines: dict[int, str] = {}
         self.accept_others = self.path_only = self.ignore_case = False
-        self.suffixes = self._read(text or "")
+        self.suffixes = self._read(text)
 
     def _read(self, text: str) -> tuple[str, ...]:
         suffixes: dict[int, str] = {}
