@@ -353,7 +353,10 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "purged_unknown_host_total": "{} dropped",
     },
     "invertlinks": {"inlinks written": "{} links", "pages with inlinks": "to {} pages"},
-    "dedup": {"documents marked as duplicates": "{} duplicates"},
+    "dedup": {
+        "documents marked as duplicates": "{} duplicates",
+        "documents marked as twins by their canonical links": "{} twins by canonical links",
+    },
     "index": {
         "indexed_total": "{} documents",
         "refused_total": "{} refused",

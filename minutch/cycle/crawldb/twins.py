@@ -18,7 +18,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb import canonical
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.owntext.claims import NO_PAGES, claims_of, domains
-from minutch.cycle.owntext.near import KEYS, keys_of_pages
+from minutch.cycle.owntext.pairs import NearPairs
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.job import Counters
 from minutch.kernels.native import U64
@@ -59,6 +59,7 @@ class CanonicalTwins:
             conf, normalize=True, filtering=True, scope=SCOPE_OUTLINK, keep_on_error=False
         )
         self._claims = claims_of(db.path.parent)
+        self._pairs = NearPairs(db.path.parent)
 
     def changes(self) -> Iterator[pl.DataFrame]:
         """Yields what dedup is to do (SCHEMA), some at a time, each key once."""
@@ -69,6 +70,7 @@ class CanonicalTwins:
             named = self._named(pages)
             entries = self._entries(pages, named, (number, parts))
             yield _changes(pages, entries, self._decide(named, entries))
+        self._pairs.keep()
 
     def why(self, url: str) -> pl.DataFrame:
         """Returns what `canonical.decide` says of a page: no row if it names no other one."""
@@ -99,7 +101,7 @@ class CanonicalTwins:
             found = pl.concat([found, self._known(missing)])
         is_page = IS_PAGE & pl.col("signature").is_not_null()
         found = found.with_columns(page=pl.col("key").hash(), is_page=is_page)
-        return found.join(pages.select("page", "own"), on="page", how="left")
+        return found.join(pages.select("page", "own", "version"), on="page", how="left")
 
     def _known(self, urls: pl.Series, part: tuple[int, int] | None = None) -> pl.DataFrame:
         """Returns the entries of URLs, and all twins so far of a part."""
@@ -119,18 +121,17 @@ class CanonicalTwins:
         return pl.concat(tables).unique("key", keep="last")
 
     def _decide(self, named: pl.DataFrame, entries: pl.DataFrame) -> pl.DataFrame:
+        versions = entries.select("key", "version")
         entries = entries.select("key", "is_page", "signature", "own")
-        return canonical.decide(named, entries, self._mode, self._near)
 
-    def _near(self, some: pl.Series, others: pl.Series) -> pl.Series:
-        """Returns whether the own texts of pages are near those of others."""
-        keys = keys_of_pages(self._db.path.parent, pl.concat([some, others]).unique().sort())
-        sides = [
-            pl.DataFrame({"key": urls}).join(keys, on="key", how="left", maintain_order="left")
-            for urls in (some, others)
-        ]
-        one, other = (side.select(KEYS).to_numpy() for side in sides)
-        return pl.Series(((one == other) & (one != 0)).any(axis=1))
+        def near(some: pl.Series, others: pl.Series) -> pl.Series:
+            pairs = pl.DataFrame([some.alias("url"), others.alias("other")])
+            for key, version in (("url", "version"), ("other", "other_version")):
+                known = versions.rename({"key": key, "version": version})
+                pairs = pairs.join(known, on=key, how="left", maintain_order="left")
+            return self._pairs.ask(pairs)
+
+        return canonical.decide(named, entries, self._mode, near)
 
 
 def among(numbers: U64, some: pl.Series) -> pl.Series:

@@ -4,7 +4,7 @@ made of their parses (parse-canonical) alone. What is deleted of it is made agai
     <crawl>/frames/claims-<seal>/<segment>-<seal>-NNNN.parquet   the pages of a segment, by URL
     page       a hash of the URL
     domain     a hash of the registered domain of its host
-    age        the number of the segment, the newest has the highest (added when they are read)
+    version    a hash of the segment's name (added when they are read)
     url, says  the URL, and the canonical link of a page that names another one (else null)
     own        the languages that the page says it is in, by hreflang (null for none)
     versions   those in which it says that the canonical link's page is
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import polars as pl
 
@@ -54,7 +55,9 @@ _SCHEMA: Final = pl.Schema(
     {"page": pl.UInt64(), "domain": pl.UInt64(), "url": pl.Binary(), "says": pl.String()}
     | {"own": pl.String(), "versions": pl.String()}
 )
-NO_PAGES: Final = pl.DataFrame(schema=_SCHEMA).drop("domain")
+_NO_AGE: Final = [pl.lit(0, pl.UInt32).alias(name) for name in ("age", "version")]
+_OF_PAGES: Final = {name: dtype for name, dtype in _SCHEMA.items() if name != "domain"}
+NO_PAGES: Final = pl.DataFrame(schema=_OF_PAGES | {"version": pl.UInt32()})
 
 
 class PageClaims:
@@ -76,8 +79,8 @@ class PageClaims:
         return 1 + int(pages) * _BYTES // memory
 
     def part(self, number: int, parts: int) -> pl.DataFrame:
-        """Returns one of so many parts: `page`, `url`, `says`, `own`, `versions`. Pages of a domain
-        are in the same one.
+        """Returns one of so many parts: `page`, `url`, `says`, `own`, `versions`, `version`. Pages
+        of a domain are in the same one.
         """
         return self._newest(pl.col("domain") % parts == number)
 
@@ -93,10 +96,11 @@ class PageClaims:
         )
 
     def _read(self, ask: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
-        tables = [pl.LazyFrame(schema=_SCHEMA).with_columns(age=pl.lit(0, pl.UInt32))]
+        tables = [pl.LazyFrame(schema=_SCHEMA).with_columns(_NO_AGE)]
         for file in self._files:
             table = pl.scan_parquet(file, glob=False)
-            tables.append(table.with_columns(age=pl.lit(len(tables), pl.UInt32)))
+            version = pl.lit(crc32(file.name.encode()), pl.UInt32)
+            tables.append(table.with_columns(age=pl.lit(len(tables), pl.UInt32), version=version))
         try:
             return ask(pl.concat(tables)).collect()
         except pl.exceptions.PolarsError as exc:

@@ -11,7 +11,7 @@ little, the more other numbers they have in common the less.
 
     <crawl>/frames/near-<seal>/<segment>-<seal>-NNNN.parquet    the pages of a segment, by URL, with
                                                                 the key of each band
-    seal    as that of counts (`frames`), and of `_NOTION`
+    seal    as that of counts (`frames`), and of `NOTION`
 
 A page's own text changes only when what is counted of its host does: the other pages are taken from
 the keys that were made before.
@@ -62,7 +62,7 @@ SPACELESS: Final = (
 """Thai and Lao, Myanmar, Khmer, Kana, ideographs."""
 CHARACTERS: Final = 0x2_0000
 """Characters that tables tell of; those above are ideographs."""
-_NOTION: Final = "numbers count"
+NOTION: Final = "numbers count"
 """What keys tell: those that were made by another notion are made anew."""
 _SEED: Final = 1
 _ROWS: Final = 1 << 16
@@ -143,12 +143,10 @@ class NearTexts:
             raise damaged(self._sites.folder, exc) from exc
 
 
-def keys_of_pages(crawl: Path, urls: pl.Series) -> pl.DataFrame:
-    """Returns the keys of pages of a crawl (`key`, and each band; 0 for a text without words), of
+def keys_of_pages(sites: SiteFrames, segments: Sequence[Segment], urls: pl.Series) -> pl.DataFrame:
+    """Returns the keys of pages of segments (`key`, and each band; 0 for a text without words), of
     their newest parse; some may have none. Nothing is kept on disk.
     """
-    segments = segments_in(crawl / "segments")
-    sites = SiteFrames(crawl, segments)
     tables = [pl.DataFrame(schema=_SCHEMA).drop("seal")]
     for segment in segments:
         for pages in parses(segment, urls):
@@ -168,7 +166,7 @@ def near_texts(crawl: Path) -> NearTexts | None:
 def _made(sites: SiteFrames, segments: Sequence[Segment]) -> Path:
     """Returns the folder with the keys of all pages."""
     folder, hosts = sites.folder, sites.seals().sort("host")
-    seals = {one.name: f"{one.name}-{seal_of(files_of(one), _NOTION)}" for one in segments}
+    seals = {one.name: f"{one.name}-{seal_of(files_of(one), NOTION)}" for one in segments}
     place = folder / f"{NEAR}-{seal_of([], str(hosts.hash_rows().sum()), *seals.values())}"
     if place.is_dir():
         return place

@@ -187,7 +187,7 @@ def test_keys_of_another_notion_are_made_anew(
     write(tmp_path, "20240101000000", site(range(3)))
     expected = keys_of(tmp_path, urls)
     with monkeypatch.context() as before:
-        before.setattr(near, "_NOTION", "numbers as 0")
+        before.setattr(near, "NOTION", "numbers as 0")
         before.setattr(
             near, "band_keys", lambda texts: band_keys(texts.str.replace_all("[0-9]", "0"))
         )
