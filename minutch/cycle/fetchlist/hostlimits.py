@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -70,21 +70,37 @@ def _compiled(conf: Configuration, name: str) -> Expression | None:
         raise ExpressionError(f"{name}: {exc}") from exc
 
 
-@dataclass(frozen=True, slots=True)
+def _nothing_known() -> pl.DataFrame:
+    return pl.DataFrame(schema={"host": pl.String, "max_count": pl.Int64, "delay": pl.Int64})
+
+
+@dataclass(slots=True)
 class HostLimits:
-    """The numbers of hosts: `host`, `max_count`, `delay`, null where an expression gives none."""
+    """The numbers of hosts: `host`, `max_count`, `delay`, null where an expression gives none. They
+    are learned as pages of the hosts turn up: not all that are due are in memory at once.
+    """
 
-    table: pl.DataFrame
-    limits_counts: bool
+    hosts: Callable[[], Iterable[pl.DataFrame]]
+    """Reads all hosts, in tables of HOSTDB_SCHEMA."""
+    expressions: Expressions
+    table: pl.DataFrame = field(default_factory=_nothing_known)
 
-    @classmethod
-    def of(
-        cls, hosts: Iterable[pl.DataFrame], expressions: Expressions, wanted: pl.Series
-    ) -> HostLimits:
-        """Returns the numbers of the hosts in `wanted`; `hosts` are tables of HOSTDB_SCHEMA."""
-        tables = []
-        for frame in hosts:
-            mine = frame.filter(decode_keys(frame["key"]).is_in(wanted.implode()))
+    @property
+    def limits_counts(self) -> bool:
+        """True if an expression limits the pages of hosts."""
+        return self.expressions.max_count is not None
+
+    def learn(self, pages: Sequence[pl.DataFrame]) -> None:
+        """Reads the numbers of the hosts of these pages. Raises FormatError."""
+        names = [host_names(decode_keys(table["key"])).drop_nulls().unique() for table in pages]
+        wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique().to_frame()
+        wanted = wanted.join(self.table, on="host", how="anti")
+        if not len(wanted):
+            return
+        tables = [_nothing_known()]
+        expressions = self.expressions
+        for frame in self.hosts():
+            mine = frame.filter(decode_keys(frame["key"]).is_in(wanted["host"].implode()))
             tables.append(
                 pl.DataFrame(
                     {
@@ -98,8 +114,8 @@ class HostLimits:
                     }
                 )
             )
-        table = pl.concat(tables).unique("host", keep="last")
-        return cls(table, expressions.max_count is not None)
+        found = pl.concat(tables).unique("host", keep="last")
+        self.table = pl.concat([self.table, wanted.join(found, on="host", how="left")])
 
     def max_counts(self, urls: pl.Series, default: int) -> Ints | None:
         """Returns the limit of pages of each URL's host in a segment; None if all are `default`."""

@@ -167,6 +167,7 @@ class ListSelection:
         reducers, top_n = settings.reducers, settings.top_n
         self._reducers = reducers
         self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
+        self._is_endless = top_n == NO_LIMIT
         self._segments = settings.segments
         self._max_count = settings.max_count
         self._by_domain = settings.by_domain
@@ -215,13 +216,15 @@ class ListSelection:
         self, found: Sequence[pl.DataFrame], counters: Counters, total: int = 0
     ) -> Ints:
         """Returns the segment of each entry of all tables in order, or WHY it has none."""
+        if self._hosts is not None:
+            self._hosts.learn(found)
         keys = pl.concat([table["key"] for table in found], rechunk=True)
         total = max(total, len(keys))
         segments = np.zeros(len(keys), dtype=np.int64)
-        for block in self._blocks(found, keys) if self._is_limited(total) else _in_order(len(keys)):
-            self._deal(block, keys, segments, total)
-            if self.is_full:
-                break
+        if self._is_endless and self._is_limited(total):
+            segments = self._by_turns(keys, np.concatenate(for_each(ranks_in, found)))
+        else:
+            self._deal_all(found, keys, segments, total)
         for quota in self._quotas:
             counters.merge(quota.counters)
             quota.counters = Counters()
@@ -230,6 +233,81 @@ class ListSelection:
             if count or code == NO_PLACE:
                 counters.add(reason, count)
         counters.add(SELECTED, int(np.count_nonzero(segments > NO_PLACE)))
+        return segments
+
+    def _deal_all(
+        self, found: Sequence[pl.DataFrame], keys: pl.Series, segments: Ints, total: int
+    ) -> None:
+        for block in self._blocks(found, keys) if self._is_limited(total) else _in_order(len(keys)):
+            self._deal(block, keys, segments, total)
+            if self.is_full:
+                break
+
+    def in_reach(self, found: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
+        """Tells of all rows whether their host or domain has no more better ones than it may have
+        pages in all segments.
+        """
+        if self._hosts is not None:
+            self._hosts.learn(found)
+        keys = pl.concat([table["key"] for table in found], rechunk=True)
+        turns = self._turns(keys, np.concatenate(ranks))
+        is_free = pl.col("owner").is_null() | (pl.col("limit") <= 0)
+        within = is_free | (pl.col("turn") <= pl.col("limit") * self._segments)
+        return turns.select("row", within=within).sort("row")["within"]
+
+    def _turns(self, keys: pl.Series, ranks: Ranks) -> pl.DataFrame:
+        """Returns the rows, best first: each one's owner, the owner's limit, and how many better
+        ones that has.
+        """
+        urls = decode_keys(keys)
+        limits = None if self._hosts is None else self._hosts.max_counts(urls, self._max_count)
+        if limits is None:
+            limits = np.full(len(urls), self._max_count)
+        order = by_rank(np.arange(len(ranks)), ranks, keys)
+        rows = pl.DataFrame(
+            {
+                "row": order,
+                "reducer": self._reducers_of(urls, NO_LIMIT)[order],
+                "owner": self._owners(urls).gather(order),
+                "limit": limits[order],
+            }
+        )
+        return rows.with_columns(turn=pl.int_range(pl.len()).over("reducer", "owner"))
+
+    def _by_turns(self, keys: pl.Series, ranks: Ranks) -> Ints:
+        """Returns the segment of each entry, or WHY it has none, where hosts alone are limited."""
+        turns = self._turns(keys, ranks)
+        listed = pl.DataFrame(
+            [
+                (reducer, owner, count)
+                for reducer, quota in enumerate(self._quotas)
+                for owner, count in quota.listed.items()
+            ],
+            schema={"reducer": pl.Int64, "owner": pl.String, "listed": pl.Int64},
+            orient="row",
+        )
+        turn, limit = pl.col("turn"), pl.col("limit")
+        turns = turns.join(
+            listed, on=("reducer", "owner"), how="left", maintain_order="left"
+        ).with_columns(turn + pl.min_horizontal(pl.col("listed").fill_null(0), limit))
+        has_owner, is_over = pl.col("owner").is_not_null(), turn >= limit * self._segments
+        turns = turns.select(
+            "row",
+            segment=pl.when(~has_owner)
+            .then(IS_MALFORMED)
+            .when(limit <= 0)
+            .then(1)
+            .when(is_over)
+            .then(IS_OVER_LIMIT)
+            .otherwise(turn // limit + 1),
+            is_first=is_over
+            & (turn == limit * self._segments)
+            & (limit > 0)
+            & pl.col("owner").is_not_null(),
+        )
+        if turns["is_first"].any():
+            self._quotas[0].counters.add(HOSTS_OVER_LIMIT, int(turns["is_first"].sum()))
+        segments: Ints = turns.sort("row")["segment"].to_numpy()
         return segments
 
     def _is_limited(self, total: int) -> bool:
@@ -297,7 +375,7 @@ class Quota:
         self, limit: int, segments: int, max_count: int, listed: Mapping[str, int] = NONE_LISTED
     ) -> None:
         self.counters = Counters()
-        self._listed = listed
+        self.listed = listed
         self._limit = limit
         self._segments = segments
         self._max_count = max_count
@@ -360,7 +438,7 @@ class Quota:
         """
         state = self._hosts.get(owner)
         if state is None:  # its present segment, its pages there
-            state = self._hosts[owner] = [1, min(self._listed.get(owner, 0), limit)]
+            state = self._hosts[owner] = [1, min(self.listed.get(owner, 0), limit)]
         state[1] += 1
         while self._filled[state[0]] >= self._limit and state[0] < self._segments:
             state[0] += 1

@@ -38,11 +38,9 @@ from minutch.plugin.chains import (
     URLFilters,
     URLNormalizers,
 )
-from minutch.records.hostdatum_columns import HOSTDB_SCHEMA
-from minutch.urls.hostcolumns import host_names
 from minutch.work.engine import Engine, Task
 from minutch.work.engine.selection import Ranks
-from minutch.work.tables.frame import decode_keys, empty
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each, memory_budget
 from minutch.work.tables.recordfiles import scan
 from minutch.work.tables.spans import InputSplit
@@ -140,7 +138,7 @@ class Selector:
     """Bytes that it may take to count them."""
     is_surveyed: bool = False
     hosts: HostLimits | None = None
-    """Limits of the hosts that have pages due; known once there is a `selection`."""
+    """Numbers of the hosts whose pages got a place; known once there are such."""
 
     @classmethod
     def from_conf(cls, conf: Configuration, options: GenerateOptions, now: int) -> Selector:
@@ -252,7 +250,7 @@ class Selector:
         self.survey(db)
         pieces = engine.splits(db.require_parts())
         selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
-        counters.add(select.NOT_IN_TOP, selected.left)
+        counters.add(select.NOT_IN_TOP if self.limit else select.OVER_LIMIT, selected.left)
         tables = (table for table in selected.tables if len(table))
         some, count, least = list[pl.DataFrame](), 0, max(1, self.options.least)
         while count < least and (table := next(tables, None)) is not None:
@@ -264,9 +262,10 @@ class Selector:
             if when is None or when > self.conditions.now:
                 counters.add(due.FEW, count)
                 return SelectedEntries([], when)
-        if self.hostdb is not None and self.hosts is None:
+        if self.hostdb is not None:
             some += tables
-            self.hosts = self._limits(self.hostdb, some)
+            self.hosts = self._limits(self.hostdb)
+            self.hosts.learn(some)
         return SelectedEntries(chain(some, tables), None)
 
     def _find(self, task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
@@ -295,11 +294,9 @@ class Selector:
 
     @property
     def limit(self) -> int | None:
-        """The places of all segments; None with a HostDb, whose limits are read for the hosts of
-        all entries that are due.
-        """
+        """The places of all segments; None where hosts alone are limited."""
         options = self.options
-        if options.top_n < 0 or options.top_n == select.NO_LIMIT or self.hostdb is not None:
+        if options.top_n < 0 or options.top_n == select.NO_LIMIT:
             return None
         return options.top_n * options.max_segments
 
@@ -314,11 +311,15 @@ class Selector:
     def selection(
         self, tables: Sequence[pl.DataFrame], parts: range | None = None
     ) -> select.ListSelection:
-        """Starts a selection of some reducers, or of all; hosts have the limits that the HostDb
-        gives for those in `tables`.
+        """Starts a selection of some reducers, or of all."""
+        hosts = None if self.hostdb is None else self._limits(self.hostdb)
+        return select.ListSelection(self.limits, hosts, parts)
+
+    def in_reach(self, tables: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
+        """Tells for all rows whether they may get a place: not those of a host with so many better
+        ones that it is over its limit. One of these is in reach, as hosts over it are counted.
         """
-        self.hosts = None if self.hostdb is None else self._limits(self.hostdb, tables)
-        return select.ListSelection(self.limits, self.hosts, parts)
+        return self.selection(tables).in_reach(tables, ranks)
 
     @property
     def is_limited(self) -> bool:
@@ -329,15 +330,9 @@ class Selector:
             or self.expressions.max_count is not None
         )
 
-    def _limits(self, db: HostDb, found: Sequence[pl.DataFrame]) -> HostLimits:
-        """Reads the limits of the hosts that have pages due. Raises FormatError."""
+    def _limits(self, db: HostDb) -> HostLimits:
         parts = range(len(db.require_parts()))
-        names = [host_names(decode_keys(table["key"])).drop_nulls().unique() for table in found]
-        wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique()
-        frames: Iterator[pl.DataFrame] = chain(
-            [empty(HOSTDB_SCHEMA)], *(db.scan_part(part) for part in parts)
-        )
-        return HostLimits.of(frames, self.expressions, wanted)
+        return HostLimits(lambda: chain.from_iterable(map(db.scan_part, parts)), self.expressions)
 
 
 def _compiled(expression: str | None) -> Expression | None:

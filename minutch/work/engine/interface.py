@@ -172,12 +172,17 @@ class SelectionRules(Protocol):
 
     @property
     def limit(self) -> int | None:
-        """Number of rows that may get a place, in all groups; None where all rows have to be in
-        memory together.
+        """Number of rows that may get a place, in all groups; None where it is all that are in
+        reach.
         """
 
     def ranks_in(self, table: pl.DataFrame) -> Ranks:
         """Returns the rank of each row: lower ones come first."""
+
+    def in_reach(self, tables: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
+        """Tells of all rows of some tables, which are not all there are, whether they may still get
+        a place (Boolean). Asked where there is no `limit`.
+        """
 
     def groups_of(self, table: pl.DataFrame) -> pl.Series:
         """Returns the group of each row (its number, from 0)."""

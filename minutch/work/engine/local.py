@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _SHARE: Final = 4
 """Share of the memory (1/4) for the rows of a selection."""
+_TOGETHER: Final = 200_000
+"""Selected rows that are handed on at a time."""
 _ROW: Final = 150
 """Bytes of memory per row, about; its strings are in files."""
 
@@ -197,8 +199,8 @@ class LocalEngine:
 
         if rules.is_open:
             return Selected(_all(find, pieces, rules, counters, progress), 0)
-        likely = window_rows(rules.limit)
-        most = max(likely, self.memory // _SHARE // _ROW)
+        likely, room = window_rows(rules.limit), self.memory // _SHARE // _ROW
+        most = max(likely, room)
 
         def enter(window: RankWindow, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
             number, piece = numbered
@@ -215,7 +217,10 @@ class LocalEngine:
                 for_each(partial(enter, window, task=Task()), enumerate(pieces))
                 yield window.tables()
 
-        first = RankWindow(0, likely, 2 * most, rules.ranks_in)
+        if rules.limit is None:
+            first = RankWindow(0, likely, room, rules.ranks_in, rules.in_reach)
+        else:
+            first = RankWindow(0, likely, 2 * most, rules.ranks_in)
         entered = for_each(
             lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces)
         )
@@ -223,7 +228,7 @@ class LocalEngine:
         for _, counted in entered:
             counters.merge(counted)
         selected = select_rows(rules, range(rules.groups), windows(first), counters, total)
-        return Selected([selected.rows], total - selected.seen)
+        return Selected(selected.rows.iter_slices(_TOGETHER), total - selected.seen)
 
     def write(
         self,

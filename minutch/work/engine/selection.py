@@ -33,6 +33,7 @@ from minutch.work.tables.spans import FileSplit
 Ranks = NDArray[np.uint64]
 LAST: Final = (1 << 64) - 1
 """The highest rank there may be."""
+InReach = Callable[[Sequence[pl.DataFrame], Sequence[Ranks]], pl.Series]
 TableNumber = tuple[int, int]
 """Position of a table in the input: piece, and number in the piece."""
 
@@ -42,15 +43,22 @@ class RankWindow:
     last of these.
 
     Tables may come from several threads, in any order. They are ranked when they have more than
-    `room` rows, not before; where all have no more, all of them are in the window.
+    `room` rows, not before; where all have no more, all of them are in the window. Then those also
+    go that are not `in_reach`, whatever else comes; what is in reach may need more room.
     """
 
     def __init__(
-        self, first: int, most: int, room: int, ranks_in: Callable[[pl.DataFrame], Ranks]
+        self,
+        first: int,
+        most: int,
+        room: int,
+        ranks_in: Callable[[pl.DataFrame], Ranks],
+        in_reach: InReach | None = None,
     ) -> None:
         self.last = LAST
         """The highest rank in the window."""
-        self._first, self._most, self._room, self._ranks_in = first, most, max(room, most), ranks_in
+        self._first, self._most, self._ranks_in, self._in_reach = first, most, ranks_in, in_reach
+        self._room = room if in_reach is not None else max(room, most)
         self._held: dict[TableNumber, tuple[pl.DataFrame, Ranks | None]] = {}
         self._rows = 0
         self._lock = Lock()
@@ -78,10 +86,19 @@ class RankWindow:
         ranks = np.concatenate([own for _, own in ranked.values()])
         if len(ranks) > self._most:
             self.last = min(self.last, int(np.partition(ranks, self._most - 1)[self._most - 1]))
+        within = (ranks >= np.uint64(self._first)) & (ranks <= np.uint64(self.last))
+        if self._in_reach is not None:
+            tables, own = zip(*ranked.values(), strict=True)
+            within &= self._in_reach(tables, own).to_numpy()
+        ends = np.cumsum([len(table) for table, _ in ranked.values()])
+        shares = np.split(within, ends[:-1])
         self._held = {
-            place: _between(*own, self._first, self.last) for place, own in ranked.items()
+            place: _those(*own, share)
+            for (place, own), share in zip(ranked.items(), shares, strict=True)
         }
         self._rows = sum(len(table) for table, _ in self._held.values())
+        if self._in_reach is not None:
+            self._room = max(self._room, 2 * self._rows)
 
     def _ranked(self, held: tuple[pl.DataFrame, Ranks | None]) -> tuple[pl.DataFrame, Ranks]:
         table, ranks = held
@@ -92,7 +109,12 @@ def _between(
     table: pl.DataFrame, ranks: Ranks, first: int, last: int
 ) -> tuple[pl.DataFrame, Ranks]:
     """Returns the rows with ranks from `first` to `last`, copied unless these are all."""
-    within = (ranks >= np.uint64(first)) & (ranks <= np.uint64(last))
+    return _those(table, ranks, (ranks >= np.uint64(first)) & (ranks <= np.uint64(last)))
+
+
+def _those(
+    table: pl.DataFrame, ranks: Ranks, within: NDArray[np.bool_]
+) -> tuple[pl.DataFrame, Ranks]:
     if within.all():
         return table, ranks
     table = table.filter(pl.Series(within))

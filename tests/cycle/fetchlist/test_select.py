@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +30,7 @@ from minutch.cycle.fetchlist.select import (
 )
 from minutch.hadoop.formats.javaio import DataOutput
 from minutch.job import Counters
-from minutch.work.engine.selection import LAST, RankWindow
+from minutch.work.engine.selection import ALL, LAST, Ranks, RankWindow
 from minutch.work.tables.parallel import for_each
 
 CONF = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})
@@ -138,9 +140,16 @@ def test_the_greatest_rank() -> None:
 
 
 def choose(
-    tables: list[list[tuple[str, float]]], *, reducers: int = 1, top_n: int = 10, **properties: str
+    tables: list[list[tuple[str, float]]],
+    *,
+    reducers: int = 1,
+    top_n: int = 10,
+    listed: list[str] | None = None,
+    reached: list[bool] | None = None,
+    counted: Counters | None = None,
+    **properties: str,
 ) -> dict[str, int]:
-    """URL -> segment of what is chosen of (URL, score)."""
+    """URL -> segment of what is chosen of (URL, score); `reached` gets which may have a place."""
     conf = CONF.with_values(
         {name.replace("_", "."): value for name, value in properties.items()}
         | {"mapreduce.job.reduces": str(reducers)}
@@ -156,9 +165,12 @@ def choose(
         segments=2,
         normalizers=None,
         partitioner=UrlPartitioner.from_conf(conf, lambda host: None),
+        listed=None if listed is None else pl.Series("key", [url.encode() for url in listed]),
     )
     selection = ListSelection(settings)
-    counters = Counters()
+    counters = Counters() if counted is None else counted
+    if reached is not None:
+        reached.extend(selection.in_reach(found, [ranks_in(table) for table in found]))
     chosen = selection.choose(found, counters)
     total = sum(map(len, tables))
     left_out = sum(
@@ -293,6 +305,64 @@ def test_without_a_host_limit_both_ways_agree(
         assert quick.deal(block).tolist() == slow.deal(block).tolist()
         at += size
     assert quick.is_full == slow.is_full
+
+
+@settings(deadline=None)
+@given(
+    PAGES,
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.lists(st.sampled_from("abcdefgh"), max_size=5),
+    st.sampled_from(["host", "domain"]),
+)
+def test_without_top_n_hosts_have_the_same_places(
+    pages: dict[str, float], reducers: int, most: int, hosts: list[str], mode: str
+) -> None:
+    """By turns, and by dealing with more places than there are pages; and none of those has one
+    that are out of reach.
+    """
+    settings = {"generate_max_count": str(most), "generate_count_mode": mode}
+    listed = [f"http://{host}/listed/{n}" for n, host in enumerate(hosts)]
+    reached, by_turns, dealt = list[bool](), Counters(), Counters()
+    rows = list(pages.items())
+    found = choose(
+        [rows[:7], rows[7:]],
+        **settings,  # type: ignore[arg-type]
+        reducers=reducers,
+        top_n=select.NO_LIMIT,
+        listed=listed,
+        reached=reached,
+        counted=by_turns,
+    )
+    assert found == choose(
+        [rows[:7], rows[7:]],
+        **settings,  # type: ignore[arg-type]
+        reducers=reducers,
+        top_n=10_000,
+        listed=listed,
+        counted=dealt,
+    )
+    assert by_turns == dealt
+    in_reach = {url for (url, _), reach in zip(rows, reached, strict=True) if reach}
+    assert set(found) <= in_reach
+    owners = Counter(url.split("/")[2] for url in in_reach if "/" in url)
+    assert max(owners.values(), default=0) <= 2 * most + 1
+
+
+def test_what_is_out_of_reach_is_not_held() -> None:
+    schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32()})
+
+    def best_three(tables: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
+        all_ranks = np.concatenate(ranks)
+        return pl.Series(all_ranks <= np.sort(all_ranks)[:3].max())
+
+    window, sizes = RankWindow(0, ALL, 10, ranks_in, best_three), list[int]()
+    for number in range(40):
+        rows = [(b"http://h/%d-%d" % (number, row), float(row)) for row in range(4)]
+        window.add((0, number), pl.DataFrame(rows, schema=schema, orient="row"))
+        sizes.append(sum(map(len, window.tables())))
+    assert max(sizes) <= 10
+    assert window.last == LAST
 
 
 @settings(deadline=None)

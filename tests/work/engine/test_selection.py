@@ -24,6 +24,7 @@ from minutch.work.engine.selection import (
     window_rows,
 )
 from minutch.work.tables.spans import FileSplit
+from tests.cycle.hostdb.test_updatehostdb import write_hostdb
 from tests.support.segments import conf_for
 
 
@@ -78,10 +79,13 @@ def test_a_sample_is_a_part_of_each_piece() -> None:
     assert sampled(pieces[2:]) == ([], 0.0)
 
 
-def test_places_decide_how_many_compete() -> None:
+def test_places_decide_how_many_compete(tmp_path: Path) -> None:
     conf = conf_for()
     assert Selector.from_conf(conf, GenerateOptions(top_n=100, max_segments=3), 0).limit == 300
     assert Selector.from_conf(conf, GenerateOptions(), 0).limit is None
+    write_hostdb(tmp_path, {})
+    with_hostdb = GenerateOptions(top_n=100, hostdb=tmp_path)
+    assert Selector.from_conf(conf, with_hostdb, 0).limit == 100
     assert (
         300
         < window_rows(300)
