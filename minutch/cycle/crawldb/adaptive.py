@@ -56,7 +56,6 @@ from minutch.urls.uri import parse_uri
 log = logging.getLogger(__name__)
 
 HOST_FILE = "adaptive-host-specific-intervals.txt"
-MIME_FILE = "adaptive-mimetypes.txt"
 
 Bounds = tuple[float, float]
 

@@ -49,7 +49,6 @@ log = logging.getLogger(__name__)
 
 CHUNK_BYTES: Final = 8 << 20
 BLANKS: Final = "".join(map(chr, range(0x21)))
-SEED_SCHEMA: Final = pl.Schema({"line": pl.UInt64(), "url": pl.String(), "extra": pl.String()})
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _STREAMING: Final[dict[str, Callable[[Path], Any]]] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -89,7 +88,7 @@ def seed_files(path: Path) -> list[Path]:
 
 
 def read_seeds(path: Path) -> Iterator[pl.DataFrame]:
-    """Returns the seeds of a file in tables of SEED_SCHEMA. FormatError for damaged data."""
+    """Returns the seeds of a file in tables (`seeds_in`). FormatError for damaged data."""
     return ordered(seeds_in, seed_texts(path))
 
 
@@ -136,7 +135,7 @@ def _with_line_feeds(data: bytes) -> bytes:
 
 
 def seeds_in(text: SeedText) -> pl.DataFrame:
-    """Returns a piece's seeds as a table of SEED_SCHEMA: line, URL, what follows (null: no tab)."""
+    """Returns `line`, `url` and `extra` (what follows; null: no tab) of a piece's seeds."""
     try:
         return _find(text)
     except pl.exceptions.ComputeError:  # not UTF-8

@@ -84,10 +84,50 @@ class Totals:
         )
 
 
-class Watch:
+class Pausable:
+    """Holds a fetch, or lets it go on, as any thread says."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free = threading.Event()
+        self._free.set()
+        self._hold: Callable[[bool], None] | None = None
+
+    @property
+    def paused(self) -> bool:
+        return not self._free.is_set()
+
+    def pause(self, wanted: bool) -> None:
+        """Holds it, or lets it go on."""
+        with self._lock:
+            if wanted:
+                self._free.clear()
+            else:
+                self._free.set()
+            if self._hold is not None:
+                self._hold(wanted)
+
+    @contextmanager
+    def obeying(self, hold: Callable[[bool], None]) -> Iterator[None]:
+        """While this lasts, `hold` is called from any thread with what is wanted; at once, if that
+        is a pause.
+        """
+        with self._lock:
+            self._hold = hold
+            if self.paused:
+                hold(True)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._hold = None
+
+
+class Watch(Pausable):
     """One job that is watched; `title` names it."""
 
     def __init__(self, title: str, clock: Clock, *, can_stop: bool = False) -> None:
+        super().__init__()
         self.title = title
         self.clock = clock
         self.can_stop = can_stop
@@ -116,45 +156,12 @@ class Watch:
         in.
         """
         self._before = Totals()
-        self._lock = threading.Lock()
-        self._free = threading.Event()
-        self._free.set()
-        self._hold: Callable[[bool], None] | None = None
 
     # -- pause and stop ----------------------------------------------------------------------------
-
-    @property
-    def paused(self) -> bool:
-        return not self._free.is_set()
-
-    def pause(self, wanted: bool) -> None:
-        """Holds the job, or lets it go on. Any thread may say so."""
-        with self._lock:
-            if wanted:
-                self._free.clear()
-            else:
-                self._free.set()
-            if self._hold is not None:
-                self._hold(wanted)
 
     def stop(self, wanted: bool) -> None:
         """Lets the job end after this round, or not after all."""
         self.stopping = wanted and self.can_stop
-
-    @contextmanager
-    def obeying(self, hold: Callable[[bool], None]) -> Iterator[None]:
-        """While this lasts, `hold` is called from any thread with what is wanted; at once, if that
-        is a pause.
-        """
-        with self._lock:
-            self._hold = hold
-            if self.paused:
-                hold(True)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._hold = None
 
     def wait_while_paused(self) -> None:
         """Before something that should not begin now. Ctrl-C ends the waiting."""

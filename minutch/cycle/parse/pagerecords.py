@@ -31,7 +31,7 @@ from __future__ import annotations
 import logging
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -108,9 +108,6 @@ class PackedDocument(NamedTuple):
     data: bytes
     crawl: bytes
     is_extra: bool = False
-
-
-Compress = Callable[[Sequence[bytes]], list[bytes]]
 
 
 class DocumentPacker:

@@ -42,8 +42,6 @@ from minutch.urls.robots import RobotRules
 
 log = logging.getLogger(__name__)
 
-DEFAULT_SIZE: Final = 50 * 1024 * 1024
-
 FROM_SEEDS: Final = "sitemaps from seed URLs"
 FROM_HOSTS: Final = "sitemaps from host names"
 FROM_INDEXES: Final = "sitemaps from indexes"

@@ -64,9 +64,6 @@ _MOST_NODES: Final = 1 << 32
 _INVERTED: Final = pl.Schema({"key": pl.Binary(), "source": pl.UInt32(), "group": pl.String()})
 """Links by the URL that they lead to; `group` is the page or domain of which one link counts."""
 log = logging.getLogger(__name__)
-ITERATIONS_PROPERTY: Final = "link.analyze.num.iterations"
-INITIAL_PROPERTY: Final = "link.analyze.initial.score"
-DAMPING_PROPERTY: Final = "link.analyze.damping.factor"
 NODES: Final = "nodes scored"
 _LINKS_AT_A_TIME: Final = 1 << 20
 Scores = npt.NDArray[np.float32]

@@ -25,6 +25,7 @@ from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
 from minutch.cycle.fetch.stats import FetchStats, Snapshot, together
+from minutch.cycle.fetch.watch import Pausable
 from minutch.cycle.fetch.worker import HoldFetch, WorkerOrder
 
 log = logging.getLogger(__name__)
@@ -188,19 +189,17 @@ def _at_rest(snapshot: Snapshot) -> Snapshot:
 # -- at a task -------------------------------------------------------------------------------------
 
 
-class TaskChannel:
+class TaskChannel(Pausable):
     """A task's end, for list `number`. It is the `Watcher` of the task's fetch, and what stops
     it.
     """
 
     def __init__(self, fetch: ChannelAddress, number: int) -> None:
+        super().__init__()
         self.stopped = False
         self.leaves_resting = False
         """Hosts that rest or fail are not to be waited for."""
-        self.paused = False
-        self._lock = threading.Lock()
         self._stop: Callable[[], None] | None = None
-        self._hold: Callable[[bool], None] | None = None
         self._last: Snapshot | None = None
         self._sending: Future[None] | None = None
         self._sender = ThreadPoolExecutor(1)
@@ -230,19 +229,6 @@ class TaskChannel:
             self._sender.submit(self._connection.send, last)
 
     @contextmanager
-    def obeying(self, hold: Callable[[bool], None]) -> Iterator[None]:
-        """See `Watcher`."""
-        with self._lock:
-            self._hold = hold
-            if self.paused:
-                hold(True)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._hold = None
-
-    @contextmanager
     def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
         """While this lasts, `stop` is called when the fetch is to end: at once, if it was
         before.
@@ -261,12 +247,11 @@ class TaskChannel:
         with suppress(*_GONE):
             while True:
                 order = connection.recv()
+                if isinstance(order, HoldFetch):
+                    self.pause(order.wanted)
+                    continue
                 with self._lock:
-                    if isinstance(order, HoldFetch):
-                        self.paused = order.wanted
-                        if self._hold is not None:
-                            self._hold(self.paused)
-                    elif order is WorkerOrder.LEAVE_RESTING:
+                    if order is WorkerOrder.LEAVE_RESTING:
                         self.leaves_resting = True
                     elif not self.stopped:
                         self.stopped = True
