@@ -37,6 +37,9 @@ import pytest
 REPORT, WARNING, DONE, END = "report", "warning", "done", "end"
 """What a worker says: a phase of a test, a warning, that a test is through, and that all are."""
 
+STARTED: list[str] = []
+"""What was started while tests were imported, and by whom."""
+
 
 def add_option(parser: pytest.Parser, auto: Callable[[], int]) -> None:
     """The option -n, with `auto` for its value of that name."""
@@ -50,13 +53,19 @@ def add_option(parser: pytest.Parser, auto: Callable[[], int]) -> None:
     )
 
 
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Notes after which module there are threads that a fork would miss."""
+    if not STARTED and (names := _threads()):
+        STARTED.append(f"{', '.join(names)}, since {report.nodeid} was imported")
+
+
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """In place of pytest's own loop, if more than one process is asked for."""
     count = min(session.config.getoption("forks"), len(session.items))
     if count < 2 or session.config.option.collectonly or session.testsfailed:
         return None
-    if started := _threads():
-        raise pytest.UsageError(f"threads that a fork would miss: {', '.join(started)}")
+    if STARTED:
+        raise pytest.UsageError(f"threads that a fork would miss: {STARTED[0]}")
     if terminal := session.config.pluginmanager.getplugin("terminalreporter"):
         terminal.showfspath = False  # the files' names would alternate
     dealer = _Dealer(session, count)
@@ -69,9 +78,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 def _threads() -> list[str]:
     """The names of Python's threads, but for this one, and of those that work for Polars."""
-    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
-    others = [thread.name for thread in threading.enumerate()[1:]]
-    return others + [name for name in names if re.fullmatch(r"polars-\d+", name)]
+    found = [thread.name for thread in threading.enumerate()[1:]]
+    for path in Path("/proc/self/task").glob("*/comm"):
+        with suppress(OSError):  # it has ended
+            found += re.findall(r"^polars-\d+$", path.read_text(), re.MULTILINE)
+    return found
 
 
 @dataclass

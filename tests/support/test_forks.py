@@ -111,5 +111,5 @@ def test_threads_that_a_fork_would_miss(tmp_path: Path) -> None:
     started = "import threading, time\nthreading.Thread(target=time.sleep, args=(1,)).start()\n"
     code, out, noted = run(tmp_path, "-n", "2", tests=started + TESTS)
     assert code == pytest.ExitCode.USAGE_ERROR
-    assert "threads that a fork would miss: Thread-1" in out
+    assert "threads that a fork would miss: Thread-1" in out and "since test_some.py was" in out
     assert [word for _, word in noted] == ["collected"]
