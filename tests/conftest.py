@@ -117,7 +117,7 @@ LEFT_OUT = pytest.StashKey[int]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """An option for each mark of APART; several may be given."""
-    forks.add_option(parser, _processes)
+    forks.add_option(parser)
     parser.addoption(
         "--all",
         action="store_true",
@@ -133,6 +133,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load Hypothesis's profile, before tests are imported, and Spark, if it is asked for."""
     config.stash[LEFT_OUT] = 0
+    if config.option.forks == forks.AUTO:
+        config.option.forks = _processes(config)
     config.pluginmanager.register(forks)
     settings.load_profile("all" if _wants_all(config) else "fast")
     if not _wants_all(config):  # its threads, for tables of a few rows, took a fifth of the CPU
@@ -218,9 +220,12 @@ def _process() -> Iterator[None]:
     logging.getLogger().setLevel(level)
 
 
-def _processes() -> int:
-    """Three for each core: tests wait, for a timeout or a process, and a fork costs nothing."""
-    return 3 * len(os.sched_getaffinity(0))
+def _processes(config: pytest.Config) -> int:
+    """Three for each core: tests wait, for a timeout or a process. Slow ones have processes,
+    threads and browsers of their own, so there are two more than cores.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return cores + 2 if _wants_all(config) else 3 * cores
 
 
 def _asked(config: pytest.Config) -> set[str]:

@@ -1,13 +1,15 @@
 """Runs the collected tests in several processes, which are forks of this one.
 
     def pytest_addoption(parser):
-        forks.add_option(parser, lambda: 6)
+        forks.add_option(parser)
+    def pytest_configure(config):
+        if config.option.forks == forks.AUTO: config.option.forks = 6
+        config.pluginmanager.register(forks)
 
-`-n 4` runs them in four processes, `-n auto` in as many as the function says. Each worker of
-pytest-xdist imports and collects all tests anew, which took 6 CPU seconds for 7,300 tests; a fork
-has them already, and shares the memory. Each process has a run of the list; one that is through
-with its own takes half of what is left to another. Where a test kills its process, that test has
-failed, and a new fork goes on.
+`-n 4` runs them in four processes. Each worker of pytest-xdist imports and collects all tests anew,
+which took 6 CPU seconds for 7,300 tests; a fork has them already, and shares the memory. Each
+process has a run of the list; one that is through with its own takes half of what is left to
+another. Where a test kills its process, that test has failed, and a new fork goes on.
 
 A fork has no threads but its own, and waits for others forever: to import Polars or DuckDB is fine,
 a query of theirs while tests are imported is refused.
@@ -23,7 +25,6 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,18 +38,20 @@ import pytest
 REPORT, WARNING, DONE, END = "report", "warning", "done", "end"
 """What a worker says: a phase of a test, a warning, that a test is through, and that all are."""
 
+AUTO = -1
+"""The number of processes that `-n auto` stands for, until pytest_configure says how many."""
 STARTED: list[str] = []
 """What was started while tests were imported, and by whom."""
 
 
-def add_option(parser: pytest.Parser, auto: Callable[[], int]) -> None:
-    """The option -n, with `auto` for its value of that name."""
+def add_option(parser: pytest.Parser) -> None:
+    """The option -n."""
     parser.getgroup("forks")._addoption(  # addoption leaves lower-case letters to pytest
         "-n",
         dest="forks",
         metavar="NUM",
         default=0,
-        type=lambda given: auto() if given == "auto" else int(given),
+        type=lambda given: AUTO if given == "auto" else int(given),
         help="run the tests in NUM forked processes, with `auto` as many as suit this machine",
     )
 

@@ -15,7 +15,7 @@ from tests.support.golden import PROJECT
 
 CONFTEST = """
 from tests.support import forks
-def pytest_addoption(parser): forks.add_option(parser, lambda: 3)
+def pytest_addoption(parser): forks.add_option(parser)
 def pytest_configure(config): config.pluginmanager.register(forks)
 """
 TESTS = """
@@ -77,7 +77,7 @@ def run(folder: Path, *words: str, tests: str = TESTS) -> tuple[int, str, list[t
 
 
 def test_each_runs_once_and_who_kills_its_process_fails(tmp_path: Path) -> None:
-    code, out, noted = run(tmp_path, "-n", "auto", "-rfs")
+    code, out, noted = run(tmp_path, "-n", "3", "-rfs")
     assert code == 1, out
     assert "2 failed, 24 passed, 1 skipped, 1 warning in" in out, out
     assert re.search(r"test_kills - its process ended with SIGKILL", out)
