@@ -128,7 +128,7 @@ def _judged(counts: pl.DataFrame, finds: pl.DataFrame, few: int, probes: int) ->
     led = led.group_by("group", "finder").agg(by=pl.col("found").sum() / pl.col("of").first())
     back = led.select(group="finder", finder="group", back="by")
     around = led.join(back, on=["group", "finder"]).group_by("group")
-    growth = around.agg(growth=(pl.col("by") * pl.col("back")).sum().sqrt())
+    growth = around.agg(growth=(pl.col("by") * pl.col("back")).sum().sqrt().round(6))
     table = table.join(growth, on="group", how="left").join(hosts, on="host")
     table = table.join(last.select("of", group="finder"), on="group", how="left")
     is_few, growth_ = asked < few, pl.col("growth").fill_null(0.0)
@@ -161,7 +161,7 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
         kind.first(),
         pl.col("asked", "new", "other", "waiting", "pending", "of").sum(),
         pl.col("last", "rounds").max(),
-        growth=(pl.col("growth") * waiting).sum() / waiting.sum().clip(1),
+        growth=((pl.col("growth") * waiting).sum() / waiting.sum().clip(1)).round(6),
         shared=pl.len() > 1,
     )
     pause, wasted = now - pl.col("last"), (pl.col("asked") - pl.col("other")).clip(1)
@@ -174,11 +174,11 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     ).cast(pl.Int64)  # fmt: skip
     first = next((one for one in (GROWS, ALIKE, DULL) if _waits(pools, one)), None)
     is_open = (kind == first) & (waiting > 0) if first is not None else pl.lit(False)
-    place = pl.when(is_open).then("growth").rank("ordinal")
+    place = pl.when(is_open).then("growth").rank("min")
     is_first = is_open & (place <= (is_open.sum() // 4).clip(2))
     half = pl.min_horizontal(new // 2, 5 * explore - new).clip(explore // 2)
     opened = pl.lit(1) if first == DULL else half
-    pools = pools.sort("pool").with_columns(allowed=allowed)
+    pools = pools.with_columns(allowed=allowed)
     pools = pools.with_columns(more=pl.when(is_first).then(opened).otherwise("allowed"))
     return pools.select("pool", "shared", (pl.col("allowed", "more") - pl.col("pending")).clip(0))
 
