@@ -209,6 +209,7 @@ JOBS: Final = {
             SITEMAPS,
         ),
         Job("dedup", "updated", ("dedup", "{work}/crawldb")),
+        Job("dedup-canonical", "updated", ("dedup", "{work}/crawldb"), {"db.canonical": "domain"}),
         Job("invertlinks", "updated", ("invertlinks", "{work}/linkdb", "-dir", "{work}/segments")),
         Job(
             "invertlinks-spill",

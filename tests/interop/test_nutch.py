@@ -19,11 +19,14 @@ from minutch.hadoop.formats.writables import Text, Writable
 from minutch.job import JobContext
 from minutch.records.links import LAYOUT_METADATA, LAYOUT_PLAIN, Inlink, Inlinks
 from minutch.records.links_columns import LinkSets
+from minutch.records.metadata import TWIN_KEY
 from minutch.records.webgraph import LinkNodes
 from minutch.work.tables.compression import CODEC_PROPERTY, COMPRESS_PROPERTY, TYPE_PROPERTY
+from tests.cycle.crawldb.test_twins import ROOT, Crawl, Page, prose
 from tests.interop.harness import Harness, read_records
 from tests.records.samples import LEGACY, SAMPLES
 from tests.support.commands import mergedb, mergelinkdb
+from tests.support.crawldbs import read_db
 from tests.support.golden import GOLDEN, needs_golden
 from tests.support.sequencefiles import copy_writable
 from tests.support.ties import links_as_set
@@ -326,3 +329,23 @@ def test_nutch_goes_on_with_a_crawl_that_minutch_wrote(nutch: Nutch, tmp_path: P
         else:
             assert ours == theirs, part
     assert len(list((tmp_path / "ours" / "more").iterdir())) == 1
+
+
+@pytest.mark.slow
+def test_nutch_keeps_the_originals_of_twins(nutch: Nutch, tmp_path: Path) -> None:
+    """What dedup writes with db.canonical: Nutch shows it, and carries it on."""
+    _, harness = nutch
+    crawl = Crawl(tmp_path / "crawl")
+    crawl.fetch({"original": Page(prose(1)), "x": Page(prose(1), "original")}, {"x": 9.0})
+    crawl.dedup()
+    before = read_db(crawl.path / "crawldb")
+    tool = Tool(harness, tmp_path)
+    requests = [
+        tool("crawl.CrawlDbReader", crawl.path / "crawldb", "-url", f"{ROOT}/x", name="url"),
+        tool("crawl.DeduplicationJob", crawl.path / "crawldb"),
+    ]
+    assert set(harness.run(requests)) == {"exit 0"}
+    said = (tmp_path / "url").read_text("utf-8")
+    assert "db_duplicate" in said
+    assert f"{TWIN_KEY}={ROOT}/original" in said
+    assert read_db(crawl.path / "crawldb") == before

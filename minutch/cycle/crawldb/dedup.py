@@ -173,7 +173,8 @@ def dedup(
     ):
         fetched = FETCHED
         if is_followed:
-            is_twin, comes_back = sorted_out(CanonicalTwins(db, context.conf).changes(), twins)
+            with CanonicalTwins(db, context.conf) as found_twins:
+                is_twin, comes_back = sorted_out(found_twins.changes(), twins)
             fetched = (FETCHED | (IS_MARKED & comes_back)) & ~is_twin
         with (
             EntrySources([db], engine, entry_filter, spill=crawldb, packed=True) as entries,

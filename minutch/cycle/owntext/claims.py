@@ -67,11 +67,15 @@ class PageClaims:
         """Reads the segments that have not been read yet. Raises FormatError."""
         self._frames = SiteFrames(crawl, segments)
         folder = self._frames.folder
-        place, copy = in_use(self, folder, lambda: _made(folder, segments))
+        place, self._copy = in_use(self, folder, lambda: _made(folder, segments))
         for path in folder.glob(f"{CLAIMS}-*"):
             if path != place:
                 remove(path)
-        self._files = sorted(copy.iterdir())
+        self._files = sorted(self._copy.iterdir())
+
+    def close(self) -> None:
+        """Gives up the files, which otherwise go with the object."""
+        remove(self._copy)
 
     def parts(self, memory: int) -> int:
         """Returns into how many parts they are cut, so that each fits into so much memory."""

@@ -118,6 +118,14 @@ class SiteFrames:
                     remove(path)
             return self._counts
 
+    def close(self) -> None:
+        """Gives up what is in use, which otherwise goes with the object; counts may be asked for
+        again.
+        """
+        if self._counts is not None:
+            remove(self._counts)
+            self._counts = None
+
     def seals(self) -> pl.DataFrame:
         """Returns of each `host` a number, `seal`, that changes when what is counted of it does."""
         files = sorted(self.counts().iterdir())
@@ -310,6 +318,9 @@ def in_use(user: object, folder: Path, make: Callable[[], Path]) -> tuple[Path, 
             remove(copy)
             if tried + 1 == _TRIES:
                 raise
+        except BaseException:
+            remove(copy)
+            raise
         else:
             finalize(user, remove, copy)
             break

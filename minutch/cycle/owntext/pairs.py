@@ -51,6 +51,10 @@ class NearPairs:
         self._told.append(pl.DataFrame([numbers, found]))
         return found
 
+    def close(self) -> None:
+        """Gives up what is in use."""
+        self._sites.close()
+
     def keep(self) -> None:
         """Remembers what was told, and forgets all else."""
         told = pl.concat(self._told).unique("pair").sort("pair")

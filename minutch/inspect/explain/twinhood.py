@@ -33,7 +33,8 @@ def twin_facts(
             f"twin of {marked}, as dedup found before, which follows none now" if marked else said
         )
         return TwinFacts(named, marked, f"{said} ({CANONICAL_PROPERTY}={NONE})")
-    decided = CanonicalTwins(db, conf).why(url)
+    with CanonicalTwins(db, conf) as twins:
+        decided = twins.why(url)
     original, why = (None, "") if decided.is_empty() else decided.row(0)[2:]
     if original is None:
         is_kept = marked is not None and parse is None

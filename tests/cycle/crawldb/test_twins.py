@@ -277,3 +277,15 @@ def test_over_rounds_twins_are_those_of_the_newest_parses(
                 assert found[original][1] is None
         kept = [texts[name] for name, (status, _) in found.items() if status == FETCHED]
         assert sorted(kept) == sorted({*texts.values()})
+
+
+def test_a_damaged_segment_ends_dedup_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    crawl.fetch({"original": Page(prose(1)), "x": Page(prose(1, "and more"), "original")})
+    before = read_db(tmp_path / "crawldb")
+    [file] = tmp_path.glob("segments/*/parse_text/*/data")
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(FormatError, match="parse_text"):
+        crawl.dedup()
+    assert not list((tmp_path / FRAMES).glob(".use-*"))
+    assert read_db(tmp_path / "crawldb") == before
