@@ -437,7 +437,7 @@ def _coding_of(reply: Reply) -> str | None:
     """The codings that a body is still to be decoded of."""
     if reply.decoded or not reply.body:
         return None
-    if not any(line[:17].lower() == b"content-encoding:" for line in reply.head):
+    if b"\ncontent-encoding:" not in b"\n".join(reply.head).lower():
         return None  # most have none, and to unfold the lines takes longer
     return ", ".join(field_values(reply.head, "content-encoding")) or None
 
