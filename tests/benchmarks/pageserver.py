@@ -13,9 +13,10 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tests.benchmarks.measure import Failed
@@ -28,7 +29,8 @@ daemon off;
 master_process off;
 pid nginx.pid;
 error_log nginx-error.log;
-events {{ worker_connections 4096; }}
+worker_rlimit_nofile 65536;
+events {{ worker_connections 16384; }}
 http {{
     access_log off;
     types {{ text/html html; }}
@@ -39,11 +41,21 @@ http {{
     keepalive_timeout 600;
     open_file_cache max=5000 inactive=600s;
     open_file_cache_valid 600s;
+    {servers}
+}}
+"""
+_SERVER: Final = """
     server {{
-        listen 0.0.0.0:{port} backlog=4096;
+        listen {listen} backlog=4096;
+        {tls}
         root {folder};
     }}
-}}
+"""
+_TLS: Final = """
+        ssl_certificate {file};
+        ssl_certificate_key {file};
+        ssl_protocols TLSv1.3;
+        ssl_session_cache shared:sessions:20m;
 """
 _HEADERS: Final = (
     b"HTTP/1.1 200 OK\r\nServer: pages\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\n"
@@ -53,9 +65,9 @@ _HEADERS: Final = (
 _MISSING: Final = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 
 
-def page_url(host: str, port: int, number: int, pages: int) -> str:
+def page_url(host: str, port: int, number: int, pages: int, scheme: str = "http") -> str:
     """URL number `number` of a site of `pages` pages."""
-    return f"http://{host}:{port}/docs/{number // pages}/{number % pages:05}.html"
+    return f"{scheme}://{host}:{port}/docs/{number // pages}/{number % pages:05}.html"
 
 
 class Serving(NamedTuple):
@@ -73,9 +85,42 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def certificates(addresses: Iterable[str], folder: Path) -> tuple[dict[str, Path], Path]:
+    """Makes a certificate with its key for each address, and the authority that all are of."""
+    import trustme
+
+    folder.mkdir(parents=True)
+    authority, trusted = trustme.CA(), folder / "ca.pem"
+    authority.cert_pem.write_to_path(trusted)
+    files = {}
+    for address in addresses:
+        files[address] = folder / f"{address}.pem"
+        authority.issue_cert(address).private_key_and_cert_chain_pem.write_to_path(files[address])
+    return files, trusted
+
+
+def _servers(folder: Path, port: int, certificates: Mapping[str, Path]) -> str:
+    if not certificates:
+        return _SERVER.format(listen=f"0.0.0.0:{port}", tls="", folder=folder)
+    return "".join(
+        _SERVER.format(
+            listen=f"{address}:{port} ssl http2", tls=_TLS.format(file=file), folder=folder
+        )
+        for address, file in certificates.items()
+    )
+
+
 @contextmanager
-def serving(pages: Iterable[bytes], folder: Path, port: int | None = None) -> Iterator[Serving]:
-    """Serve `pages` from files below `folder` for a while, at any port if none is given."""
+def serving(
+    pages: Iterable[bytes],
+    folder: Path,
+    port: int | None = None,
+    certificates: Mapping[str, Path] = MappingProxyType({}),
+) -> Iterator[Serving]:
+    """Serve `pages` from files below `folder` for a while, at any port if none is given; by TLS
+    1.3, in HTTP/1.1 and 2, on the addresses that have certificates. Raises Failed where that takes
+    nginx.
+    """
     files = folder / "pages"
     files.mkdir(parents=True)
     for number, page in enumerate(pages):
@@ -86,11 +131,14 @@ def serving(pages: Iterable[bytes], folder: Path, port: int | None = None) -> It
         (docs / str(copy)).symlink_to(files)
     port = port or free_port()
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    if nginx is None and certificates:
+        raise Failed("TLS is served by nginx, which is not installed")
     if nginx is None:
         command = [sys.executable, "-m", __name__, str(files), str(port)]
     else:
         settings = folder / "nginx.conf"
-        settings.write_text(_NGINX.format(port=port, folder=folder), encoding="utf-8")
+        servers = _servers(folder, port, certificates)
+        settings.write_text(_NGINX.format(folder=folder, servers=servers), encoding="utf-8")
         command = [
             nginx,
             "-p",
@@ -102,17 +150,17 @@ def serving(pages: Iterable[bytes], folder: Path, port: int | None = None) -> It
         ]
     with subprocess.Popen(command, cwd=PROJECT) as process:
         try:
-            _wait(process, port)
+            _wait(process, next(iter(certificates), "127.0.0.1"), port)
             yield Serving(port, "our own server" if nginx is None else "nginx", process.pid)
         finally:
             process.kill()
 
 
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+def _wait(process: subprocess.Popen[bytes], host: str, port: int) -> None:
     """Until the server answers."""
     while process.poll() is None:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            socket.create_connection((host, port), timeout=5).close()
             return
         except ConnectionRefusedError:
             continue

@@ -5,16 +5,20 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
+import socket
+import ssl
 import sys
 from collections import deque
 from pathlib import Path
 
 import pytest
 
+from tests.benchmarks.crawls import samples
 from tests.benchmarks.crawls.__main__ import Run, by_step, compared, main, one_run, reached
 from tests.benchmarks.crawls.crawlers import CRAWLERS, Crawler, Work, measure
-from tests.benchmarks.crawls.web import Web, title
-from tests.benchmarks.pageserver import free_port, serving
+from tests.benchmarks.crawls.web import RealWeb, Web, title
+from tests.benchmarks.pageserver import certificates, free_port, serving
 
 
 def links(body: bytes) -> list[str]:
@@ -37,6 +41,75 @@ def test_one_seed_leads_to_every_page_in_as_many_rounds_as_there_are_levels(
                 depth[link] = depth[url] + 1
                 queue.append(link)
     assert depth.keys() == bodies.keys() and max(depth.values()) == web.levels == levels
+
+
+PAGE = """<!doctype html><html><head><base href="http://b.org/"><meta http-equiv="refresh"
+content="1;url=/x"><link rel="stylesheet" href="//cdn.example.com/a/style.css"></head>
+<!-- <body> --><body class="p" data-x='1'>%s<a rel="nofollow" href="https://www.example.com/a?b=1">x</a>
+<a href="../y">y</a><a href="#top">t</a><a href="mailto:a@b.org">m</a><img src="/logo.png"><script>
+var u = "https://api.example.com/v1";</script></body></html>"""
+
+
+def test_real_pages_lead_to_one_another_and_nowhere_else(tmp_path: Path) -> None:
+    for number in range(12):
+        (tmp_path / f"{number:02}.html").write_text(PAGE.replace("%s", str(number)))
+    (tmp_path / "large.html").write_bytes(bytes(1 << 20))
+    web = RealWeb.of(tmp_path, 5, 8080, "https")
+    urls = [web.url(number) for number in range(web.pages)]
+    bodies = [body.decode() for body in web.bodies()]
+    assert (web.pages, web.levels, web.hosts) == (12, 3, 5)
+    for number, body in enumerate(bodies):
+        assert f"<title>{title(number)}</title>" in body and f">{number}<" in body
+        assert not re.search(r"nofollow|<base|refresh\b|(?:example|b)\.(?:com|org)/", body, re.I)
+        found = [link for link in links(body.encode()) if link.startswith("https")]
+        assert {link for link in found if not link.endswith(".gif")} <= {*urls}
+        below = range(8 * number + 1, min(8 * number + 9, 12))
+        assert {urls[page] for page in below} <= {*found}
+    assert bodies == [body.decode() for body in web.bodies()]
+
+
+def test_tls_with_a_certificate_for_each_host(tmp_path: Path) -> None:
+    if not shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin"):
+        pytest.skip("nginx is not installed")
+    web = Web(4, 2, free_port(), "https")
+    made, trusted = certificates(map(web.address, range(2)), tmp_path / "certificates")
+    context = ssl.create_default_context(cafile=trusted)
+    context.set_alpn_protocols(["h2"])
+    with serving(web.bodies(), tmp_path / "site", web.port, made):
+        for host in range(2):
+            address = web.address(host)
+            with (
+                socket.create_connection((address, web.port)) as raw,
+                context.wrap_socket(raw, server_hostname=address) as wrapped,
+            ):
+                assert (wrapped.version(), wrapped.selected_alpn_protocol()) == ("TLSv1.3", "h2")
+
+
+REPORT = """
+# Overhead  Shared Object   Symbol
+    20.00%  libpython3.11.so.1.0             [.] _PyEval_EvalFrameDefault   -      -
+    10.00%  lexbor.cpython-311-x86_64.so     [.] lxb_html_tokenizer_state_data
+     5.50%  [kernel.kallsyms]                [k] _copy_to_iter                -      -
+     4.50%  [kernel.kallsyms]                [k] clear_page_erms
+     3.00%  libcrypto.so.3                   [.] ossl_md5_block_asm_data_order
+     2.00%  libcrypto.so.3                   [.] aes_gcm_enc
+     1.00%  libc.so.6                        [.] __memmove_avx512_unaligned_erms
+     0.50%  isal_zlib.cpython-311.so         [.] isal_deflate_body_04
+"""
+
+
+def test_samples_fall_into_parts() -> None:
+    assert samples.parts_of(REPORT.splitlines()) == {
+        "Python": 20.0,
+        "tree": 10.0,
+        "kernel": 10.0,
+        "hashes": 3.0,
+        "TLS": 2.0,
+        "C library": 1.0,
+        "deflate": 0.5,
+    }
+    text = samples.report(samples.parts_of(REPORT.splitlines()), 4.65, 1000)
+    assert "| Python | 43.0 | 2.00 |" in text
 
 
 def test_pages_are_as_large_as_said_and_none_is_like_another() -> None:

@@ -1,8 +1,14 @@
 """Measures whole crawls: 20,000 linked pages of 15 KB on 100 hosts, from one seed to the end.
 
-    python -m tests.benchmarks.crawls [--pages 20000] [--hosts 100] [--threads 100] [--runs 1]
+    python -m tests.benchmarks.crawls [--pages 20000|FOLDER] [--hosts 100] [--threads 100]
                                       [--only minutch spider colly crawlee scrapy nutch]
-                                      [--keep DIR]
+                                      [--runs 1] [--keep DIR] [--tls] [--latency MS]
+                                      [--samples]
+
+With a folder, its HTML pages take the place of made-up ones, on 1,000 hosts by default; all their
+links lead to one another. --tls: by TLS 1.3, with a certificate for each host. --latency: a network
+namespace is entered in which each packet takes so long, and one in a thousand is lost. --samples:
+minutch crawls once more, under perf, which says where its CPU goes.
 
 nginx (or, where that is missing, a server of ours) has the pages on loopback addresses; its CPU is
 in a column of its own. Each crawler begins with one URL and an empty folder, and ends by itself;
@@ -16,28 +22,35 @@ a line of JSON; exit code 1 if a crawler failed.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 from tests.benchmarks.broad.tables import number, table
+from tests.benchmarks.crawls import samples
 from tests.benchmarks.crawls.crawlers import CRAWLERS, Crawler, NotHere, Work, measure, steps
-from tests.benchmarks.crawls.web import Web
+from tests.benchmarks.crawls.web import RealWeb, Web
 from tests.benchmarks.measure import Failed, cpu_of
-from tests.benchmarks.pageserver import Serving, free_port, serving
+from tests.benchmarks.pageserver import Serving, certificates, free_port, serving
 
 MOST_CPU: Final = 0.8
 """ms of CPU a page that minutch's whole cycle is to take at most."""
 LEAST_RATE: Final = 1300.0
 """Pages a second that it is to have on two cores."""
+_NEW_NETWORK: Final = 0x40000000
+"""CLONE_NEWNET of unshare(2)."""
 
 
 @dataclass(frozen=True)
@@ -189,39 +202,83 @@ def built(chosen: Sequence[Crawler], tools: Path) -> tuple[dict[Crawler, Path], 
     return programs, missing
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def web_of(pages: str, hosts: int | None, scheme: str) -> Web:
+    """The web of so many pages, or of a folder's."""
+    if pages.isdecimal():
+        return Web(int(pages), hosts or 100, free_port(), scheme)
+    return RealWeb.of(Path(pages), hosts or 1000, free_port(), scheme)
+
+
+def where(program: Path, work: Work) -> str:
+    """What a crawl of minutch's spends its CPU on; or why that can't be told here."""
+    if reason := samples.missing():
+        return f"- no samples: {reason}"
+    cost, _, pages = measure(CRAWLERS[0], program, work)
+    assert work.samples is not None, "under perf"
+    return samples.report(samples.shares(work.samples), cost.cpu_seconds, pages)
+
+
+def slowed(latency: float) -> str:
+    """Enters a network of this process's own, where each packet takes `latency` ms, half of a round
+    trip's; returns why that can't be done here.
+    """
+    netem = f"tc qdisc add dev lo root netem delay {latency / 2:g}ms loss 0.1% limit 100000"
+    libc = ctypes.CDLL(None, use_errno=True)  # os.unshare came with Python 3.12
+    if libc.unshare(_NEW_NETWORK):
+        return os.strerror(ctypes.get_errno())
+    for words in ("ip link set lo up", netem):
+        try:
+            subprocess.run(words.split(), check=True, capture_output=True, text=True)
+        except (OSError, subprocess.SubprocessError) as exc:
+            return f"{words}: {(getattr(exc, 'stderr', None) or str(exc)).strip()}"
+    return ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0915 - a line an option
     """The command."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.crawls", description=(__doc__ or "").split("\n")[0]
     )
     names = [crawler.name for crawler in CRAWLERS]
-    parser.add_argument("--pages", type=int, default=20_000)
-    parser.add_argument("--hosts", type=int, default=100)
+    parser.add_argument("--pages", default="20000", help="how many, or a folder of real ones")
+    parser.add_argument("--hosts", type=int)
     parser.add_argument("--threads", type=int, default=100, help="requests in flight at most")
     parser.add_argument("--only", nargs="+", default=names, choices=names)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--keep", type=Path, metavar="DIR", help="builds and crawls stay there")
+    parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--latency", type=float, metavar="MS", default=0.0)
+    parser.add_argument("--samples", action="store_true", help="where minutch's CPU goes, by perf")
     given = parser.parse_args(arguments)
     failed = False
     runs: list[Run] = []
     with _folder(given.keep) as folder:
         chosen = [crawler for crawler in CRAWLERS if crawler.name in given.only]
         programs, missing = built(chosen, folder / "tools")
-        web = Web(given.pages, given.hosts, free_port())
+        if given.latency and (reason := slowed(given.latency)):
+            print(f"- no latency here: {reason}")
+            return 0
+        web = web_of(given.pages, given.hosts, "https" if given.tls else "http")
         shutil.rmtree(folder / "site", ignore_errors=True)
-        with serving(web.bodies(), folder / "site", web.port) as server:
+        shutil.rmtree(folder / "certificates", ignore_errors=True)
+        made: Mapping[str, Path] = {}
+        trusted = None
+        if given.tls:
+            made, trusted = certificates(
+                map(web.address, range(web.hosts)), folder / "certificates"
+            )
+        with serving(web.bodies(), folder / "site", web.port, made) as server:
+            work = partial(Work, seed=web.url(0), trusted=trusted)
             for crawler, program in programs.items():
                 if crawler.name == "minutch":  # its modules are compiled once, as if installed
                     with tempfile.TemporaryDirectory() as name:
-                        measure(crawler, program, Work(Path(name) / "a", web.url(0), 1, rounds=1))
+                        measure(crawler, program, work(Path(name) / "a", threads=1, rounds=1))
             for _ in range(given.runs):
                 for crawler, program in programs.items():
                     place = folder / crawler.name
                     shutil.rmtree(place, ignore_errors=True)
                     try:
-                        run = one_run(
-                            crawler, program, Work(place, web.url(0), given.threads), server
-                        )
+                        run = one_run(crawler, program, work(place, threads=given.threads), server)
                     except Failed as exc:
                         print(f"{crawler.name}: {exc}", file=sys.stderr)
                         failed = True
@@ -233,15 +290,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         file=sys.stderr,
                         flush=True,
                     )
+            sampled = ""
+            if given.samples:
+                under = folder / "sampled"
+                shutil.rmtree(under, ignore_errors=True)
+                program = Path(sys.executable)
+                sampled = where(program, work(under, threads=given.threads, samples=under / "perf"))
     print(
-        f"{web.pages:,} pages on {web.hosts} hosts, {web.levels} levels, from {server.name};"
+        f"{web.pages:,} pages on {web.hosts} hosts, {web.levels} levels, from {server.name}"
+        f"{' by TLS' if given.tls else ''}"
+        f"{f', {given.latency:g} ms and 0.1 % loss a packet' if given.latency else ''};"
         f" {given.threads} requests at once at most; {given.runs} runs\n"
     )
-    print(
-        "\n\n".join(
-            part for part in (compared(runs, missing, web), by_step(runs), reached(runs)) if part
-        )
-    )
+    goals = "" if isinstance(web, RealWeb) else reached(runs)
+    parts = (compared(runs, missing, web), by_step(runs), goals, sampled)
+    print("\n\n".join(part for part in parts if part))
     found: defaultdict[str, list[object]] = defaultdict(list)
     for run in runs:
         found[run.crawler].append(asdict(run))

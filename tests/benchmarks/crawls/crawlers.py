@@ -26,6 +26,7 @@ from minutch.cycle.segment.store import CONTENT
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from tests.benchmarks import fetchers, nutch
 from tests.benchmarks.crawls import web
+from tests.benchmarks.crawls.samples import RECORD
 from tests.benchmarks.fetchers import PEERS, PROJECT, PROPERTIES
 from tests.benchmarks.measure import Cost, run
 
@@ -46,6 +47,10 @@ class Work:
     threads: int
     rounds: int = 50
     """Of minutch and Nutch, whose crawls end long before, when nothing is due."""
+    trusted: Path | None = None
+    """The authority of the servers' certificates."""
+    samples: Path | None = None
+    """Where perf writes which functions are at work; None without it."""
 
     @property
     def seeds(self) -> Path:
@@ -109,7 +114,11 @@ def _options(work: Work, **more: str) -> list[str | Path]:
 
 def _minutch(python: Path, work: Work) -> Cost:
     steps = work.folder / "steps.json"
-    words = [python, "-m", "tests.benchmarks.crawls.cycle", steps, *_options(work)]
+    trusted = {} if work.trusted is None else {"http_tls_ca_file": str(work.trusted)}
+    options = _options(work, **trusted)
+    words = [python, "-m", "tests.benchmarks.crawls.cycle", steps, *options]
+    if work.samples is not None:
+        words = [*RECORD, work.samples, "--", *words]
     return run(words, cwd=work.folder, env=fetchers.environment())
 
 
@@ -155,7 +164,8 @@ def _stored_pages(work: Work) -> list[bytes]:
 def _program(program: Path, work: Work, *script: Path) -> Cost:
     given = [work.seeds / "seeds.txt", work.stored, str(work.threads)]
     follow = ["--follow"] if script else []
-    return run([program, *script, *given, *follow], cwd=work.folder, env=dict(os.environ))
+    trusted = {} if work.trusted is None else {"SSL_CERT_FILE": str(work.trusted)}
+    return run([program, *script, *given, *follow], cwd=work.folder, env=os.environ | trusted)
 
 
 def _python(script: str) -> Callable[[Path, Work], Cost]:
