@@ -46,6 +46,8 @@ AT_PAGE: Final = 0
 DONE: Final = 1
 AT: Final = 2
 TO: Final = 3
+STRICT: Final = 4
+STATE: Final = 5
 
 _SLASH, _HASH, _MARK, _DOT, _COLON = b"/#?.:"
 
@@ -57,6 +59,58 @@ def _host_bytes() -> list[bool]:
 
 
 _IN_HOST: Final = np.array(_host_bytes())
+
+
+_AS_IT_IS: Final = np.array(
+    [
+        chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "-._~!$&()*+,;=:@/?#%")
+        for byte in range(256)
+    ]
+)
+"""Bytes that the WHATWG's parser leaves as they are in path, query and fragment."""
+
+
+@inner
+def _after_plain_host(data: U8, at: Int, end: Int) -> Int:
+    """Where a host ends, before its slash; -1 if the WHATWG's parser may change or refuse it, and
+    without a slash.
+    """
+    label = at
+    while at < end and (
+        97 <= data[at] <= 122 or 48 <= data[at] <= 57 or data[at] == 45 or data[at] == _DOT
+    ):
+        if data[at] == _DOT:
+            if at == label:
+                return -1
+            label = at + 1
+        elif at == label + 2 and data[at] == 45 and data[label] == 120 and data[label + 1] == 110:
+            return -1
+        at += 1
+    if at == label or at >= end or data[at] != _SLASH or data[label] < 97:
+        return -1
+    return at
+
+
+@inner
+def _is_whatwgs(data: U8, at: Int, end: Int, is_absolute: Bool) -> Bool:
+    """Tell whether what a short way makes of a target is what the WHATWG's parser does."""
+    if data[at] == _DOT:
+        return False
+    if is_absolute:
+        at = _after_plain_host(data, at + (8 if data[at + 4] == 115 else 7), end)
+    elif data[at] == _SLASH and at + 1 < end and data[at + 1] == _SLASH:
+        at = _after_plain_host(data, at + 2, end)
+    if at < 0:
+        return False
+    before = int64(0)
+    for i in range(at, end):
+        byte = int64(data[i])
+        if not _AS_IT_IS[byte] or (byte == _DOT and before == _SLASH):
+            return False
+        if byte == 37 and i + 2 < end and data[i + 1] == 50 and data[i + 2] | 32 == 101:
+            return False
+        before = byte
+    return True
 
 
 @inner
@@ -202,7 +256,7 @@ def resolve_links(
     state: I64,
 ) -> Bool:
     """Resolve the runs of many pages, which stand back to back in `data` and have so many links
-    (`lengths`) each.
+    (`lengths`) each; if `state[STRICT]`, as the WHATWG's standard has it.
 
     The links go to `out`, which has room for all; `counts` get how many each page has there (to
     begin with 0), `ends` where they end. `bounds` has five rows for each page. `state` is AT_PAGE,
@@ -223,7 +277,10 @@ def resolve_links(
             length, anchor = vint_at(data, rest, size)
             following = anchor + length + 1
             start, end = _without_blanks(data, start, rest)
+            first = start
             before, stop, start = _way(data, start, end, prefixes, bounds, WAYS * page)
+            if stop >= 0 and state[STRICT] != 0 and not _is_whatwgs(data, first, end, stop == 0):
+                stop = -1
             if stop < 0:
                 state[AT_PAGE], state[DONE], state[AT], state[TO] = page, number, at, to
                 return False

@@ -19,14 +19,14 @@ never changes: a plugin that adds links puts a list in its place. Links are reso
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 from typing import Any, Final, Self, overload
 
 from minutch.errors import FormatError, UrlError
-from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text, encode_vlong
 from minutch.hadoop.formats.writables import MapWritable, Writable
 from minutch.urls.parts import spelled_host
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page, resolver
@@ -37,6 +37,7 @@ LAYOUT_METADATA: Final = "1.21"
 """Inlinks with a metadata flag, as Nutch from 1.21 writes them."""
 LAYOUTS: Final = (LAYOUT_METADATA, LAYOUT_PLAIN)
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
+_MOST_IN_A_BYTE = 127
 _MORE = 16
 """Bytes beside its prefix that a link may grow by."""
 _PLAIN_BASE = re.compile(
@@ -248,6 +249,26 @@ class OutlinkRun(Sequence[Outlink]):
             count += 1
         return cls(count, out.getvalue())
 
+    @classmethod
+    def to(cls, targets: Sequence[str]) -> OutlinkRun:
+        """Returns the run of links to these, without anchors."""
+        urls = [encode_text(target) for target in targets]
+        return cls(len(urls), b"".join([encode_vlong(len(url)) + url + b"\0\0" for url in urls]))
+
+    def without(self, targets: Set[bytes]) -> OutlinkRun:
+        """Returns the run without its links to these that have no anchor."""
+        data, kept, at, done = self.data, [], 0, 0
+        length = self.length
+        for _ in range(self.length):
+            start = at
+            url, at = _text_at(data, at)
+            anchor, at = _text_at(data, at)
+            at += 1
+            if not anchor and url in targets:
+                kept.append(data[done:start])
+                done, length = at, length - 1
+        return OutlinkRun(length, b"".join([*kept, data[done:]])) if done else self
+
     def __len__(self) -> int:
         return self.length
 
@@ -279,6 +300,16 @@ class OutlinkRun(Sequence[Outlink]):
         return f"OutlinkRun({list(self)!r})"
 
 
+def _text_at(data: bytes, at: int) -> tuple[bytes, int]:
+    """Returns a text of a run, and where it ends."""
+    size, at = data[at], at + 1
+    if size > _MOST_IN_A_BYTE:
+        source = DataInput(data, at - 1)
+        size = source.read_vint()
+        at = source.pos
+    return data[at : at + size], at + size
+
+
 def as_run(links: Sequence[Outlink]) -> Sequence[Outlink]:
     """Returns the links as a run, as they are if one has metadata."""
     run = links if isinstance(links, OutlinkRun) else OutlinkRun.of(links)
@@ -294,13 +325,15 @@ def joined(*parts: Sequence[Outlink]) -> Sequence[Outlink]:
 
 
 def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -> Sequence[Outlink]:
-    """Returns the links with absolute URLs; by Nutch's rules an OutlinkRun waits for the kernel
-    (`resolve_runs`).
+    """Returns the links with absolute URLs; an OutlinkRun waits for the kernel (`resolve_runs`).
 
-    By the WHATWG's, links with a scheme that Nutch lacks are left out, too.
+    By the WHATWG's rules, links with a scheme that Nutch lacks are left out, too.
     """
-    if isinstance(resolver, Resolver) and isinstance(links, OutlinkRun):
-        return RelativeRun(resolver.base, links)
+    if isinstance(links, OutlinkRun):
+        if isinstance(resolver, Resolver):
+            return RelativeRun(resolver.base, links)
+        if resolver.plain_base:
+            return RelativeRun(resolver.plain_base, links, resolver)
     found = []
     for link in links:
         with suppress(UrlError):
@@ -311,12 +344,17 @@ def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -
 class RelativeRun(OutlinkRun):
     """The links of a page as they stand there; made absolute on reading, or with other pages'."""
 
-    __slots__ = ("base", "outlinks")
+    __slots__ = ("base", "outlinks", "resolver")
 
-    def __init__(self, base: str, outlinks: OutlinkRun) -> None:
-        """`base` must be a URL."""
+    def __init__(
+        self, base: str, outlinks: OutlinkRun, resolver: WhatwgResolver | None = None
+    ) -> None:
+        """`base` must be a URL, as the standard spells it where links are resolved by a
+        `resolver`.
+        """
         self.base = base
         self.outlinks = outlinks
+        self.resolver = resolver
 
     def __getattr__(self, name: str) -> Any:
         if name not in OutlinkRun.__slots__:
@@ -327,8 +365,14 @@ class RelativeRun(OutlinkRun):
 
 def resolve_runs(runs: Sequence[RelativeRun]) -> None:
     """Makes the links of pages absolute, by a kernel where it can, without those that fail."""
-    if not runs:
-        return
+    strict = [run for run in runs if run.resolver is not None]
+    for group in (strict, [run for run in runs if run.resolver is None]):
+        if group:
+            _resolve(group)
+
+
+def _resolve(runs: Sequence[RelativeRun]) -> None:
+    """The same for pages that all have a resolver, or none."""
     import numpy as np
 
     from minutch.kernels import urls as kernel
@@ -337,18 +381,29 @@ def resolve_runs(runs: Sequence[RelativeRun]) -> None:
     data = b"".join([run.data for run in outlinks])
     lengths = np.array([run.length for run in outlinks], np.int64)
     prefixes, bounds, longest = _prefixes([run.base for run in runs])
-    out = np.empty(len(data) + int(lengths @ (longest + _MORE)), np.uint8)
-    counts, ends, state = (np.zeros(size, np.int64) for size in (len(runs), len(runs), 4))
-    rest = np.frombuffer(data, np.uint8), lengths, prefixes, bounds, out, counts, ends, state
-    while not kernel.resolve_links(*rest):
+    room = len(data) + int(lengths @ (longest + _MORE))
+    out = np.empty(room, np.uint8)
+    counts, ends, state = (
+        np.zeros(size, np.int64) for size in (len(runs), len(runs), kernel.STATE)
+    )
+    state[kernel.STRICT] = runs[0].resolver is not None
+    links = np.frombuffer(data, np.uint8)
+    while not kernel.resolve_links(links, lengths, prefixes, bounds, out, counts, ends, state):
         page, to = int(state[kernel.AT_PAGE]), int(state[kernel.TO])
         source = DataInput(data, int(state[kernel.AT]))
         link = Outlink.read(source)
         state[kernel.DONE] += 1
         state[kernel.AT] = source.pos
         with suppress(UrlError):
-            link.to_url = resolver(runs[page].base).resolve_slowly(link.to_url)
+            whatwgs = runs[page].resolver
+            link.to_url = (
+                resolver(runs[page].base).resolve_slowly(link.to_url)
+                if whatwgs is None
+                else resolved_page(whatwgs, link.to_url)
+            )
             found = link.to_bytes()
+            if to + len(found) + room > len(out):  # what is encoded grows
+                out = np.concatenate((out[:to], np.empty(2 * (len(out) + len(found)), np.uint8)))
             out[to : to + len(found)] = np.frombuffer(found, np.uint8)
             state[kernel.TO] += len(found)
             counts[page] += 1

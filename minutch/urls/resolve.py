@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
+from typing import Any
 
 from minutch.charsets import UTF_8, Charset
 from minutch.conf import Configuration
@@ -27,6 +28,9 @@ _BLANK = "".join(map(chr, range(0x21)))
 _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _SAME_SCHEME = re.compile(r"//[A-Za-z0-9._-]+(?::[0-9]{0,9})?(?:[/?#]|\Z)").match
 _RELATIVE = re.compile(r"[^:/?#.][^:/?#]*(?:/(?:[^:/?#.][^:/?#]*)?)*(?:[?#]|\Z)").match
+_PLAIN_BASE = re.compile(
+    r"https?://[a-z0-9.-]+(?::[0-9]+)?/[\w.~!$&()*+,;=:@/?#%-]*", re.ASCII
+).fullmatch
 _SCHEMES_OF_PAGES = ("http:", "https:", "ftp:", "file:")
 _NO_BASE = ("data:", "javascript:")
 _REMOVED = str.maketrans("", "", "\t\n\r")
@@ -163,11 +167,18 @@ class WhatwgResolver:
     queries are encoded.
     """
 
-    __slots__ = ("_charset", "base")
+    __slots__ = ("_base", "_charset", "base")
 
     def __init__(self, base: str, charset: Charset = UTF_8) -> None:
         self.base = base
         self._charset = UTF_8 if charset.is_wide else charset
+        self._base = _parsed(base) if base else None
+
+    @property
+    def plain_base(self) -> str:
+        """The base as the standard spells it, if nothing about it is unusual; else empty."""
+        base = "" if self._base is None else str(self._base.href)
+        return base if _PLAIN_BASE(base) is not None else ""
 
     @classmethod
     def of_page(cls, url: str, charset: Charset = UTF_8) -> WhatwgResolver:
@@ -186,13 +197,25 @@ class WhatwgResolver:
         """Returns the absolute URL of `target`; UrlError if there is none."""
         from upa_url import URL
 
+        if self.base and self._base is None:
+            raise UrlError(f"can't resolve {target!r}: {self.base!r} is no URL")
         if self._charset != UTF_8 and not target.isascii():
             target = _with_encoded_query(target, self._charset)
         try:
-            return str(URL(target, self.base).href if self.base else URL(target).href)
+            return str((URL(target) if self._base is None else URL(target, self._base)).href)
         except (RuntimeError, ValueError, TypeError) as exc:
             # upa-url reports every failure as RuntimeError, and half a surrogate pair as TypeError
             raise UrlError(f"can't resolve {target!r} against {self.base!r}: {exc}") from exc
+
+
+def _parsed(url: str) -> Any:
+    """A URL of the library's; None if it is none."""
+    from upa_url import URL
+
+    try:
+        return URL(url)
+    except (RuntimeError, ValueError, TypeError):
+        return None
 
 
 def _with_encoded_query(target: str, charset: Charset) -> str:

@@ -23,9 +23,10 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.conf import Configuration
 from minutch.errors import ParseError
+from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import occurrences as kernels
 from minutch.kernels.html import NUMBERED_NAMES, SHORT_NAME
-from minutch.records.links import Outlink, as_run
+from minutch.records.links import Outlink, OutlinkRun
 
 from .elements import (
     BROWSER_LINKS,
@@ -182,7 +183,7 @@ _FRAME: Final = re.compile(
     rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)",
     re.IGNORECASE | re.DOTALL,
 )
-_HINT: Final = re.compile(rb"preconnect|dns-prefetch", re.IGNORECASE)
+_HINTS: Final = (b"preconnect", b"dns-prefetch")
 _DATA: Final = re.compile(
     r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL
 )
@@ -225,10 +226,13 @@ class BrowserLinks:
         """Returns the links of a page in UTF-8 without those of `link` elements that name a host to
         connect to, which Nutch takes for a page.
         """
-        if _HINT.search(data) is None:
+        lower = data.lower()
+        if not any(word in lower for word in _HINTS):
             return links
         nodes = [node.attributes for node in document.css("link[rel][href]")]
         hosts = {node["href"] for node in nodes if is_hint(node["rel"] or "")}
+        if isinstance(links, OutlinkRun):
+            return links.without({encode_text(host) for host in hosts if host is not None})
         return [link for link in links if link.anchor or link.to_url not in hosts]
 
     def links(
@@ -239,7 +243,7 @@ class BrowserLinks:
         """
         found = dict.fromkeys(self._targets(data, document, page, read, 1))
         targets = [target for target in found if target and not target.startswith("#")]
-        return as_run([*map(Outlink, targets)])
+        return OutlinkRun.to(targets)
 
     def _targets(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, level: int
@@ -251,7 +255,7 @@ class BrowserLinks:
         for node in _with_drawings(self._candidates.of(document)):
             yield from self._of_element(node, inside)
         if "text" in kinds:
-            yield from in_text(page.text.decode())
+            yield from in_text(page.text)
         if "comment" in kinds:
             inside += _conditional_comments(data)
         if "frame" in kinds:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from string import ascii_letters, digits
 from typing import Final, NamedTuple
 
 from minutch.conf import Configuration, Settings, made_by, prop
@@ -178,6 +179,10 @@ def kinds_of(conf: Configuration) -> frozenset[str]:
 # Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section
 # 3 (Link).
 
+_SLASHES: Final = b"://"
+_WEB: Final = (b"http", b"https")
+_OF_LINKS: Final = (ascii_letters + digits + "$_.+!*,;/?:@&~=%#-").encode()
+_RUN: Final = re.compile(b"[" + re.escape(_OF_LINKS) + b"]*+")
 LONGEST: Final = 8192
 """Characters of a link that is taken from a style sheet or a header."""
 
@@ -188,12 +193,19 @@ _DENSITY: Final = r"(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?x"
 _DESCRIPTORS: Final = re.compile(
     rf"\s*+(?:{_WIDTH}(?:\s++{_HEIGHT})?|{_HEIGHT}\s++{_WIDTH}|{_DENSITY})?\s*+", re.ASCII
 )
+_CSS_COMMENT: Final = r"/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
+_CSS_DOUBLE: Final = r"\"((?:[^\"\\\n]++|\\.)*+)\"?"
+_CSS_SINGLE: Final = r"'((?:[^'\\\n]++|\\.)*+)'?"
+_CSS_PLAIN: Final = r"url\(\s*+((?:[^\\)\s\"'(]++|\\.)++)"
+_CSS_LINK: Final = rf"(?:@import\s++|url\(\s*+)(?:{_CSS_DOUBLE}|{_CSS_SINGLE})|{_CSS_PLAIN}"
 _IN_CSS: Final = re.compile(
-    r"/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
-    r"|(?:(?P<link>@import\s++|url\(\s*+)|)(?:\"(?P<double>(?:[^\"\\\n]++|\\.)*+)\"?|'(?P<single>(?:[^'\\\n]++|\\.)*+)'?)"
-    r"|url\(\s*+(?P<plain>(?:[^\\)\s\"'(]++|\\.)++)",
+    rf"(?:[^/\"'u@]++|{_CSS_COMMENT}|{_CSS_DOUBLE}|{_CSS_SINGLE}|(?!{_CSS_LINK})[/u@])*+".replace(
+        "((?:", "(?:(?:"
+    )
+    + rf"(?:{_CSS_LINK})",
     re.IGNORECASE | re.DOTALL,
 )
+"""A link, with all before it."""
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
 _IN_LINK_HEADER: Final = re.compile(
     rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
@@ -231,8 +243,10 @@ def in_list(value: str) -> Iterator[str]:
 
 def in_css(style: str) -> Iterator[str]:
     """Finds the links of url() and @import, not those in comments and other strings."""
-    for match in _IN_CSS.finditer(style):
-        text = match["plain"] or (match["link"] and (match["double"] or match["single"]))
+    at = 0
+    while match := _IN_CSS.match(style, at):
+        at = match.end()
+        text = match[1] or match[2] or match[3]
         if text and len(text) <= LONGEST:
             yield _unescaped(text).strip(_BLANKS)
 
@@ -287,11 +301,33 @@ def in_policy(policy: str) -> Iterator[str]:
             yield from values
 
 
-def in_text(text: str) -> Iterator[str]:
-    """URLs of the web in running text; a path without a scheme is hardly ever meant as one."""
-    for link in text_outlinks(text):
-        if link.to_url.lower().startswith(("http://", "https://")):
-            yield link.to_url.rstrip(".,;:!?")
+def in_text(text: bytes) -> Iterator[str]:
+    """URLs of the web in running text, in UTF-8; a path without a scheme is hardly ever meant as
+    one.
+
+    Only what stands around `://` is looked at, up to characters that no link has.
+    """
+    at = text.find(_SLASHES)
+    while at >= 0:
+        if text[max(0, at - 5) : at].lower().endswith(_WEB):
+            match = _RUN.match(text, at)
+            assert match is not None, "it may be empty"
+            for link in text_outlinks(text[_run_start(text, at) : match.end()].decode()):
+                if link.to_url.lower().startswith(("http://", "https://")):
+                    yield link.to_url.rstrip(".,;:!?")
+            at = match.end()
+        at = text.find(_SLASHES, at + 1)
+
+
+def _run_start(text: bytes, at: int) -> int:
+    """Where the characters begin, up to `at`, that a link may have."""
+    size = 64
+    while True:
+        low = max(0, at - size)
+        left = text[low:at].rstrip(_OF_LINKS)
+        if left or not low:
+            return low + len(left)
+        size *= 4
 
 
 # Finds links in the headers that came with a page: Link, Refresh and Content-Location.

@@ -23,17 +23,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.kernels import features as kernels
-from minutch.kernels.blocks import (
-    BITS,
-    BLOCKS_AT,
-    BLOCKS_END,
-    BOX,
-    OUTER,
-    TEXT_AT,
-    TEXT_END,
-    TOKEN,
-    WORDS,
-)
+from minutch.kernels.blocks import BITS, BOX, TEXT_AT, TEXT_END, TOKEN, WORDS
 from minutch.kernels.blocks import TAG as TAG_OF
 from minutch.plugin.points import TextExtractor
 from minutch.records.metadata import Metadata
@@ -61,8 +51,6 @@ for _level in range(1, 7):
 _REPEATED, _LONG, _FEW = 4, 12, 3
 """Words of a text that is said once, and of one that is even if it is there more often than that.
 """
-_SMALL: Final = 20
-"""Blocks of a page."""
 _REPEATING: Final = [TAG[name] for name in ("pre", "td", "th")]
 _CHANCE_LEVELS: Final = (np.arange(24) + 0.5) / 24
 
@@ -154,24 +142,6 @@ def best_blocks(chances: np.ndarray, words: np.ndarray) -> np.ndarray:
     return kept
 
 
-def with_headings(page: Blocks, kept: np.ndarray) -> np.ndarray:
-    """The blocks `kept`; of a page too small to be like any other with the headings before and the
-    code beside them in the same box. (Of all pages: F1 is less by 0.0001 to 0.0003.)
-    """
-    found = kept.copy()
-    if len(kept) > _SMALL:
-        return found
-    boxes, box = page.boxes, page.blocks[:, BOX]
-    tags, around = boxes[box, TAG_OF], np.maximum(boxes[box, OUTER], 0)
-    is_heading, is_code = GROUPS_OF_TAGS[tags] >> kernels.HEADING > 0, tags == TAG["pre"]
-    starts, ends = boxes[around, BLOCKS_AT], boxes[around, BLOCKS_END]
-    for i in np.flatnonzero(~kept & (is_heading | is_code)).tolist()[::-1]:
-        found[i] = (i + 1 < ends[i] and found[i + 1]) or (
-            is_code[i] and i > starts[i] and found[i - 1]
-        )
-    return found
-
-
 def said_once(page: Blocks, kinds: np.ndarray, chances: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """What is left of the blocks `kept` if each says something that no other one does, as a mask.
 
@@ -247,7 +217,7 @@ class LearnedText(TextExtractor):
         if page is None:
             return None
         chances, kinds = self._model.judge(page, page_tokens(url, markup))
-        mask = with_headings(page, best_blocks(chances, page.blocks[:, WORDS].astype(float)))
+        mask = best_blocks(chances, page.blocks[:, WORDS].astype(float))
         return Choice(page, said_once(page, kinds, chances, mask)) if mask.any() else None
 
 

@@ -16,6 +16,7 @@ from functools import cache, cached_property, partial
 from html import escape
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from minutch.charsets import Charset
@@ -23,6 +24,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.robotsdirectives import Directives, agents_of, words_for
 from minutch.errors import MinutchError, UrlError
+from minutch.kernels.scan import is_utf8
 from minutch.mediatypes import essence
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult, TextExtractor
@@ -125,7 +127,8 @@ class Extractor:
 
 def clean(data: bytes) -> bytes:
     """Returns the same with U+FFFD in place of invalid UTF-8."""
-    return data.decode("utf-8", "replace").encode()
+    is_good = is_utf8(np.frombuffer(data, np.uint8))
+    return data if is_good else data.decode("utf-8", "replace").encode()
 
 
 @cache

@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, Selectola
 from minutch.conf import Configuration
 from minutch.errors import ParseError
 from minutch.kernels import markup as kernels
+from minutch.kernels.scan import next_tag
 from minutch.kernels.tags import Tag
 
 # Rewrites markup that Lexbor reads as text or drops from the tree, so that it is parsed as in
@@ -38,7 +39,10 @@ _TEXTS: Final = (b"script", b"style", b"title", b"textarea")
 """Elements that hold text, however long."""
 _HIDDEN: Final = (b"noembed", b"noframes", b"xmp")
 """Elements that hold text if they have an end tag."""
-_TAG: Final = re.compile(rb"<(?:!--|(/?)([a-z][^\s/>]*))")
+_MARKUP: Final = (b"iframe", b"template")
+_ROWS: Final = [name.ljust(16, b"\0") for name in (*_TEXTS, *_HIDDEN, *_MARKUP)]
+_TAGS: Final = np.frombuffer(b"".join(_ROWS), np.uint8).reshape(len(_ROWS), -1)
+_TAG: Final = re.compile(rb"<(/?)([a-z][^\s/>]*)")
 _REST_OF_TAG: Final = re.compile(rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+'|(?![\"'])))*+(>?)")
 _SHADOW: Final = re.compile(rb"[\s/\"']shadowrootmode\s*=\s*[\"']?(?:open|closed)(?![^\s/>\"'])")
 _BLANKS: Final = b" \t\n\x0b\f\r"
@@ -49,6 +53,11 @@ def rewrite(data: bytes, *, inert: bool = False) -> bytes:
     templates hold is not the page's.
     """
     return b"".join(_Rewriter(data, inert).pieces())
+
+
+def next_tag_of(page: np.ndarray, at: int) -> int:
+    """Returns where the next tag is that may have to be renamed; -1 if there is none."""
+    return next_tag(page, at, _TAGS, len(_TEXTS), len(_MARKUP))
 
 
 class _Rewriter:
@@ -64,17 +73,15 @@ class _Rewriter:
     def pieces(self) -> Iterator[bytes]:
         """Yields the page in pieces."""
         data, done, at = self._data, 0, 0
-        while (match := _TAG.search(self._lower, at)) is not None:
+        page = np.frombuffer(data, np.uint8)
+        while (tag := next_tag_of(page, at)) >= 0:
+            match = _TAG.match(self._lower, tag)
+            assert match is not None, "a tag, as the kernel says"
             closes, name = match.groups()
             start, at = match.span(2)
             new_end = b""
-            if name is None:
-                at = self._after(b"-->", match.end())
-                continue
             if closes:
-                is_renamed = name == b"iframe" or (name == b"template" and self._closes_renamed())
-            elif name in _TEXTS:
-                at, is_renamed = self._after(b"</" + name, at), False
+                is_renamed = name == b"iframe" or self._closes_renamed()
             elif name in _HIDDEN:
                 is_renamed = self._find(b"</" + name, at) < 0
                 at = at if is_renamed else self._after(b"</" + name, at)

@@ -14,10 +14,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.kernels import scan
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
-from minutch.records.links import Outlink
+from minutch.records.links import Outlink, as_run, joined
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
@@ -43,6 +46,10 @@ _ASSIGNMENT = re.compile(
     rf"(?:\s*+({_QUOTED})[ \t]*+(?=[;,}}\r\n]|\Z))?"
 )
 _JOINS_NEXT = re.compile(r"\s*+(?:\+(?!\+)|\.concat\()")
+_GIVES = re.compile(r"=\s*+[\"']")
+_GOES_ON = re.compile(r"\s*+[\"'A-Za-z_$]")
+_QUOTES, _SHORTEST = "\"'", 3
+_ROWS = 1024
 _BLANKS_BEFORE = 64
 """Characters in which the sign before a string is looked for."""
 
@@ -55,10 +62,10 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
         resolver = Resolver(base)
     except UrlError:
         return []
+    running = b""
     if only_urls:
-        alone = _STRING.sub(lambda match: " " if _is_joined(match) else match[0], script)
-        named = [match[2] for match in _STRING.finditer(alone)] + [*_sums(script)]
-        strings = [text for text in named if is_likely(text) and not _TEMPLATE.search(text)]
+        alone, running = _likely_strings(script)
+        strings = [*alone, *filter(_may_be, _sums(script))]
     else:
         found = (match[2] for match in _STRING.finditer(script))
         strings = [text for text in found if _SEPARATOR.search(text, 1, len(text) - 1)]
@@ -71,31 +78,121 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
         links.append(Outlink(url.replace("&amp;", "&")))
     if only_urls:
         had = {link.to_url for link in links}
-        links += [Outlink(url) for url in dict.fromkeys(in_text(alone)) if url not in had]
+        links += [Outlink(url) for url in dict.fromkeys(in_text(running)) if url not in had]
     return links
+
+
+def _may_be(text: str) -> bool:
+    return is_likely(text) and not _TEMPLATE.search(text)
+
+
+def _likely_strings(script: str) -> tuple[list[str], bytes]:
+    """Returns the strings that are URLs or paths and stand alone, and the script in UTF-8 without
+    those that are joined with others, as far as they have URLs.
+    """
+    data = script.encode("utf-8", "surrogatepass")
+    found, kept, cut = [], [], 0
+    at = place = 0  # the same place in bytes and in characters
+    for start, end, text_start, text_end in candidates(data):
+        text = data[text_start:text_end].decode("utf-8", "surrogatepass")
+        is_found = _may_be(text)
+        if not is_found and "://" not in text:
+            continue
+        place += _length(data, at, start)
+        at = start
+        if not _is_joined(script, place, place + _length(data, start, end)):
+            found += [text] if is_found else []
+        elif "://" in text:
+            kept += [data[cut:start], b" "]
+            cut = end
+    return found, b"".join([*kept, data[cut:]]) if kept else data
+
+
+def _length(data: bytes, start: int, end: int) -> int:
+    """Characters from one byte to another."""
+    piece = data[start:end]
+    return len(piece) if piece.isascii() else len(piece.decode("utf-8", "surrogatepass"))
+
+
+def candidates(data: bytes) -> Iterator[list[int]]:
+    """Yields the bounds of all strings that begin as URLs do, or have one within."""
+    page, place = np.frombuffer(data, np.uint8), np.zeros(1, np.int64)
+    rows = np.empty((_ROWS, scan.STRING_ROW), np.int64)
+    count = _ROWS
+    while count == _ROWS:
+        count = scan.find_strings(page, place, rows)
+        yield from rows[:count].tolist()
 
 
 def _sums(script: str) -> Iterator[str]:
     """Yields the sums of strings that are all known."""
+    found = [(*match.span(), _PIECES.findall(match[0])) for match in _all_sums(script)]
+    named = {piece for *_, pieces in found for piece in pieces if piece[0] not in _QUOTES}
+    values = _values(script) if named and not named.isdisjoint(_given(script)) else {}
+    for start, end, all_pieces in found:
+        pieces = [piece[1:-1] if piece[0] in _QUOTES else values.get(piece) for piece in all_pieces]
+        known = [piece for piece in pieces if piece is not None]
+        if (
+            len(known) == len(pieces)
+            and sum(map(len, known)) <= LONGEST
+            and not _is_joined(script, start, end)
+        ):
+            yield "".join(known)
+
+
+def _values(script: str) -> dict[str, str | None]:
+    """Returns the names that are given a string once, with it, and others."""
     values: dict[str, str | None] = {}
     for name, operator, value in _ASSIGNMENT.findall(script):
         is_known = value and not operator and name not in values
         values[name] = value[1:-1] if is_known else None
-    for match in _SUM.finditer(script):
-        pieces = [
-            piece[1:-1] if piece[0] in "\"'" else values.get(piece)
-            for piece in _PIECES.findall(match[0])
-        ]
-        known = [piece for piece in pieces if piece is not None]
-        if len(known) == len(pieces) and sum(map(len, known)) <= LONGEST and not _is_joined(match):
-            yield "".join(known)
+    return values
 
 
-def _is_joined(match: re.Match[str]) -> bool:
+def _given(script: str) -> Iterator[str]:
+    """Yields all names that are given a string anywhere: far fewer than are given anything."""
+    for match in _GIVES.finditer(script):
+        end = _end_before(script, match.start())
+        yield script[_name_start(script, end) : end]
+
+
+def _all_sums(script: str) -> Iterator[re.Match[str]]:
+    """Yields what `_SUM.finditer` does: each `+` says where the first piece of a sum would be."""
+    starts, plus = set(), script.find("+")
+    while plus >= 0:
+        if _GOES_ON.match(script, plus + 1):
+            end = _end_before(script, plus)
+            last = script[end - 1 : end]
+            if last in _QUOTES:
+                starts.add(script.rfind(last, 0, end - 1) if last else -1)
+            elif end - (start := _name_start(script, end)) >= _SHORTEST:
+                starts.add(start)
+        plus = script.find("+", plus + 1)
+    end = 0
+    for start in sorted(starts):
+        if start >= end and (match := _SUM.match(script, start)):
+            end = match.end()
+            yield match
+
+
+def _end_before(script: str, at: int) -> int:
+    """Where what stands before a place ends, without blanks."""
+    while at and script[at - 1].isspace():
+        at -= 1
+    return at
+
+
+def _name_start(script: str, end: int) -> int:
+    while end and ((last := script[end - 1]).isalnum() or last in "_$"):
+        end -= 1
+    return end
+
+
+def _is_joined(script: str, start: int, end: int) -> bool:
     """Tells whether a script adds something before or behind a piece of it."""
-    before = match.string[max(0, match.start() - _BLANKS_BEFORE) : match.start()].rstrip()
+    before = script[max(0, start - _BLANKS_BEFORE) : start].rstrip()
     return (before.endswith("+") and not before.endswith("++")) or _JOINS_NEXT.match(
-        match.string, match.end()
+        script, end
     ) is not None
 
 
@@ -131,7 +228,7 @@ class JSParseFilter(HtmlParseFilter):
             for link in script_links(script, content.base, only_urls=only)
         ]
         data = result[content.url].data
-        data.outlinks = [*found, *data.outlinks]
+        data.outlinks = joined(as_run(found), data.outlinks)
         return result
 
 

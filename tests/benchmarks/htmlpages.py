@@ -59,7 +59,7 @@ class Corpus:
         return f"{len(self.pages):,} pages, mean {self.mean_bytes / 1000:.1f} KB ({self.source})"
 
 
-def corpus(count: int = PAGES, folder: Path | None = None) -> Corpus:
+def corpus(count: int = PAGES, folder: Path | None = None, largest: int = LARGEST) -> Corpus:
     """`count` pages of the packages, of `folder` if that is given, or made-up ones if there are
     hardly any.
     """
@@ -68,7 +68,7 @@ def corpus(count: int = PAGES, folder: Path | None = None) -> Corpus:
         if folder is None
         else [folder]
     )
-    pages = real_pages(folders, count)
+    pages = real_pages(folders, count, largest)
     if len(pages) >= min(count, FEWEST):
         return Corpus(pages, "Debian's documentation packages" if folder is None else str(folder))
     log.warning(
@@ -79,8 +79,8 @@ def corpus(count: int = PAGES, folder: Path | None = None) -> Corpus:
     return Corpus(made_up_pages(count), "made up")
 
 
-def real_pages(folders: Iterable[Path], count: int) -> list[bytes]:
-    """At most `count` HTML files below `folders`."""
+def real_pages(folders: Iterable[Path], count: int, largest: int = LARGEST) -> list[bytes]:
+    """At most `count` HTML files below `folders`, each smaller than `largest` bytes."""
     found = [
         (
             blake2b(
@@ -90,7 +90,7 @@ def real_pages(folders: Iterable[Path], count: int) -> list[bytes]:
         )
         for folder in folders
         for path in folder.rglob("*.html")
-        if path.is_file() and not path.is_symlink() and SMALLEST <= path.stat().st_size < LARGEST
+        if path.is_file() and not path.is_symlink() and SMALLEST <= path.stat().st_size < largest
     ]
     return [path.read_bytes() for _, path in sorted(found)[:count]]
 

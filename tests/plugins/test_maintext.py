@@ -15,14 +15,7 @@ from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.records.textblocks import BLOCKS_KEY, MOST, read_marks
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import (
-    KINDS,
-    LearnedText,
-    best_blocks,
-    features_of,
-    said_once,
-    with_headings,
-)
+from plugins.lib_html.maintext import KINDS, LearnedText, best_blocks, features_of, said_once
 from plugins.lib_html.pages import HtmlPages
 from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens, places
 from plugins.lib_html.tree_reader import attribute_numbers
@@ -251,48 +244,6 @@ def test_the_blocks_with_the_highest_expected_f1_are_kept(chances: list[float]) 
     found = best_blocks(given, words)
     assert value(found) == pytest.approx(max(map(value, sets)))
     assert found.any() == (max(chances) > 0.5)
-
-
-@tabled(
-    "page,kept,lines",
-    [
-        ("<h1>a</h1><h2>b</h2><p>c<h2>d</h2><p>e", [2], [0, 1, 2]),
-        ("<div><h1>a</h1></div><p>b<div><pre>c</pre></div>", [1], [1]),
-        ("<p>a<pre>b</pre><p>c<pre>d</pre><pre>e</pre>", [2], [1, 2, 3]),
-        ("<h1>a</h1><pre>b</pre>", [], []),
-        ("<h1>a</h1><pre>b</pre>", [0], [0, 1]),
-        ("<main><p>a<h2>b</h2></main><p>c", [0, 2], [0, 2]),
-        ("<h1>a</h1><p>b" + "<p>c" * 18, [1], [0, 1]),
-        ("<h1>a</h1><p>b" + "<p>c" * 19, [1], [1]),
-    ],
-)
-def test_headings_and_code_stay_with_what_is_kept(
-    page: str, kept: list[int], lines: list[int]
-) -> None:
-    found = FLATTENER.read(LexborHTMLParser(page))
-    assert found is not None
-    mask = np.zeros(len(found.blocks), bool)
-    mask[kept] = True
-    assert np.flatnonzero(with_headings(found, mask)).tolist() == lines
-
-
-@tabled(
-    "page,lines",
-    [
-        ("<h1>Install</h1><p>Run the installer.", ["Install", "Run the installer."]),
-        ("<h1>Install</h1><pre>pip install x</pre>", ["Install", "pip install x"]),
-        ("<pre>pip install x\npip list</pre>", ["pip install x pip list"]),
-        (
-            "<nav><a href=/>Home</a> <a href=/b>Blog</a></nav><article><h1>One</h1><h2>Two</h2>"
-            "<p>Some words that are said here, to fill at least a line.</p>"
-            "<pre>x = 1</pre></article><footer>Copyright</footer>",
-            ["One", "Two", "Some words that are said here, to fill at least a line.", "x = 1"],
-        ),
-    ],
-)
-def test_tiny_pages_lose_no_heading_and_no_code(page: str, lines: list[str]) -> None:
-    found = parse(page, configuration(**{"parser.html.text": "main"})).text
-    assert found.split() == " ".join(lines).split()
 
 
 @tabled(

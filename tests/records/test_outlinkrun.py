@@ -30,6 +30,15 @@ def test_a_run_is_its_links(links: list[Outlink]) -> None:
     assert [run[i] for i in range(len(links))] == links
 
 
+@given(LINKS, st.lists(TEXTS, max_size=3))
+def test_links_left_out(links: list[Outlink], others: list[str]) -> None:
+    targets = [*others, *(link.to_url for link in links[::2])]
+    run = run_of([*links, *(Outlink(target) for target in targets)])
+    kept = [link for link in run if link.anchor or link.to_url not in targets]
+    assert run.without({target.encode() for target in targets}) == kept
+    assert OutlinkRun.to(targets) == [Outlink(target, "") for target in targets]
+
+
 @given(LINKS)
 def test_parse_data_has_the_same_bytes(links: list[Outlink]) -> None:
     data = ParseData(title="t", outlinks=links).to_bytes()

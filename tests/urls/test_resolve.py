@@ -5,7 +5,7 @@ browser's.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.charsets import lookup
@@ -13,7 +13,7 @@ from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import MapWritable
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_all, resolve_runs
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolve
-from tests.support.examples import tabled
+from tests.support.examples import examples, tabled
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
 
 BASES = [
@@ -89,6 +89,70 @@ def test_the_kernel_gives_what_single_links_give(base: str, targets: list[str]) 
     )
     assert run is not None
     assert list(resolve_all(resolver, run)) == resolve_all(resolver, list(run))
+
+
+WHATWGS = st.lists(
+    st.lists(
+        st.sampled_from(
+            [
+                *(
+                    "http://",
+                    "https://",
+                    "//",
+                    "/",
+                    "..",
+                    ".",
+                    "a",
+                    "b.c",
+                    "Ab",
+                    "xn--",
+                    "xn--a",
+                    ":",
+                    "80",
+                ),
+                *(
+                    "?",
+                    "#",
+                    "%41",
+                    "%2e",
+                    "%",
+                    "é",
+                    "ü.de",
+                    " ",
+                    "'",
+                    '"',
+                    "@",
+                    "|",
+                    "[",
+                    "^",
+                    "\\",
+                    "_",
+                    "-",
+                ),
+                *("1.2", "0x7f", "javascript:", "mailto:x", "e.org/", "A.org", "~", "\t", "ß", "{"),
+            ]
+        ),
+        max_size=6,
+    ).map("".join),
+    max_size=6,
+)
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(
+    st.sampled_from([*BASES, "http://A.org", "https://e.org:8/a/./b?c#d", "http://ü.de/x/"]),
+    WHATWGS,
+)
+def test_the_kernel_gives_what_browsers_have(base: str, targets: list[str]) -> None:
+    resolver = WhatwgResolver(base)
+    run = run_of([Outlink(target, "anchor") for target in targets])
+    assert list(resolve_all(resolver, run)) == resolve_all(resolver, list(run))
+
+
+def test_links_that_grow_as_they_are_encoded() -> None:
+    links = [Outlink(f"{number}/" + "\u6c34" * 400, "") for number in range(40)]
+    resolver = WhatwgResolver("http://e.org/a/")
+    assert list(resolve_all(resolver, run_of(links))) == resolve_all(resolver, links)
 
 
 @given(st.lists(st.tuples(st.sampled_from(BASES), TARGETS), max_size=5))

@@ -18,6 +18,7 @@ Every read error is a FormatError with the offset in the buffer.
 from __future__ import annotations
 
 import math
+import re
 import struct
 
 from minutch.errors import FormatError, TruncatedError
@@ -28,6 +29,7 @@ _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _FLOAT = struct.Struct(">f")
 _DOUBLE = struct.Struct(">d")
+_SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
 
 
 def decode_text(data: bytes | bytearray | memoryview) -> str:
@@ -58,19 +60,14 @@ def encode_text(value: str) -> bytes:
 
 def encode_modified_utf8(value: str) -> bytes:
     """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as surrogates."""
-    if value.isascii() and "\0" not in value:
-        return value.encode("ascii")
-    units = value.encode("utf-16-be", "surrogatepass")
-    out = bytearray()
-    for i in range(0, len(units), 2):
-        unit = units[i] << 8 | units[i + 1]
-        if 0 < unit < 0x80:
-            out.append(unit)
-        elif unit < 0x800:
-            out += bytes((0xC0 | unit >> 6, 0x80 | unit & 0x3F))
-        else:
-            out += bytes((0xE0 | unit >> 12, 0x80 | unit >> 6 & 0x3F, 0x80 | unit & 0x3F))
-    return bytes(out)
+    if not value.isascii():
+        value = _SUPPLEMENTARY.sub(_in_surrogates, value)
+    return value.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
+
+
+def _in_surrogates(match: re.Match[str]) -> str:
+    code = ord(match[0]) - 0x10000
+    return chr(0xD800 + (code >> 10)) + chr(0xDC00 + (code & 0x3FF))
 
 
 def decode_modified_utf8(data: bytes) -> str:

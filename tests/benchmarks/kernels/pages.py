@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from typing import Any
 from unittest.mock import patch
@@ -13,8 +14,10 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb import duplicates
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.pagerecords import linked_records
+from minutch.cycle.parse.signature import md5s
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
+from minutch.kernels import scan
 from minutch.kernels.blocks import BITS, NODE
 from minutch.kernels.features import TREES_AT_ONCE
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
@@ -23,13 +26,15 @@ from plugins.lib_html.browserlinks import Candidates
 from plugins.lib_html.elements import BROWSER_LINKS, Elements
 from plugins.lib_html.maintext import KINDS, Forest, features_of
 from plugins.lib_html.textblocks import Blocks, Flattener
-from plugins.lib_html.tree import Limits, build_tree
+from plugins.lib_html.tree import Limits, build_tree, next_tag_of
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
+from plugins.parse_js.script import candidates
 from tests.benchmarks.htmlpages import made_up_pages
 from tests.benchmarks.kernels import vectors
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
+from tests.support import plainscan
 from tests.support.plainblocks import plain_blocks
 from tests.support.plainfeatures import plain_features
 
@@ -158,6 +163,58 @@ def measure_depths_of_pages(made: Made) -> Ways:
     return Ways(
         lambda: [limits.measure(page)[1] for page in pages],
         lambda: [depth(page) for page in pages],
+    )
+
+
+@row("scan.is_utf8", by="Python: decoded")
+def tell_utf8(made: Made) -> Ways:
+    pages = [page + "é".encode() for page in made.html]
+
+    def by_python() -> list[bool]:
+        return [bool(page.decode()) for page in pages]
+
+    return Ways(lambda: [scan.is_utf8(np.frombuffer(page, np.uint8)) for page in pages], by_python)
+
+
+@row("scan.next_tag", by="Python: patterns, tag by tag")
+def find_tags_to_rename(made: Made) -> Ways:
+    def by_kernel(page: bytes) -> list[int]:
+        data, found, at = np.frombuffer(page, np.uint8), [], 0
+        while (at := next_tag_of(data, at)) >= 0:
+            found.append(at)
+            at += 2
+        return found
+
+    return Ways(
+        lambda: [by_kernel(page) for page in made.html],
+        lambda: [[*plainscan.tags(page)] for page in made.html],
+    )
+
+
+@row("scan.find_strings", by="Python: a pattern")
+def find_strings_of_scripts(made: Made) -> Ways:
+    scripts = [page.decode("utf-8", "replace") for page in made.html]
+
+    def by_python(script: str) -> list[str]:
+        texts = (match[2] for match in plainscan.STRING.finditer(script))
+        return [text for text in texts if text.startswith("/") and len(text) > 1]
+
+    def by_kernel(script: str) -> list[str]:
+        data = script.encode()
+        found = (data[text:end].decode() for _, _, text, end in candidates(data))
+        return [text for text in found if text.startswith("/")]
+
+    return Ways(
+        lambda: [by_kernel(script) for script in scripts],
+        lambda: [by_python(script) for script in scripts],
+    )
+
+
+@row("md5.digests", by="OpenSSL: page by page")
+def hash_pages(made: Made) -> Ways:
+    return Ways(
+        lambda: md5s(made.html),
+        lambda: [hashlib.md5(page, usedforsecurity=False).digest() for page in made.html],
     )
 
 

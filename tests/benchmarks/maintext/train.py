@@ -32,14 +32,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.kernels import blocks as kernels
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import (
-    KINDS,
-    Forest,
-    best_blocks,
-    features_of,
-    said_once,
-    with_headings,
-)
+from plugins.lib_html.maintext import KINDS, Forest, best_blocks, features_of, said_once
 from plugins.lib_html.pages import Extractor
 from plugins.lib_html.textblocks import Blocks, Flattener, page_tokens
 from plugins.lib_html.tree_reader import attribute_numbers
@@ -88,7 +81,7 @@ class Example:
     def score(self, kinds: np.ndarray, chances: np.ndarray) -> float:
         """F1 of the text that is kept."""
         kept = best_blocks(chances, self.blocks.blocks[:, kernels.WORDS].astype(float))
-        kept = said_once(self.blocks, kinds, chances, with_headings(self.blocks, kept))
+        kept = said_once(self.blocks, kinds, chances, kept)
         return word_f1("\n".join(texts_of(self.blocks, kept)), self.page.text)
 
 

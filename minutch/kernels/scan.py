@@ -1,0 +1,259 @@
+"""Kernels that go through the bytes of a page or of a script and stop at what matters there: bytes
+that are no UTF-8, tags that may have to be renamed, strings that may be URLs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minutch.kernels.html import is_blank
+from minutch.kernels.markup import lower, next_of
+from minutch.kernels.memory import HIGH_BITS, first_marked, load64
+from minutch.kernels.native import (
+    I64,
+    U8,
+    Bool,
+    I64Rows,
+    Int,
+    U8Rows,
+    inlined,
+    inner,
+    int64,
+    kernel,
+    uint64,
+)
+
+_ONES = uint64(0x0101010101010101)
+_DOUBLE, _SINGLE = uint64(0x2222222222222222), uint64(0x2727272727272727)
+MOST_BACKSLASHES: Final = 8
+"""Before a quote that belong to it."""
+START, END, TEXT, TEXT_END, STRING_ROW = range(5)
+"""Columns of a string's row: the whole of it with its quotes, and what is between them."""
+
+
+@inlined
+def _goes_on(data: U8, at: Int, least: Int, most: Int) -> Bool:
+    return at < data.size and data[at] >= least and data[at] <= most
+
+
+@kernel
+def is_utf8(data: U8) -> Bool:
+    """Tell whether bytes are UTF-8 as Unicode 3.9 has it, table 3-7."""
+    at, size = 0, data.size
+    while at < size:
+        while at + 8 <= size and load64(data.ctypes.data + at) & HIGH_BITS == 0:
+            at += 8
+        if at == size:
+            return True
+        byte = int64(data[at])
+        if byte < 0x80:
+            at += 1
+            continue
+        if byte < 0xC2 or byte > 0xF4:
+            return False
+        if byte < 0xE0:
+            if not _goes_on(data, at + 1, 0x80, 0xBF):
+                return False
+            at += 2
+            continue
+        least, most = 0x80, 0xBF
+        if byte == 0xE0:
+            least = 0xA0
+        elif byte == 0xED:
+            most = 0x9F
+        elif byte == 0xF0:
+            least = 0x90
+        elif byte == 0xF4:
+            most = 0x8F
+        if not _goes_on(data, at + 1, least, most) or not _goes_on(data, at + 2, 0x80, 0xBF):
+            return False
+        at += 3
+        if byte >= 0xF0:
+            if not _goes_on(data, at, 0x80, 0xBF):
+                return False
+            at += 1
+    return True
+
+
+@inner
+def _place(data: U8, at: Int, size: Int, names: U8Rows) -> Int:
+    """Which of the names (padded with zeros) stands there in any case; -1 if none does."""
+    if size >= names.shape[1]:
+        return -1
+    for place in range(names.shape[0]):
+        same = names[place, size] == 0
+        for k in range(size):
+            if not same:
+                break
+            same = names[place, k] == lower(data[at + k])
+        if same:
+            return place
+    return -1
+
+
+@inner
+def _after_end_tag(data: U8, at: Int, name: Int, size: Int) -> Int:
+    """Where the next `</` with a name ends; the page's end if there is none."""
+    while True:
+        at = next_of(data, at, 60)
+        if at + 2 + size > data.size:
+            return int64(data.size)
+        if data[at + 1] == 47:
+            k = 0
+            while k < size and lower(data[at + 2 + k]) == lower(data[name + k]):
+                k += 1
+            if k == size:
+                return at + 2 + size
+        at += 1
+
+
+@inner
+def _after_tag(data: U8, at: Int) -> Int:
+    """The end of a tag whose name ends at `at`; the page's end if a quote in it is not closed."""
+    size = int64(data.size)
+    while at < size and data[at] != 62:
+        at += 1
+        if data[at - 1] != 61:
+            continue
+        while at < size and is_blank(data[at]):
+            at += 1
+        if at < size and (data[at] == 34 or data[at] == 39):
+            at = next_of(data, at + 1, data[at]) + 1
+    return min(at + 1, size)
+
+
+@kernel
+def next_tag(data: U8, at: Int, names: U8Rows, texts: Int, ends: Int) -> Int:
+    """Find the next tag from `at` on that is one of `names` (rows padded with zeros), -1 if there
+    is none; comments are passed over, and so is what is in the values of attributes.
+
+    The first `texts` names hold text, which is passed over to their end tags. End tags count of
+    the last `ends` names alone.
+    """
+    size, rows = int64(data.size), names.shape[0]
+    while True:
+        at = next_of(data, at, 60)
+        if at + 1 >= size:
+            return -1
+        tag = at
+        at += 1
+        if at + 2 < size and data[at] == 33 and data[at + 1] == 45 and data[at + 2] == 45:
+            at += 3
+            while True:
+                at = next_of(data, at, 62)
+                if at >= size or (at >= tag + 6 and data[at - 1] == 45 and data[at - 2] == 45):
+                    break
+                at += 1
+            at += 1
+            continue
+        closes = data[at] == 47
+        name = at + 1 if closes else at
+        if name >= size or lower(data[name]) < 97 or lower(data[name]) > 122:
+            continue
+        at = name
+        while at < size and data[at] != 47 and data[at] != 62 and not is_blank(data[at]):
+            at += 1
+        place = _place(data, name, at - name, names)
+        if closes:
+            if place >= rows - ends:
+                return tag
+        elif place >= texts:
+            return tag
+        elif place >= 0:
+            at = _after_end_tag(data, at, name, at - name)
+        else:
+            at = _after_tag(data, at)
+
+
+@inlined
+def _next_quote(data: U8, at: Int) -> Int:
+    size = int64(data.size)
+    while at + 8 <= size:
+        word = load64(data.ctypes.data + at)
+        double, single = word ^ _DOUBLE, word ^ _SINGLE
+        found = ((double - _ONES) & ~double | (single - _ONES) & ~single) & HIGH_BITS
+        if found != 0:
+            return at + first_marked(found)
+        at += 8
+    while at < size and data[at] != 34 and data[at] != 39:
+        at += 1
+    return at
+
+
+@inner
+def _blank_size(data: U8, at: Int) -> Int:
+    """Bytes of the blank there, Python's `\\s` of str in UTF-8; 0 if there is none."""
+    byte = data[at]
+    if byte < 0x80:
+        return 1 if byte == 32 or (byte >= 9 and byte <= 13) or (byte >= 28 and byte <= 31) else 0
+    if byte == 0xC2:
+        return 2 if at + 1 < data.size and (data[at + 1] == 0x85 or data[at + 1] == 0xA0) else 0
+    if at + 2 >= data.size:
+        return 0
+    word = int64(byte) << 16 | int64(data[at + 1]) << 8 | int64(data[at + 2])
+    is_blank = (
+        word == 0xE19A80
+        or (word >= 0xE28080 and word <= 0xE2808A)
+        or word in (0xE280A8, 0xE280A9, 0xE280AF, 0xE2819F, 0xE38080)
+    )
+    return 3 if is_blank else 0
+
+
+@inlined
+def _may_be_url(data: U8, at: Int, size: Int) -> Bool:
+    """Tell whether a URL or a path may begin so."""
+    if size < 2:
+        return False
+    first, second = data[at], data[at + 1]
+    if first == 47:
+        return True
+    if first == 46:
+        return bool(second in (46, 47))
+    return bool(lower(first) == 104 and lower(second) == 116)
+
+
+@kernel
+def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
+    """Find strings of a script in UTF-8, from `place[0]` on, that have no blanks and begin as URLs
+    or paths do, or have `://`: how many, `rows.shape[0]` at most. `place[0]` gets where to go on.
+
+    A string is `(\\\\{0,8}["'])([^\\s"']+?)\\1`, each after the one before it.
+    """
+    size, count = int64(data.size), 0
+    at = found = int64(place[0])
+    while count < rows.shape[0]:
+        quote = _next_quote(data, at)
+        if quote >= size:
+            found = size
+            break
+        end, blank, has_scheme = quote + 1, 0, False
+        while end < size and data[end] != 34 and data[end] != 39:
+            blank = _blank_size(data, end)
+            if blank > 0:
+                break
+            has_scheme |= data[end] == 47 and data[end - 1] == 47 and data[end - 2] == 58
+            end += 1
+        if end >= size:
+            found = size
+            break
+        if blank > 0 or data[end] != data[quote]:
+            at = end + blank
+            continue
+        before, behind = 0, 0
+        while (
+            before < MOST_BACKSLASHES and quote - before > found and data[quote - before - 1] == 92
+        ):
+            before += 1
+        while behind < before and end - behind - 1 > quote + 1 and data[end - behind - 1] == 92:
+            behind += 1
+        if end - behind <= quote + 1:
+            at = end
+            continue
+        if has_scheme or _may_be_url(data, quote + 1, end - behind - quote - 1):
+            row = rows[count]
+            row[START], row[END] = quote - behind, end + 1
+            row[TEXT], row[TEXT_END] = quote + 1, end - behind
+            count += 1
+        at = found = end + 1
+    place[0] = found
+    return count

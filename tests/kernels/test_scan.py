@@ -1,0 +1,99 @@
+"""What `scan` finds in bytes, beside Python's own codec and the patterns that say it in full."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minutch.kernels import scan
+from plugins.lib_html.tree import next_tag_of
+from tests.support import plainscan
+from tests.support.examples import examples
+
+_MARKUP = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "<script",
+                "</script",
+                "</SCRIPT>",
+                "<iframe",
+                "</iframe>",
+                "<Template",
+                "</template>",
+            ),
+            *(
+                "<p",
+                "</p>",
+                "<title",
+                "<x-",
+                "<!--",
+                "-->",
+                "--",
+                "-",
+                ">",
+                "=",
+                '"',
+                "'",
+                "/",
+                "a",
+            ),
+            *("<xmp", "<!", "<textarea>", "</textarea>", "\t", " ", 'x="<iframe"', "y='<template'"),
+            *("<scripts", "é"),
+        ]
+    ),
+    max_size=14,
+).map(lambda parts: "".join(parts).encode())
+_PIECES = (
+    *(b"a", b"plain text ", "é".encode(), "水".encode(), "𠀀".encode()),
+    *(b"\xff", b"\xc0\xaf", b"\xe0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"),
+    *(b"\xf0\x8f", b"\x80", b"\xc3", b"\xe2\x80", b"\xf1\x80\x80"),
+)
+_SCRIPT = st.text(alphabet="ab/.h:t\\\"'\"' \n\u00a0\u2028é𠀀+", max_size=30)
+
+
+def _bytes(data: bytes) -> np.ndarray:
+    return np.frombuffer(data, np.uint8)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(st.sampled_from(_PIECES), max_size=9).map(b"".join) | st.binary(max_size=12))
+def test_utf8_is_pythons(data: bytes) -> None:
+    try:
+        data.decode()
+        expected = True
+    except UnicodeDecodeError:
+        expected = False
+    assert scan.is_utf8(_bytes(data)) is expected
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(_MARKUP)
+def test_tags_are_those_that_the_patterns_find(data: bytes) -> None:
+    found, at = [], 0
+    while (at := next_tag_of(_bytes(data), at)) >= 0:
+        found.append(at)
+        at += 2
+    assert found == [*plainscan.tags(data)]
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(_SCRIPT)
+def test_strings_are_those_that_the_pattern_finds(script: str) -> None:
+    data = script.encode()
+    rows, place = np.zeros((2, scan.STRING_ROW), np.int64), np.zeros(1, np.int64)
+    found = []
+    while count := scan.find_strings(_bytes(data), place, rows):
+        found += [
+            (data[start:end].decode(), data[text:text_end].decode())
+            for start, end, text, text_end in rows[:count].tolist()
+        ]
+    expected = [(match[0], match[2]) for match in plainscan.STRING.finditer(script)]
+    assert found == [(whole, text) for whole, text in expected if "://" in text or _may_begin(text)]
+
+
+def _may_begin(text: str) -> bool:
+    return len(text.encode()) > 1 and re.match(r"/|\.[./]|[hH][tT]", text) is not None

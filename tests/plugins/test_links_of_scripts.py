@@ -1,0 +1,109 @@
+"""Links in scripts, style sheets and texts: what is found in one pass is what patterns say."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minutch.urls.resolve import Resolver
+from plugins.lib_html.elements import in_css, in_text
+from plugins.parse_js.script import script_links
+from tests.support import plainscan
+from tests.support.examples import examples
+
+_BASE = "http://example.org/a/b"
+_SCRIPTS = st.lists(
+    st.sampled_from(
+        [
+            *(
+                '"',
+                "'",
+                "\\",
+                "/a",
+                "/",
+                "http://x.org/y",
+                "https://z.de",
+                "HTTP://q.q/",
+                "+",
+                " + ",
+            ),
+            *(
+                "++",
+                "+=",
+                "=",
+                "==",
+                " = ",
+                "name",
+                "other",
+                "ab",
+                "a.b",
+                "$x",
+                ";",
+                "\n",
+                ",",
+                "(",
+                ")",
+            ),
+            *(".concat(", " ", "\u00a0", "é", "𠀀", "`", "{", "//c", "../d", "./e", "mailto:a@b"),
+            *("x=http://u.v/w", ":", "%41", "#f", "größe", "[", "]", "'/p/'", '"/blog/"', '"new"'),
+            *('name = "/base/";', "abc='de';"),
+        ]
+    ),
+    max_size=16,
+).map("".join)
+_STYLES = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "url(",
+                "URL( ",
+                ")",
+                '"',
+                "'",
+                "/*",
+                "*/",
+                "@import ",
+                "@IMPORT\t",
+                "a",
+                "\n",
+                " ",
+                "/",
+            ),
+            *("u", "@", "x.png", "url", "(", "*"),
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(_SCRIPTS)
+def test_scripts(script: str) -> None:
+    strings, urls = plainscan.in_script(script)
+    resolver = Resolver(_BASE)
+    found = [link.to_url for link in script_links(script, _BASE, only_urls=True)]
+    expected = [resolver.resolve(text).replace("&amp;", "&") for text in strings]
+    assert found == [*expected, *(url for url in dict.fromkeys(urls) if url not in expected)]
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(_SCRIPTS)
+def test_texts(text: str) -> None:
+    assert [*in_text(text.encode())] == plainscan.in_text(text)
+
+
+@settings(max_examples=examples(1000), deadline=None)
+@given(_STYLES)
+def test_styles(style: str) -> None:
+    assert [*in_css(style)] == plainscan.in_css(style)
+
+
+def test_urls_in_long_runs_of_their_characters() -> None:
+    for text in ("x" * 1000 + ":http://a.de/b", "ftp://a.de/" + "b/" * 300 + "http://c.de/d"):
+        assert [*in_text(text.encode())] == plainscan.in_text(text)
+
+
+def test_lone_surrogates() -> None:
+    assert [
+        link.to_url for link in script_links("'/a' \ud800 'http://b.de/'", _BASE, only_urls=True)
+    ]
