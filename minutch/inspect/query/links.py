@@ -17,7 +17,7 @@ import polars as pl
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import PARSE_DATA, Segment
 from minutch.hadoop.formats.batch import Batch, keys_of
-from minutch.inspect.query.ids import places_in
+from minutch.inspect.query.ids import SortedIds
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Request, SqlColumn, Table, once, part_file
@@ -142,6 +142,7 @@ def newest_links(
         found = parsed.select(id=pl.col("url").cast(pl.Binary).hash(), newest=numbers)
         good = found.group_by("id").agg(pl.max("newest")).collect(engine="streaming").sort("id")
         ids, newest = good["id"].to_numpy(), good["newest"].to_numpy()
+    parsed_last = SortedIds(ids)
     parts = [
         (number_of[segment.name], part)
         for segment in reversed(segments)
@@ -150,7 +151,7 @@ def newest_links(
     mine = np.array([number for number, _ in parts], np.int64)
 
     def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
-        at, is_old = places_in(ids, keys_of(batch).hash().to_numpy())
+        at, is_old = parsed_last.places_of(keys_of(batch).hash().to_numpy())
         is_old[is_old] = newest[at[is_old]] > mine[of[is_old]]
         if with_older:
             links = decode_outlinks(batch, (2 * mine[of] + ~is_old).astype(np.uint32))

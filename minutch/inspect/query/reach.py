@@ -25,7 +25,7 @@ import numpy.typing as npt
 import polars as pl
 
 from minutch.cycle.segment.store import Segment
-from minutch.inspect.query.ids import ID, Ids, Mask, Places, places_in, places_of_runs
+from minutch.inspect.query.ids import ID, Ids, Mask, Places, SortedIds
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.table import Table
 
@@ -48,14 +48,14 @@ class Reach:
 
     def __init__(self, entries: pl.DataFrame, seen: pl.DataFrame, began: pl.Series) -> None:
         joined = entries.sort("id").join(seen, on="id", how="left", maintain_order="left")
-        self._ids = joined["id"].to_numpy()
+        self._ids = SortedIds(joined["id"].to_numpy())
         first = joined.select(2 * pl.col("first").cast(pl.Int32) + 1).to_series()
         self._first = first.fill_null(_NEVER).to_numpy()
         asked = pl.col("status").cast(pl.String).is_in(["db_unfetched", "db_orphan"]).not_()
         self.is_whole = not joined.select((asked & pl.col("first").is_null()).any()).item()
         """True if the segments of all fetches exist."""
-        self._known = np.full(len(self._ids), _NEVER, np.int32)
-        self._began = np.isin(self._ids, began.to_numpy())
+        self._known = np.full(len(self._ids.ids), _NEVER, np.int32)
+        self._began = np.isin(self._ids.ids, began.to_numpy())
         self._roots = joined["is_root"].to_numpy()
         self._links: list[Edges] = []
         self._ways: list[Edges] = []
@@ -77,19 +77,19 @@ class Reach:
 
     def add_links(self, links: pl.DataFrame) -> None:
         """Adds links of `LinksTable.every` with ids: `from`, `id`, `number`, `is_newest`."""
-        source = places_of_runs(self._ids, links["from"].to_numpy())
+        source = self._ids.places_of_runs(links["from"].to_numpy())
         self._links += self._add(source, links, links["id"], 2)
 
     def add_ways(self, ways: pl.DataFrame) -> None:
         """Adds redirects and refreshes from `id` to the id `to`, found in the round `number`."""
-        source = places_in(self._ids, ways["id"].to_numpy())
+        source = self._ids.places_of(ways["id"].to_numpy())
         self._ways += self._add(source, ways, ways["to"], 1)
 
     def _add(
         self, sources: tuple[Places, Mask], frame: pl.DataFrame, targets: pl.Series, later: int
     ) -> Iterator[Edges]:
         """Notes when entries got known, and yields what still leads from one to another."""
-        (source, there), (target, here) = sources, places_in(self._ids, targets.to_numpy())
+        (source, there), (target, here) = sources, self._ids.places_of(targets.to_numpy())
         both = there & here & (source != target)
         counted = both & frame["number"].is_not_null().to_numpy()
         times = 2 * frame["number"].fill_null(0).to_numpy()[counted].astype(np.int32) + later
@@ -107,14 +107,14 @@ class Reach:
 
     def table(self) -> pl.DataFrame:
         """Returns `id`, `inlinks` from other pages, and `depth`; null where it can't be known."""
-        inlinks = np.zeros(len(self._ids), np.int64)
+        inlinks = np.zeros(len(self._ids.ids), np.int64)
         for _, target in self._links:
             inlinks += np.bincount(target, minlength=len(inlinks))
-        found = pl.DataFrame({"id": self._ids, "inlinks": inlinks, "depth": self._depths()})
+        found = pl.DataFrame({"id": self._ids.ids, "inlinks": inlinks, "depth": self._depths()})
         return found.with_columns(pl.when((pl.col("depth") >= 0) & self.is_whole).then("depth"))
 
     def _depths(self) -> Numbers:
-        depth = np.full(len(self._ids), -1, np.int32)
+        depth = np.full(len(self._ids.ids), -1, np.int32)
         for starts in (self._began, self._roots):
             depth[starts & (depth < 0)] = 0
             links, level, found = self._links, 0, True
@@ -172,7 +172,7 @@ def with_ends(rows: pl.DataFrame) -> pl.DataFrame:
 def _followed(redirects: pl.DataFrame) -> tuple[pl.DataFrame, Places]:
     """Returns redirects by id, and the place of that to which each leads; -1 if it is none."""
     ordered = redirects.unique("id", keep="last").sort("id")
-    at, is_redirect = places_in(ordered["id"].to_numpy(), ordered["to"].to_numpy())
+    at, is_redirect = SortedIds(ordered["id"].to_numpy()).places_of(ordered["to"].to_numpy())
     return ordered, np.where(is_redirect, at, -1)
 
 

@@ -101,15 +101,14 @@ class SiteTable(Table):
             rows = rows.join(_newest(fetches.filter("asked")), on="url", how="left")
         if "outcome" in needed:
             rows = rows.with_columns(came_of())
-        parses = self._tables["parses"].scan()
-        good = parses.filter(pl.col("status") == "success")
+        parses = self._parses(needed)
+        good = parses.filter("is_good")
         if "reason" in needed:
-            said = parses.select("url", why="reason", parsed=pl.col("status") == "success")
-            rows = rows.join(_newest(_read(said)), on="url", how="left")
+            said = _newest(parses).select("url", "why", parsed="is_good")
+            rows = rows.join(said, on="url", how="left")
             rows = rows.with_columns(reason=pl.coalesce("reason", "why", _silent()))
         if wanted := needed & {*_OF_PARSE}:
-            found = _read(good.select("url", *wanted, is_good=pl.lit(value=True)))
-            rows = rows.join(_newest(found), on="url", how="left")
+            rows = rows.join(_newest(good.select("url", "is_good", *wanted)), on="url", how="left")
         if "content_type" in needed:
             of_answer = pl.when("is_good").then("media_type")
             rows = rows.with_columns(pl.coalesce("content_type", of_answer))
@@ -120,7 +119,7 @@ class SiteTable(Table):
             if "leads_to" in needed:
                 rows = with_ends(rows)
             if needed & {*_OF_LINKS}:
-                refreshes = _read(good.select("url", "segment", to="refresh_to"))
+                refreshes = good.select("url", "segment", to="refresh_to")
                 rows = self._with_reach(rows, fetches, refreshes, named)
         yield self.make(rows, request)
 
@@ -141,6 +140,18 @@ class SiteTable(Table):
         pages = self._tables["pages"].scan().filter(is_fetch())
         came = [outcome()] if "outcome" in wanted else []
         return _read(pages.select("url", *named, *came, asked=was_asked()))
+
+    def _parses(self, needed: Collection[str]) -> pl.DataFrame:
+        """Returns all parses, oldest first, and if each `is_good`, with what is needed of them: in
+        one reading, since each inflates all of them.
+        """
+        named = [pl.col(name) for name in _OF_PARSE if name in needed]
+        named += [pl.col("reason").alias("why")] if "reason" in needed else []
+        named += [pl.col("segment", "refresh_to")] if {*_OF_LINKS} & {*needed} else []
+        if not named:
+            return pl.DataFrame(schema={"url": pl.String, "is_good": pl.Boolean})
+        is_good = pl.col("status") == "success"
+        return _read(self._tables["parses"].scan().select("url", *named, is_good=is_good))
 
     def _with_reach(
         self, rows: pl.DataFrame, fetches: pl.DataFrame, refreshes: pl.DataFrame, named: _Names

@@ -20,7 +20,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.parse.outlinks import OutlinkRules
-from minutch.inspect.query.ids import Ids, places_in
+from minutch.inspect.query.ids import Ids, SortedIds
 from minutch.inspect.whatif.prospects import RuleShare, UrlShift
 from minutch.job import Counters
 from minutch.plugin.chains import SCOPE_OUTLINK
@@ -70,7 +70,7 @@ class ShiftFinder:
         self._scopes: list[pl.DataFrame] = []
         self._candidates: list[pl.DataFrame] = []
         self._known: list[Ids] = []
-        self._unlinked: Ids = np.zeros(0, np.uint64)
+        self._unlinked = SortedIds(np.zeros(0, np.uint64))
 
     @property
     def needs_links(self) -> bool:
@@ -95,7 +95,7 @@ class ShiftFinder:
                 self._scopes, rows = [self._joined()], 0
         if self._scopes:
             lost = self._joined().filter(pl.col("before") & ~pl.col("after"))
-            self._unlinked = lost["id"].sort().to_numpy()
+            self._unlinked = SortedIds(lost["id"].sort().to_numpy())
 
     def _joined(self) -> pl.DataFrame:
         return pl.concat(self._scopes).group_by("id").agg(pl.col("before", "after").any())
@@ -141,7 +141,7 @@ class ShiftFinder:
                 was = before.forms(urls.gather(at))
                 same = was.is_null() if was_so else (was == forms.gather(at)).fill_null(False)
                 mask[at[same.to_numpy()]] = False
-        unlinked = places_in(self._unlinked, ids)[1] & ~removed & ~left
+        unlinked = self._unlinked.places_of(ids)[1] & ~removed & ~left
         self._count(REMOVED, frame, urls, removed)
         self._count(LEFT_OUT, frame, urls, left)
         self._count(LEFT_OUT, frame, urls, unlinked, after.scope.scope)
@@ -173,7 +173,7 @@ class ShiftFinder:
         if self._candidates:
             new = pl.concat(self._candidates).unique("form", keep="first", maintain_order=True)
             known = np.sort(np.concatenate([np.zeros(0, np.uint64), *self._known]))
-            is_known = places_in(known, new["form"].hash().to_numpy())[1]
+            is_known = SortedIds(known).places_of(new["form"].hash().to_numpy())[1]
             new = new.filter(pl.Series(~is_known))
             self._kinds[GAINED].add(new["form"], new["reason"])
         after = self._after
