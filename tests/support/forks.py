@@ -23,6 +23,7 @@ import re
 import signal
 import sys
 import threading
+import time
 import warnings
 import weakref
 from contextlib import suppress
@@ -35,6 +36,8 @@ from typing import Any
 
 import pytest
 
+LONGEST = 1800.0
+"""Seconds: a test that takes longer hangs, and is ended, lest nobody hears of the others."""
 REPORT, WARNING, DONE, END = "report", "warning", "done", "end"
 """What a worker says: a phase of a test, a warning, that a test is through, and that all are."""
 
@@ -99,6 +102,8 @@ class _Worker:
     left: range
     current: int | None = None
     following: int | None = None
+    since: float = 0.0
+    """When it was given its test, on `time.monotonic`."""
 
 
 class _Dealer:
@@ -117,9 +122,12 @@ class _Dealer:
     def run(self) -> None:
         """Until all tests are through, or as many have failed as may."""
         while self._workers:
-            for channel in wait(list(self._workers)):
+            for channel in wait(list(self._workers), LONGEST / 100):
                 assert isinstance(channel, Connection)
                 self._hear(self._workers[channel])
+            for worker in self._workers.values():
+                if time.monotonic() - worker.since > LONGEST:
+                    os.kill(worker.pid, signal.SIGABRT)  # with a traceback of all its threads
             if self._session.shouldfail:
                 raise self._session.Failed(self._session.shouldfail)
             if self._session.shouldstop:
@@ -150,7 +158,7 @@ class _Dealer:
         if not worker.left:
             most = max(self._workers.values(), key=lambda other: len(other.left))
             most.left, worker.left = self._split(most.left, len(most.left) // 2)
-        worker.current = worker.following
+        worker.current, worker.since = worker.following, time.monotonic()
         worker.following = worker.left[0] if worker.left else None
         worker.left = worker.left[1:]
         with suppress(OSError):  # it has died, which is noticed when it is heard

@@ -113,3 +113,14 @@ def test_threads_that_a_fork_would_miss(tmp_path: Path) -> None:
     assert code == pytest.ExitCode.USAGE_ERROR
     assert "threads that a fork would miss: Thread-1" in out and "since test_some.py was" in out
     assert [word for _, word in noted] == ["collected"]
+
+
+def test_a_test_that_hangs_is_ended_and_the_others_run(tmp_path: Path) -> None:
+    hangs = "from tests.support import forks\nforks.LONGEST = 2.0\n"
+    hangs += "def test_hangs():\n    import threading\n    threading.Event().wait()\n"
+    code, out, noted = run(tmp_path, "-n", "2", "-rf", "-k", "hangs or after", tests=hangs + TESTS)
+    assert code == 1, out
+    assert "1 failed, 4 passed" in out, out
+    assert "test_hangs - its process ended with SIGABRT" in out
+    assert "in test_hangs" in out  # where it hung
+    assert sum(word.startswith("after") for _, word in noted) == 4
