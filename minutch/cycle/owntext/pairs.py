@@ -98,11 +98,9 @@ class NearPairs:
     def _compared(self, pairs: pl.DataFrame) -> pl.Series:
         both = pl.concat([pairs["url"], pairs["other"].alias("url")])
         keys = keys_of_pages(self._sites, self._segments, both.unique().sort())
-        one, other = (
-            pl.DataFrame({"key": pairs[url]})
-            .join(keys, on="key", how="left", maintain_order="left")
-            .select(KEYS)
-            .to_numpy()
-            for url, _ in _SIDES
-        )
-        return pl.Series(((one == other) & (one != 0)).any(axis=1))
+        table = pairs.select("url", "other")
+        for url, end in (("url", ""), ("other", "_of_other")):
+            of_side = keys.rename({"key": url} | {band: f"{band}{end}" for band in KEYS})
+            table = table.join(of_side, on=url, how="left", maintain_order="left")
+        same = [(pl.col(b) == pl.col(f"{b}_of_other")) & (pl.col(b) != 0) for b in KEYS]
+        return table.select(pl.any_horizontal(same).fill_null(value=False)).to_series()
