@@ -142,7 +142,7 @@ def test_every_table_of_a_crawl_by_nutch(tmp_path: Path) -> None:
         "parses": 62,
         "hosts": 6,
         "duplicates": 4,
-        "near_duplicates": 6,
+        "near_duplicates": 4,
         "rights": 0,
         "sitemaps": 0,
         "checks": 0,
