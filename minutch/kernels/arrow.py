@@ -244,7 +244,10 @@ def from_series(series: pl.Series) -> Strings:
     array = received.array
     if stream.get_next(address, ctypes.byref(array)) or not array.release:
         raise ValueError(f"column {series.name!r} could not be exported")
-    views = (ctypes.c_int32 * (4 * array.length)).from_address(array.buffers[1] + 16 * array.offset)
+    views: Any = (ctypes.c_int32 * (4 * array.length)).from_address(
+        array.buffers[1] + 16 * array.offset
+    )
+    views.owner = received  # lives as long as any array of them, as those that kernels take
     addresses = [array.buffers[i] or 0 for i in range(2, array.n_buffers - 1)]
     return Strings(
         np.frombuffer(views, np.int32).reshape(-1, 4),

@@ -128,3 +128,24 @@ def test_polars_may_let_go_while_an_error_is_raised() -> None:
 
     with pytest.raises(FormatError, match="damaged"):
         list(columns())
+
+
+def test_a_column_owns_what_it_points_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`from_series(series).column` is all that a caller keeps: of chunks, it is of a copy."""
+    released, free = list[int](), columns_arrow._Received.__del__
+
+    def noted(self: columns_arrow._Received) -> None:
+        released.append(1)
+        free(self)
+
+    monkeypatch.setattr(columns_arrow._Received, "__del__", noted)
+    parts = [pl.Series([f"a text that is no view {n}"]) for n in range(3)]
+    column = from_series(pl.concat(parts, rechunk=False)).column
+    views = column.views
+    gc.collect()
+    assert not released
+    del column
+    assert not released
+    del views
+    gc.collect()
+    assert released == [1]
