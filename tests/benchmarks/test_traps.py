@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from tests.benchmarks.traps import others
 from tests.benchmarks.traps.__main__ import WAYS, Way, crawl, served
 from tests.benchmarks.traps.columns import ColumnCrawl
-from tests.benchmarks.traps.web import Site, answer, contents_of, sites
+from tests.benchmarks.traps.web import Page, Site, answer, catalogue, contents_of, sites, text_of
 
 
 def test_the_web() -> None:
@@ -60,10 +61,25 @@ def test_requests_are_well_spent_in_columns(
     assert crawl.good.total() / crawl.asked.total() > least
 
 
+def test_a_site_that_grows_until_it_is_known_is_read_in_few_rounds() -> None:
+    """As any wiki does: each page leads to twenty others. A round asks for half as many more."""
+
+    def wiki(path: str, _: dict[str, str]) -> Page:
+        links = random.Random(path).sample(range(800), 20)
+        return Page(text_of(path, 40), tuple(f"/wiki/{page}" for page in links), content=path)
+
+    crawl = ColumnCrawl({"wiki.example": wiki}, 20)
+    while crawl.round():
+        assert crawl.rounds < 14
+    assert len(crawl.contents) == 801
+
+
 def test_the_seed_of_hashes_decides_nothing() -> None:
     asked = []
+    web = {f"{name}.example": site for name, site in sites(20).items()}
+    web |= {f"mirror{number}.example": catalogue(40) for number in range(4)}
     for _ in range(2):
-        crawl = ColumnCrawl({f"{name}.example": site for name, site in sites(20).items()}, 20)
+        crawl = ColumnCrawl(web, 20)
         for _ in range(9):
             crawl.round()
         asked.append(crawl.asked)

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -118,8 +119,8 @@ class Chromium:
         while time.monotonic() < end:
             if any(event.get("method") == "Page.loadEventFired" for event in self.events):
                 return
-            self.send("Runtime.evaluate", expression="1")
-            time.sleep(0.02)
+            with suppress(TimeoutError):  # to ask the page meanwhile fails if it is just replaced
+                self.events.append(json.loads(self._socket.recv(0.1)))
         raise TimeoutError("the page is not loaded")
 
     def run(self, script: str) -> Any:

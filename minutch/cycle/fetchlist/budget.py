@@ -305,12 +305,13 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     content = content.scatter(list(targets), said) if targets else content
     has_shape = pl.col("signature").bin.size() == SHAPE.stop
     shape = pl.col("signature").bin.slice(SHAPE.start, SHAPE.stop - SHAPE.start)
+    names = host_names(decode_keys(pages["key"]))
     rows = pages.select(
         pl.col("key").hash(),
         content=content,
         shape=pl.when(has_shape & ~is_redirect).then(pl.struct(shape, host).hash()),
-        length=host_names(decode_keys(pages["key"])).str.len_bytes(),
-        host=host,
+        length=names.str.len_bytes(),
+        host=names.hash(),  # which the seed has no part in: it would say who is whose mirror
         at=_asked_at(),
     )
     if shares > 1:

@@ -233,7 +233,7 @@ def test_memory_and_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     whole = all_changes()
     assert len(whole) == 9
-    monkeypatch.setattr(claims, "_BYTES", 1 << 34)
+    monkeypatch.setattr(claims.PageClaims, "parts", lambda *_: 7)
     assert all_changes() == whole
     for path in (tmp_path / FRAMES).glob("claims-*/*"):
         path.write_bytes(path.read_bytes()[:-20])

@@ -170,7 +170,8 @@ def test_allowances() -> None:
     assert _allowed((0, 0, 0, 900)) == (allowances.NEW, 20, 20)
     assert _allowed((3, 3, 3, 9)) == (allowances.NEW, 20, 20)
     assert _allowed((10, 10, 10, 90)) == (allowances.GROWS, 2, 10)  # so do honest sites, at first
-    assert _allowed((90, 90, 90, 500)) == (allowances.GROWS, 2, 10)
+    assert _allowed((90, 90, 90, 500)) == (allowances.GROWS, 4, 45)
+    assert _allowed((400, 400, 400, 900)) == (allowances.GROWS, 20, 200)
     assert _allowed((40, 40, 40, 90)) == (allowances.GROWS, 2, 20)
     assert _allowed((10, 10, 10, 90), (2, 2, 2, 0)) == (allowances.GOOD, 10, 10)  # it ends
     assert _allowed((40, 40, 40, 90), (20, 20, 20, 5)) == (allowances.GOOD, 80, 80)
