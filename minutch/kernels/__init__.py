@@ -11,7 +11,7 @@ all databases go through. An installation compiles them into one library.
     `crawldatum`, `maps`, `parsedata`, `webgraph`    records taken apart and written
     `links`, `inlinks`, `outlinks`         links out of pages and into them
     `sort`, `keycolumns`                   order, cut and compare columns
-    `hash`, `md5`, `simhash`, `minhash`    hashes
+    `hash`, `simhash`, `minhash`           hashes
     `quality`                              words and lines of texts, counted
     `urls`, `patterns`, `sieve`            URLs in bulk
     `html`, `blocks`, `features`, `occurrences`, `markup`, `tags`, `scan`    pages

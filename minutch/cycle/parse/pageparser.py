@@ -23,7 +23,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.dispatch import ParserNotFound, ParseUtil, failed_result
 from minutch.cycle.parse.pagerecords import DocumentPacker, PackedDocument, are_records
 from minutch.cycle.parse.partwriters import PartSettings
-from minutch.cycle.parse.signature import make_signature, signatures
+from minutch.cycle.parse.signature import make_signature
 from minutch.errors import FormatError, MinutchError
 from minutch.hadoop.formats.compress import codec
 from minutch.plugin.chains import ScoringFilters
@@ -234,8 +234,8 @@ class PageParser:
 
     def _describe(self, found: Sequence[tuple[ReadPage, str, Parse]]) -> None:
         """Segment name, signature and score into the content metadata of all documents."""
-        digests = signatures(self._signature, [(page.content, parse) for page, _, parse in found])
-        for (page, url, parse), digest in zip(found, digests, strict=True):
+        for page, url, parse in found:
+            digest = self._signature.calculate(page.content, parse.text)
             metadata = parse.data.content_meta
             name = self._segment_name
             if name is None:

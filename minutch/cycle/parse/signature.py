@@ -24,20 +24,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
 from hashlib import blake2b, md5
 from typing import TYPE_CHECKING, Any, Final, Protocol
-
-import numpy as np
 
 from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
 from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
-from minutch.kernels.md5 import LANE_ROW, LANES, digests
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
-    from minutch.plugin.points import Parse
     from minutch.records.protocol import Content
 
 CLASS_PROPERTY = "db.signature.class"
@@ -64,42 +59,6 @@ class MD5Signature:
     def calculate(self, content: Content, text: str | None) -> bytes:
         """Returns 16 bytes; `text` plays no part."""
         return md5(_hashed(content), usedforsecurity=False).digest()
-
-
-_FEWEST = 4
-"""Strings that are hashed side by side; of fewer, one after the other takes less time."""
-_LARGE = 8
-"""A string with more than this part of all bytes is hashed alone: nothing would be beside its
-end.
-"""
-
-
-def signatures(signature: Signature, pages: Sequence[tuple[Content, Parse]]) -> list[bytes]:
-    """Returns what a signature makes of each page, with its parse; MD5 of many at once."""
-    if type(signature) is not MD5Signature:
-        return [signature.calculate(content, parse.text) for content, parse in pages]
-    return md5s([_hashed(content) for content, _ in pages])
-
-
-def md5s(strings: Sequence[bytes]) -> list[bytes]:
-    """Returns the MD5 of each string."""
-    sizes = np.array([*map(len, strings)], np.int64)
-    together = np.flatnonzero(sizes * _LARGE <= sizes.sum())
-    order = together[np.argsort(-sizes[together], kind="stable")]
-    if len(order) < _FEWEST:
-        return [md5(string, usedforsecurity=False).digest() for string in strings]
-    starts = np.array(
-        [np.frombuffer(strings[i], np.uint8).ctypes.data if strings[i] else 0 for i in order]
-    )
-    out = np.empty((len(order), 16), np.uint8)
-    words, state = np.zeros(16 * LANES, np.uint32), np.zeros(4 * LANES, np.uint32)
-    room = words, state, np.zeros(128 * LANES, np.uint8), np.zeros((LANES, LANE_ROW), np.int64)
-    digests(starts, sizes[order], out, *room)
-    found = dict(zip(order.tolist(), out, strict=True))
-    return [
-        found[number].tobytes() if number in found else md5(string, usedforsecurity=False).digest()
-        for number, string in enumerate(strings)
-    ]
 
 
 def _hashed(content: Content) -> bytes:

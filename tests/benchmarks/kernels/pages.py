@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +13,6 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb import duplicates
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.parse.pagerecords import linked_records
-from minutch.cycle.parse.signature import md5s
 from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.kernels import scan
@@ -207,14 +205,6 @@ def find_strings_of_scripts(made: Made) -> Ways:
     return Ways(
         lambda: [by_kernel(script) for script in scripts],
         lambda: [by_python(script) for script in scripts],
-    )
-
-
-@row("md5.digests", by="OpenSSL: page by page")
-def hash_pages(made: Made) -> Ways:
-    return Ways(
-        lambda: md5s(made.html),
-        lambda: [hashlib.md5(page, usedforsecurity=False).digest() for page in made.html],
     )
 
 
