@@ -16,9 +16,7 @@ a page may have dropped the link that it had before: so all pages are in the cac
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -31,11 +29,14 @@ from minutch.cycle.owntext.frames import (
     damaged,
     files_of,
     in_use,
+    linked,
+    parsed_segments,
     placed,
     seal_of,
+    write_files,
 )
 from minutch.cycle.owntext.parses import RANGE_SIZE, parts_of
-from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.cycle.segment.store import Segment
 from minutch.hadoop.formats.batch import keys_of
 from minutch.records.metadata import CANONICAL_KEY, HREFLANG_KEY, VERSIONS_KEY
 from minutch.records.parsedata_columns import decode
@@ -113,9 +114,7 @@ class PageClaims:
 
 def claims_of(crawl: Path) -> PageClaims | None:
     """Returns the canonical links of a crawl's pages; None if its folder has no parsed segments."""
-    folder = crawl / "segments"
-    found = segments_in(folder) if folder.is_dir() else []
-    parsed = [one for one in found if one.has(PARSE_DATA) and one.has(PARSE_TEXT)]
+    parsed = parsed_segments(crawl)
     return PageClaims(crawl, parsed) if parsed else None
 
 
@@ -128,17 +127,13 @@ def _made(folder: Path, segments: Sequence[Segment]) -> Path:
     with work_folder(folder, NEW) as fresh:
         for segment in segments:
             name = seals[segment.name]
-            for path in folder.glob(f"{CLAIMS}-*/{name}-*.parquet"):
-                with suppress(OSError):  # another process has removed it, or linked another one
-                    os.link(path, fresh / path.name)
-            if not any(fresh.glob(f"{name}-*")):
-                for number, table in enumerate(_pieces(segment)):
-                    table.write_parquet(fresh / f"{name}-{number:04}.parquet")
+            if not linked(fresh, CLAIMS, folder, name):
+                write_files(fresh, name, _pages(segment), _SCHEMA, _ROWS)
         return placed(fresh, place)
 
 
-def _pieces(segment: Segment) -> Iterator[pl.DataFrame]:
-    waiting = [pl.DataFrame(schema=_SCHEMA)]
+def _pages(segment: Segment) -> Iterator[pl.DataFrame]:
+    """Yields the pages of a segment, with _SCHEMA."""
     data, _ = parts_of(segment)
 
     def pages(keys: KeyRange) -> pl.DataFrame:
@@ -155,12 +150,7 @@ def _pieces(segment: Segment) -> Iterator[pl.DataFrame]:
             found.append(_rows(rows.filter(table.is_success)))
         return pl.concat(found)
 
-    for table in ordered(pages, cut(data, RANGE_SIZE)):
-        waiting.append(table)
-        if sum(map(len, waiting)) >= _ROWS:
-            yield pl.concat(waiting)
-            waiting = [pl.DataFrame(schema=_SCHEMA)]
-    yield pl.concat(waiting)
+    return ordered(pages, cut(data, RANGE_SIZE))
 
 
 def _rows(rows: pl.DataFrame) -> pl.DataFrame:

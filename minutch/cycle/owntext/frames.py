@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -31,7 +32,7 @@ import polars as pl
 from minutch import scratch
 from minutch.cycle.owntext.own import SHARE
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
-from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment
+from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, segments_in
 from minutch.errors import FormatError
 from minutch.paths import is_local
 from minutch.records.textblocks import MOST as SURE
@@ -344,3 +345,34 @@ def placed(fresh: Path, place: Path) -> Path:
         if place.is_dir():
             return place
         raise
+
+
+# What `near` and `claims` keep beside it: files of each segment, <segment>-<seal>-NNNN.parquet
+
+
+def parsed_segments(crawl: Path) -> list[Segment]:
+    """Returns the segments of a crawl that have texts; none if it has no folder of them."""
+    folder = crawl / "segments"
+    found = segments_in(folder) if folder.is_dir() else []
+    return [one for one in found if one.has(PARSE_DATA) and one.has(PARSE_TEXT)]
+
+
+def linked(fresh: Path, kind: str, folder: Path, name: str) -> list[Path]:
+    """Links the files of a segment that older folders of a kind have; returns them, in order."""
+    for path in folder.glob(f"{kind}-*/{name}-*.parquet"):
+        with suppress(OSError):  # another process has removed it, or linked another one
+            os.link(path, fresh / path.name)
+    return sorted(fresh.glob(f"{name}-*"))
+
+
+def write_files(
+    fresh: Path, name: str, tables: Iterable[pl.DataFrame], schema: pl.Schema, rows: int
+) -> None:
+    """Writes the files of a segment, of about so many rows each; one at least."""
+    number, waiting = 0, [pl.DataFrame(schema=schema)]
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) >= rows:
+            pl.concat(waiting).write_parquet(fresh / f"{name}-{number:04}.parquet")
+            number, waiting = number + 1, waiting[:1]
+    pl.concat(waiting).write_parquet(fresh / f"{name}-{number:04}.parquet")

@@ -22,10 +22,8 @@ datatrove 0.10 (MinhashConfig), which counts all numbers as 0.
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -39,12 +37,15 @@ from minutch.cycle.owntext.frames import (
     damaged,
     files_of,
     in_use,
+    linked,
+    parsed_segments,
     placed,
     seal_of,
+    write_files,
 )
 from minutch.cycle.owntext.parses import parses
 from minutch.cycle.owntext.texts import own_of
-from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, segments_in
+from minutch.cycle.segment.store import Segment
 from minutch.kernels import minhash as kernels
 from minutch.kernels.arrow import from_series
 from minutch.kernels.native import I64, U32, U64
@@ -157,9 +158,7 @@ def keys_of_pages(sites: SiteFrames, segments: Sequence[Segment], urls: pl.Serie
 
 def near_texts(crawl: Path) -> NearTexts | None:
     """Returns the keys of a crawl's pages; None if its folder has no segments with texts."""
-    folder = crawl / "segments"
-    found = segments_in(folder) if folder.is_dir() else []
-    parsed = [one for one in found if one.has(PARSE_DATA) and one.has(PARSE_TEXT)]
+    parsed = parsed_segments(crawl)
     return NearTexts(crawl, parsed) if parsed else None
 
 
@@ -173,15 +172,11 @@ def _made(sites: SiteFrames, segments: Sequence[Segment]) -> Path:
     with work_folder(folder, NEW) as fresh:
         for segment in segments:
             name = seals[segment.name]
-            for path in folder.glob(f"{NEAR}-*/{name}-*.parquet"):
-                with suppress(OSError):  # another process has removed it, or linked another one
-                    os.link(path, fresh / path.name)
-            old = sorted(fresh.glob(f"{name}-*"))
+            old = linked(fresh, NEAR, folder, name)
             for path in old:
                 _renew(path, segment, sites, hosts)
             if not old:
-                for number, table in enumerate(_pieces(segment, sites, hosts)):
-                    table.write_parquet(fresh / f"{name}-{number:04}.parquet")
+                write_files(fresh, name, _keys(segment, sites, hosts), _SCHEMA, _ROWS)
         return placed(fresh, place)
 
 
@@ -194,16 +189,6 @@ def _renew(path: Path, segment: Segment, sites: SiteFrames, hosts: pl.DataFrame)
     made = _keys(segment, sites, hosts, table["key"].filter(is_old).unique())
     path.unlink()
     pl.concat([table.filter(~is_old), *made]).sort("key").write_parquet(path)
-
-
-def _pieces(segment: Segment, sites: SiteFrames, hosts: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    waiting: list[pl.DataFrame] = []
-    for table in _keys(segment, sites, hosts):
-        waiting.append(table)
-        if sum(map(len, waiting)) >= _ROWS:
-            yield pl.concat(waiting)
-            waiting = []
-    yield pl.concat([pl.DataFrame(schema=_SCHEMA), *waiting])
 
 
 _SCHEMA: Final = pl.Schema(
