@@ -325,6 +325,7 @@ def test_processes_at_once_and_killed_ones(tmp_path: Path) -> None:
             with suppress(subprocess.TimeoutExpired):
                 one.wait(rng.uniform(0.5, 3))
             one.kill()
+            one.wait()  # nobody takes a process for dead that is not waited for
         said = {one.communicate(timeout=120)[0] for one in running[2:]}
         assert said == {f"{texts(tmp_path)['text'].str.join('|').hash().item()}\n"}
         assert [one.returncode for one in running[2:]] == [0, 0]
