@@ -8,7 +8,7 @@ With the exploration x (generate.pattern.budget), of those that were never asked
     good      half of the late ones were new         4 times the last ones, by which growth is
                                                      measured; x/2 at least
     grows     good, but URLs lead to ever more of    x/10; after x/4 rounds one in every third;
-              their own kind                         new/x, if that is more
+              their own kind                         new/x, if that is more; x at most
     alike     half of the late ones were new, but    one, after as many rounds as a quarter of what
               for numbers and paths in their texts   was wasted
               they say what the host said before
@@ -22,12 +22,12 @@ it ends. A calendar's months lead to months, the rooms of a maze to rooms. What 
 by those that grow, are alike or dull is taken for growing, too.
 
 Where (as good as) nothing is due of groups that are new or good, those that grow get more: new/2
-(x/2 at least), the quarter (two at least) of them with the least growth; without any, those that
-are alike, which get x/2 once they have had 5 x; without these, one each of those that are dull. So
-what looks like a trap comes last, and a site that is like one is read in the end: a wiki's pages
-lead to ever more of it, too, until all are known. Tried and dropped: that limit for what grows,
-with which a wiki of 3,000 pages had ten requests a round for ever; in the webs of
-tests/benchmarks/traps the requests were spent as well without it.
+(x/2 at least, 5 x at most), the quarter (two at least) of them with the least growth; without any,
+those that are alike, which get x/2 once they have had 5 x; without these, one each of those that
+are dull. So what looks like a trap comes last, and a site that is like one is read in the end: a
+wiki's pages lead to ever more of it, too, until all are known. Tried and dropped: x/2 for what
+grows once it has had 5 x (a wiki of 3,000 pages had ten requests a round for ever); no limit at all
+(rooms of random words, alone with a blog that was read, had 900,000 in thirty rounds).
 
 Groups of a host that grow share one allowance, as do those that are alike, and those that are dull.
 """
@@ -167,7 +167,7 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
         growth=((pl.col("growth") * waiting).sum() / waiting.sum().clip(1)).round(6),
         shared=pl.len() > 1,
     )
-    share = new // explore
+    share = pl.min_horizontal(new // explore, explore)
     pause, wasted = now - pl.col("last"), (pl.col("asked") - pl.col("other")).clip(1)
     allowed = (
         pl.when(kind == NEW).then(explore)
@@ -180,8 +180,9 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     is_open = (kind == first) & (waiting > 0) if first is not None else pl.lit(False)
     place = pl.when(is_open).then("growth").rank("min")
     is_first = is_open & (place <= (is_open.sum() // 4).clip(2))
-    most = new // 2 if first == GROWS else pl.min_horizontal(new // 2, 5 * explore - new)
-    opened = pl.lit(1) if first == DULL else most.clip(explore // 2)
+    most = pl.lit(5 * explore) if first == GROWS else 5 * explore - new
+    half = pl.min_horizontal(new // 2, most).clip(explore // 2)
+    opened = pl.lit(1) if first == DULL else half
     pools = pools.with_columns(allowed=allowed)
     pools = pools.with_columns(more=pl.when(is_first).then(opened).otherwise("allowed"))
     return pools.select("pool", "shared", (pl.col("allowed", "more") - pl.col("pending")).clip(0))

@@ -171,7 +171,8 @@ def test_allowances() -> None:
     assert _allowed((3, 3, 3, 9)) == (allowances.NEW, 20, 20)
     assert _allowed((10, 10, 10, 90)) == (allowances.GROWS, 2, 10)  # so do honest sites, at first
     assert _allowed((90, 90, 90, 500)) == (allowances.GROWS, 4, 45)
-    assert _allowed((400, 400, 400, 900)) == (allowances.GROWS, 20, 200)
+    assert _allowed((190, 190, 190, 900)) == (allowances.GROWS, 9, 95)
+    assert _allowed((900, 900, 900, 2000)) == (allowances.GROWS, 20, 100)  # so much is the most
     assert _allowed((40, 40, 40, 90)) == (allowances.GROWS, 2, 20)
     assert _allowed((10, 10, 10, 90), (2, 2, 2, 0)) == (allowances.GOOD, 10, 10)  # it ends
     assert _allowed((40, 40, 40, 90), (20, 20, 20, 5)) == (allowances.GOOD, 80, 80)
@@ -250,4 +251,4 @@ def test_traps_are_bounded_and_sites_that_end_are_read(traps: list[str], honest:
     assert crawl.good[honest] == len(web.contents_of(sites[honest]))
     for name, entry in names.items():
         assert crawl.good[name] == 30, entry
-        assert crawl.asked[name] < 1000, entry  # of those without end that there are
+        assert crawl.asked[name] < 30 * 100, entry  # of those without end that there are
