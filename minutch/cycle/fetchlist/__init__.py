@@ -7,6 +7,7 @@ Read `generate` first, then the decisions, `due` and `select`.
     `due`            decides which pages may be fetched now
     `budget`         says which new ones of each pattern of URLs may be due
     `allowances`     decides how many these are
+    `growth`         says what leads to ever more of its own kind, for `allowances`
     `select`         decides which of them get into a list: topN, limits of hosts
     `hostlimits`     evaluates the limits and pauses that the HostDb gives
     `partition`      decides which part of a list a URL goes to

@@ -17,9 +17,18 @@ With the exploration x (generate.pattern.budget), of those that were never asked
 Late: a request counts half of one that is a round (of the group's own) younger.
 
 Growth: how many URLs come back to a group from one that was asked for, of the last x/10 or more, on
-the way over one other group or none. A list of goods leads to many, but those don't lead to lists:
-it ends. A calendar's months lead to months, the rooms of a maze to rooms. What a group was led to
-by those that grow, are alike or dull is taken for growing, too.
+the way over whatever other groups (`growth`). A list of goods leads to many, but those don't lead
+to lists: it ends. A calendar's months lead to months, the rooms of a maze to rooms. What a group
+was led to by those that grow, are alike or dull is taken for growing, too.
+
+Good ones get 5 x at most where they need not end: each of 10 x or more led to another one (chains
+of pages, a thousand side by side), or some may have been asked for again, so that they can't tell
+what the last ones found, and more than a quarter as many wait.
+
+Hosts of a domain are a group, too: of those that were never asked for all URLs are in it, each of
+the others counts as one of its pages, the first, and is led to where a host leads to another one.
+If a domain grows, is alike or dull by that (who answers all names of a domain has hosts without
+end), new groups of its hosts are taken for growing, and its hosts share the allowances below.
 
 Where (as good as) nothing is due of groups that are new or good, those that grow get more: new/2
 (x/2 at least, 5 x at most), the quarter (two at least) of them with the least growth; without any,
@@ -38,6 +47,8 @@ from typing import Final
 
 import polars as pl
 
+from minutch.cycle.fetchlist.growth import growth
+
 COUNTS: Final = pl.Schema(
     {
         "group": pl.UInt64(),
@@ -49,10 +60,14 @@ COUNTS: Final = pl.Schema(
         "other": pl.Int64(),
         "waiting": pl.Int64(),
         "pending": pl.Int64(),
+        "since": pl.Int64(),
+        "before": pl.Int64(),
     }
 )
 """Counts of a group's URLs by the round that asked for them, or found those that wait: `new` ones,
 and of these the `other` ones that aren't alike; those that wait, and those that are being fetched.
+`since` is the first time of any (ms), `before` the last one at which a page was asked for, or else
+found, that was asked for an interval later.
 """
 FINDS: Final = pl.Schema(
     {"group": pl.UInt64(), "finder": pl.UInt64(), "round": pl.UInt32(), "found": pl.Int64()}
@@ -63,20 +78,28 @@ _APART: Final = {GROWS: 1, ALIKE: 2, DULL: 3}
 """Kinds of groups that share -> what is added to their host, as the name of what they share."""
 _SPREADS: Final = 2
 """How often it is asked what was led to by what."""
+DOMAINS: Final = pl.Schema({"host": pl.UInt64(), "domain": pl.UInt64()})
+_GROWTH: Final = 1.02
+"""More than this grows: as far as sums of many small steps look like growth."""
+_ENDLESS: Final = 0.99
 
 
-def allowances(counts: pl.DataFrame, finds: pl.DataFrame, explore: int) -> pl.DataFrame:
+def allowances(
+    counts: pl.DataFrame, finds: pl.DataFrame, explore: int, domains: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Returns of each group in counts of COUNTS: `group`, `level`, `asked`, `new`, `waiting`,
     `growth`, its `kind`, the `pool` of groups that it is in, if these are more it is `shared`, and
-    `allowed`, how many of those that wait there a round asks for.
+    `allowed`, how many of those that wait there a round asks for. `domains` has the group of each
+    host's domain, if that is one.
     """
     few, probes = max(1, explore // 5), max(1, explore // 10)
     table = _judged(counts, finds, few, probes)
     for _ in range(_SPREADS):
         table = _spread(table, finds)
+    table = _by_domain(table, pl.DataFrame(schema=DOMAINS) if domains is None else domains)
     pool = pl.col("group")
     for kind, apart in _APART.items():
-        of_host = pl.col("host") ^ pl.lit(apart, pl.UInt64)
+        of_host = pl.col("owner") ^ pl.lit(apart, pl.UInt64)
         pool = pl.when(pl.col("kind") == kind).then(of_host).otherwise(pool)
     table = table.with_columns(pool=pool)
     now = int(counts["round"].max() or 0)  # type: ignore[arg-type]
@@ -115,6 +138,8 @@ def _judged(counts: pl.DataFrame, finds: pl.DataFrame, few: int, probes: int) ->
         pl.col("host").first(),
         pl.col("level").min(),
         pl.col("asked", "new", "other", "waiting", "pending").sum(),
+        pl.col("since").min(),
+        pl.col("before").max(),
         late=(asked * pl.col("weight")).sum(),
         late_new=(pl.col("new") * pl.col("weight")).sum(),
         late_other=(pl.col("other") * pl.col("weight")).sum(),
@@ -129,22 +154,22 @@ def _judged(counts: pl.DataFrame, finds: pl.DataFrame, few: int, probes: int) ->
     )
     led = finds.join(last, on="finder").filter(pl.col("round") >= pl.col("since"))
     led = led.group_by("group", "finder").agg(by=pl.col("found").sum() / pl.col("of").first())
-    back = led.select(group="finder", finder="group", back="by")
-    around = led.join(back, on=["group", "finder"]).group_by("group")
-    growth = around.agg(growth=(pl.col("by") * pl.col("back")).sum().sqrt().round(6))
-    table = table.join(growth, on="group", how="left").join(hosts, on="host")
+    table = table.join(growth(led), on="group", how="left").join(hosts, on="host")
     table = table.join(last.select("of", group="finder"), on="group", how="left")
     is_few, growth_ = asked < few, pl.col("growth").fill_null(0.0)
     of_host, own = _is_good("host_other", "host_late"), _is_good("late_other", "late")
     other = pl.when(is_few).then(of_host).otherwise(own)
     kind = (
         pl.when(other & is_few).then(NEW)
-        .when(other & (growth_ > 1)).then(GROWS)
+        .when(other & (growth_ > _GROWTH)).then(GROWS)
         .when(other).then(GOOD)
         .when(_is_good("late_new", "late")).then(ALIKE)
         .otherwise(DULL)
     )  # fmt: skip
-    return table.with_columns(growth=growth_, kind=kind)
+    is_again = pl.col("before") >= pl.col("since").min().over("host")
+    is_endless = (growth_ > _ENDLESS) & (asked >= 100 * probes)
+    needs_no_end = is_endless | (is_again & (4 * pl.col("waiting") > asked))
+    return table.with_columns(growth=growth_, kind=kind, endless=needs_no_end.fill_null(is_endless))
 
 
 def _spread(table: pl.DataFrame, finds: pl.DataFrame) -> pl.DataFrame:
@@ -157,6 +182,16 @@ def _spread(table: pl.DataFrame, finds: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(kind=pl.when(is_led).then(GROWS).otherwise("kind")).drop("by_bad")
 
 
+def _by_domain(table: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
+    """Adds `owner`, whose groups share allowances: the host, or its domain if that is no good."""
+    bad = table.filter(pl.col("kind") > GOOD).select(domain="group", owner="group")
+    owners = domains.join(bad, on="domain").select("host", "owner")
+    is_new = (pl.col("kind") == NEW) & pl.col("owner").is_not_null()
+    return table.join(owners, on="host", how="left").with_columns(
+        kind=pl.when(is_new).then(GROWS).otherwise("kind"), owner=pl.coalesce("owner", "host")
+    )
+
+
 def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.DataFrame:
     """Returns `pool`, `allowed`, `more`, and whether it is `shared`."""
     kind, new, waiting = pl.col("kind"), pl.col("new"), pl.col("waiting")
@@ -164,14 +199,17 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
         kind.first(),
         pl.col("asked", "new", "other", "waiting", "pending", "of").sum(),
         pl.col("last", "rounds").max(),
+        pl.col("endless").any(),
         growth=((pl.col("growth") * waiting).sum() / waiting.sum().clip(1)).round(6),
         shared=pl.len() > 1,
     )
     share = pl.min_horizontal(new // explore, explore)
     pause, wasted = now - pl.col("last"), (pl.col("asked") - pl.col("other")).clip(1)
+    most_good = (4 * pl.col("of")).clip(explore // 2)
     allowed = (
         pl.when(kind == NEW).then(explore)
-        .when(kind == GOOD).then((4 * pl.col("of")).clip(explore // 2))
+        .when((kind == GOOD) & pl.col("endless")).then(most_good.clip(upper_bound=5 * explore))
+        .when(kind == GOOD).then(most_good)
         .when((kind == GROWS) & (pl.col("rounds") <= explore // 4)).then(share.clip(probes))
         .when(kind == GROWS).then(share.clip((pause > 2).cast(pl.Int64)))
         .otherwise(pause >= wasted // 4)

@@ -3,7 +3,8 @@ as what it has given deserves (`allowances`). A trap gets a bounded share, a cat
 its end.
 
 Each URL belongs to a group: the smallest of its levels (`urls.patterns`) of which x/5 URLs, and a
-sixteenth of all its host's, have been asked for, or else to its host. Of a group
+sixteenth of all its host's, have been asked for, or else to its host; while that has none that was
+asked for, to its domain. Of a group
 
     asked     were asked for, and answered: pages, redirects, errors that stay
     new       have content that no page had before, by signature; redirects, by target. What hosts
@@ -37,13 +38,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.cycle.fetchlist.allowances import COUNTS, FINDS, GOOD, GROWS, allowances
+from minutch.cycle.fetchlist.allowances import (
+    COUNTS,
+    FINDS,
+    GOOD,
+    GROWS,
+    allowances,
+)
 from minutch.cycle.fetchlist.select import ranks_in
 from minutch.cycle.parse.signature import SHAPE
 from minutch.records import crawldatum as status
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.rawmap import text_key, values_of
-from minutch.urls.hostcolumns import host_names
+from minutch.urls.hostcolumns import domains_of, host_names
 from minutch.urls.patterns import LEVELS, level_hashes, levels_of
 from minutch.work.tables.frame import decode_keys
 
@@ -66,6 +73,12 @@ _PATH: Final = LEVELS.index("path")
 _NEWEST: Final = 1 << 62
 """Makes of a pool's name that of those of its URLs that were found last."""
 _KEYS: Final = pl.Schema({"group": pl.UInt64(), "path": pl.UInt64(), "rank": pl.UInt64()})
+_HOSTS: Final = pl.Schema(
+    {"group": pl.UInt64(), "own": pl.UInt64(), "by": pl.UInt64(), "round": pl.UInt32()}
+)
+_SUMS: Final = {
+    "host": pl.Expr.first, "level": pl.Expr.first, "since": pl.Expr.min, "before": pl.Expr.max,
+}  # fmt: skip
 _ENDS: Final = pl.Schema({"hash": pl.UInt64(), "end": pl.UInt64()})
 
 
@@ -81,8 +94,7 @@ class PatternBudget:
     seed: int
     rounds: pl.Series
     """The times at which URLs that wait were found, in order."""
-    known: Hashes
-    """The levels of which enough was asked for, sorted."""
+    levels: _Levels
     groups: pl.DataFrame
     """See `allowances`: those with URLs that have to wait."""
     ends: pl.DataFrame
@@ -106,28 +118,33 @@ class PatternBudget:
         seed, shares = secrets.randbits(62), 1 + entries * _ROW // max(memory, 1)
         seen = _seen(tables, seed, explore, shares)
         counts, finds = pl.DataFrame(schema=COUNTS), pl.DataFrame(schema=FINDS)
+        hosts = pl.DataFrame(schema=_HOSTS)
         for share in range(shares):
-            finders = _finders(links, seed, seen.known, share, shares)
+            finders = _finders(links, seen.levels, share, shares)
             for whole in tables():
                 is_mine = whole["key"].hash() % shares == share
                 table = whole if shares == 1 else whole.filter(is_mine)
-                rows = _counted(table, seed, seen, pending(table))
+                rows = _counted(table, seen, pending(table))
                 counts = _summed(counts, rows, ["group", "round"])
                 found = rows.filter(pl.col("waiting") > 0)
                 found = found.join(finders, on="key", how="left")
-                found = found.select(
+                hosts = pl.concat([hosts, found.filter("is_new_host").select(hosts.columns)])
+                hosts = hosts.group_by("group", "own", "by").agg(pl.col("round").min())
+                found = found.filter(~pl.col("is_new_host")).select(
                     "group",
                     pl.coalesce("finder", "group").alias("finder"),
                     "round",
                     found="waiting",
                 )
                 finds = _summed(finds, found, ["group", "finder", "round"])
-        groups = allowances(counts, finds, explore)
+        domains = seen.levels.domains_of(hosts["group"])
+        counts, finds = _with_domains(counts, finds, hosts, domains)
+        groups = allowances(counts, finds, explore, domains)
         places = pl.col("allowed").clip(0, pl.when(pl.col("level") < _PATH).then(explore))
         is_limited = pl.col("waiting").sum().over("pool") > places
         limited = groups.filter(is_limited)
         free = groups.filter(~is_limited & (pl.col("kind") <= GOOD) & (pl.col("waiting") > 0))
-        budget = cls(explore, seed, seen.rounds, seen.known, limited, pl.DataFrame(schema=_ENDS))
+        budget = cls(explore, seed, seen.rounds, seen.levels, limited, pl.DataFrame(schema=_ENDS))
         if limited.is_empty():
             return budget
         return budget._with_ends((due(table) for table in tables()), free["group"])
@@ -144,9 +161,15 @@ class PatternBudget:
 
     def group_of(self, url: str) -> tuple[str, dict[str, Any]]:
         """Returns the name of the group that a URL belongs to, and its row in `groups`."""
-        group, level = _groups_of(level_hashes(pl.Series([url]), self.seed), self.known)
+        keys = pl.Series([url.encode()])
+        hashes = level_hashes(keys, self.seed)
+        group, level = self.levels.groups_of(keys, hashes)
         rows = self.groups.filter(pl.col("group") == group[0]).rows(named=True)
-        return levels_of(url)[level[0]], rows[0] if rows else {}
+        is_domain = group[0] != hashes[0, level[0]]
+        name = (
+            domains_of(host_names(pl.Series([url])))[0] if is_domain else levels_of(url)[level[0]]
+        )
+        return name, rows[0] if rows else {}
 
     def _of_group(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns `row`, `group` and `path` (null: it is no matter) of the entries that were never
@@ -154,7 +177,7 @@ class PatternBudget:
         """
         rows = frame.with_row_index("row").filter(_is_waiting())
         hashes = level_hashes(rows["key"], self.seed)
-        group, level = _groups_of(hashes, self.known)
+        group, level = self.levels.groups_of(rows["key"], hashes)
         path = pl.Series("path", hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
         return pl.DataFrame([rows["row"], pl.Series("group", group), path])
 
@@ -234,13 +257,55 @@ def _asked_at() -> pl.Expr:
 
 
 @dataclass(frozen=True, slots=True)
+class _Levels:
+    """What says which group a URL belongs to."""
+
+    seed: int
+    known: Hashes
+    """The levels of which enough was asked for, in order."""
+    hosts: pl.DataFrame
+    """Hosts of which something was asked for: `host`, in order, and `name`."""
+
+    def groups_of(self, keys: pl.Series, hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.uint8]]:
+        """Returns the group of each URL, and its level: the smallest that is known, or the host; of
+        hosts that were never asked their domain.
+        """
+        group, level = hashes[:, 0].copy(), np.zeros(len(hashes), np.uint8)
+        for number in range(1, len(LEVELS)):
+            found = _are_in(self.known, hashes[:, number])
+            group[found], level[found] = hashes[found, number], number
+        others = np.flatnonzero(level == 0)
+        others = others[~_are_in(self.hosts["host"].to_numpy(), group[others])]
+        if len(others):
+            names = host_names(decode_keys(keys.gather(others)))
+            group[others] = self._domains(names).to_numpy()
+        return group, level
+
+    def domains_of(self, groups: pl.Series) -> pl.DataFrame:
+        """Returns the domains of hosts that were asked, where these are among the groups."""
+        domains = self.hosts.select("host", domain=self._domains(self.hosts["name"]))
+        return domains.filter(pl.col("domain").is_in(groups.implode()))
+
+    def _domains(self, names: pl.Series) -> pl.Series:
+        return domains_of(names).fill_null("").hash(self.seed)
+
+
+def _are_in(ordered: Hashes, values: Hashes) -> npt.NDArray[np.bool_]:
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    found: npt.NDArray[np.bool_] = (
+        ordered[np.searchsorted(ordered, values).clip(max=len(ordered) - 1)] == values
+    )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
 class _Seen:
     """What a first look at a CrawlDb has shown."""
 
     rounds: pl.Series
     """The times at which URLs that wait were found, in order."""
-    known: Hashes
-    """The levels of which enough was asked for, in order."""
+    levels: _Levels
     repeats: pl.Series
     """Hashes of the keys of pages whose content another page had before, in order."""
     alike: pl.Series
@@ -251,6 +316,7 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
     """Looks at a CrawlDb, once for each of the `shares` that fit into memory."""
     times = pl.Series("at", [], pl.Int64)
     known, repeats, alike = [np.empty(0, np.uint64)], list[pl.Series](), list[pl.Series]()
+    hosts = [pl.DataFrame(schema={"host": pl.UInt64, "name": pl.String})]
     for share in range(shares):
         levels = [pl.DataFrame(schema={"hash": pl.UInt64, "host": pl.UInt64, "asked": pl.Int64})]
         pages = list[pl.DataFrame]()
@@ -260,6 +326,8 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
                 times = pl.concat([times, new.unique()]).unique()
             asked = table.filter(_is_asked())
             hashes = level_hashes(asked["key"], seed)
+            if share == 0:
+                hosts.append(_hosts_in(asked["key"], hashes[:, 0]))
             levels.append(_levels_in(hashes[hashes[:, 0] % np.uint64(shares) == share]))
             pages.append(_pages_in(asked, hashes[:, 0], share, shares))
         counts = pl.concat(levels).group_by("hash", "host").agg(pl.col("asked").sum())
@@ -276,10 +344,20 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
     none = pl.Series("key", [], pl.UInt64)
     return _Seen(
         times.sort(),
-        np.sort(np.concatenate(known)),
+        _Levels(
+            seed,
+            np.sort(np.concatenate(known)),
+            pl.concat(hosts).group_by("host").first().sort("host"),
+        ),
         pl.concat([none, *repeats]).sort(),
         pl.concat([none, *alike]).sort(),
     )
+
+
+def _hosts_in(keys: pl.Series, hosts: Hashes) -> pl.DataFrame:
+    """Returns the `host`s (hashes) of some URLs, and their names."""
+    rows = pl.DataFrame([pl.Series("host", hosts), keys.alias("key")]).unique("host")
+    return rows.select("host", name=host_names(decode_keys(rows["key"])))
 
 
 def _levels_in(hashes: Hashes) -> pl.DataFrame:
@@ -320,11 +398,11 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     return rows.filter(pl.col("content").is_not_null() | pl.col("shape").is_not_null())
 
 
-def _finders(links: Links, seed: int, known: Hashes, share: int, shares: int) -> pl.DataFrame:
-    """Returns of the URLs of a share that a LinkDb knows: `key` (its hash), and `finder`, the group
-    of the first page that leads there.
+def _finders(links: Links, levels: _Levels, share: int, shares: int) -> pl.DataFrame:
+    """Returns of the URLs of a share that a LinkDb knows: `key` (its hash), `finder`, the group of
+    the first page that leads there, and `by`, its host.
     """
-    found = [pl.DataFrame(schema={"key": pl.UInt64, "finder": pl.UInt64})]
+    found = [pl.DataFrame(schema={"key": pl.UInt64, "finder": pl.UInt64, "by": pl.UInt64})]
     for table in links():
         first = table.filter(
             pl.col("key").rle_id().is_first_distinct(), pl.col("from_url").is_not_null()
@@ -333,42 +411,70 @@ def _finders(links: Links, seed: int, known: Hashes, share: int, shares: int) ->
         if shares > 1:
             is_mine = keys % shares == share
             first, keys = first.filter(is_mine), keys.filter(is_mine)
-        group, _ = _groups_of(level_hashes(first["from_url"], seed), known)
-        found.append(pl.DataFrame([keys.alias("key"), pl.Series("finder", group)]))
+        hashes = level_hashes(first["from_url"], levels.seed)
+        group, _ = levels.groups_of(first["from_url"], hashes)
+        columns = [keys.alias("key"), pl.Series("finder", group), pl.Series("by", hashes[:, 0])]
+        found.append(pl.DataFrame(columns))
     return pl.concat(found)
 
 
-def _groups_of(hashes: Hashes, known: Hashes) -> tuple[Hashes, npt.NDArray[np.uint8]]:
-    """Returns the group of each URL, and its level: the smallest that is known, or the host."""
-    group, level = hashes[:, 0].copy(), np.zeros(len(hashes), np.uint8)
-    if len(known):
-        for number in range(1, len(LEVELS)):
-            column = hashes[:, number]
-            found = known[np.searchsorted(known, column).clip(max=len(known) - 1)] == column
-            group[found], level[found] = column[found], number
-    return group, level
-
-
-def _counted(table: pl.DataFrame, seed: int, seen: _Seen, pending: pl.Series) -> pl.DataFrame:
-    """Returns COUNTS of a table of entries, each by itself, with its `key` (the hash)."""
-    hashes = level_hashes(table["key"], seed)
-    group, level = _groups_of(hashes, seen.known)
+def _counted(table: pl.DataFrame, seen: _Seen, pending: pl.Series) -> pl.DataFrame:
+    """Returns COUNTS of a table of entries, each by itself, with its `key` (the hash), its host
+    (`own`), and whether that was never asked for. Visits that found a page as it was before tell
+    nothing of when it was asked for first: they count to the first round.
+    """
+    hashes = level_hashes(table["key"], seen.levels.seed)
+    group, level = seen.levels.groups_of(table["key"], hashes)
+    is_new_host = (level == 0) & (group != hashes[:, 0])
     times = table.select(pl.when(_is_asked()).then(_asked_at()).otherwise("fetch_time")).to_series()
+    rounds = np.searchsorted(seen.rounds.to_numpy(), times.to_numpy())
     key = table["key"].hash()
     is_new = pl.col("status").is_in(_PAGES + _REDIRECTS) & ~key.is_in(seen.repeats.implode())
     waits = _is_waiting()
+    interval = pl.col("fetch_interval").cast(pl.Int64) * 1000
+    first = pl.when(pl.col("status") != status.STATUS_DB_NOTMODIFIED).then(pl.Series(rounds))
     return table.select(
         key=key,
+        own=pl.Series(hashes[:, 0]),
+        is_new_host=pl.Series(is_new_host),
         group=pl.Series(group),
-        round=pl.Series(np.searchsorted(seen.rounds.to_numpy(), times.to_numpy()), dtype=pl.UInt32),
-        host=pl.Series(hashes[:, 0]),
+        round=first.otherwise(0).cast(pl.UInt32),
+        host=pl.Series(np.where(is_new_host, group, hashes[:, 0])),
         level=pl.Series(level),
         asked=_is_asked().cast(pl.Int64),
         new=is_new.cast(pl.Int64),
         other=(is_new & ~key.is_in(seen.alike.implode())).cast(pl.Int64),
         waiting=(waits & ~pending).cast(pl.Int64),
         pending=(waits & pending).cast(pl.Int64),
+        since=times,
+        before=pl.when(_is_asked()).then(times - interval),
     )
+
+
+def _with_domains(
+    counts: pl.DataFrame, finds: pl.DataFrame, hosts: pl.DataFrame, domains: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns counts and finds with those of domains of `hosts` that were never asked. A host that
+    was asked counts as a page, by the first round that did.
+    """
+    asked = counts.filter(pl.col("asked") > 0).join(domains, on="host")
+    asked = asked.filter(pl.col("round") == pl.col("round").min().over("host"))
+    asked = asked.group_by("host", "domain", "round").agg(pl.col("new", "other").sum().clip(0, 1))
+    asked = asked.group_by("domain", "round").agg(
+        pl.len().alias("asked"), pl.col("new", "other").sum()
+    )
+    none = pl.lit(0, pl.Int64)
+    asked = asked.with_columns(
+        group="domain", host="domain", level=pl.lit(0, pl.UInt8), waiting=none, pending=none
+    )
+    counts = pl.concat([counts, asked.cast({"asked": pl.Int64})], how="diagonal").select(
+        COUNTS.names()
+    )
+    by = hosts.join(domains, left_on="by", right_on="host", how="left")
+    by = by.with_columns(finder=pl.coalesce("domain", "group"))
+    found = by.group_by("group", "finder", "round").agg(found=pl.len().cast(pl.Int64))
+    finds = pl.concat([finds, found.select(FINDS.names())])
+    return counts, finds
 
 
 def _summed(sums: pl.DataFrame, rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
@@ -376,7 +482,6 @@ def _summed(sums: pl.DataFrame, rows: pl.DataFrame, by: list[str]) -> pl.DataFra
     first.
     """
     names = [name for name in sums.columns if name not in by]
-    named = [pl.col(name).first() for name in names if name in ("host", "level")]
-    counted = [pl.col(name).sum() for name in names if name not in ("host", "level")]
     rows = pl.concat([sums, rows.select(sums.columns)])
-    return rows.group_by(by).agg(*named, *counted).select(sums.columns)
+    summed = [_SUMS.get(name, pl.Expr.sum)(pl.col(name)) for name in names]
+    return rows.group_by(by).agg(summed).select(sums.columns)

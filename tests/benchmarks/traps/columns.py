@@ -16,6 +16,7 @@ from minutch.cycle.parse.signature import TextShapeSignature
 from minutch.records.crawldatum import (
     STATUS_DB_FETCHED,
     STATUS_DB_GONE,
+    STATUS_DB_NOTMODIFIED,
     STATUS_DB_REDIR_TEMP,
     STATUS_DB_UNFETCHED,
 )
@@ -39,7 +40,9 @@ class _Entry:
 
 @dataclass
 class ColumnCrawl:
-    """A crawl of a web from the home page of each site, with the exploration `explore`."""
+    """A crawl of a web from the home page of each site, with the exploration `explore`. Links that
+    begin with two slashes lead to other hosts; one below a host of the web is the same site.
+    """
 
     web: Mapping[str, Site]
     explore: int
@@ -55,6 +58,8 @@ class ColumnCrawl:
     """The page that led to each URL first."""
     cap: int = 1 << 62
     """Requests, at most."""
+    again: int = 0
+    """Rounds after which a page is asked for again; 0: never."""
 
     def __post_init__(self) -> None:
         self.entries |= {f"http://{name}/": _Entry() for name in self.web}
@@ -65,15 +70,22 @@ class ColumnCrawl:
         start, found = self.rounds * _HOUR, dict[str, float]()
         self.rounds += 1
         for number, url in enumerate(chosen):
-            name, _, target = url.removeprefix("http://").partition("/")
-            page, entry = answer(self.web[name], f"/{target}"), self.entries[url]
+            host, _, target = url.removeprefix("http://").partition("/")
+            name, entry = self._site(host), self.entries[url]
+            page = answer(self.web[name], f"/{target}")
             self.asked[name] += 1
             if page.content is not None and page.content not in self.contents:
                 self.contents.add(page.content)
                 self.good[name] += 1
+            before, entry.signature = entry.signature, _signature(page)
             entry.status, entry.time = _CODES[page.status], start + number
-            entry.signature = _signature(page)
-            links = {f"http://{name}{link}" for link in (page.location, *page.links) if link}
+            if before == entry.signature and page.text:
+                entry.status = STATUS_DB_NOTMODIFIED
+            targets = (link for link in (page.location, *page.links) if link)
+            links = {
+                f"http:{link}" if link.startswith("//") else f"http://{host}{link}"
+                for link in targets
+            }
             for link in links:
                 found[link] = found.get(link, 0.0) + entry.score / len(links)
                 self.by.setdefault(link, url)
@@ -84,16 +96,33 @@ class ColumnCrawl:
                 self.entries[link] = _Entry(time=start + _HOUR // 2, score=score)
         return len(chosen)
 
+    def _site(self, host: str) -> str:
+        while host not in self.web:
+            host = host.partition(".")[2]
+        return host
+
     def _due(self) -> list[str]:
+        now, interval = self.rounds * _HOUR, self.again * _HOUR
         rows = [
-            (url.encode(), entry.status, entry.time, 0, 0, 0, entry.score, entry.signature, None)
+            (
+                url.encode(),
+                entry.status,
+                entry.time + (entry.status != STATUS_DB_UNFETCHED) * interval,
+                0,
+                0,
+                interval // 1000,
+                entry.score,
+                entry.signature,
+                None,
+            )
             for url, entry in self.entries.items()
         ]
         table = pl.DataFrame(rows, schema=CRAWLDB_SCHEMA, orient="row")
         table = table.with_columns(sort="score")
 
         def due(some: pl.DataFrame) -> pl.DataFrame:
-            return some.filter(pl.col("status") == STATUS_DB_UNFETCHED)
+            is_due = pl.col("fetch_time") <= now if self.again else False
+            return some.filter((pl.col("status") == STATUS_DB_UNFETCHED) | is_due)
 
         entries = due(table)
         if self.explore > 0:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -88,7 +89,9 @@ def _allowances(
     counts: Sequence[tuple[int, ...]], finds: Sequence[tuple[int, ...]], explore: int = 20
 ) -> pl.DataFrame:
     return allowances.allowances(
-        pl.DataFrame(counts, schema=allowances.COUNTS, orient="row"),
+        pl.DataFrame(
+            [(*row, None, None) for row in counts], schema=allowances.COUNTS, orient="row"
+        ),
         pl.DataFrame(finds, schema=allowances.FINDS, orient="row"),
         explore,
     ).sort("group")
@@ -234,6 +237,90 @@ def test_lists_of_a_linkdb_do_not_make_their_items_look_like_a_trap(tmp_path: Pa
     assert selected == [10, 24]
 
 
+def _hosts_without_end(path: str, _: dict[str, str]) -> web.Page:
+    """Who answers all names of a domain."""
+    draw = random.Random(path)
+    names = [f"//h{draw.getrandbits(40)}.wild.com/{draw.getrandbits(20)}" for _ in range(4)]
+    return web.Page(web.text_of(path, 80), tuple(names))
+
+
+def _in_turn(path: str, _: dict[str, str]) -> web.Page:
+    """Three patterns, each of which leads to the next one."""
+    draw, after = random.Random(path), {"a": "b", "b": "c", "c": "a"}.get(path[1:2], "a")
+    names = (f"/{after}/{draw.getrandbits(30)}" for _ in range(3))
+    return web.Page(web.text_of(path, 80), tuple(names))
+
+
+def _chains(path: str, query: dict[str, str]) -> web.Page:
+    """Many series of pages, side by side, that never end."""
+    if path == "/":
+        return web.Page("Series", tuple(f"/of?series={number}&n=0" for number in range(400)))
+    next_one = f"/of?series={query.get('series')}&n={int(query.get('n', 0)) + 1}"
+    return web.Page(web.text_of(next_one, 80), (next_one,))
+
+
+def _unsteady(path: str, _: dict[str, str]) -> web.Page:
+    """A maze whose texts are others at each visit."""
+    draw = random.Random(path)
+    links = tuple(f"/room/{draw.getrandbits(30)}" for _ in range(4))
+    return web.Page(web.text_of(str(random.getrandbits(64)), 80), links)
+
+
+_ENDLESS = {
+    "wild.com": _hosts_without_end, "turn.com": _in_turn, "chains.com": _chains,
+    "unsteady.com": _unsteady, "maze.com": web.beside("maze", 30, "/maze/a/b/c", web.maze),
+    "tarpit.com": web.beside("tarpit", 30, "/amber-zebra", web.tarpit),
+    "calendar.com": web.beside("calendar", 30, "/calendar", web.calendar),
+}  # fmt: skip
+
+
+def _first_requests(crawl: ColumnCrawl, name: str) -> int:
+    return sum(
+        entry.status != STATUS_DB_UNFETCHED
+        for url, entry in crawl.entries.items()
+        if url.split("/")[2].endswith(name)
+    )
+
+
+def _most_a_round(crawl: ColumnCrawl, traps: Iterable[str], rounds: int) -> dict[str, int]:
+    """Returns the most URLs of each trap that a round asked for that never were before."""
+    before, most = dict.fromkeys(traps, 0), dict.fromkeys(traps, 0)
+    for _ in range(rounds):
+        crawl.round()
+        for name in before:
+            now = _first_requests(crawl, name)
+            before[name], most[name] = now, max(most[name], now - before[name])
+    return most
+
+
+@pytest.mark.parametrize("trap", ["wild.com", "turn.com", "chains.com"])
+def test_nothing_without_end_gets_more_each_round(trap: str) -> None:
+    crawl = ColumnCrawl({trap: _ENDLESS[trap]}, 5)
+    most = _most_a_round(crawl, [trap], 12)[trap]
+    assert most <= (400 if trap == "chains.com" else 50)
+    assert crawl.round() <= 25
+    assert crawl.asked[trap] > 50  # it is all that there is
+
+
+def test_what_may_have_been_asked_for_again_does_not_tell_that_a_group_ends() -> None:
+    """A maze whose texts change: of the pages that a round asks for nearly all are old ones."""
+    crawl = ColumnCrawl({"unsteady.com": _unsteady}, 3, again=1)
+    assert _most_a_round(crawl, ["unsteady.com"], 16)["unsteady.com"] <= 15
+
+
+def test_hosts_of_a_domain_that_end_are_read_at_once() -> None:
+    def www(path: str, _: dict[str, str]) -> web.Page:
+        hosts = tuple(f"//s{number}.fine.com/" for number in range(30))
+        return web.honest_page("www", path, *hosts) if path == "/" else web.NOT_FOUND
+
+    pages = {f"s{number}.fine.com": web.plain(12, f"s{number}") for number in range(30)}
+    crawl = ColumnCrawl({"fine.com": www, **pages}, 20)
+    crawl.entries = {url: one for url, one in crawl.entries.items() if url == "http://fine.com/"}
+    while crawl.round():
+        assert crawl.rounds < 8
+    assert crawl.good.total() == 1 + 30 * 12
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(10), deadline=None)
 @given(
@@ -252,3 +339,22 @@ def test_traps_are_bounded_and_sites_that_end_are_read(traps: list[str], honest:
     for name, entry in names.items():
         assert crawl.good[name] == 30, entry
         assert crawl.asked[name] < 30 * 100, entry  # of those without end that there are
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(4), deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(_ENDLESS)), min_size=1, max_size=3, unique=True),
+    st.lists(st.sampled_from(sorted(_HONEST)), min_size=1, max_size=2, unique=True),
+    st.sampled_from([0, 0, 30, 7]),
+)
+def test_in_a_hundred_rounds(traps: list[str], honest: list[str], again: int) -> None:
+    """A trap's share of each round is bounded, whatever else there is; sites that end are read."""
+    sites = {name: _ENDLESS[name] for name in traps} | {name: _HONEST[name] for name in honest}
+    crawl = ColumnCrawl(sites, 5, again=again)
+    most = _most_a_round(crawl, traps, 100)
+    for name in honest:
+        assert web.contents_of(sites[name]) <= crawl.contents, name
+    for name, number in most.items():
+        assert number <= (400 if name == "chains.com" else 10 * 5), name
+        assert crawl.asked[name] < 100 * 50 or again, name
