@@ -45,9 +45,9 @@ _START: Final = (
     " sys.exit(main())"
 )
 """`python -m minutch`, but for the working folder, which is no place to take modules from."""
-_LOADED_FIRST: Final = "minutch.cycle.parse.preloaded"
-"""The module that a fork server imports before it forks, since most workers parse; by name, as it
-is far above this one.
+_LOADED_FIRST: Final = "minutch.cycle.fetch.preloaded"
+"""The module that a fork server imports before it forks, since most workers fetch or parse; by
+name, as it is far above this one.
 """
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"

@@ -17,7 +17,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,8 +185,6 @@ def _shipped() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((sources, "read_properties"), (repository, "read_manifest")):
             patch.setattr(module, name, _once(getattr(module, name)))
-        found = cache(lambda path, group: entry_points(group=group))
-        patch.setattr(repository, "entry_points", lambda group: found(tuple(sys.path), group))
         patch.setattr(repository, "_read_plugins", _plugins_once(repository._read_plugins))
         groups = cache(lambda root, read=parallel._control_groups: tuple(read(root)))
         patch.setattr(parallel, "_control_groups", groups)

@@ -75,6 +75,7 @@ KEPT_FOR_EVER = {
 KEPT_OBJECTS = {
     "minutch.cycle.parse.mime._registry": "rules of media types, which are read and sorted before",
     "minutch.expressions.values.regex": "a JavaRegex, see below",
+    "minutch.plugin.repository._announced": "entry points of packages, only read",
     "minutch.urls.domains._list": "the public suffix list, which is only read",
     "minutch.urls.resolve.resolver": f"parts of a base, each found when it is asked for: {ONCE}",
     "minutch.annexes.spark.executor._loaded": "a function and its plugins, in a process of Spark's"

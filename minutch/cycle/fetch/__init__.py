@@ -9,6 +9,7 @@ Read `fetcher` (the job) first, then `redirectchain` (the life of one URL), `que
     `fetcher`, `settings`                the job, its options and settings
     `fetch`, `listfetch`                 run lists, for a job, a task or a crawl; a list's own
     `workers`, `worker`                  share a fetch among processes of this machine; one of them
+    `preloaded`                          what workers start with
     `turnover`                           the lists of a running fetch, and turns to the next one
     `components`                         makes the plugins of a process
     `frontier`                           says which URL may be asked for now

@@ -5,7 +5,7 @@ parsesegment, then pageparser, which takes one page through all steps.
 
     `parsesegment`, `repartition`                 the job, and pages that lie in other parts
     `workerpool`, `workerprocess`                 worker processes and what passes between
-    `sandbox`, `preloaded`                        what a worker may not do; what it starts with
+    `sandbox`                                     what a worker may not do
     `pageparser`, `dispatch`                      one page; which parser it is given to
     `pagecheck`                                   fetches and parses one page, for the checkers
     `chunks`                                      cuts a page's Markdown for retrieval

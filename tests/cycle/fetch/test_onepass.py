@@ -40,6 +40,7 @@ PROPERTIES = {
         "protocol-http|parse-html|feed|urlfilter-regex|urlnormalizer-(basic|regex|pass)"
         "|scoring-opic|language-identifier"
     ),
+    "lang.extraction.policy": "detect",  # to identify it, each worker would unpack a model
     "http.redirect.max": "2",
     "http.store.responsetime": "false",
     "mapreduce.job.reduces": "2",
