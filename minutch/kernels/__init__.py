@@ -14,5 +14,5 @@ all databases go through. An installation compiles them into one library.
     `hash`, `simhash`, `minhash`           hashes
     `quality`                              words and lines of texts, counted
     `urls`, `patterns`, `sieve`            URLs in bulk
-    `html`, `blocks`, `features`, `occurrences`, `markup`, `tags`, `scan`    pages
+    `html`, `blocks`, `features`, `occurrences`, `markup`, `tags`, `scan`, `textlinks`    pages
 """

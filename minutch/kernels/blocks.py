@@ -378,3 +378,20 @@ def flatten(
         word_count,
     )
     return DONE
+
+
+@kernel
+def find_places(boxes: I64Rows, blocks: I64Rows, paths: I64, found: I64) -> None:
+    """Say where each block stands: a hash of the shapes of the boxes around it, in which boxes of
+    one shape in each other count once. `paths` has room for one of each box.
+    """
+    for i in range(boxes.shape[0]):
+        outer, mine = boxes[i, OUTER], boxes[i, SHAPE]
+        if outer < 0:
+            paths[i] = mine
+        elif boxes[outer, SHAPE] == mine:
+            paths[i] = paths[outer]
+        else:
+            paths[i] = mixed(paths[outer], mine)
+    for i in range(blocks.shape[0]):
+        found[i] = folded(paths[blocks[i, BOX]])

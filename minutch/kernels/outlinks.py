@@ -278,3 +278,27 @@ def linked_records(data: U8, runs: I64Rows, values: U8, out: U8, ends: I64) -> N
             length, anchor = vint_at(data, start + length, size)
             at = anchor + length + 1
         ends[run] = to
+
+
+@kernel
+def drop_targets(data: U8, count: Int, targets: U8, ends: I64, out: U8, size: I64) -> Int:
+    """Copy a run of links but for those without an anchor that lead to one of some targets (where
+    each ends in `targets`): how many are left, and in `size[0]` their bytes.
+    """
+    at, to, kept = int64(0), int64(0), 0
+    for _ in range(count):
+        start = at
+        length, url = vint_at(data, at, data.size)
+        anchor_length, anchor = vint_at(data, url + length, data.size)
+        at = anchor + anchor_length + 1
+        is_one, target = False, int64(0)
+        for i in range(ends.size if anchor_length == 0 else 0):
+            if ends[i] - target == length:
+                is_one |= _equal(data, url, targets, target, length)
+            target = ends[i]
+        if not is_one:
+            copy_bytes(_address(out, to), _address(data, start), at - start)
+            to += at - start
+            kept += 1
+    size[0] = to
+    return kept

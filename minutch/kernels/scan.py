@@ -1,15 +1,19 @@
 """Kernels that go through the bytes of a page or of a script and stop at what matters there: bytes
-that are no UTF-8, tags that may have to be renamed, strings that may be URLs.
+that are no UTF-8, tags that may have to be renamed or that matter, strings that may be URLs, links
+of style sheets and in running text, words without numbers, what languages are known by.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from minutch.kernels.html import is_blank
 from minutch.kernels.markup import lower, next_of
 from minutch.kernels.memory import HIGH_BITS, first_marked, load64
 from minutch.kernels.native import (
+    I32,
     I64,
     U8,
     Bool,
@@ -181,7 +185,7 @@ def _next_quote(data: U8, at: Int) -> Int:
 
 
 @inner
-def _blank_size(data: U8, at: Int) -> Int:
+def blank_size(data: U8, at: Int) -> Int:
     """Bytes of the blank there, Python's `\\s` of str in UTF-8; 0 if there is none."""
     byte = data[at]
     if byte < 0x80:
@@ -228,7 +232,7 @@ def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
             break
         end, blank, has_scheme = quote + 1, 0, False
         while end < size and data[end] != 34 and data[end] != 39:
-            blank = _blank_size(data, end)
+            blank = blank_size(data, end)
             if blank > 0:
                 break
             has_scheme |= data[end] == 47 and data[end - 1] == 47 and data[end - 2] == 58
@@ -257,3 +261,102 @@ def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
         at = found = end + 1
     place[0] = found
     return count
+
+
+HINT, REFRESH, CONDITION, FRAME, BASE = (1 << bit for bit in range(5))
+"""What markup may have: a `link` that is a hint (preconnect, dns-prefetch), a `meta` that is a
+refresh, `<!--[if`, a `frame`, a `base`.
+"""
+_LINK, _META, _FRAME, _BASE = (
+    np.frombuffer(name, np.uint8) for name in (b"link", b"meta", b"frame", b"base")
+)
+_CONDITION = np.frombuffer(b"!--[if", np.uint8)
+_CONNECT, _LOOK_UP, _REFRESH = (
+    np.frombuffer(word, np.uint8) for word in (b"preconnect", b"dns-prefetch", b"refresh")
+)
+
+
+@inner
+def stands(data: U8, at: Int, word: U8) -> Bool:
+    """Tell whether a word in lower case stands there in any case."""
+    if at + word.size > data.size:
+        return False
+    k = 0
+    while k < word.size and lower(data[at + k]) == word[k]:
+        k += 1
+    return k == word.size
+
+
+@inner
+def _has(data: U8, at: Int, end: Int, word: U8) -> Bool:
+    for start in range(at, end - word.size + 1):
+        if lower(data[start]) == word[0] and stands(data, start, word):
+            return True
+    return False
+
+
+@kernel
+def marks_of(data: U8) -> Int:
+    """Tell what markup may have, by its tags: each goes up to the next `<`."""
+    found, size = 0, int64(data.size)
+    at = next_of(data, 0, 60)
+    while at < size:
+        end = next_of(data, at + 1, 60)
+        name = at + 1
+        first = lower(data[name]) if name < end else 0
+        if first == 108 and stands(data, name, _LINK):
+            if _has(data, name, end, _CONNECT) or _has(data, name, end, _LOOK_UP):
+                found |= HINT
+        elif first == 109 and stands(data, name, _META):
+            if _has(data, name, end, _REFRESH):
+                found |= REFRESH
+        elif first == 33 and stands(data, name, _CONDITION):
+            found |= CONDITION
+        elif first == 102 and stands(data, name, _FRAME):
+            found |= FRAME
+        elif first == 98 and stands(data, name, _BASE):
+            found |= BASE
+        at = end
+    return found
+
+
+@kernel
+def drop_numbers(data: U8, out: U8) -> Int:
+    """Copy the words of a text without their digits, a blank between two, but for those with a
+    slash; the size. There is room for a byte more than the text has.
+    """
+    size, word, has_slash = 0, 0, False
+    for i in range(data.size + 1):
+        byte = int64(data[i]) if i < data.size else 32
+        if is_blank(byte):
+            if has_slash:
+                size = word
+            elif size > word:
+                out[size] = 32
+                size += 1
+            word, has_slash = size, False
+        elif byte < 48 or byte > 57:
+            has_slash |= byte == 47
+            out[size] = byte
+            size += 1
+    return max(size - 1, 0)
+
+
+@kernel
+def count_features(text: U8, moves: I32, rows: I64, outputs: I32, counts: I32, found: I32) -> Int:
+    """Walk an automaton over a text: how many features it meets. `found` gets them as they come
+    first, `counts` (of zeros) how often each comes.
+
+    From a state whose row begins at `rows[state]`, a byte leads to `moves[row + byte]`; `outputs`
+    has the feature of a state, -1 for none.
+    """
+    state, kinds = int64(0), 0
+    for i in range(text.size):
+        state = int64(moves[rows[state] + int64(text[i])])
+        feature = int64(outputs[state])
+        if feature >= 0:
+            if counts[feature] == 0:
+                found[kinds] = feature
+                kinds += 1
+            counts[feature] += 1
+    return kinds

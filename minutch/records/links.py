@@ -37,7 +37,6 @@ LAYOUT_METADATA: Final = "1.21"
 """Inlinks with a metadata flag, as Nutch from 1.21 writes them."""
 LAYOUTS: Final = (LAYOUT_METADATA, LAYOUT_PLAIN)
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
-_MOST_IN_A_BYTE = 127
 _MORE = 16
 """Bytes beside its prefix that a link may grow by."""
 _PLAIN_BASE = re.compile(
@@ -257,17 +256,15 @@ class OutlinkRun(Sequence[Outlink]):
 
     def without(self, targets: Set[bytes]) -> OutlinkRun:
         """Returns the run without its links to these that have no anchor."""
-        data, kept, at, done = self.data, [], 0, 0
-        length = self.length
-        for _ in range(self.length):
-            start = at
-            url, at = _text_at(data, at)
-            anchor, at = _text_at(data, at)
-            at += 1
-            if not anchor and url in targets:
-                kept.append(data[done:start])
-                done, length = at, length - 1
-        return OutlinkRun(length, b"".join([*kept, data[done:]])) if done else self
+        import numpy as np
+
+        from minutch.kernels.outlinks import drop_targets
+
+        data, ends = np.frombuffer(self.data, np.uint8), np.array([*map(len, targets)], np.int64)
+        out, size = np.empty(len(data), np.uint8), np.zeros(1, np.int64)
+        joined_targets = np.frombuffer(b"".join(targets), np.uint8)
+        kept = drop_targets(data, self.length, joined_targets, ends.cumsum(), out, size)
+        return OutlinkRun(kept, out[: int(size[0])].tobytes())
 
     def __len__(self) -> int:
         return self.length
@@ -298,16 +295,6 @@ class OutlinkRun(Sequence[Outlink]):
 
     def __repr__(self) -> str:
         return f"OutlinkRun({list(self)!r})"
-
-
-def _text_at(data: bytes, at: int) -> tuple[bytes, int]:
-    """Returns a text of a run, and where it ends."""
-    size, at = data[at], at + 1
-    if size > _MOST_IN_A_BYTE:
-        source = DataInput(data, at - 1)
-        size = source.read_vint()
-        at = source.pos
-    return data[at : at + size], at + size
 
 
 def as_run(links: Sequence[Outlink]) -> Sequence[Outlink]:

@@ -20,7 +20,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from minutch.conf import Configuration
+from minutch.kernels.scan import count_features
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, ParseResult
 from minutch.records.protocol import Content
 
@@ -108,14 +111,36 @@ class HTMLLanguageParser(HtmlParseFilter):
 
 @lru_cache(maxsize=1)
 def _identifier() -> Any:
-    """py3langid's model, loaded once (half a second)."""
+    """py3langid's model, loaded once (half a second). A kernel goes through the text."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    class ByKernel(LanguageIdentifier):  # type: ignore[misc]
+        def __init__(self, *args: Any, **named: Any) -> None:
+            super().__init__(*args, **named)
+            self._moves = np.array(self.tk_nextmove, np.int32)
+            self._rows = np.array(self.tk_row, np.int64) << 8
+            self._features = np.array(self.tk_output, np.int32)
+            self._counts, self._found = np.zeros((2, len(self.nb_ptc)), np.int32)
+            self._weights = self.nb_ptc.astype(np.float32)
+
+        def _raw_score(self, text: bytes) -> Any:
+            tables = self._moves, self._rows, self._features, self._counts, self._found
+            count = count_features(np.frombuffer(text, np.uint8), *tables)
+            if not count:
+                return super()._raw_score(text)
+            features = self._found[:count]
+            counts = self._counts[features].astype(np.float32)
+            self._counts[features] = 0
+            return np.log1p(counts) @ self._weights[features] + self.nb_pc
+
+    return ByKernel.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def _stated(document: LexborHTMLParser) -> str | None:
     """Returns the language that a page states: lang, then dc.language, then content-language."""
+    first = document.css_first("[lang]")  # mostly the page's own element
+    if first is not None and (language := primary_language(first.attributes["lang"] or "")):
+        return language
     for values in (
         (node.attributes["lang"] or "" for node in _nodes(document, "[lang]")),
         _metas(document, "name", "dc.language"),

@@ -25,6 +25,7 @@ from minutch.conf import Configuration
 from minutch.errors import ParseError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import occurrences as kernels
+from minutch.kernels import scan
 from minutch.kernels.html import NUMBERED_NAMES, SHORT_NAME
 from minutch.records.links import Outlink, OutlinkRun
 
@@ -138,12 +139,15 @@ def _selectors(places: Mapping[str, LinkAttribute]) -> Iterator[_Selector]:
     yield _Selector(f"{_EMPTY}:empty", _EMPTY)
     for name in ("base", "form", "math", "meta", "style", "svg"):
         yield _Selector(name, name)
-    for name in ("src", "data"):
+    for name in ("src", "data", "href"):
         yield _Selector(f"[{name}^='data:' i]", "", name)
     for name, place in places.items():
         if ":" not in name:
+            held = ("*='('", "*='@'") if place.holds == CSS else ("",)
             for element in place.elements or ("",):
-                yield _Selector(f"{element}[{name}]", "" if element == _EMPTY else element, name)
+                for value in held:
+                    css = f"{element}[{name}{value}]"
+                    yield _Selector(css, "" if element == _EMPTY else element, name)
 
 
 def _element_numbers(names: Sequence[str]) -> dict[str, int]:
@@ -183,7 +187,6 @@ _FRAME: Final = re.compile(
     rb"<frame\s(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+(?:>|\Z|(?=<)|[\"'].*)",
     re.IGNORECASE | re.DOTALL,
 )
-_HINTS: Final = (b"preconnect", b"dns-prefetch")
 _DATA: Final = re.compile(
     r"data:(?:image/svg\+xml|text/html)([^,]{0,99}+),(.*)", re.IGNORECASE | re.DOTALL
 )
@@ -221,13 +224,12 @@ class BrowserLinks:
 
     @staticmethod
     def without_hints(
-        data: bytes, document: LexborHTMLParser, links: Sequence[Outlink]
+        marks: int, document: LexborHTMLParser, links: Sequence[Outlink]
     ) -> Sequence[Outlink]:
-        """Returns the links of a page in UTF-8 without those of `link` elements that name a host to
-        connect to, which Nutch takes for a page.
+        """Returns the links of a page with these marks (`scan`) without those of `link` elements
+        that name a host to connect to, which Nutch takes for a page.
         """
-        lower = data.lower()
-        if not any(word in lower for word in _HINTS):
+        if not marks & scan.HINT:
             return links
         nodes = [node.attributes for node in document.css("link[rel][href]")]
         hosts = {node["href"] for node in nodes if is_hint(node["rel"] or "")}
@@ -236,17 +238,23 @@ class BrowserLinks:
         return [link for link in links if link.anchor or link.to_url not in hosts]
 
     def links(
-        self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read
+        self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, marks: int
     ) -> Sequence[Outlink]:
         """Returns the links of a page: its bytes in UTF-8, its tree, what was found in it; `read`
-        is for pages within it.
+        is for pages within it, `marks` are those of its bytes.
         """
-        found = dict.fromkeys(self._targets(data, document, page, read, 1))
+        found = dict.fromkeys(self._targets(data, document, page, read, marks, 1))
         targets = [target for target in found if target and not target.startswith("#")]
         return OutlinkRun.to(targets)
 
     def _targets(
-        self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, level: int
+        self,
+        data: bytes,
+        document: LexborHTMLParser,
+        page: ParsedMarkup,
+        read: Read,
+        marks: int,
+        level: int,
     ) -> Iterator[str]:
         inside: list[bytes] = []
         kinds = self.kinds
@@ -256,9 +264,9 @@ class BrowserLinks:
             yield from self._of_element(node, inside)
         if "text" in kinds:
             yield from in_text(page.text)
-        if "comment" in kinds:
+        if "comment" in kinds and marks & scan.CONDITION:
             inside += _conditional_comments(data)
-        if "frame" in kinds:
+        if "frame" in kinds and marks & scan.FRAME:
             inside += _lost_frames(data, document)
         if level < DEEPEST:
             for markup in inside:
@@ -268,7 +276,8 @@ class BrowserLinks:
         with suppress(ParseError):
             document, page = read(data)
             yield from (link.to_url for link in page.links)
-            yield from self._targets(data, document, page, read, level)
+            marks = scan.marks_of(np.frombuffer(data, np.uint8))
+            yield from self._targets(data, document, page, read, marks, level)
 
     def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
         """Yields the links of one element; pages within it are added to `inside`."""

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from string import ascii_letters, digits
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from minutch.conf import Configuration, Settings, made_by, prop
-from minutch.cycle.parse.outlinks import text_outlinks
 from minutch.errors import UrlError
+from minutch.kernels.textlinks import find_css_links, find_urls
 from minutch.records.links import Outlink
 from minutch.records.metadata import Metadata
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolved_page
@@ -179,13 +180,11 @@ def kinds_of(conf: Configuration) -> frozenset[str]:
 # Sources: HTML standard (srcset), CSS Syntax Level 3 (strings, url(), comments), RFC 8288 section
 # 3 (Link).
 
-_SLASHES: Final = b"://"
-_WEB: Final = (b"http", b"https")
-_OF_LINKS: Final = (ascii_letters + digits + "$_.+!*,;/?:@&~=%#-").encode()
-_RUN: Final = re.compile(b"[" + re.escape(_OF_LINKS) + b"]*+")
 LONGEST: Final = 8192
 """Characters of a link that is taken from a style sheet or a header."""
 
+_ROWS: Final = 64
+"""Links of a style sheet that are found at a time."""
 _BLANKS: Final = " \t\n\f\r"
 _CANDIDATE: Final = re.compile(r"[\s,]*+([^\s]++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
 _WIDTH, _HEIGHT = (rf"0*+[1-9][0-9]*+{letter}" for letter in "wh")
@@ -193,19 +192,6 @@ _DENSITY: Final = r"(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?x"
 _DESCRIPTORS: Final = re.compile(
     rf"\s*+(?:{_WIDTH}(?:\s++{_HEIGHT})?|{_HEIGHT}\s++{_WIDTH}|{_DENSITY})?\s*+", re.ASCII
 )
-_CSS_COMMENT: Final = r"/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
-_CSS_DOUBLE: Final = r"\"((?:[^\"\\\n]++|\\.)*+)\"?"
-_CSS_SINGLE: Final = r"'((?:[^'\\\n]++|\\.)*+)'?"
-_CSS_PLAIN: Final = r"url\(\s*+((?:[^\\)\s\"'(]++|\\.)++)"
-_CSS_LINK: Final = rf"(?:@import\s++|url\(\s*+)(?:{_CSS_DOUBLE}|{_CSS_SINGLE})|{_CSS_PLAIN}"
-_IN_CSS: Final = re.compile(
-    rf"(?:[^/\"'u@]++|{_CSS_COMMENT}|{_CSS_DOUBLE}|{_CSS_SINGLE}|(?!{_CSS_LINK})[/u@])*+".replace(
-        "((?:", "(?:(?:"
-    )
-    + rf"(?:{_CSS_LINK})",
-    re.IGNORECASE | re.DOTALL,
-)
-"""A link, with all before it."""
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
 _IN_LINK_HEADER: Final = re.compile(
     rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
@@ -243,12 +229,19 @@ def in_list(value: str) -> Iterator[str]:
 
 def in_css(style: str) -> Iterator[str]:
     """Finds the links of url() and @import, not those in comments and other strings."""
-    at = 0
-    while match := _IN_CSS.match(style, at):
-        at = match.end()
-        text = match[1] or match[2] or match[3]
-        if text and len(text) <= LONGEST:
-            yield _unescaped(text).strip(_BLANKS)
+    lower = style.lower()
+    if "url(" not in lower and "@import" not in lower:
+        return
+    data = style.encode("utf-8", "surrogatepass")
+    page, place = np.frombuffer(data, np.uint8), np.zeros(1, np.int64)
+    rows = np.empty((_ROWS, 2), np.int64)
+    count = _ROWS
+    while count == _ROWS:
+        count = find_css_links(page, place, rows)
+        for start, end in rows[:count].tolist():
+            text = data[start:end].decode("utf-8", "surrogatepass")
+            if len(text) <= LONGEST:
+                yield _unescaped(text).strip(_BLANKS)
 
 
 def _unescaped(text: str) -> str:
@@ -307,27 +300,14 @@ def in_text(text: bytes) -> Iterator[str]:
 
     Only what stands around `://` is looked at, up to characters that no link has.
     """
-    at = text.find(_SLASHES)
-    while at >= 0:
-        if text[max(0, at - 5) : at].lower().endswith(_WEB):
-            match = _RUN.match(text, at)
-            assert match is not None, "it may be empty"
-            for link in text_outlinks(text[_run_start(text, at) : match.end()].decode()):
-                if link.to_url.lower().startswith(("http://", "https://")):
-                    yield link.to_url.rstrip(".,;:!?")
-            at = match.end()
-        at = text.find(_SLASHES, at + 1)
-
-
-def _run_start(text: bytes, at: int) -> int:
-    """Where the characters begin, up to `at`, that a link may have."""
-    size = 64
-    while True:
-        low = max(0, at - size)
-        left = text[low:at].rstrip(_OF_LINKS)
-        if left or not low:
-            return low + len(left)
-        size *= 4
+    page, place = np.frombuffer(text, np.uint8), np.zeros(1, np.int64)
+    rows = np.empty((_ROWS, 2), np.int64)
+    while place[0] < len(text):
+        count = find_urls(page, place, rows)
+        if count < 0:
+            rows = np.empty((2 * len(rows), 2), np.int64)
+        for start, end in rows[: max(count, 0)].tolist():
+            yield text[start:end].decode()
 
 
 # Finds links in the headers that came with a page: Link, Refresh and Content-Location.

@@ -24,7 +24,7 @@ from minutch.conf import Configuration
 from minutch.cycle.parse.charset import CharsetDetector
 from minutch.cycle.parse.robotsdirectives import Directives, agents_of, words_for
 from minutch.errors import MinutchError, UrlError
-from minutch.kernels.scan import is_utf8
+from minutch.kernels.scan import BASE, REFRESH, is_utf8, marks_of
 from minutch.mediatypes import essence
 from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult, TextExtractor
@@ -207,6 +207,7 @@ class _Read(NamedTuple):
     charset: Charset
     own: Resolver | WhatwgResolver
     markup: bytes
+    marks: int
     document: LexborHTMLParser
     page: ParsedMarkup
     resolver: Resolver | WhatwgResolver
@@ -240,7 +241,7 @@ class HtmlPages:
         """Returns the parse of a page; `text_of` its markup in UTF-8 takes the place of all of its
         text. Raises UrlError if its URL is none, ParseError beyond the limits.
         """
-        charset, own, markup, document, page, resolver, tags = self._read(content)
+        charset, own, markup, marks, document, page, resolver, tags = self._read(content)
         metadata = Metadata()
         metadata.set(ORIGINAL_CHAR_ENCODING_KEY, charset.name)
         metadata.set(CHAR_ENCODING_FOR_CONVERSION_KEY, charset.name)
@@ -250,7 +251,7 @@ class HtmlPages:
             title="" if tags.no_index else page.title or title_in_body(document),
             outlinks=[]
             if tags.no_follow
-            else self._outlinks(content, own, resolver, markup, document, page),
+            else self._outlinks(content, own, resolver, markup, marks, document, page),
             content_meta=content.metadata,
             parse_meta=metadata,
         )
@@ -277,7 +278,7 @@ class HtmlPages:
         where that finds nothing, or writes no Markdown. With `kept`, of these lines of a text that
         has a line a block. Raises UrlError, ParseError.
         """
-        _, _, markup, document, _, resolver, tags = self._read(content)
+        _, _, markup, _, document, _, resolver, tags = self._read(content)
         if tags.no_index:
             return ""
         write = partial(to_markdown, document, resolver.resolve, anchors=anchors)
@@ -297,14 +298,16 @@ class HtmlPages:
         if is_xhtml(content):
             markup = as_html(markup)
         document, page = self._extractor.read(markup, marked=marked)
-        resolver = self._based(own, document, page)
+        is_like_browser = self._more_links or isinstance(own, WhatwgResolver)
+        marks = marks_of(np.frombuffer(markup, np.uint8)) if is_like_browser else 0
+        resolver = self._based(own, marks, document, page)
         tags = read_metatags(page.metas, own, resolver, self._agents, self._conf.clock.now())
-        if isinstance(own, WhatwgResolver) and b"refresh" in markup.lower():
+        if isinstance(own, WhatwgResolver) and marks & REFRESH:
             for node in document.css("body meta[http-equiv=refresh i]"):
                 # where browsers look, too, and Nutch does not
                 _refresh(tags, node.attributes.get("content") or "", own, resolver)
         tags.base_href = None if resolver is own else resolver.base
-        return _Read(charset, own, markup, document, page, resolver, tags)
+        return _Read(charset, own, markup, marks, document, page, resolver, tags)
 
     @staticmethod
     def _main_text(extractor: TextExtractor, url: str, *page: Any) -> str | None:
@@ -319,13 +322,17 @@ class HtmlPages:
             return None
 
     def _based(
-        self, own: Resolver | WhatwgResolver, document: LexborHTMLParser, page: ParsedMarkup
+        self,
+        own: Resolver | WhatwgResolver,
+        marks: int,
+        document: LexborHTMLParser,
+        page: ParsedMarkup,
     ) -> Resolver | WhatwgResolver:
         """Returns the resolver of a page's links. A base element that is not a URL is ignored; one
         in the body counts for browsers alone.
         """
         base = page.base
-        if base is None and isinstance(own, WhatwgResolver):
+        if base is None and marks & BASE and isinstance(own, WhatwgResolver):
             element = document.css_first("base[href]")
             base = None if element is None else element.attributes["href"] or ""
         with suppress(UrlError):
@@ -338,14 +345,15 @@ class HtmlPages:
         own: Resolver | WhatwgResolver,
         resolver: Resolver | WhatwgResolver,
         markup: bytes,
+        marks: int,
         document: LexborHTMLParser,
         page: ParsedMarkup,
     ) -> Sequence[Outlink]:
         """Returns the links of a page with absolute URLs, without those that can't be resolved."""
         if not self._more_links:
             return resolve_all(resolver, page.links)
-        more = self._more_links.links(markup, document, page, self._extractor.read)
-        nutchs = self._more_links.without_hints(markup, document, page.links)
+        more = self._more_links.links(markup, document, page, self._extractor.read, marks)
+        nutchs = self._more_links.without_hints(marks, document, page.links)
         links = resolve_all(resolver, joined(nutchs, more) if more else nutchs)
         headers = header_links(content.metadata, own) if "header" in self._more_links.kinds else []
         return [*links, *headers] if headers else links

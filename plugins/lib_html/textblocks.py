@@ -112,15 +112,8 @@ def places(page: Blocks) -> np.ndarray:
     """Says where each block stands: a hash of 18 bits of the shapes of the boxes around it, in
     which boxes of one shape in each other count once, as sections do.
     """
-    shapes, outer = page.boxes[:, kernels.SHAPE], page.boxes[:, kernels.OUTER]
-    depths = page.boxes[:, kernels.DEPTH]
-    paths, order = shapes.copy(), np.argsort(depths, kind="stable")
-    for level in np.split(order, np.flatnonzero(np.diff(depths[order])) + 1)[1:]:
-        around, mine = outer[level], shapes[level]
-        path = (paths[around] ^ mine) * kernels.PRIME & kernels.MASK
-        paths[level] = np.where(mine == shapes[around], paths[around], path)
-    whole = paths[page.blocks[:, kernels.BOX]]
-    found: np.ndarray = (whole ^ whole >> 31 - kernels.BITS) & (1 << kernels.BITS) - 1
+    found = np.empty(len(page.blocks), np.int64)
+    kernels.find_places(page.boxes, page.blocks, np.empty(len(page.boxes), np.int64), found)
     return found
 
 

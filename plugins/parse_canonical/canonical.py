@@ -34,6 +34,7 @@ _RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re
 _LANGUAGE: Final = re.compile(r";\s*hreflang\s*=\s*\"?([A-Za-z0-9-]+)", re.IGNORECASE)
 _TAG: Final = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
 _CANONICAL, _ALTERNATE = "canonical", "alternate"
+_LINKS: Final = f"link[href][rel*={_CANONICAL} i], link[href][rel*={_ALTERNATE} i]"
 _MOST: Final = 1000
 """Links that are looked at, of a kind; sites have a version for each of some dozens of markets."""
 
@@ -85,7 +86,7 @@ class CanonicalParseFilter(HtmlParseFilter):
         and language. Elements come first.
         """
         head = document.head
-        for node in islice([] if head is None else head.css("link[href][rel]"), _MOST):
+        for node in islice([] if head is None else head.css(_LINKS), _MOST):
             attributes = node.attributes
             if target := (attributes["href"] or "").strip():
                 relations = (attributes["rel"] or "").lower().split()

@@ -11,25 +11,27 @@ given a string once. Source: org.apache.nutch.parse.js.JSParseFilter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import pairwise
+from threading import Lock
 
 import numpy as np
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.kernels import scan
+from minutch.kernels.occurrences import FULL, find_scripts
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
 from minutch.records.links import Outlink, as_run, joined
 from minutch.records.metadata import Metadata
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus
 from minutch.records.protocol import Content
-from minutch.urls.resolve import Resolver
+from minutch.urls.resolve import resolver
 
 from ..lib_html.elements import LONGEST, in_text, is_likely
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+from ..lib_html.tree_reader import attribute_numbers
 
 MAX_TITLE = 80
 _STRING = re.compile(r"(\\{0,8}[\"'])([^\s\"']+?)\1")
@@ -50,6 +52,8 @@ _GIVES = re.compile(r"=\s*+[\"']")
 _GOES_ON = re.compile(r"\s*+[\"'A-Za-z_$]")
 _QUOTES, _SHORTEST = "\"'", 3
 _ROWS = 1024
+_ROOM, _MOST_KEPT = 1 << 18, 1 << 24
+"""Bytes for a page's scripts, at first and for the next page."""
 _BLANKS_BEFORE = 64
 """Characters in which the sign before a string is looked for."""
 
@@ -58,8 +62,10 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
     """Returns the links in a script; `base` is the URL that relative ones belong to. `only_urls`:
     strings count that are URLs or paths, and URLs wherever they stand.
     """
+    if only_urls and "/" not in script:  # nor is there a URL or a path
+        return []
     try:
-        resolver = Resolver(base)
+        of_base = resolver(base)
     except UrlError:
         return []
     running = b""
@@ -72,7 +78,7 @@ def script_links(script: str, base: str, *, only_urls: bool = False) -> list[Out
     links = []
     for target in strings:
         try:
-            url = f"http://{target}" if target.startswith("www.") else resolver.resolve(target)
+            url = f"http://{target}" if target.startswith("www.") else of_base.resolve(target)
         except UrlError:
             continue
         links.append(Outlink(url.replace("&amp;", "&")))
@@ -214,6 +220,15 @@ class JSParser(Parser):
 class JSParseFilter(HtmlParseFilter):
     """JavaScript within HTML pages."""
 
+    def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
+        super().__init__(conf, parameters)
+        self._only_urls = _only_urls(conf)
+
+    @cached_property
+    def _finder(self) -> ScriptFinder | None:
+        numbers = attribute_numbers()
+        return None if numbers is None else ScriptFinder(numbers)
+
     def filter(
         self,
         content: Content,
@@ -221,15 +236,41 @@ class JSParseFilter(HtmlParseFilter):
         metatags: HTMLMetaTags,
         document: LexborHTMLParser,
     ) -> ParseResult:
-        only = _only_urls(self.conf)
+        only = self._only_urls
+        scripts = _scripts(document) if self._finder is None else self._finder.scripts(document)
         found = [
             link
-            for script in _scripts(document)
+            for script in scripts
             for link in script_links(script, content.base, only_urls=only)
         ]
         data = result[content.url].data
         data.outlinks = joined(as_run(found), data.outlinks)
         return result
+
+
+class ScriptFinder:
+    """Finds what `_scripts` does by a kernel; one page at a time."""
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        """`numbers` are Lexbor's of attributes."""
+        self._numbers = LexborHTMLParser("").create_node("script").tag_id, numbers["href"]
+        self._lock = Lock()
+        self._room, self._ends = np.empty(_ROOM, np.uint8), np.empty(_ROOM >> 6, np.int64)
+
+    def scripts(self, document: LexborHTMLParser) -> list[str]:
+        """Returns all pieces of JavaScript in a page that are not empty."""
+        root = document.root
+        if root is None:
+            return []
+        with self._lock:
+            room, ends = self._room, self._ends
+            while (count := find_scripts(root.mem_id, *self._numbers, room, ends)) == FULL:
+                room, ends = np.empty(2 * len(room), np.uint8), np.empty(2 * len(ends), np.int64)
+            if len(room) <= _MOST_KEPT:
+                self._room, self._ends = room, ends
+            bounds = [0, *ends[:count].tolist()]
+            data = room[: bounds[-1]].tobytes()
+        return [data[start:end].decode() for start, end in pairwise(bounds)]
 
 
 def _scripts(document: LexborHTMLParser) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import numpy as np
 from hypothesis import given, settings
@@ -93,6 +94,51 @@ def test_strings_are_those_that_the_pattern_finds(script: str) -> None:
         ]
     expected = [(match[0], match[2]) for match in plainscan.STRING.finditer(script)]
     assert found == [(whole, text) for whole, text in expected if "://" in text or _may_begin(text)]
+
+
+_TAGS = st.lists(
+    st.sampled_from(
+        [
+            *("<link", "<LINK ", "<Meta", "<meta", "<frame", "<FRAMESET", "<base", "<!--[if"),
+            *("<!--[IF IE]", "<!--", "</link", "<p", "<li", "<", ">", " rel=", "preconnect"),
+            *("PreConnect", "dns-prefetch", "dns-prefetc", "h", "refresh", "Refresh", "refres"),
+            *("é", " "),
+        ]
+    ),
+    max_size=10,
+).map(lambda parts: "".join(parts).encode())
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(_TAGS)
+def test_marks_are_those_of_the_tags(data: bytes) -> None:
+    assert scan.marks_of(_bytes(data)) == plainscan.marks(data)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(st.text(alphabet="ab09/ \n\v\x85\u00a0é", max_size=30).map(str.encode))
+def test_words_without_numbers(text: bytes) -> None:
+    out = np.empty(len(text) + 1, np.uint8)
+    size = scan.drop_numbers(_bytes(text), out)
+    assert out[:size].tobytes() == plainscan.without_numbers(text)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.binary(max_size=30), st.integers(0, 1 << 32))
+def test_features_are_counted_as_they_come(text: bytes, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    moves = rng.integers(0, 5, 3 << 8).astype(np.int32)
+    rows = rng.integers(0, 3, 5) << 8
+    outputs = rng.integers(-1, 4, 5).astype(np.int32)
+    counts, found = np.zeros((2, 4), np.int32)
+    expected = Counter[int]()
+    state = 0
+    for byte in text:
+        state = moves[rows[state] + byte]
+        if outputs[state] >= 0:
+            expected[int(outputs[state])] += 1
+    count = scan.count_features(_bytes(text), moves, rows, outputs, counts, found)
+    assert [*zip(found[:count], counts[found[:count]], strict=True)] == [*expected.items()]
 
 
 def _may_begin(text: str) -> bool:

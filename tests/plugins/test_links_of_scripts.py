@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.urls.resolve import Resolver
 from plugins.lib_html.elements import in_css, in_text
-from plugins.parse_js.script import script_links
+from plugins.lib_html.tree_reader import attribute_numbers
+from plugins.parse_js.script import ScriptFinder, _scripts, script_links
 from tests.support import plainscan
 from tests.support.examples import examples
 
+_FINDER = ScriptFinder(attribute_numbers() or {})
 _BASE = "http://example.org/a/b"
 _SCRIPTS = st.lists(
     st.sampled_from(
@@ -96,6 +99,33 @@ def test_texts(text: str) -> None:
 @given(_STYLES)
 def test_styles(style: str) -> None:
     assert [*in_css(style)] == plainscan.in_css(style)
+
+
+_PAGES = st.lists(
+    st.sampled_from(
+        [
+            *("<script>", "</script>", "<SCRIPT src=a>", "<svg>", "</svg>", "<p onclick='/a'>"),
+            *("<p onlongeventname-of-all=b", ">", "<a href='JavaScript:c'>", " on=''", "<b>"),
+            *("<a href='/javascript'>", "<a xlink:href=javascript:d on=e>", "x", "é&amp;"),
+            *("<!-- f -->", "<template>", "</template>", "<p one=g ton=h>"),
+        ]
+    ),
+    max_size=10,
+).map("".join)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(_PAGES)
+def test_scripts_of_pages(page: str) -> None:
+    document = LexborHTMLParser(page)
+    assert _FINDER.scripts(document) == [*filter(None, _scripts(document))]
+
+
+def test_large_scripts_of_pages() -> None:
+    page = f"<script>{'x' * (1 << 19)}</script>" + "<script>y</script>" * 5000
+    document = LexborHTMLParser(page)
+    assert _FINDER.scripts(document) == [*_scripts(document)]
+    assert _FINDER.scripts(LexborHTMLParser("<p onload=z>")) == ["z"]
 
 
 def test_urls_in_long_runs_of_their_characters() -> None:

@@ -22,7 +22,7 @@ from plugins.lib_html.tree_reader import attribute_numbers
 from tests.support.examples import examples, tabled
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, parse
-from tests.support.plainblocks import plain_blocks
+from tests.support.plainblocks import plain_blocks, plain_places
 from tests.support.plainfeatures import plain_features
 
 ARTICLE = """<!doctype html><html><head><title>Tides</title></head><body class="single-post">
@@ -66,6 +66,7 @@ def compare(page: str) -> Blocks | None:
             assert ours == theirs
         else:
             np.testing.assert_array_equal(ours, theirs, name)
+    np.testing.assert_array_equal(places(found), plain_places(found))
     rows = features_of(found, WEIGHTS, CHANCES)
     for number, (row, other) in enumerate(
         zip(rows, plain_features(found, WEIGHTS, CHANCES), strict=True)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from py3langid.langid import LanguageIdentifier
 
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
@@ -18,7 +19,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import ParseData
 from plugins.language_identifier.indexing import LanguageIndexingFilter
-from plugins.language_identifier.language import primary_language
+from plugins.language_identifier.language import _identifier, primary_language
 from plugins.microformats_reltag.reltag import RelTagIndexingFilter
 from tests.support.pages import URL, configuration, content, parse, parse_all
 
@@ -81,6 +82,14 @@ class TestLanguage:
             "parse-html|language-identifier", lang_extraction_policy="identify,detect"
         )
         assert parse(f'<html lang="en">{self.GERMAN}', conf).data.parse_meta["language"] == ["de"]
+
+    @pytest.mark.parametrize(
+        "text", [GERMAN, "quick brown fox", "Ü", "水は方円の器に随う", "0", ""]
+    )
+    def test_kernel_weighs_as_the_library_does(self, text: str) -> None:
+        ours, data = _identifier(), text.encode()
+        for _ in range(2):  # nothing of a text is left for the next one
+            assert (ours._raw_score(data) == LanguageIdentifier._raw_score(ours, data)).all()
 
     def test_only_certain(self) -> None:
         found = meta(

@@ -236,3 +236,17 @@ def _mixed(code: int, byte: int) -> int:
 
 def _folded(code: int) -> int:
     return (code ^ code >> (31 - kernels.BITS)) & ((1 << kernels.BITS) - 1)
+
+
+def plain_places(page: Blocks) -> np.ndarray:
+    """Says where each block stands, all boxes of a depth at a time."""
+    shapes, outer = page.boxes[:, kernels.SHAPE], page.boxes[:, kernels.OUTER]
+    depths = page.boxes[:, kernels.DEPTH]
+    paths, order = shapes.copy(), np.argsort(depths, kind="stable")
+    for level in np.split(order, np.flatnonzero(np.diff(depths[order])) + 1)[1:]:
+        around, mine = outer[level], shapes[level]
+        path = (paths[around] ^ mine) * kernels.PRIME & kernels.MASK
+        paths[level] = np.where(mine == shapes[around], paths[around], path)
+    whole = paths[page.blocks[:, kernels.BOX]]
+    found: np.ndarray = (whole ^ whole >> 31 - kernels.BITS) & (1 << kernels.BITS) - 1
+    return found

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from minutch.cycle.parse.outlinks import text_outlinks
+from minutch.kernels import scan
 from plugins.lib_html.elements import LONGEST, is_likely
 
 _TAG = re.compile(rb"<(?:!--|(/?)([a-z][^\s/>]*))")
@@ -57,6 +58,28 @@ def tags(data: bytes) -> Iterator[int]:
 def _behind(data: bytes, text: bytes, at: int) -> int:
     found = data.find(text, at)
     return len(data) if found < 0 else found + len(text)
+
+
+def marks(data: bytes) -> int:
+    """Returns what a page's markup may have (`scan`)."""
+    found = 0
+    for tag in re.findall(rb"<[^<]*", data.lower()):
+        if tag.startswith(b"<link") and (b"preconnect" in tag or b"dns-prefetch" in tag):
+            found |= scan.HINT
+        found |= scan.REFRESH if tag.startswith(b"<meta") and b"refresh" in tag else 0
+        for start, mark in (
+            (b"<!--[if", scan.CONDITION),
+            (b"<frame", scan.FRAME),
+            (b"<base", scan.BASE),
+        ):
+            found |= mark if tag.startswith(start) else 0
+    return found
+
+
+def without_numbers(text: bytes) -> bytes:
+    """Returns the words of a text without digits, but for those with a slash."""
+    words = text.translate(None, b"0123456789").split()
+    return b" ".join(word for word in words if b"/" not in word)
 
 
 def in_text(text: str) -> list[str]:

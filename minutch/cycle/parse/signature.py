@@ -27,9 +27,12 @@ from collections import Counter
 from hashlib import blake2b, md5
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
+
 from minutch.conf.properties import class_named
 from minutch.hadoop.formats.javahash import float32, hash_map_order, string_hash
 from minutch.hadoop.formats.javaio import encode_modified_utf8, encode_text
+from minutch.kernels.scan import drop_numbers
 
 if TYPE_CHECKING:
     from minutch.conf import Configuration
@@ -79,7 +82,6 @@ class TextMD5Signature:
 
 SHAPE: Final = slice(16, 24)
 """Where the second hash stands in a TextShapeSignature."""
-_DIGITS: Final = b"0123456789"
 
 
 class TextShapeSignature:
@@ -97,9 +99,10 @@ class TextShapeSignature:
 
 
 def _shape(text: str) -> bytes:
-    words = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS).split()
-    said = b" ".join(word for word in words if b"/" not in word)
-    return blake2b(said, digest_size=SHAPE.stop - SHAPE.start).digest()
+    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    said = np.empty(len(data) + 1, np.uint8)
+    size = drop_numbers(data, said)
+    return blake2b(said[:size].tobytes(), digest_size=SHAPE.stop - SHAPE.start).digest()
 
 
 class TextProfileSignature:

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.conf import Configuration
@@ -20,20 +21,21 @@ from minutch.kernels.blocks import BITS, NODE
 from minutch.kernels.features import TREES_AT_ONCE
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
+from plugins.language_identifier.language import _identifier
 from plugins.lib_html.browserlinks import Candidates
-from plugins.lib_html.elements import BROWSER_LINKS, Elements
+from plugins.lib_html.elements import BROWSER_LINKS, Elements, in_css, in_text
 from plugins.lib_html.maintext import KINDS, Forest, features_of
-from plugins.lib_html.textblocks import Blocks, Flattener
+from plugins.lib_html.textblocks import Blocks, Flattener, places
 from plugins.lib_html.tree import Limits, build_tree, next_tag_of
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
-from plugins.parse_js.script import candidates
+from plugins.parse_js.script import ScriptFinder, _scripts, candidates
 from tests.benchmarks.htmlpages import made_up_pages
 from tests.benchmarks.kernels import vectors
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
 from tests.support import plainscan
-from tests.support.plainblocks import plain_blocks
+from tests.support.plainblocks import plain_blocks, plain_places
 from tests.support.plainfeatures import plain_features
 
 ROWS: list[Row] = []
@@ -206,6 +208,92 @@ def find_strings_of_scripts(made: Made) -> Ways:
         lambda: [by_kernel(script) for script in scripts],
         lambda: [by_python(script) for script in scripts],
     )
+
+
+@row("scan.marks_of", by="Python: a pattern for tags")
+def tell_marks_of_pages(made: Made) -> Ways:
+    return Ways(
+        lambda: [scan.marks_of(np.frombuffer(page, np.uint8)) for page in made.html],
+        lambda: [plainscan.marks(page) for page in made.html],
+    )
+
+
+@row("scan.drop_numbers", by="Python: translate, split and join")
+def drop_numbers_of_texts(made: Made) -> Ways:
+    def by_kernel(text: bytes) -> bytes:
+        out = np.empty(len(text) + 1, np.uint8)
+        return out[: scan.drop_numbers(np.frombuffer(text, np.uint8), out)].tobytes()
+
+    return Ways(
+        lambda: [by_kernel(page) for page in made.html],
+        lambda: [plainscan.without_numbers(page) for page in made.html],
+    )
+
+
+@row("scan.count_features", by="py3langid: a loop over the bytes")
+def identify_languages(made: Made) -> Ways:
+    ours = _identifier()
+    theirs = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    texts = [page.decode("utf-8", "replace")[:2048] for page in made.html]
+    return Ways(
+        lambda: [ours.classify(text) for text in texts],
+        lambda: [theirs.classify(text) for text in texts],
+        lambda found: [language for language, _ in found],
+    )
+
+
+@row("occurrences.find_scripts", by="Python: a walk over Lexbor's tree")
+def find_scripts_of_pages(made: Made) -> Ways:
+    finder = ScriptFinder(attribute_numbers() or {})
+    documents = [build_tree(page) for page in made.html]
+    return Ways(
+        lambda: [finder.scripts(document) for document in documents],
+        lambda: [[*filter(None, _scripts(document))] for document in documents],
+    )
+
+
+@row("textlinks.find_css_links", by="Python: a pattern")
+def find_links_of_styles(made: Made) -> Ways:
+    sheet = ".a-%d > b { color: #fff; background: url(/i/%d.png) no-repeat } /* it's */\n"
+    styles = ["".join(sheet % (i, i + j) for i in range(200)) for j in range(_TEXTS)]
+    return Ways(
+        lambda: [[*in_css(style)] for style in styles],
+        lambda: [plainscan.in_css(style) for style in styles],
+    )
+
+
+@row("textlinks.find_urls", by="Python: from colon to colon")
+def find_urls_of_texts(made: Made) -> Ways:
+    more = b" See http://www.example.org/a?b=c, and (https://x.example.com/#d)."
+    texts = [page + more * 20 for page in made.html]
+    return Ways(
+        lambda: [[*in_text(text)] for text in texts],
+        lambda: [plainscan.in_text(text.decode()) for text in texts],
+    )
+
+
+@row("blocks.find_places", by="NumPy: level by level")
+def place_blocks_of_pages(made: Made) -> Ways:
+    flattener = Flattener(attribute_numbers() or {})
+    read = (flattener.read(build_tree(page)) for page in made.html)
+    pages = [page for page in read if page is not None]
+    return Ways(
+        lambda: [places(page) for page in pages], lambda: [plain_places(page) for page in pages]
+    )
+
+
+@row("outlinks.drop_targets", by="Python: links made, and written again")
+def leave_links_out(made: Made) -> Ways:
+    links = [Outlink(f"http://host{i}.example.org/", "a" * (i % 3)) for i in range(_ODD_LINKS)]
+    run = OutlinkRun.of(links)
+    assert run is not None
+    targets = {f"http://host{i}.example.org/".encode() for i in range(0, _ODD_LINKS, 999)}
+
+    def by_python() -> OutlinkRun | None:
+        kept = (link for link in run if link.anchor or link.to_url.encode() not in targets)
+        return OutlinkRun.of(kept)
+
+    return Ways(lambda: run.without(targets), by_python)
 
 
 @row("simhash.word_hashes", "simhash.simhash", by="NumPy: unit by unit, all words at once")
