@@ -53,8 +53,9 @@ from minutch.records.validators import VALIDATORS_KEY, Validators
 from minutch.work.tables import recordfiles
 from minutch.work.tables.database import part_name
 from minutch.work.tables.frame import sort_by_key
+from minutch.work.tables.parallel import memory_budget
 from minutch.work.tables.recordfiles import CrawlDataWriter
-from minutch.work.tables.shuffle import split
+from minutch.work.tables.shuffle import Shuffle, split
 
 NOW = 1_763_700_000_000
 """The time of the made-up crawl, in ms."""
@@ -194,16 +195,15 @@ def crawldb_rows(first: int, count: int, total: int) -> pl.DataFrame:
 
 
 def write_crawldb(path: Path, total: int, parts: int = PARTS) -> None:
-    """Write a CrawlDb of `total` entries in `parts` partitions."""
-    held: list[list[pl.DataFrame]] = [[] for _ in range(parts)]
-    for first in range(0, total, _CHUNK):
-        for part, frame in enumerate(
-            split(crawldb_rows(first, min(_CHUNK, total - first), total), parts)
-        ):
-            held[part].append(frame)
-    for part, frames in enumerate(held):
-        with CrawlDataWriter(path / "current" / part_name(part)) as writer:
-            writer.write(sort_by_key(pl.concat(frames)))
+    """Write a CrawlDb of `total` entries in `parts` partitions, sorted on disk if it is large."""
+    path.mkdir(parents=True, exist_ok=True)
+    with Shuffle(parts, CRAWLDB_SCHEMA, budget=memory_budget(), spill=path) as rows:
+        for first in range(0, total, _CHUNK):
+            rows.add(crawldb_rows(first, min(_CHUNK, total - first), total))
+        for part in range(parts):
+            with CrawlDataWriter(path / "current" / part_name(part)) as writer:
+                for table in rows.sorted(part):
+                    writer.write(table)
 
 
 def write_seeds(path: Path, total: int) -> None:

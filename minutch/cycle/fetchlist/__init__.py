@@ -9,6 +9,7 @@ Read `generate` first, then the decisions, `due` and `select`.
     `allowances`     decides how many these are
     `growth`         says what leads to ever more of its own kind, for `allowances`
     `select`         decides which of them get into a list: topN, limits of hosts
+    `turns`          does so in two readings, where hosts alone are limited
     `hostlimits`     evaluates the limits and pauses that the HostDb gives
     `partition`      decides which part of a list a URL goes to
     `lists`          writes fetch lists, and marks what is in them

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import logging
 import math
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -71,64 +73,88 @@ def _compiled(conf: Configuration, name: str) -> Expression | None:
 
 
 def _nothing_known() -> pl.DataFrame:
-    return pl.DataFrame(schema={"host": pl.String, "max_count": pl.Int64, "delay": pl.Int64})
+    return pl.DataFrame(schema={"host": pl.UInt64, "max_count": pl.Int64, "delay": pl.Int64})
 
 
 @dataclass(slots=True)
 class HostLimits:
-    """The numbers of hosts: `host`, `max_count`, `delay`, null where an expression gives none. They
-    are learned as pages of the hosts turn up: not all that are due are in memory at once.
+    """The numbers of hosts by a hash of their names: `host`, `max_count`, `delay`, null where an
+    expression gives none. They are read when some are asked for, those of all hosts that were noted
+    until then: not all pages that are due are in memory at once.
     """
 
     hosts: Callable[[], Iterable[pl.DataFrame]]
     """Reads all hosts, in tables of HOSTDB_SCHEMA."""
     expressions: Expressions
-    table: pl.DataFrame = field(default_factory=_nothing_known)
+    _table: pl.DataFrame = field(default_factory=_nothing_known)
+    _noted: pl.Series = field(default_factory=lambda: pl.Series("host", [], pl.UInt64))
+    _seed: int = field(default_factory=lambda: secrets.randbits(62))
+    _lock: Lock = field(default_factory=Lock)
 
     @property
     def limits_counts(self) -> bool:
         """True if an expression limits the pages of hosts."""
         return self.expressions.max_count is not None
 
+    def hashes(self, urls: pl.Series) -> pl.Series:
+        """Returns a hash of each URL's host; null for what is no URL."""
+        return self._hashed(host_names(urls))
+
+    def _hashed(self, names: pl.Series) -> pl.Series:
+        return names.hash(self._seed).set(names.is_null(), None).alias("host")
+
+    def note(self, hosts: pl.Series) -> None:
+        """Notes hosts whose numbers will be asked for, by their hashes."""
+        found = hosts.drop_nulls().unique()
+        with self._lock:
+            self._noted = pl.concat([self._noted, found]).unique()
+
     def learn(self, pages: Sequence[pl.DataFrame]) -> None:
-        """Reads the numbers of the hosts of these pages. Raises FormatError."""
-        names = [host_names(decode_keys(table["key"])).drop_nulls().unique() for table in pages]
-        wanted = pl.concat([pl.Series("host", [], pl.String), *names]).unique().to_frame()
-        wanted = wanted.join(self.table, on="host", how="anti")
+        """Notes the hosts of these pages."""
+        for table in pages:
+            self.note(self.hashes(decode_keys(table["key"])))
+
+    def known(self, hosts: pl.Series) -> pl.DataFrame:
+        """Returns the numbers of each host, by hashes of hosts that were noted. Raises
+        FormatError.
+        """
+        self.read()
+        return hosts.to_frame().join(self._table, on="host", how="left", maintain_order="left")
+
+    def read(self) -> None:
+        """Reads the numbers of all hosts that were noted. Raises FormatError."""
+        wanted = self._noted.to_frame().join(self._table, on="host", how="anti")
+        self._noted = self._noted.clear()
         if not len(wanted):
             return
         tables = [_nothing_known()]
         expressions = self.expressions
         for frame in self.hosts():
-            mine = frame.filter(decode_keys(frame["key"]).is_in(wanted["host"].implode()))
-            tables.append(
-                pl.DataFrame(
-                    {
-                        "host": decode_keys(mine["key"]),
-                        "max_count": _numbers(
-                            mine, expressions.max_count, MAX_COUNT_PROPERTY, expressions.variables
-                        ),
-                        "delay": _numbers(
-                            mine, expressions.delay, DELAY_PROPERTY, expressions.variables
-                        ),
-                    }
-                )
+            host = self._hashed(decode_keys(frame["key"]))
+            is_wanted = host.is_in(wanted["host"].implode())
+            mine = frame.filter(is_wanted)
+            max_count = _numbers(
+                mine, expressions.max_count, MAX_COUNT_PROPERTY, expressions.variables
             )
+            delay = _numbers(mine, expressions.delay, DELAY_PROPERTY, expressions.variables)
+            numbers = [max_count.alias("max_count"), delay.alias("delay")]
+            tables.append(pl.DataFrame([host.filter(is_wanted), *numbers]))
         found = pl.concat(tables).unique("host", keep="last")
-        self.table = pl.concat([self.table, wanted.join(found, on="host", how="left")])
+        self._table = pl.concat([self._table, wanted.join(found, on="host", how="left")])
 
     def max_counts(self, urls: pl.Series, default: int) -> Ints | None:
         """Returns the limit of pages of each URL's host in a segment; None if all are `default`."""
         if not self.limits_counts:
             return None
-        found: Ints = self._of(urls)["max_count"].fill_null(default).to_numpy()
+        counts = self.known(self.hashes(urls))["max_count"]
+        found: Ints = counts.fill_null(default).to_numpy()
         return found
 
     def with_delays(self, entries: pl.DataFrame) -> pl.DataFrame:
         """Returns the entries (CRAWLDB_SCHEMA, more columns may follow) with the pauses of their
         hosts in their metadata.
         """
-        delays = self._of(decode_keys(entries["key"]))["delay"]
+        delays = self.known(self.hashes(decode_keys(entries["key"])))["delay"]
         if delays.null_count() == len(delays):
             return entries
         pairs = pl.DataFrame({"metadata": entries["metadata"], "delay": delays})
@@ -139,10 +165,6 @@ class HostLimits:
             known, on=("metadata", "delay"), how="left", nulls_equal=True, maintain_order="left"
         )
         return entries.with_columns(metadata=found["put"])
-
-    def _of(self, urls: pl.Series) -> pl.DataFrame:
-        hosts = host_names(urls).alias("host").to_frame()
-        return hosts.join(self.table, on="host", how="left", maintain_order="left")
 
 
 def _put(metadata: bytes | None, delay: int | None) -> bytes | None:

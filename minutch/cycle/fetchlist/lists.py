@@ -148,7 +148,7 @@ class FetchListWriter:
         """Takes in the entries of new segments; what does not fit into memory goes to a folder in
         `spill`, which is gone at the end.
         """
-        with Shuffle(1, CRAWLDB_SCHEMA, budget=self.memory // 2, spill=spill) as rows:
+        with Shuffle(1, CRAWLDB_SCHEMA, budget=self.memory // 4, spill=spill) as rows:
             yield FetchLists(self, rows)
 
 

@@ -18,6 +18,7 @@ HashComparator.
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,8 @@ WHY: Final = {IS_MALFORMED: MALFORMED, IS_OVER_LIMIT: OVER_LIMIT, NO_PLACE: NOT_
 
 NO_LIMIT: Final = (1 << 63) - 1
 NONE_LISTED: Final = MappingProxyType[str, int]({})
+_MOST: Final = 1 << 31
+"""No owner has so many entries."""
 _BLOCK: Final = 10_000  # entries whose hosts are looked up at a time
 
 
@@ -154,6 +157,24 @@ class SelectionSettings(Settings):
     """
 
 
+def of_turn(segments: int) -> tuple[pl.Expr, pl.Expr]:
+    """Returns the segment of an entry, or WHY it has none, where hosts alone are limited, by its
+    `turn` among its owner's, from 0, and their `limit`; and whether it is the first without one.
+    """
+    turn, limit = pl.col("turn"), pl.col("limit")
+    is_over = (limit > 0) & (turn >= limit * segments)
+    place = pl.when(limit <= 0).then(1).otherwise(turn // limit + 1)
+    segment = pl.when(is_over).then(IS_OVER_LIMIT).otherwise(place)
+    return segment.cast(pl.Int64), is_over & (turn == limit * segments)
+
+
+def with_listed() -> pl.Expr:
+    """Returns the `turn` after the entries that are `listed`, of which not more than `limit`
+    count.
+    """
+    return pl.col("turn") + pl.min_horizontal(pl.col("listed").fill_null(0), "limit")
+
+
 class ListSelection:
     """Gives places to entries, best first, within the limits of `settings`.
 
@@ -168,15 +189,16 @@ class ListSelection:
         self._reducers = reducers
         self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
         self._is_endless = top_n == NO_LIMIT
-        self._segments = settings.segments
+        self.segments = settings.segments
         self._max_count = settings.max_count
         self._by_domain = settings.by_domain
         self._normalizers = settings.normalizers
         self._hosts = hosts if hosts is not None and hosts.limits_counts else None
         self._partitioner = settings.partitioner
         self._own = range(reducers) if own is None else own
+        self._seed = secrets.randbits(62)  # nobody can choose hosts whose hashes are equal
         self._quotas = [
-            Quota(self._limit, self._segments, self._max_count, count)
+            Quota(self._limit, self.segments, self._max_count, count)
             for count in self._counts_of(settings.listed)
         ]
 
@@ -243,72 +265,73 @@ class ListSelection:
             if self.is_full:
                 break
 
-    def in_reach(self, found: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
-        """Tells of all rows whether their host or domain has no more better ones than it may have
-        pages in all segments.
-        """
-        if self._hosts is not None:
-            self._hosts.learn(found)
-        keys = pl.concat([table["key"] for table in found], rechunk=True)
-        turns = self._turns(keys, np.concatenate(ranks))
-        is_free = pl.col("owner").is_null() | (pl.col("limit") <= 0)
-        within = is_free | (pl.col("turn") <= pl.col("limit") * self._segments)
-        return turns.select("row", within=within).sort("row")["within"]
-
-    def _turns(self, keys: pl.Series, ranks: Ranks) -> pl.DataFrame:
-        """Returns the rows, best first: each one's owner, the owner's limit, and how many better
-        ones that has.
-        """
-        urls = decode_keys(keys)
-        limits = None if self._hosts is None else self._hosts.max_counts(urls, self._max_count)
-        if limits is None:
-            limits = np.full(len(urls), self._max_count)
-        order = by_rank(np.arange(len(ranks)), ranks, keys)
-        rows = pl.DataFrame(
-            {
-                "row": order,
-                "reducer": self._reducers_of(urls, NO_LIMIT)[order],
-                "owner": self._owners(urls).gather(order),
-                "limit": limits[order],
-            }
-        )
-        return rows.with_columns(turn=pl.int_range(pl.len()).over("reducer", "owner"))
-
     def _by_turns(self, keys: pl.Series, ranks: Ranks) -> Ints:
         """Returns the segment of each entry, or WHY it has none, where hosts alone are limited."""
-        turns = self._turns(keys, ranks)
-        listed = pl.DataFrame(
-            [
-                (reducer, owner, count)
-                for reducer, quota in enumerate(self._quotas)
-                for owner, count in quota.listed.items()
-            ],
-            schema={"reducer": pl.Int64, "owner": pl.String, "listed": pl.Int64},
-            orient="row",
-        )
-        turn, limit = pl.col("turn"), pl.col("limit")
-        turns = turns.join(
-            listed, on=("reducer", "owner"), how="left", maintain_order="left"
-        ).with_columns(turn + pl.min_horizontal(pl.col("listed").fill_null(0), limit))
-        has_owner, is_over = pl.col("owner").is_not_null(), turn >= limit * self._segments
-        turns = turns.select(
+        urls, order = decode_keys(keys), by_rank(np.arange(len(ranks)), ranks, keys)
+        owners = self._hashes(self._reducers_of(urls, NO_LIMIT), self._owners(urls))
+        hosts = owners if self._hosts is None else self._hosts.hashes(urls)
+        rows = pl.DataFrame([owners, hosts.alias("host")]).with_row_index("row")
+        rows = rows.with_columns(self.limits_of(rows))[order]
+        rows = rows.with_columns(turn=pl.int_range(pl.len()).over("owner"))
+        rows = rows.join(self.listed, on="owner", how="left", maintain_order="left")
+        segment, is_first = of_turn(self.segments)
+        rows = rows.with_columns(with_listed()).select(
             "row",
-            segment=pl.when(~has_owner)
-            .then(IS_MALFORMED)
-            .when(limit <= 0)
-            .then(1)
-            .when(is_over)
-            .then(IS_OVER_LIMIT)
-            .otherwise(turn // limit + 1),
-            is_first=is_over
-            & (turn == limit * self._segments)
-            & (limit > 0)
-            & pl.col("owner").is_not_null(),
+            segment=pl.when(pl.col("owner").is_null()).then(IS_MALFORMED).otherwise(segment),
+            is_first=is_first & pl.col("owner").is_not_null(),
         )
-        if turns["is_first"].any():
-            self._quotas[0].counters.add(HOSTS_OVER_LIMIT, int(turns["is_first"].sum()))
-        segments: Ints = turns.sort("row")["segment"].to_numpy()
+        if rows["is_first"].any():
+            self._quotas[0].counters.add(HOSTS_OVER_LIMIT, int(rows["is_first"].sum()))
+        segments: Ints = rows.sort("row")["segment"].to_numpy()
         return segments
+
+    # -- what `turns` asks ---------------------------------------------------------------------
+
+    @property
+    def is_even(self) -> bool:
+        """True if all entries of an owner have the same limit."""
+        return self._hosts is None or not self._by_domain
+
+    @property
+    def listed(self) -> pl.DataFrame:
+        """The owners with entries that count to their limits before all others: `owner`,
+        `listed`.
+        """
+        rows = [
+            (reducer, owner, count)
+            for reducer, quota in enumerate(self._quotas)
+            for owner, count in quota.listed.items()
+        ]
+        reducers, owners, counts = zip(*rows, strict=True) if rows else ((), (), ())
+        hashes = self._hashes(np.array(reducers, np.int64), pl.Series(owners, dtype=pl.String))
+        return pl.DataFrame([hashes, pl.Series("listed", counts, pl.Int64)])
+
+    def entrants(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Returns of each entry of a table (with `sort`) its `owner`, a hash, null for no URL; its
+        `rank`; and its `host`, a hash, where hosts have limits of their own.
+        """
+        urls = decode_keys(table["key"])
+        owners = self._hashes(self._reducers_of(urls, NO_LIMIT), self._owners(urls))
+        rows = pl.DataFrame([owners, pl.Series("rank", ranks_in(table))])
+        if self._hosts is None:
+            return rows
+        hosts = self._hosts.hashes(urls)
+        self._hosts.note(hosts)
+        return rows.with_columns(host=hosts)
+
+    def limits_of(self, entrants: pl.DataFrame) -> pl.Series:
+        """Returns the `limit` of each entry's owner in a segment."""
+        if self._hosts is None:
+            return pl.Series("limit", [self._max_count]).new_from_index(0, len(entrants))
+        found = self._hosts.known(entrants["host"])["max_count"].fill_null(self._max_count)
+        return found.clip(upper_bound=_MOST).alias("limit")
+
+    def _hashes(self, reducers: Ints, owners: pl.Series) -> pl.Series:
+        """Returns a number other than 0 for each owner in its reducer; null where there is none."""
+        numbers = owners.hash(self._seed) ^ pl.Series(mixed(reducers.astype(np.uint32))).cast(
+            pl.UInt64
+        )
+        return numbers.clip(lower_bound=1).set(owners.is_null(), None).alias("owner")
 
     def _is_limited(self, total: int) -> bool:
         """Returns True if an entry's place depends on the others, of `total` entries."""
@@ -317,7 +340,7 @@ class ListSelection:
     def _blocks(self, found: Sequence[pl.DataFrame], keys: pl.Series) -> Iterator[Ints]:
         """Yields the numbers of all rows, best first, a few at a time."""
         ranks = np.concatenate(for_each(ranks_in, found))
-        places = self._limit * self._segments * self._reducers if self._limit >= 0 else NO_LIMIT
+        places = self._limit * self.segments * self._reducers if self._limit >= 0 else NO_LIMIT
         for rows in best_first(
             ranks, keys, places + max(places // 10, _BLOCK)
         ):  # reducers' shares differ a little

@@ -28,6 +28,7 @@ from minutch.cycle.fetchlist.budget import PatternBudget
 from minutch.cycle.fetchlist.hostlimits import Expressions, HostLimits
 from minutch.cycle.fetchlist.lists import address_of, keys_in
 from minutch.cycle.fetchlist.partition import UrlPartitioner
+from minutch.cycle.fetchlist.turns import HostTurns
 from minutch.cycle.hostdb.store import HostDb
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import FETCHING, Segment
@@ -263,9 +264,8 @@ class Selector:
                 counters.add(due.FEW, count)
                 return SelectedEntries([], when)
         if self.hostdb is not None:
-            some += tables
             self.hosts = self._limits(self.hostdb)
-            self.hosts.learn(some)
+            return SelectedEntries(_noted(chain(some, tables), self.hosts), None)
         return SelectedEntries(chain(some, tables), None)
 
     def _find(self, task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
@@ -290,11 +290,11 @@ class Selector:
     @property
     def is_open(self) -> bool:
         """True if everything that is due gets a place: there is no topN and no limit per host."""
-        return not self.is_limited and self.hostdb is None
+        return not self.is_limited
 
     @property
     def limit(self) -> int | None:
-        """The places of all segments; None where hosts alone are limited."""
+        """The places of all segments; None if they have no limit."""
         options = self.options
         if options.top_n < 0 or options.top_n == select.NO_LIMIT:
             return None
@@ -315,11 +315,10 @@ class Selector:
         hosts = None if self.hostdb is None else self._limits(self.hostdb)
         return select.ListSelection(self.limits, hosts, parts)
 
-    def in_reach(self, tables: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
-        """Tells for all rows whether they may get a place: not those of a host with so many better
-        ones that it is over its limit. One of these is in reach, as hosts over it are counted.
-        """
-        return self.selection(tables).in_reach(tables, ranks)
+    def turns(self, memory: int) -> HostTurns | None:
+        """Returns what deals out places by turns where hosts alone are limited."""
+        is_endless = self.is_limited and self.options.top_n == select.NO_LIMIT
+        return HostTurns.within(memory, self.selection(())) if is_endless else None
 
     @property
     def is_limited(self) -> bool:
@@ -333,6 +332,14 @@ class Selector:
     def _limits(self, db: HostDb) -> HostLimits:
         parts = range(len(db.require_parts()))
         return HostLimits(lambda: chain.from_iterable(map(db.scan_part, parts)), self.expressions)
+
+
+def _noted(tables: Iterable[pl.DataFrame], hosts: HostLimits) -> Iterator[pl.DataFrame]:
+    """Yields the tables; when all were taken, the numbers of their hosts are read."""
+    for table in tables:
+        hosts.learn([table])
+        yield table
+    hosts.read()
 
 
 def _compiled(expression: str | None) -> Expression | None:

@@ -159,6 +159,33 @@ class Selection(Protocol):
         """
 
 
+TableNumber = tuple[int, int]
+"""Position of a table in the input: piece, and number in the piece."""
+
+
+class RowTurns(Protocol):
+    """Gives places to rows of a limited number for each owner, in readings of the input: all tables
+    are added, and come again to be chosen from.
+    """
+
+    def add(self, place: TableNumber, table: pl.DataFrame) -> None:
+        """Takes in a table; threads may do so side by side."""
+
+    def close(self, counters: Counters) -> None:
+        """Decides, when all tables were added."""
+
+    def choose(self, place: TableNumber, table: pl.DataFrame) -> pl.DataFrame:
+        """Returns the rows of a table that have a place, but for those of `rest`."""
+
+    def rest(self) -> pl.DataFrame | None:
+        """Returns rows that could be decided on only now that all tables came again."""
+
+    def go_on(self, counters: Counters) -> bool:
+        """Begins again, with tables to be added, for further owners; False if there are none, when
+        all rows are counted.
+        """
+
+
 class SelectionRules(Protocol):
     """The rules by which rows compete for places: together, or in groups with their own."""
 
@@ -172,16 +199,14 @@ class SelectionRules(Protocol):
 
     @property
     def limit(self) -> int | None:
-        """Number of rows that may get a place, in all groups; None where it is all that are in
-        reach.
-        """
+        """Number of rows that may get a place, in all groups; None where it is all of them."""
 
     def ranks_in(self, table: pl.DataFrame) -> Ranks:
         """Returns the rank of each row: lower ones come first."""
 
-    def in_reach(self, tables: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
-        """Tells of all rows of some tables, which are not all there are, whether they may still get
-        a place (Boolean). Asked where there is no `limit`.
+    def turns(self, memory: int) -> RowTurns | None:
+        """Returns what decides, within so many bytes, where rows compete with those of the same
+        owner alone; None where they do with others.
         """
 
     def groups_of(self, table: pl.DataFrame) -> pl.Series:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from minutch.job import Counters, Progress
 from minutch.paths import is_local
@@ -22,12 +21,14 @@ from minutch.work.engine.interface import (
     ReadRows,
     Reduce,
     Regroup,
+    RowTurns,
     Selected,
     SelectionRules,
     Shuffled,
     ShuffledPart,
     Source,
     StreamFunction,
+    TableNumber,
     Task,
     Write,
 )
@@ -199,34 +200,20 @@ class LocalEngine:
 
         if rules.is_open:
             return Selected(_all(find, pieces, rules, counters, progress), 0)
+        if (turns := rules.turns(self.memory)) is not None:
+            return Selected(_by_turns(find, pieces, turns, counters, progress), 0)
         likely, room = window_rows(rules.limit), self.memory // _SHARE // _ROW
         most = max(likely, room)
-
-        def enter(window: RankWindow, numbered: tuple[int, T], task: Task) -> tuple[int, Counters]:
-            number, piece = numbered
-            rows = 0
-            for at, table in enumerate(find(task, piece)):
-                window.add((number, at), table)
-                rows += len(table)
-            return rows, task.counters
 
         def windows(window: RankWindow) -> Iterator[list[pl.DataFrame]]:
             yield window.tables()
             while window.last < LAST:
                 window = RankWindow(window.last + 1, most, 2 * most, rules.ranks_in)
-                for_each(partial(enter, window, task=Task()), enumerate(pieces))
+                _enter(window, find, pieces, Counters(), None)
                 yield window.tables()
 
-        if rules.limit is None:
-            first = RankWindow(0, likely, room, rules.ranks_in, rules.in_reach)
-        else:
-            first = RankWindow(0, likely, 2 * most, rules.ranks_in)
-        entered = for_each(
-            lambda piece: enter(first, piece, Task(advance=progress.advance)), enumerate(pieces)
-        )
-        total = sum(rows for rows, _ in entered)
-        for _, counted in entered:
-            counters.merge(counted)
+        first = RankWindow(0, likely, 2 * most, rules.ranks_in)
+        total = _enter(first, find, pieces, counters, progress)
         selected = select_rows(rules, range(rules.groups), windows(first), counters, total)
         return Selected(selected.rows.iter_slices(_TOGETHER), total - selected.seen)
 
@@ -243,6 +230,55 @@ class LocalEngine:
         if progress is not None:
             task.advance = progress.advance
         return [function(task, range(parts))]
+
+
+class _Window(Protocol):
+    def add(self, place: TableNumber, table: pl.DataFrame) -> None: ...
+
+
+def _enter(
+    window: _Window,
+    find: ReadRows[T],
+    pieces: Sequence[T],
+    counters: Counters,
+    progress: Progress | None,
+) -> int:
+    """Adds the tables of all pieces, which are read side by side; returns the number of rows."""
+
+    def enter(numbered: tuple[int, T]) -> tuple[int, Counters]:
+        task = Task() if progress is None else Task(advance=progress.advance)
+        number, piece = numbered
+        rows = 0
+        for at, table in enumerate(find(task, piece)):
+            window.add((number, at), table)
+            rows += len(table)
+        return rows, task.counters
+
+    entered = for_each(enter, enumerate(pieces))
+    for _, counted in entered:
+        counters.merge(counted)
+    return sum(rows for rows, _ in entered)
+
+
+def _by_turns(
+    find: ReadRows[T],
+    pieces: Sequence[T],
+    turns: RowTurns,
+    counters: Counters,
+    progress: Progress,
+) -> Iterator[pl.DataFrame]:
+    """Yields the rows that get a place, where they compete with those of their owner alone."""
+    _enter(turns, find, pieces, counters, progress)
+    while True:
+        turns.close(counters)
+        for number, piece in enumerate(pieces):
+            for at, table in enumerate(find(Task(), piece)):
+                yield turns.choose((number, at), table)
+        if (rest := turns.rest()) is not None:
+            yield rest
+        if not turns.go_on(counters):
+            return
+        _enter(turns, find, pieces, Counters(), None)
 
 
 def _all(

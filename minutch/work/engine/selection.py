@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from minutch.hadoop.formats.batch import own_column
 from minutch.job import Counters
-from minutch.work.engine.interface import Partition, ReadRows, SelectionRules, Task
+from minutch.work.engine.interface import Partition, ReadRows, SelectionRules, TableNumber, Task
 from minutch.work.tables.frame import Rows, empty
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.spans import FileSplit
@@ -33,9 +33,6 @@ from minutch.work.tables.spans import FileSplit
 Ranks = NDArray[np.uint64]
 LAST: Final = (1 << 64) - 1
 """The highest rank there may be."""
-InReach = Callable[[Sequence[pl.DataFrame], Sequence[Ranks]], pl.Series]
-TableNumber = tuple[int, int]
-"""Position of a table in the input: piece, and number in the piece."""
 
 
 class RankWindow:
@@ -43,22 +40,16 @@ class RankWindow:
     last of these.
 
     Tables may come from several threads, in any order. They are ranked when they have more than
-    `room` rows, not before; where all have no more, all of them are in the window. Then those also
-    go that are not `in_reach`, whatever else comes; what is in reach may need more room.
+    `room` rows, not before; where all have no more, all of them are in the window.
     """
 
     def __init__(
-        self,
-        first: int,
-        most: int,
-        room: int,
-        ranks_in: Callable[[pl.DataFrame], Ranks],
-        in_reach: InReach | None = None,
+        self, first: int, most: int, room: int, ranks_in: Callable[[pl.DataFrame], Ranks]
     ) -> None:
         self.last = LAST
         """The highest rank in the window."""
-        self._first, self._most, self._ranks_in, self._in_reach = first, most, ranks_in, in_reach
-        self._room = room if in_reach is not None else max(room, most)
+        self._first, self._most, self._ranks_in = first, most, ranks_in
+        self._room = max(room, most)
         self._held: dict[TableNumber, tuple[pl.DataFrame, Ranks | None]] = {}
         self._rows = 0
         self._lock = Lock()
@@ -87,9 +78,6 @@ class RankWindow:
         if len(ranks) > self._most:
             self.last = min(self.last, int(np.partition(ranks, self._most - 1)[self._most - 1]))
         within = (ranks >= np.uint64(self._first)) & (ranks <= np.uint64(self.last))
-        if self._in_reach is not None:
-            tables, own = zip(*ranked.values(), strict=True)
-            within &= self._in_reach(tables, own).to_numpy()
         ends = np.cumsum([len(table) for table, _ in ranked.values()])
         shares = np.split(within, ends[:-1])
         self._held = {
@@ -97,8 +85,6 @@ class RankWindow:
             for (place, own), share in zip(ranked.items(), shares, strict=True)
         }
         self._rows = sum(len(table) for table, _ in self._held.values())
-        if self._in_reach is not None:
-            self._room = max(self._room, 2 * self._rows)
 
     def _ranked(self, held: tuple[pl.DataFrame, Ranks | None]) -> tuple[pl.DataFrame, Ranks]:
         table, ranks = held

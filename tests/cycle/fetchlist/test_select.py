@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,9 +27,11 @@ from minutch.cycle.fetchlist.select import (
     ranks_of,
     url_hashes,
 )
+from minutch.cycle.fetchlist.turns import HostTurns
+from minutch.errors import PluginError
 from minutch.hadoop.formats.javaio import DataOutput
 from minutch.job import Counters
-from minutch.work.engine.selection import ALL, LAST, Ranks, RankWindow
+from minutch.work.engine.selection import LAST, RankWindow
 from minutch.work.tables.parallel import for_each
 
 CONF = Configuration.load([], overrides={"plugin.includes": "nutch-extensionpoints"})
@@ -145,11 +146,11 @@ def choose(
     reducers: int = 1,
     top_n: int = 10,
     listed: list[str] | None = None,
-    reached: list[bool] | None = None,
+    room: int | None = None,
     counted: Counters | None = None,
     **properties: str,
 ) -> dict[str, int]:
-    """URL -> segment of what is chosen of (URL, score); `reached` gets which may have a place."""
+    """URL -> segment of what is chosen of (URL, score); with `room` in two readings."""
     conf = CONF.with_values(
         {name.replace("_", "."): value for name, value in properties.items()}
         | {"mapreduce.job.reduces": str(reducers)}
@@ -169,15 +170,40 @@ def choose(
     )
     selection = ListSelection(settings)
     counters = Counters() if counted is None else counted
-    if reached is not None:
-        reached.extend(selection.in_reach(found, [ranks_in(table) for table in found]))
-    chosen = selection.choose(found, counters)
+    if room is None:
+        chosen = selection.choose(found, counters)
+    else:
+        chosen = by_turns(HostTurns(selection, room), found, counters)
     total = sum(map(len, tables))
     left_out = sum(
         counters.get(name, 0) for name in (select.NOT_IN_TOP, select.MALFORMED, select.OVER_LIMIT)
     )
     assert counters[select.SELECTED] == len(chosen) == total - left_out
     return {key.decode(): segment for key, segment in chosen.select("key", "segment").iter_rows()}
+
+
+def limited(most: int) -> ListSelection:
+    """A selection with a limit of hosts alone."""
+    conf = CONF.with_values({"generate.max.count": str(most)})
+    partitioner = UrlPartitioner.from_conf(conf, lambda host: None)
+    return ListSelection(
+        SelectionSettings.from_conf(
+            conf, top_n=select.NO_LIMIT, segments=1, normalizers=None, partitioner=partitioner
+        )
+    )
+
+
+def by_turns(turns: HostTurns, found: list[pl.DataFrame], counters: Counters) -> pl.DataFrame:
+    """What gets a place in two readings, or more."""
+    chosen, is_first = list[pl.DataFrame](), True
+    while is_first or turns.go_on(counters):
+        is_first = False
+        for number, table in reversed(list(enumerate(found))):
+            turns.add((0, number), table)
+        turns.close(counters)
+        chosen += [turns.choose((0, number), table) for number, table in enumerate(found)]
+        chosen += [rest] if (rest := turns.rest()) is not None else []
+    return pl.concat(chosen)
 
 
 PAGES = st.dictionaries(
@@ -314,55 +340,78 @@ def test_without_a_host_limit_both_ways_agree(
     st.integers(1, 3),
     st.lists(st.sampled_from("abcdefgh"), max_size=5),
     st.sampled_from(["host", "domain"]),
+    st.integers(0, 40),
 )
 def test_without_top_n_hosts_have_the_same_places(
-    pages: dict[str, float], reducers: int, most: int, hosts: list[str], mode: str
+    pages: dict[str, float], reducers: int, most: int, hosts: list[str], mode: str, room: int
 ) -> None:
-    """By turns, and by dealing with more places than there are pages; and none of those has one
-    that are out of reach.
-    """
-    settings = {"generate_max_count": str(most), "generate_count_mode": mode}
-    listed = [f"http://{host}/listed/{n}" for n, host in enumerate(hosts)]
-    reached, by_turns, dealt = list[bool](), Counters(), Counters()
-    rows = list(pages.items())
-    found = choose(
-        [rows[:7], rows[7:]],
-        **settings,  # type: ignore[arg-type]
-        reducers=reducers,
-        top_n=select.NO_LIMIT,
-        listed=listed,
-        reached=reached,
-        counted=by_turns,
-    )
-    assert found == choose(
-        [rows[:7], rows[7:]],
-        **settings,  # type: ignore[arg-type]
-        reducers=reducers,
-        top_n=10_000,
-        listed=listed,
-        counted=dealt,
-    )
-    assert by_turns == dealt
-    in_reach = {url for (url, _), reach in zip(rows, reached, strict=True) if reach}
-    assert set(found) <= in_reach
-    owners = Counter(url.split("/")[2] for url in in_reach if "/" in url)
-    assert max(owners.values(), default=0) <= 2 * most + 1
+    """By turns, in two readings or more, and by dealing with more places than there are pages."""
+    settings: dict[str, Any] = {"generate_max_count": str(most), "generate_count_mode": mode}
+    settings |= {"reducers": reducers}
+    settings |= {"listed": [f"http://{host}/listed/{n}" for n, host in enumerate(hosts)]}
+    counted, rows = [Counters() for _ in range(3)], list(pages.items())
+    tables = [rows[:7], rows[7:]]
+    found = choose(tables, **settings, top_n=select.NO_LIMIT, counted=counted[0])
+    assert found == choose(tables, **settings, top_n=10_000, counted=counted[1])
+    assert found == choose(tables, **settings, top_n=select.NO_LIMIT, room=room, counted=counted[2])
+    assert counted[0] == counted[1] == counted[2]
 
 
-def test_what_is_out_of_reach_is_not_held() -> None:
+EQUAL = [
+    "".join(pair)[::-1]
+    for pair in ("AaAaAa", "AaAaBB", "AaBBAa", "AaBBBB", "BBAaAa", "BBAaBB", "BBBBAa", "BBBBBB")
+]
+"""Ends of URLs whose hashes are equal."""
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(EQUAL)), unique=True),
+    st.integers(1, 4),
+    st.integers(0, 20),
+    st.randoms(),
+)
+def test_bytes_decide_where_hashes_are_equal(
+    urls: list[tuple[str, str]], most: int, room: int, order: random.Random
+) -> None:
+    rows = [(f"http://{host}/{end}", 1.0) for host, end in urls]
+    assert len({java_hash(url.encode()) for url, _ in rows}) <= 2
+    order.shuffle(rows)
+    tables = [rows[:3], rows[3:5], rows[5:]]
+    settings: dict[str, Any] = {"generate_max_count": str(most), "top_n": select.NO_LIMIT}
+    found = choose(tables, **settings, room=room)
+    assert found == choose(tables, **settings)
+    for host in "ab":
+        own = sorted(url for url, _ in rows if url.startswith(f"http://{host}/"))
+        places = {url: number // most + 1 for number, url in enumerate(own[: 2 * most])}
+        assert {url: place for url, place in found.items() if url in own} == places
+
+
+def test_no_more_entries_are_held_than_there_is_room_for() -> None:
+    """Where hosts have too many, and where there are too many hosts."""
     schema = pl.Schema({"key": pl.Binary(), "sort": pl.Float32()})
+    for hosts, limit in ((2, 3), (100, 50)):
+        turns, sizes = HostTurns(limited(limit), 30), list[int]()
+        for number in range(40):
+            rows = [
+                (b"http://h%d/%d" % (n % hosts, n), float(n))
+                for n in range(number * 10, number * 10 + 10)
+            ]
+            turns.add((0, number), pl.DataFrame(rows, schema=schema, orient="row"))
+            sizes.append(sum(map(len, turns._held)))
+        assert max(sizes) <= 30
+        assert turns.room == 30
 
-    def best_three(tables: Sequence[pl.DataFrame], ranks: Sequence[Ranks]) -> pl.Series:
-        all_ranks = np.concatenate(ranks)
-        return pl.Series(all_ranks <= np.sort(all_ranks)[:3].max())
 
-    window, sizes = RankWindow(0, ALL, 10, ranks_in, best_three), list[int]()
-    for number in range(40):
-        rows = [(b"http://h/%d-%d" % (number, row), float(row)) for row in range(4)]
-        window.add((0, number), pl.DataFrame(rows, schema=schema, orient="row"))
-        sizes.append(sum(map(len, window.tables())))
-    assert max(sizes) <= 10
-    assert window.last == LAST
+def test_pages_that_are_not_due_any_more_end_the_job() -> None:
+    """Plugins decide twice what is due."""
+    table = pl.DataFrame({"key": [b"http://h/1", b"http://h/2"], "sort": [1.0, 1.0]})
+    table = table.cast({"sort": pl.Float32})
+    turns = HostTurns(limited(1), 10)
+    turns.add((0, 0), table)
+    turns.close(Counters())
+    with pytest.raises(PluginError, match="does not always answer the same"):
+        turns.choose((0, 0), table[:1])
 
 
 @settings(deadline=None)
