@@ -11,11 +11,16 @@ where it stands; of its host, on how many pages that line is at that place, and 
                 up to FRAME. What repeats at a place that mostly holds main text, several times in a
                 page, or in the midst of what is own, loses little: headings of a reference,
                 disclaimers, series of products
+    whole       a line that most pages have at a place that holds nothing else loses up to WHOLE,
+                however likely it is main text, if it has the length of a sentence or stands among
+                such lines: the menu of all sections, terms of delivery
+    echo        lines at a place whose lines all stand at a likelier place of the page, too,
+                lose up to ECHO, if the place is not one of main text: a table of contents
 
 Each grows with the number of pages that were counted: a first page is judged by itself. Kept are
 the lines for which the expected F1 over words is highest.
 
-The numbers were chosen on sites of Sphinx (alabaster), MkDocs, Material, Node.js, DocBook and four
+The numbers were chosen on sites of Sphinx (alabaster), MkDocs, Material, Node.js, DocBook and nine
 by hand; `python -m tests.benchmarks.owntext` measures them on others. Tried and dropped: numbers in
 lines taken for equal ("Added in: v1" is on all pages of a reference then); lines counted wherever
 they stand (a title is in the menu of all other pages).
@@ -34,10 +39,14 @@ SHARE: Final = 0.3
 """Of a host's pages: a line at a place of so many counts as repeated there."""
 RESCUE: Final = 2.0
 FRAME: Final = 4.0
+WHOLE: Final = 6.0
+ECHO: Final = 3.0
 _REACH: Final = 3
 """Neighbours on either side."""
 _LONG: Final = 20
 """Words."""
+_SEVERAL: Final = 3
+"""Lines of a table of contents."""
 _NUMBERS: Final = ["row", "words", "of", "place_pages", "mean", "framed", "at", "anywhere", "times"]
 _SURE: Final = 0.996
 
@@ -46,10 +55,10 @@ Row = np.ndarray[Any, np.dtype[Any]]
 
 def kept(lines: pl.DataFrame) -> pl.Series:
     """Returns the mask of own lines. `lines` are those of whole pages, in order: `row` of the page,
-    `words`, `chance`; of the host `of`, the number of pages that were counted; of the place
-    `place_pages` that have it, the mean chance and which part of what stands there is repeated
-    (`mean`, `framed`); of the line how many pages have it there and anywhere, and how often it is
-    there (`at`, `anywhere`, `times`).
+    `place`, `line` (or a hash of it), `words`, `chance`; of the host `of`, the number of pages that
+    were counted; of the place `place_pages` that have it, the mean chance and which part of what
+    stands there is repeated (`mean`, `framed`); of the line how many pages have it there and
+    anywhere, and how often it is there (`at`, `anywhere`, `times`).
     """
     page, words, of, place_pages, mean, framed, at, anywhere, times = (
         lines[name].to_numpy().astype(float) for name in _NUMBERS
@@ -58,15 +67,30 @@ def kept(lines: pl.DataFrame) -> pl.Series:
     unique = 1 / anywhere
     is_dropped = (words >= _LONG) & (mean >= 0.5) & (usual > own)
     weight = np.where(is_dropped, 0.5 + 0.3 * unique, 0.5) * _known(place_pages)
-    odds = own + weight * (usual - own)
+    echoed = _known(of) * _between((_echoed(lines) - 0.9) / 0.1) * _between((0.7 - mean) / 0.1)
+    odds = own + weight * (usual - own) - ECHO * echoed
     chances = _chances(odds)
     around = _around(page, chances, np.clip(words, 1, 20))
-    rescue = unique * _between((around - chances) / 0.5)
+    rescue = unique * _between((around - chances) / 0.5) * (1 - echoed)
     share, repeated = at / of, np.minimum(2 * at / times, 1)
     frame = _between((share - SHARE) / 0.4) * _between((framed - 0.5) / 0.4) * repeated
     frame *= _between((0.8 - mean) / 0.3) * (1 - 0.7 * _between((around - 0.5) / 0.4))
-    chances = _chances(odds + _known(of) * (RESCUE * rescue - FRAME * frame))
+    same = _between((share - 0.6) / 0.3) * _between((framed - 0.85) / 0.1)
+    among = _between((_around(page, same, np.ones(len(page))) - 0.8) / 0.2)
+    whole = same * np.maximum(_between((words - 2) / 3), among)
+    loss = np.maximum(FRAME * frame, WHOLE * whole)
+    chances = _chances(odds + _known(of) * (RESCUE * rescue - loss))
     return pl.Series("kept", _best(page, chances, words))
+
+
+def _echoed(lines: pl.DataFrame) -> Row:
+    """Which part of the lines at the place of each stands at a likelier place of its page, too."""
+    likelier = pl.col("mean").max().over("row", "line") > pl.col("mean")
+    found = lines.select("row", "place", "line", "mean").with_columns(likelier=likelier)
+    is_several = pl.len().over("row", "place") >= _SEVERAL
+    share = pl.col("likelier").mean().over("row", "place") * is_several
+    echoed: Row = found.select(share).to_series().to_numpy()
+    return echoed
 
 
 def _known(pages: Row) -> Row:

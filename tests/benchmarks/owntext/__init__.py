@@ -27,16 +27,25 @@ from plugins.lib_html.textblocks import block_of_line, places
 from .byhand import BY_HAND
 from .sites import SITES
 
-ASIDE: Final = ("sphinx-furo", "sphinx-rtd", "mkdocs-rtd", "docusaurus", "vitepress")
+ASIDE: Final = (
+    *("sphinx-furo", "sphinx-rtd", "mkdocs-rtd", "docusaurus", "vitepress"),
+    *("javadoc", "doxygen", "mediawiki", "sqlalchemy", "django"),
+)
 INSTALLED: Final = {
-    "fish": ("/usr/share/doc/fish", "div.body"),
-    "nodejs": ("/usr/share/doc/nodejs/api", "#apicontent"),
-    "valgrind": (
-        "/usr/share/doc/valgrind/html",
-        "body > div[class]",
+    "fish": ("/usr/share/doc/fish", "div.body", ""),
+    "nodejs": ("/usr/share/doc/nodejs/api", "#apicontent", ""),
+    "valgrind": ("/usr/share/doc/valgrind/html", "body > div[class]", ""),
+    "javadoc": ("/usr/share/doc/openjdk-17-jre-headless/api", "main", ""),
+    "doxygen": ("/usr/share/doc/gcc-12-base/libstdc++", "div.headertitle, div.contents", ""),
+    "mediawiki": (
+        "/usr/share/cppreference/doc/html/en",
+        "#firstHeading, #mw-content-text",
+        ".t-navbar, .editsection",
     ),
+    "sqlalchemy": ("/usr/share/doc/python-sqlalchemy-doc/html", "#docs-body", ""),
+    "django": ("/usr/share/doc/python-django-doc/html", "div.yui-g", ""),
 }
-"""Site → folder of a Debian package, what is the page's own."""
+"""Site → folder of a Debian package, what is the page's own, what counts for neither side."""
 
 
 class Page(NamedTuple):
@@ -56,11 +65,13 @@ def read_site(folder: Path, name: str, most: int = 100) -> Iterator[Page]:
     """
     own, neither = ".own", ""
     if name in BY_HAND:
+        neither = ".neither"
         written = BY_HAND[name](random.Random(1), most)
         found = ((str(number), page.encode()) for number, page in enumerate(written))
     else:
         if name in INSTALLED:
-            place, own = Path(INSTALLED[name][0]), INSTALLED[name][1]
+            at, own, neither = INSTALLED[name]
+            place = Path(at)
         else:
             place, own, neither = folder / name / "out", SITES[name].own, SITES[name].neither
         paths = sorted(place.rglob("*.html"))

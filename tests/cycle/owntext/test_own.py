@@ -17,6 +17,7 @@ MAIN = {"words": 30, "chance": 57, "times": 1} | SEEN
 def own(*lines: dict[str, float]) -> list[bool]:
     """Which lines of a page are own, with three lines of main text before and behind them."""
     rows = [{"row": 0} | MAIN | line for line in [{}, {}, {}, *lines, {}, {}, {}]]
+    rows = [{"place": 0, "line": number} | row for number, row in enumerate(rows)]
     found = kept(pl.DataFrame(rows, infer_schema_length=None)).to_list()
     assert all(found[:3])
     assert all(found[-3:])
@@ -32,6 +33,7 @@ def test_of_a_first_page_the_lines_with_the_highest_expected_f1_are_own(
         "framed": 0.0
     }
     table = pl.DataFrame({"row": 0, "words": words, "chance": chances, "mean": chances / MOST})
+    table = table.with_columns(place=0, line=pl.col("words") % 3)
     found = kept(table.with_columns(**{name: pl.lit(value) for name, value in alone.items()}))
     order = np.argsort(-chances, kind="stable")
     size, hoped = np.cumsum(words[order]), np.cumsum((words * chances / MOST)[order])
@@ -40,7 +42,11 @@ def test_of_a_first_page_the_lines_with_the_highest_expected_f1_are_own(
 
 
 def test_pages_are_judged_each_by_itself() -> None:
-    rows = [{"row": row} | MAIN | {"chance": 57 - 20 * row} for row in range(3) for _ in range(4)]
+    rows = [
+        {"row": row, "place": 0, "line": line} | MAIN | {"chance": 57 - 20 * row}
+        for row in range(3)
+        for line in range(4)
+    ]
     table = pl.DataFrame(rows)
     alone = [kept(table.filter(row=row).with_columns(row=pl.lit(0))) for row in range(3)]
     assert kept(table).to_list() == pl.concat(alone).to_list()
@@ -56,8 +62,31 @@ def test_a_line_of_all_pages_at_a_place_of_such_lines_is_frame() -> None:
 def test_what_repeats_at_a_place_of_main_text_is_own() -> None:
     shared = {"at": 20, "anywhere": 20, "times": 20}
     assert own(shared) == [True]
-    assert own(shared | {"framed": 1.0}) == [True]
-    assert own(shared | {"framed": 1.0, "mean": 0.6, "times": 400, "chance": 40}) == [True]
+    assert own(shared | {"framed": 1.0, "words": 2}) == [True]
+    assert own(shared | {"framed": 1.0, "at": 12}) == [True]
+    assert own(shared | {"framed": 1.0, "mean": 0.6, "times": 400, "chance": 40, "words": 2}) == [
+        True
+    ]
+
+
+def test_what_most_pages_have_where_nothing_else_stands_is_frame_though_it_looks_like_text() -> (
+    None
+):
+    whole = {"at": 20, "anywhere": 20, "times": 20, "framed": 1.0, "mean": 0.9}
+    assert own(whole) == [False]
+    menu = whole | {"words": 2}
+    assert own(*[menu] * 40)[5:35] == [False] * 30
+    assert own(menu, {}, menu, {}) == [True] * 4
+
+
+def test_lines_that_stand_at_a_likelier_place_of_the_page_too_are_its_table_of_contents() -> None:
+    contents = {"place": 1, "words": 3, "chance": 38, "mean": 0.6}
+    toc = [contents | {"line": number} for number in range(-4, 0)]
+    text = [{"line": number} for number in range(-4, 0)]
+    assert own(*toc) == [True] * 4
+    assert own(*toc, *text) == [False] * 4 + [True] * 4
+    assert own(*toc[:2], *text[:2]) == [True] * 4
+    assert own(*(line | {"of": 1} for line in toc), *text)[:4] == [True] * 4
 
 
 def test_what_a_page_alone_would_lose_is_kept_by_the_others() -> None:
