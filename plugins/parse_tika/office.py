@@ -23,7 +23,7 @@ from minutch.errors import ParseError
 from ..lib_xml.reading import child, children, local_name, parse_xml, text_of
 from .ooxml import inside, package_relations, read_document, read_properties, read_slides
 from .opendocument import read_flat, read_open_document
-from .package import Document, Package
+from .package import RESERVATION, Document, Package
 from .sheets import read_sheets
 
 # Reads EPUB: the pages of the spine, each as a web page, and what the package says of the book.
@@ -100,6 +100,8 @@ def _describe(root: etree._Element, found: Document) -> None:
             found.date("dcterms:created", value)
         elif name == "meta" and entry.get("property") == "dcterms:modified":
             found.date("dcterms:modified", value)
+        elif name == "meta" and entry.get("property") in RESERVATION:
+            found.describe(str(entry.get("property")), value)
     found.title = found.metadata.get("dc:title") or ""
 
 

@@ -38,6 +38,8 @@ from ..lib_xml.reading import large_xml, parse_xml
 _PDF_DATE: Final = re.compile(
     r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII
 )
+RESERVATION: Final = ("tdm:reservation", "tdm:policy")
+"""What the TDM Reservation Protocol (W3C CG) puts into XMP and EPUB, and metadata are called."""
 _MOST_VALUES: Final = 100
 """Of one name."""
 _TOLD: Final = 5

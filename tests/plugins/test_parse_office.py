@@ -4,7 +4,9 @@ what is left of those that are damaged.
 
 from __future__ import annotations
 
+import io
 import random
+import zipfile
 
 import pytest
 
@@ -414,6 +416,17 @@ class TestBook:
         assert found.text.split() == ["One", "to", "it", "!", "cell1", "cell2"]
         assert (found.data.title, links(found)) == ("The title", [("http://e.org/1", "it")])
         assert found.data.parse_meta["dc:language"] == ["en"]
+
+    def test_a_reservation_of_rights(self) -> None:
+        meta = "".join(
+            f'<meta property="tdm:{n}">{v}</meta>' for n, v in (("reservation", 1), ("policy", "p"))
+        )
+        with zipfile.ZipFile(io.BytesIO(book(a="x"))) as whole:
+            members = {name: whole.read(name) for name in whole.namelist()}
+        opf = members["OPS/book.opf"].replace(b"</metadata>", f"{meta}</metadata>".encode())
+        found = parsed(archive({**members, "OPS/book.opf": opf}), "application/epub+zip")
+        said = [found.data.parse_meta[f"tdm:{name}"] for name in ("reservation", "policy")]
+        assert said == [["1"], ["p"]]
 
     def test_a_chapter_that_is_not_there_costs_itself_alone(self) -> None:
         data = book(b="<p>second</p>", x="<p>gone</p>", a="<p>first</p>").replace(

@@ -61,6 +61,29 @@ def test_text_title_and_what_it_says_of_itself() -> None:
     }
 
 
+def test_a_reservation_of_rights() -> None:
+    """TDM Reservation Protocol, in XMP: as elements or attributes, packed or not, not of pictures'
+    other metadata.
+    """
+    rdf = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+    ours = 'xmlns:tdm="http://www.w3.org/ns/tdmrep/"'
+    policy = "<tdm:policy>p</tdm:policy>"
+    elements = f"<rdf:D {ours}><tdm:reservation>1</tdm:reservation>{policy}</rdf:D>"
+    attributes = f'<rdf:D {ours} tdm:reservation="1" tdm:policy="p"/>'
+    resource = f'<rdf:D {ours} tdm:reservation="1"><tdm:policy rdf:resource="p"/></rdf:D>'
+    nothing = elements.replace("ns/tdmrep", "ns/others")
+    for said, wanted in ((elements, "1p"), (attributes, "1p"), (resource, "1p"), (nothing, "")):
+        xmp = f'<?xpacket begin=""?><rdf:RDF {rdf}>{said}</rdf:RDF><?xpacket end="w"?>'.encode()
+        for data, more in ((xmp, ""), (zlib.compress(xmp), "/Filter/FlateDecode")):
+            head = f"<</Type/Metadata/Subtype/XML{more}/Length {len(data)}>>"
+            metadata = head.encode() + b"stream\n" + data + b"\nendstream"
+            found = read(pdf("x", more=[metadata], catalog=f"/Metadata {after(1)} 0 R"))
+            values = (found.metadata.get(f"tdm:{name}", "") for name in ("reservation", "policy"))
+            assert "".join(values) == wanted
+    for broken in (b"stream\n", b"stream\nhttp://www.w3.org/ns/tdmrep/<\nendstream", b""):
+        read(pdf("x", more=[b"<</Subtype/XML/Filter/FlateDecode>>" + broken]))
+
+
 @tabled(
     ("written", "time"),
     [

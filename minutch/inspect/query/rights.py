@@ -58,10 +58,20 @@ if TYPE_CHECKING:
 LICENSE_KEY: Final = "pagedata.license"
 LINKED_DATA_KEY: Final = "pagedata.json-ld"
 _RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
+_INSIDE, _INSIDE_POLICY = "tdm:reservation", "tdm:policy"
+"""The same in the metadata of a PDF or EPUB."""
 _HEADERS: Final = (
     *("Content-Usage", "Content-Signal", _RESERVATION, _POLICY, "X-Robots-Tag", "Link"),
 )
-_ELEMENTS: Final = (_RESERVATION, _POLICY, ROBOTS_KEY, LICENSE_KEY, LINKED_DATA_KEY)
+_ELEMENTS: Final = (
+    _INSIDE,
+    _INSIDE_POLICY,
+    _RESERVATION,
+    _POLICY,
+    ROBOTS_KEY,
+    LICENSE_KEY,
+    LINKED_DATA_KEY,
+)
 _ORIGIN: Final = r"^([A-Za-z][A-Za-z0-9+.-]*://[^/?#]+)"
 _MOST_REDIRECTS: Final = 5
 """Of a host's file; RFC 9309, 2.3.1.2."""
@@ -71,7 +81,9 @@ Words = tuple[tuple[str, str, str], ...]
 
 
 def statements_of(words: Words, agents: frozenset[str]) -> Statements:
-    """Returns what the words of a page say; for TDMRep its elements come before its headers."""
+    """Returns what the words of a page say; for TDMRep a document's own metadata or elements come
+    before headers.
+    """
     if not words:
         return ()
 
@@ -85,9 +97,11 @@ def statements_of(words: Words, agents: frozenset[str]) -> Statements:
     for name in ("Content-Usage", "Content-Signal"):
         if header(name):
             found += of_usage(name.lower(), ", ".join(header(name)), f"header {name}")
-    found += of_reservation(
-        element(_RESERVATION), element(_POLICY), "meta tdm-reservation"
-    ) or of_reservation(header(_RESERVATION), header(_POLICY), "header tdm-reservation")
+    found += (
+        of_reservation(element(_INSIDE), element(_INSIDE_POLICY), f"metadata {_INSIDE}")
+        or of_reservation(element(_RESERVATION), element(_POLICY), f"meta {_RESERVATION}")
+        or of_reservation(header(_RESERVATION), header(_POLICY), f"header {_RESERVATION}")
+    )
     found += of_directives(header("X-Robots-Tag"), "header X-Robots-Tag", agents)
     for name in (ROBOTS_KEY, *sorted(agents)):
         found += of_directives(element(name), f"meta {name}", agents)

@@ -52,6 +52,7 @@ def test_words_of_headers_elements_and_files_are_statements(tmp_path: Path) -> N
     pages: dict[str, tuple[Words, Words]] = {
         "http://a.org/": ({"content-usage": ["train-ai=n", "search=y"]}, {}),
         "http://a.org/b": ({"TDM-Reservation": ["1"]}, {"tdm-reservation": ["0"]}),
+        "http://a.org/b.pdf": ({"TDM-Reservation": ["0"]}, {"tdm:reservation": ["1"]}),
         "http://a.org/c": ({"X-Robots-Tag": ["noai"]}, {"pagedata.license": ["http://l/"]}),
         "http://a.org/d": ({}, {"robots": ["noimageai"], "pagedata.json-ld": ['{"license":"u"}']}),
         "http://a.org/e": ({"Link": ["<l>; rel=license"]}, {"me": ["noai"]}),
@@ -79,6 +80,7 @@ def test_words_of_headers_elements_and_files_are_statements(tmp_path: Path) -> N
                 *("/b", "tdmrep", "training", "allowed", "tdm-reservation: 0"),
                 *("meta tdm-reservation", "*"),
             ),
+            ("/b.pdf", *tdm, "metadata tdm:reservation", "*"),
             ("/c", "robots-directive", "training", "refused", "noai", "header X-Robots-Tag", "*"),
             ("/c", "license", "training", "unsaid", "http://l/", "rel=license", "*"),
             ("/c", *tdm, well_known, "*"),
