@@ -172,7 +172,7 @@ KINDS: Final[dict[str, Kind]] = {
     "fetcher.queue.mode": one_of("byHost", "byDomain", "byIP"),
     "generate.count.mode": one_of("host", "domain"),
     "hostdb.percentiles": _numbers(0, 100),
-    "indexer.text": one_of("page", "own"),
+    "indexer.text": one_of("page", "own", "both"),
     "http.connection.pool.okhttp": POOL,
     "http.dns.resolver": one_of("cares", "system", ignore_case=True),
     "http.filter.ipaddress.exclude": NETWORKS,

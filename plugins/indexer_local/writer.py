@@ -30,6 +30,7 @@ from minutch.inspect.search.fields import (
     BINARY,
     DATES,
     EXACT,
+    FRAME,
     HAS,
     HAS_CJK,
     HAS_MARK,
@@ -85,6 +86,8 @@ def encoded(documents: Documents) -> pl.Series:
             continue
         if name in TEXTS:
             own |= _by_language(name, _words(values), languages)
+        elif name == FRAME:
+            own[name] = _words(values)
         elif name == "id" or name in EXACT:
             own[name] = texts_of(values)
         elif name == BINARY:

@@ -387,5 +387,5 @@ def test_parameters_that_make_no_sense(tmp_path: Path, name: str, value: str) ->
 def test_the_stamp_names_the_library(tmp_path: Path) -> None:
     written(writer_of(tmp_path), document(id="a"))
     stamp = json.loads((LocalIndex(tmp_path).current / "minutch.json").read_text())
-    assert stamp["format"] == 2
+    assert stamp["format"] == 3
     assert stamp["tantivy"].count(".") == 2

@@ -65,12 +65,11 @@ from minutch.work.tables.frame import concat, decode_keys
 from minutch.work.tables.spans import DecodeNumbered, Numbers, decoded
 
 TEXT_PROPERTY: Final = "indexer.text"
-OWN: Final = "own"
+OWN, BOTH = "own", "both"
 ROW: Final = "row"
 SEGMENT: Final = "segment"
 _ROWS: Final = pl.Schema({"key": pl.Binary(), SEGMENT: pl.UInt32()})
 _OUTCOME: Final = ("status", "fetch_time")
-"""The directive, as a whole word. `none` is not it: Nutch does not delete such a page."""
 
 
 class RangeRecords:
@@ -326,9 +325,11 @@ class RangeIndexer:
         plugins: Plugins,
         encoders: Encoders,
         sites: SiteFrames | None = None,
+        text: str = OWN,
     ) -> None:
         self._inputs, self._settings, self._rules = inputs, settings, rules
-        self._plugins, self._encoders, self._sites = plugins, encoders, sites
+        self._plugins, self._encoders = plugins, encoders
+        self._sites, self._text = sites, text
         self._forbids = (
             partial(
                 forbids_index,
@@ -348,10 +349,10 @@ class RangeIndexer:
         )
         rules = indexrules.IndexRules.from_conf(conf)
         rules = replace(rules, delete=rules.delete or settings.delete_gone)
-        sites = None
-        if conf.get_text(TEXT_PROPERTY) == OWN:
+        sites, text = None, conf.get_text(TEXT_PROPERTY)
+        if text in (OWN, BOTH):
             sites = frames_of(as_path(conf.get_text(CRAWL_PROPERTY)), [])
-        return cls(inputs, settings, rules, plugins, Encoders.from_conf(conf), sites)
+        return cls(inputs, settings, rules, plugins, Encoders.from_conf(conf), sites, text)
 
     @property
     def is_columnar(self) -> bool:
@@ -396,12 +397,14 @@ class RangeIndexer:
     ) -> tuple[Documents, pl.DataFrame]:
         """Makes documents of the pages in `records`; also returns each outcome (key, outcome)."""
         pages = found.pages(records)
+        documents = Documents(pages.urls)
         if self._sites is not None:
             marks = pages.parse.first_values(BLOCKS_KEY, "parse")
             table = pl.DataFrame({"url": pages.urls, "text": pages.text, "marks": marks})
             own = own_of(self._sites, table)
             pages = replace(pages, texts=own["text"].cast(pl.Binary))
-        documents = Documents(pages.urls)
+            if self._text == BOTH:
+                documents.add("frame", own["frame"])
         documents.add("id", pages.urls)
         documents.add("segment", pages.content_meta(SEGMENT_NAME_KEY))
         documents.add("digest", pages.content_meta(SIGNATURE_KEY))

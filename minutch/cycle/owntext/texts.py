@@ -56,18 +56,23 @@ def frames_beside(segments: Sequence[Segment]) -> SiteFrames:
 
 
 def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
-    """Returns pages (`url`, `text`, `marks`, …) with their own text and `kept`."""
+    """Returns pages (`url`, `text`, `marks`, …) with their own text, `kept`, and `frame`, the lines
+    that are left out (null for none).
+    """
     marked = has_marks(pages)
     rows = marked.arg_true()
     if not len(rows):
-        return pages.drop("marks").with_columns(kept=pl.lit(None, pl.List(pl.UInt32)))
+        nothing = pl.lit(None, pl.List(pl.UInt32))
+        return pages.drop("marks").with_columns(kept=nothing, frame=pl.lit(None, pl.String))
     mine = pages.filter(marked)
-    own = (
+    parts = (
         _judged(frames, mine)
-        .filter("is_own")
-        .group_by("row", maintain_order=True)
-        .agg(pl.col("line").str.join("\n").alias("own"), kept=pl.col("number"))
+        .group_by("row", "is_own", maintain_order=True)
+        .agg(pl.col("line").str.join("\n"), kept=pl.col("number"))
     )
+    own = parts.filter("is_own").select("row", "kept", own="line")
+    rest = parts.filter(~pl.col("is_own")).select("row", frame="line")
+    own = own.join(rest, on="row", how="left")  # a page without own lines is its own as a whole
     every = pl.DataFrame({"row": range(len(mine))}, schema={"row": pl.UInt32()})
     own = every.join(own, on="row", how="left", maintain_order="left")
     own = own.with_columns(at=pl.Series(rows).cast(pl.UInt32)).drop("row")

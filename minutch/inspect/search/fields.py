@@ -7,6 +7,8 @@
     url anchor title content                             words, in lower case, without accents
     title_en content_en …                                the same of documents whose `lang` has a
                                                          stemmer, in its place
+    frame                                                words of what belongs to the site, not
+                                                         stored, not stemmed
     binaryContent                                        stored only
     other                                                all other fields, under their names; words
                                                          and numbers
@@ -32,6 +34,7 @@ DATES: Final = ("tstamp", "date", "lastModified")
 TEXTS: Final = ("url", "anchor", "title", "content")
 """Fields of words. Each has a twin for each language with a stemmer."""
 HAS: Final = "has"
+FRAME: Final = "frame"
 STEMMERS: Final = {
     "ar": "arabic",
     "da": "danish",
@@ -63,7 +66,7 @@ _MORE_STOP_WORDS: Final = {
 """tantivy's list for English has 33 words, without questions; others are Snowball's hundreds."""
 _WITHOUT_STOP_WORDS: Final = frozenset(("ar", "el", "ro", "ta", "tr"))
 """Languages for which tantivy has no list."""
-KNOWN: Final = frozenset((KEY, "id", BINARY, HAS, *EXACT, *DATES, *TEXTS))
+KNOWN: Final = frozenset((KEY, "id", BINARY, HAS, FRAME, *EXACT, *DATES, *TEXTS))
 """Names that have a field of their own."""
 
 LONGEST_WORD: Final = 100
@@ -122,6 +125,7 @@ def schema() -> tantivy.Schema:
     for name in twins(TEXTS, STEMMERS):
         builder.add_text_field(name, stored=True, tokenizer_name=_tokenizer(name))
     builder.add_text_field(HAS, tokenizer_name="exact", index_option="basic")
+    builder.add_text_field(FRAME, tokenizer_name="words")
     builder.add_bytes_field(BINARY, stored=True)
     builder.add_json_field(OTHER, stored=True, tokenizer_name="words", expand_dots_enabled=True)
     return builder.build()

@@ -66,7 +66,7 @@ _MOST: Final = 1 << 31
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME: Final = re.compile(r"[0-9a-f]{32}\.[0-9a-z.]+|[\w-]+\.json")
 STAMP: Final = "minutch.json"
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Counts the changes of `fields` that older indexes can't be read with."""
 REBUILD_PROPERTY: Final = "minutch.index.local.rebuild"
 _TRIES: Final = 5

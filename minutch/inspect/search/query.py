@@ -11,10 +11,11 @@ meaning is searched as words.
     https://example.org/page     the page with this URL
 
 `title`, `content`, `anchor` and `url` stand for the same field of every language that has a stemmer
-and occurs in the index. A word without a field is looked for in all of them, each with its weight;
-words that stand near each other count more. Where no document has a field of a name, `x:y` is
-words, as in `std::vector`. In a query with brackets or operators, all words are needed that it does
-not say otherwise of.
+and occurs in the index. A word without a field is looked for in all of them, each with its weight,
+and in what of a page belongs to its site (`frame`), where that is in the index; words that stand
+near each other count more. Where no document has a field of a name, `x:y` is words, as in
+`std::vector`. In a query with brackets or operators, all words are needed that it does not say
+otherwise of.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any, Final
 
 from minutch.inspect.search.fields import (
     DATES,
+    FRAME,
     HAS_CJK,
     KNOWN,
     OTHER,
@@ -256,14 +258,17 @@ def _in_field(
     sign: str, name: str | None, words: str, vocabulary: Vocabulary, suffix: str = ""
 ) -> str:
     if name is None or name in TEXTS:
-        return sign + _any([name] if name else TEXTS, words, vocabulary, suffix)
+        every = [name] if name else [*TEXTS, FRAME] if FRAME in vocabulary.names else TEXTS
+        return sign + _any(every, words, vocabulary, suffix)
     return f"{sign}{name if name in KNOWN else f'{OTHER}.{name}'}:{_quoted(words)}{suffix}"
 
 
 def _any(names: Collection[str], words: str, vocabulary: Vocabulary, suffix: str) -> str:
     """Matches words in a row in any of these fields, each with its weight."""
     whole = words if suffix != "*" else " ".join(words.split()[:-1])
-    every = {field: vocabulary.weigh(field, whole) for field in twins(names, vocabulary.languages)}
+    fields = [*twins((name for name in names if name != FRAME), vocabulary.languages)]
+    fields += [FRAME] * (FRAME in names)
+    every = {field: vocabulary.weigh(field, whole) for field in fields}
     there = {field: weight for field, weight in every.items() if weight} or {TEXTS[-1]: 1.0}
     value = f"{_quoted(words)}{suffix}"
     return "(" + " OR ".join(f"{name}:{value}^{there[name]:.4f}" for name in there) + ")"

@@ -21,6 +21,7 @@ import tantivy
 from minutch import strictjson
 from minutch.inspect.search import query as queries
 from minutch.inspect.search.fields import (
+    FRAME,
     HAS,
     KEY,
     OTHER,
@@ -41,7 +42,7 @@ COMPARED: Final = 10
 """Hits whose texts tell what is their hosts' frame."""
 FIRST: Final = 50
 """Hits that are put into order by what they are called, too."""
-BOOSTS: Final = {"title": 2.0, "anchor": 1.0, "url": 0.5, "content": 1.0}
+BOOSTS: Final = {"title": 2.0, "anchor": 1.0, "url": 0.5, "content": 1.0, FRAME: 0.05}
 """Weights of the fields that words without a field are looked for in."""
 NEAR: Final = 1.0
 """Weight of words that are near each other."""
@@ -54,7 +55,7 @@ languages have a word, one in the language of most is wanted.
 _K1, _B = 1.2, 0.75
 """tantivy's parameters of BM25."""
 _LEAST_SHARE: Final = 0.001
-_USUAL: Final = {"title": 1, "anchor": 2, "url": 1, "content": 10}
+_USUAL: Final = {"title": 1, "anchor": 2, "url": 1, "content": 10, FRAME: 1}
 """How often a field of a good hit has a word. With 1 for the text, pages in the language of a
 hundredth of all were first on questions in the language of most.
 """
@@ -281,7 +282,7 @@ class OpenIndex:
         own = self._counts(field, text)
         if not all(own):
             return 0.0
-        share = self._shares[code]
+        share = self._shares[code] if base != FRAME else 1.0  # of documents in all languages
         boost: float = BOOSTS[base] * share**_SPOKEN
         if not own:
             return boost

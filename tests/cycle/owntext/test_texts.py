@@ -150,18 +150,28 @@ def test_a_data_set_has_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found["cluster_size"].to_list() == [1] * 20  # the note alone would make them alike
 
 
-def test_an_index_has_own_texts(tmp_path: Path) -> None:
+def test_an_index_has_own_texts_and_takes_the_frame_for_little(tmp_path: Path) -> None:
     crawl, pages = IndexedCrawl(tmp_path), []
-    for url in site(range(20)):
-        parse = PARSER.parse(content(html(int(url[-3:])), url=url))[url]
+    about, *_ = urls = [*site(range(20))]
+    for url in urls:
+        page = html(int(url[-3:]))
+        if url == about:
+            page = page.replace("</h1><p>", f"</h1><p>{'Waves are high. ' * 99} Sailors sing. ")
+        parse = PARSER.parse(content(page, url=url))[url]
         marks = {BLOCKS_KEY: parse.data.parse_meta.get(BLOCKS_KEY) or ""}
         pages.append(Page(url, text=parse.text, meta=marks))
     crawl.segment("20240101000000", pages)
     hits = {}
-    for text in ("page", "own"):
-        crawl.index(indexer__text=text)
-        hits[text] = [search(crawl.index_folder, words).count for words in ("sailors", "page")]
-    assert hits == {"page": [20, 20], "own": [0, 20]}
+    for text in ("page", "own", "both"):
+        crawl.index(indexer__text=text, **{"minutch.index.local.rebuild": "true"})
+        found = {words: search(crawl.index_folder, words) for words in ("sailors", "imprint")}
+        hits[text] = [one.count for one in found.values()]
+        assert (found["sailors"].hits[0].url == about) == (text != "page")
+        shown = "".join(piece for hit in found["sailors"].hits for piece, _ in hit.snippet)
+        assert "write with us" not in shown
+    assert hits == {"page": [20, 20], "own": [1, 0], "both": [20, 20]}
+    counts = {'"sailors who would"': 20, "frame:sailors": 20, "content:sailors": 1}
+    assert {words: search(crawl.index_folder, words).count for words in counts} == counts
 
 
 def test_where_no_text_has_marks_nothing_is_counted(tmp_path: Path) -> None:
