@@ -17,9 +17,9 @@ With the exploration x (generate.pattern.budget), of those that were never asked
 Late: a request counts half of one that is a round (of the group's own) younger.
 
 Growth: how many URLs come back to a group from one that was asked for, of the last x/10 or more, on
-the way over whatever other groups (`growth`). A list of goods leads to many, but those don't lead
-to lists: it ends. A calendar's months lead to months, the rooms of a maze to rooms. What a group
-was led to by those that grow, are alike or dull is taken for growing, too.
+the way over whatever other groups of its domain (`growth`). A list of goods leads to many, but
+those don't lead to lists: it ends. A calendar's months lead to months, the rooms of a maze to
+rooms. What a group was led to by those that grow, are alike or dull is taken for growing, too.
 
 Good ones get 5 x at most where they need not end: each of 10 x or more led to another one (chains
 of pages, a thousand side by side), or some may have been asked for again, so that they can't tell
@@ -79,7 +79,7 @@ _APART: Final = {GROWS: 1, ALIKE: 2, DULL: 3}
 _SPREADS: Final = 2
 """How often it is asked what was led to by what."""
 DOMAINS: Final = pl.Schema({"host": pl.UInt64(), "domain": pl.UInt64()})
-_GROWTH: Final = 1.02
+_GROWTH: Final = 1.03
 """More than this grows: as far as sums of many small steps look like growth."""
 _ENDLESS: Final = 0.99
 
@@ -93,10 +93,11 @@ def allowances(
     host's domain, if that is one.
     """
     few, probes = max(1, explore // 5), max(1, explore // 10)
-    table = _judged(counts, finds, few, probes)
+    domains = pl.DataFrame(schema=DOMAINS) if domains is None else domains
+    table = _judged(counts, finds, domains, few, probes)
     for _ in range(_SPREADS):
         table = _spread(table, finds)
-    table = _by_domain(table, pl.DataFrame(schema=DOMAINS) if domains is None else domains)
+    table = _by_domain(table)
     pool = pl.col("group")
     for kind, apart in _APART.items():
         of_host = pl.col("owner") ^ pl.lit(apart, pl.UInt64)
@@ -121,8 +122,12 @@ def _is_good(new: str, asked: str) -> pl.Expr:
     return 2 * (pl.col(new) + 1) >= pl.col(asked) + 1
 
 
-def _judged(counts: pl.DataFrame, finds: pl.DataFrame, few: int, probes: int) -> pl.DataFrame:
-    """Returns the groups with their counts, `growth` and `kind`."""
+def _judged(
+    counts: pl.DataFrame, finds: pl.DataFrame, domains: pl.DataFrame, few: int, probes: int
+) -> pl.DataFrame:
+    """Returns the groups with their counts, `owner` (the group of the domain, or else the host),
+    `growth` and `kind`.
+    """
     asked = pl.col("asked")
     hosts = counts.group_by("host", "round").agg(pl.col("asked", "other").sum())
     hosts = hosts.sort("host", "round").with_columns(weight=_lately("host"))
@@ -146,14 +151,22 @@ def _judged(counts: pl.DataFrame, finds: pl.DataFrame, few: int, probes: int) ->
         last=pl.col("round").filter(asked > 0).max().fill_null(0),
         rounds=(asked > 0).sum(),
     )
+    owner = pl.coalesce("domain", "host")
+    table = table.join(domains, on="host", how="left").with_columns(owner=owner).drop("domain")
     is_of = pl.col("is_last") & (asked > 0)
     last = (
         rounds.filter(is_of)
         .group_by(finder="group")
         .agg(of=asked.sum(), since=pl.col("round").min())
     )
-    led = finds.join(last, on="finder").filter(pl.col("round") >= pl.col("since"))
+    enough = table.filter(asked >= few)["group"].implode()
+    led = finds.filter(pl.col("group").is_in(enough) & pl.col("finder").is_in(enough))
+    led = led.join(last, on="finder").filter(pl.col("round") >= pl.col("since"))
     led = led.group_by("group", "finder").agg(by=pl.col("found").sum() / pl.col("of").first())
+    owners = table.select("group", "owner")
+    led = led.join(owners, on="group").join(
+        owners.rename({"group": "finder", "owner": "finder_owner"}), on="finder"
+    )
     table = table.join(growth(led), on="group", how="left").join(hosts, on="host")
     table = table.join(last.select("of", group="finder"), on="group", how="left")
     is_few, growth_ = asked < few, pl.col("growth").fill_null(0.0)
@@ -182,13 +195,16 @@ def _spread(table: pl.DataFrame, finds: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(kind=pl.when(is_led).then(GROWS).otherwise("kind")).drop("by_bad")
 
 
-def _by_domain(table: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
-    """Adds `owner`, whose groups share allowances: the host, or its domain if that is no good."""
-    bad = table.filter(pl.col("kind") > GOOD).select(domain="group", owner="group")
-    owners = domains.join(bad, on="domain").select("host", "owner")
-    is_new = (pl.col("kind") == NEW) & pl.col("owner").is_not_null()
-    return table.join(owners, on="host", how="left").with_columns(
-        kind=pl.when(is_new).then(GROWS).otherwise("kind"), owner=pl.coalesce("owner", "host")
+def _by_domain(table: pl.DataFrame) -> pl.DataFrame:
+    """Takes new groups for growing whose domain is no good; leaves its own host for the `owner` of
+    those whose domain is.
+    """
+    bad = table.filter(pl.col("kind") > GOOD)["group"].implode()
+    is_bad, is_new = pl.col("owner").is_in(bad), pl.col("kind") == NEW
+    is_host = pl.col("owner") != pl.col("host")
+    return table.with_columns(
+        kind=pl.when(is_bad & is_new & is_host).then(GROWS).otherwise("kind"),
+        owner=pl.when(is_bad).then("owner").otherwise("host"),
     )
 
 

@@ -35,7 +35,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from minutch.cycle.fetchlist.allowances import (
@@ -45,6 +44,7 @@ from minutch.cycle.fetchlist.allowances import (
     GROWS,
     allowances,
 )
+from minutch.cycle.fetchlist.groups import NAMES, Hashes, Levels, domains_in, with_hosts
 from minutch.cycle.fetchlist.select import ranks_in
 from minutch.cycle.parse.signature import SHAPE
 from minutch.records import crawldatum as status
@@ -60,7 +60,6 @@ Tables = Callable[[], Iterable[pl.DataFrame]]
 """Reads the entries of a CrawlDb."""
 Links = Callable[[], Iterable[pl.DataFrame]]
 """Reads a LinkDb, in tables with `key` and `from_url`."""
-Hashes = npt.NDArray[np.uint64]
 
 _TARGET: Final = text_key(PROTO_STATUS_KEY)
 _REDIRECTS: Final = (status.STATUS_DB_REDIR_PERM, status.STATUS_DB_REDIR_TEMP)
@@ -94,7 +93,7 @@ class PatternBudget:
     seed: int
     rounds: pl.Series
     """The times at which URLs that wait were found, in order."""
-    levels: _Levels
+    levels: Levels
     groups: pl.DataFrame
     """See `allowances`: those with URLs that have to wait."""
     ends: pl.DataFrame
@@ -137,7 +136,7 @@ class PatternBudget:
                     found="waiting",
                 )
                 finds = _summed(finds, found, ["group", "finder", "round"])
-        domains = seen.levels.domains_of(hosts["group"])
+        domains = seen.levels.domains.filter("is_asked").drop("is_asked")
         counts, finds = _with_domains(counts, finds, hosts, domains)
         groups = allowances(counts, finds, explore, domains)
         places = pl.col("allowed").clip(0, pl.when(pl.col("level") < _PATH).then(explore))
@@ -163,7 +162,7 @@ class PatternBudget:
         """Returns the name of the group that a URL belongs to, and its row in `groups`."""
         keys = pl.Series([url.encode()])
         hashes = level_hashes(keys, self.seed)
-        group, level = self.levels.groups_of(keys, hashes)
+        group, level = self.levels.groups_of(hashes)
         rows = self.groups.filter(pl.col("group") == group[0]).rows(named=True)
         is_domain = group[0] != hashes[0, level[0]]
         name = (
@@ -177,7 +176,7 @@ class PatternBudget:
         """
         rows = frame.with_row_index("row").filter(_is_waiting())
         hashes = level_hashes(rows["key"], self.seed)
-        group, level = self.levels.groups_of(rows["key"], hashes)
+        group, level = self.levels.groups_of(hashes)
         path = pl.Series("path", hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
         return pl.DataFrame([rows["row"], pl.Series("group", group), path])
 
@@ -257,55 +256,12 @@ def _asked_at() -> pl.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Levels:
-    """What says which group a URL belongs to."""
-
-    seed: int
-    known: Hashes
-    """The levels of which enough was asked for, in order."""
-    hosts: pl.DataFrame
-    """Hosts of which something was asked for: `host`, in order, and `name`."""
-
-    def groups_of(self, keys: pl.Series, hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.uint8]]:
-        """Returns the group of each URL, and its level: the smallest that is known, or the host; of
-        hosts that were never asked their domain.
-        """
-        group, level = hashes[:, 0].copy(), np.zeros(len(hashes), np.uint8)
-        for number in range(1, len(LEVELS)):
-            found = _are_in(self.known, hashes[:, number])
-            group[found], level[found] = hashes[found, number], number
-        others = np.flatnonzero(level == 0)
-        others = others[~_are_in(self.hosts["host"].to_numpy(), group[others])]
-        if len(others):
-            names = host_names(decode_keys(keys.gather(others)))
-            group[others] = self._domains(names).to_numpy()
-        return group, level
-
-    def domains_of(self, groups: pl.Series) -> pl.DataFrame:
-        """Returns the domains of hosts that were asked, where these are among the groups."""
-        domains = self.hosts.select("host", domain=self._domains(self.hosts["name"]))
-        return domains.filter(pl.col("domain").is_in(groups.implode()))
-
-    def _domains(self, names: pl.Series) -> pl.Series:
-        return domains_of(names).fill_null("").hash(self.seed)
-
-
-def _are_in(ordered: Hashes, values: Hashes) -> npt.NDArray[np.bool_]:
-    if not len(ordered):
-        return np.zeros(len(values), np.bool_)
-    found: npt.NDArray[np.bool_] = (
-        ordered[np.searchsorted(ordered, values).clip(max=len(ordered) - 1)] == values
-    )
-    return found
-
-
-@dataclass(frozen=True, slots=True)
 class _Seen:
     """What a first look at a CrawlDb has shown."""
 
     rounds: pl.Series
     """The times at which URLs that wait were found, in order."""
-    levels: _Levels
+    levels: Levels
     repeats: pl.Series
     """Hashes of the keys of pages whose content another page had before, in order."""
     alike: pl.Series
@@ -316,7 +272,7 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
     """Looks at a CrawlDb, once for each of the `shares` that fit into memory."""
     times = pl.Series("at", [], pl.Int64)
     known, repeats, alike = [np.empty(0, np.uint64)], list[pl.Series](), list[pl.Series]()
-    hosts = [pl.DataFrame(schema={"host": pl.UInt64, "name": pl.String})]
+    hosts = pl.DataFrame(schema=NAMES)
     for share in range(shares):
         levels = [pl.DataFrame(schema={"hash": pl.UInt64, "host": pl.UInt64, "asked": pl.Int64})]
         pages = list[pl.DataFrame]()
@@ -324,10 +280,11 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
             if share == 0:
                 new = table.filter(_is_waiting())["fetch_time"].alias("at")
                 times = pl.concat([times, new.unique()]).unique()
-            asked = table.filter(_is_asked())
-            hashes = level_hashes(asked["key"], seed)
+            is_asked = table.select(_is_asked()).to_series()
+            hashes = level_hashes(table["key"], seed)
             if share == 0:
-                hosts.append(_hosts_in(asked["key"], hashes[:, 0]))
+                hosts = with_hosts(hosts, table["key"], hashes[:, 0], is_asked)
+            asked, hashes = table.filter(is_asked), hashes[is_asked.to_numpy()]
             levels.append(_levels_in(hashes[hashes[:, 0] % np.uint64(shares) == share]))
             pages.append(_pages_in(asked, hashes[:, 0], share, shares))
         counts = pl.concat(levels).group_by("hash", "host").agg(pl.col("asked").sum())
@@ -344,20 +301,10 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
     none = pl.Series("key", [], pl.UInt64)
     return _Seen(
         times.sort(),
-        _Levels(
-            seed,
-            np.sort(np.concatenate(known)),
-            pl.concat(hosts).group_by("host").first().sort("host"),
-        ),
+        Levels(seed, np.sort(np.concatenate(known)), domains_in(hosts, seed)),
         pl.concat([none, *repeats]).sort(),
         pl.concat([none, *alike]).sort(),
     )
-
-
-def _hosts_in(keys: pl.Series, hosts: Hashes) -> pl.DataFrame:
-    """Returns the `host`s (hashes) of some URLs, and their names."""
-    rows = pl.DataFrame([pl.Series("host", hosts), keys.alias("key")]).unique("host")
-    return rows.select("host", name=host_names(decode_keys(rows["key"])))
 
 
 def _levels_in(hashes: Hashes) -> pl.DataFrame:
@@ -398,7 +345,7 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     return rows.filter(pl.col("content").is_not_null() | pl.col("shape").is_not_null())
 
 
-def _finders(links: Links, levels: _Levels, share: int, shares: int) -> pl.DataFrame:
+def _finders(links: Links, levels: Levels, share: int, shares: int) -> pl.DataFrame:
     """Returns of the URLs of a share that a LinkDb knows: `key` (its hash), `finder`, the group of
     the first page that leads there, and `by`, its host.
     """
@@ -412,7 +359,7 @@ def _finders(links: Links, levels: _Levels, share: int, shares: int) -> pl.DataF
             is_mine = keys % shares == share
             first, keys = first.filter(is_mine), keys.filter(is_mine)
         hashes = level_hashes(first["from_url"], levels.seed)
-        group, _ = levels.groups_of(first["from_url"], hashes)
+        group, _ = levels.groups_of(hashes)
         columns = [keys.alias("key"), pl.Series("finder", group), pl.Series("by", hashes[:, 0])]
         found.append(pl.DataFrame(columns))
     return pl.concat(found)
@@ -424,7 +371,7 @@ def _counted(table: pl.DataFrame, seen: _Seen, pending: pl.Series) -> pl.DataFra
     nothing of when it was asked for first: they count to the first round.
     """
     hashes = level_hashes(table["key"], seen.levels.seed)
-    group, level = seen.levels.groups_of(table["key"], hashes)
+    group, level = seen.levels.groups_of(hashes)
     is_new_host = (level == 0) & (group != hashes[:, 0])
     times = table.select(pl.when(_is_asked()).then(_asked_at()).otherwise("fetch_time")).to_series()
     rounds = np.searchsorted(seen.rounds.to_numpy(), times.to_numpy())

@@ -356,5 +356,6 @@ def test_in_a_hundred_rounds(traps: list[str], honest: list[str], again: int) ->
     for name in honest:
         assert web.contents_of(sites[name]) <= crawl.contents, name
     for name, number in most.items():
-        assert number <= (400 if name == "chains.com" else 10 * 5), name
+        # 25, but for a round in which nothing that the last ones found is left, in three patterns
+        assert number <= (400 if name == "chains.com" else 200), name
         assert crawl.asked[name] < 100 * 50 or again, name

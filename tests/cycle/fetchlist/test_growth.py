@@ -12,9 +12,10 @@ from minutch.cycle.fetchlist.growth import growth
 
 
 def _growth(*led: tuple[int, int, float]) -> dict[int, float]:
-    """Of pairs (from, to) and how many."""
-    rows = [(to, of, by) for of, to, by in led]
-    schema = {"group": pl.UInt64, "finder": pl.UInt64, "by": pl.Float64}
+    """Of pairs (from, to) and how many; hundreds are domains."""
+    rows = [(to, of, by, to // 100, of // 100) for of, to, by in led]
+    numbers = dict.fromkeys(("group", "finder"), pl.UInt64)
+    schema = {**numbers, "by": pl.Float64, "owner": pl.UInt64, "finder_owner": pl.UInt64}
     return dict(growth(pl.DataFrame(rows, schema=schema, orient="row")).iter_rows())
 
 
@@ -24,7 +25,10 @@ def test_growth() -> None:
     assert _growth((1, 1, 3.0)) == {1: 3.0}
     assert _growth((1, 1, 1.0), (1, 2, 20.0)) == {1: 1.0}  # lists, and their items
     assert _growth((1, 2, 8.0), (2, 1, 2.0)) == {1: 4.0, 2: 4.0}
-    assert _growth((1, 2, 64.0), (2, 3, 1.0), (3, 1, 8.0)) == {1: 8.0, 2: 8.0, 3: 8.0}
+    turns = _growth((1, 2, 64.0), (2, 3, 1.0), (3, 1, 8.0))
+    assert turns == dict.fromkeys((1, 2, 3), pytest.approx(8.0, abs=1e-3))
+    assert _growth((1, 102, 8.0), (102, 1, 2.0)) == {1: 4.0, 102: 4.0}
+    assert _growth((1, 102, 8.0), (102, 203, 8.0), (203, 1, 8.0)) == {}  # as the web does
     site = _growth((1, 1, 0.5), (1, 2, 9.0), (2, 2, 5.0))  # which leads to a trap
     assert site == {1: 0.5, 2: 5.0}
     assert _growth((1, 1, 1e9), (2, 2, 1e-9)) == {1: pytest.approx(1e9), 2: pytest.approx(0.0)}
