@@ -71,11 +71,30 @@ _AS_IT_IS: Final = np.array(
 
 
 @inner
+def _is_address(data: U8, at: Int, end: Int) -> Bool:
+    """Tell whether an IPv4 address stands there as the WHATWG's parser writes it."""
+    parts = 0
+    while at < end:
+        first, value = at, 0
+        while at < end and at - first < 4 and 48 <= data[at] <= 57:
+            value = 10 * value + int64(data[at]) - 48
+            at += 1
+        if at == first or value > 255 or (data[first] == 48 and at - first > 1):
+            return False
+        parts += 1
+        if at < end:
+            if data[at] != _DOT or at + 1 == end:
+                return False
+            at += 1
+    return parts == 4
+
+
+@inner
 def _after_plain_host(data: U8, at: Int, end: Int) -> Int:
-    """Where a host ends, before its slash; -1 if the WHATWG's parser may change or refuse it, and
-    without a slash.
+    """Where a host, or an address and its port, ends, before the slash; -1 if the WHATWG's parser
+    may change or refuse it, and without a slash.
     """
-    label = at
+    start = label = at
     while at < end and (
         97 <= data[at] <= 122 or 48 <= data[at] <= 57 or data[at] == 45 or data[at] == _DOT
     ):
@@ -86,9 +105,18 @@ def _after_plain_host(data: U8, at: Int, end: Int) -> Int:
         elif at == label + 2 and data[at] == 45 and data[label] == 120 and data[label + 1] == 110:
             return -1
         at += 1
-    if at == label or at >= end or data[at] != _SLASH or data[label] < 97:
+    if at == label or (data[label] < 97 and not _is_address(data, start, at)):
         return -1
-    return at
+    if at < end and data[at] == _COLON:  # 80 and 443 may be left out
+        first = at + 1
+        at = first
+        while at < end and 48 <= data[at] <= 57:
+            at += 1
+        if at - first < 4 or at - first > 5 or data[first] == 48:
+            return -1
+        if at - first == 5 and data[first] > 53:  # from 60000 on it may be none
+            return -1
+    return at if at < end and data[at] == _SLASH else -1
 
 
 @inner
@@ -279,7 +307,12 @@ def resolve_links(
             start, end = _without_blanks(data, start, rest)
             first = start
             before, stop, start = _way(data, start, end, prefixes, bounds, WAYS * page)
-            if stop >= 0 and state[STRICT] != 0 and not _is_whatwgs(data, first, end, stop == 0):
+            if (
+                stop >= 0
+                and state[STRICT] != 0
+                and (start < end or start == first)  # dots alone lead to a folder in either way
+                and not _is_whatwgs(data, start, end, stop == 0)
+            ):
                 stop = -1
             if stop < 0:
                 state[AT_PAGE], state[DONE], state[AT], state[TO] = page, number, at, to

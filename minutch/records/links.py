@@ -304,10 +304,21 @@ def as_run(links: Sequence[Outlink]) -> Sequence[Outlink]:
 
 
 def joined(*parts: Sequence[Outlink]) -> Sequence[Outlink]:
-    """One after the other: a run if all of them are runs."""
+    """One after the other: a run if all of them are runs. What waits for the kernel goes on to."""
+    if len(parts) == 2:
+        first, last = parts
+        if isinstance(first, OutlinkRun) and isinstance(last, RelativeRun):
+            if not first:
+                return last
+            before = first if last.before is None else _run_of(first, last.before)
+            return RelativeRun(last.base, last.outlinks, last.resolver, before)
     runs = [part for part in parts if isinstance(part, OutlinkRun)]
     if len(runs) < len(parts):
         return [link for part in parts for link in part]
+    return _run_of(*runs)
+
+
+def _run_of(*runs: OutlinkRun) -> OutlinkRun:
     return OutlinkRun(sum(map(len, runs)), b"".join(run.data for run in runs))
 
 
@@ -331,17 +342,22 @@ def resolve_all(resolver: Resolver | WhatwgResolver, links: Sequence[Outlink]) -
 class RelativeRun(OutlinkRun):
     """The links of a page as they stand there; made absolute on reading, or with other pages'."""
 
-    __slots__ = ("base", "outlinks", "resolver")
+    __slots__ = ("base", "before", "outlinks", "resolver")
 
     def __init__(
-        self, base: str, outlinks: OutlinkRun, resolver: WhatwgResolver | None = None
+        self,
+        base: str,
+        outlinks: OutlinkRun,
+        resolver: WhatwgResolver | None = None,
+        before: OutlinkRun | None = None,
     ) -> None:
         """`base` must be a URL, as the standard spells it where links are resolved by a
-        `resolver`.
+        `resolver`. `before` are links that are absolute already.
         """
         self.base = base
         self.outlinks = outlinks
         self.resolver = resolver
+        self.before = before
 
     def __getattr__(self, name: str) -> Any:
         if name not in OutlinkRun.__slots__:
@@ -399,6 +415,9 @@ def _resolve(runs: Sequence[RelativeRun]) -> None:
         runs, counts.tolist(), pairwise([0, *ends.tolist()]), strict=True
     ):
         run.length, run.data = count, absolute[start:end]
+        if run.before is not None:
+            run.length += run.before.length
+            run.data = run.before.data + run.data
 
 
 def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:

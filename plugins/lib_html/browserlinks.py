@@ -139,7 +139,7 @@ def _selectors(places: Mapping[str, LinkAttribute]) -> Iterator[_Selector]:
     yield _Selector(f"{_EMPTY}:empty", _EMPTY)
     for name in ("base", "form", "math", "meta", "style", "svg"):
         yield _Selector(name, name)
-    for name in ("src", "data", "href"):
+    for name in ("src", "data"):
         yield _Selector(f"[{name}^='data:' i]", "", name)
     for name, place in places.items():
         if ":" not in name:

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from minutch.charsets import lookup
 from minutch.errors import UrlError
 from minutch.hadoop.formats.writables import MapWritable
-from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_all, resolve_runs
+from minutch.records.links import (
+    Outlink,
+    OutlinkRun,
+    RelativeRun,
+    joined,
+    resolve_all,
+    resolve_runs,
+)
 from minutch.urls.resolve import Resolver, WhatwgResolver, resolve
 from tests.support.examples import examples, tabled
 from tests.urls.strategies import odd_text, odd_urls, plain_urls
@@ -129,6 +136,7 @@ WHATWGS = st.lists(
                     "_",
                     "-",
                 ),
+                *("../", "./", "127.0.0.1", "1.2.3.256", "01.2.3.4", ":8080", ":60000", ":080"),
                 *("1.2", "0x7f", "javascript:", "mailto:x", "e.org/", "A.org", "~", "\t", "ß", "{"),
             ]
         ),
@@ -153,6 +161,17 @@ def test_links_that_grow_as_they_are_encoded() -> None:
     links = [Outlink(f"{number}/" + "\u6c34" * 400, "") for number in range(40)]
     resolver = WhatwgResolver("http://e.org/a/")
     assert list(resolve_all(resolver, run_of(links))) == resolve_all(resolver, links)
+
+
+@given(st.sampled_from(BASES), TARGETS, st.lists(plain_urls, max_size=3))
+def test_links_before_those_of_a_page(base: str, targets: list[str], urls: list[str]) -> None:
+    links, more = [Outlink(target, "x") for target in targets], [Outlink(url) for url in urls]
+    page = resolve_all(Resolver(base), run_of(links))
+    first = joined(run_of(more), page)
+    found = joined(run_of(more[:1]), first)
+    assert list(found) == [*more[:1], *more, *resolve_all(Resolver(base), links)]
+    assert len(found) == len(list(found))
+    assert list(page) == resolve_all(Resolver(base), links)
 
 
 @given(st.lists(st.tuples(st.sampled_from(BASES), TARGETS), max_size=5))

@@ -30,6 +30,8 @@ _LONG = struct.Struct(">q")
 _FLOAT = struct.Struct(">f")
 _DOUBLE = struct.Struct(">d")
 _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
+_FOUR_BYTES = tuple(bytes((lead,)) for lead in range(0xF0, 0xF5))
+"""What the UTF-8 of supplementary characters begins with."""
 
 
 def decode_text(data: bytes | bytearray | memoryview) -> str:
@@ -60,9 +62,10 @@ def encode_text(value: str) -> bytes:
 
 def encode_modified_utf8(value: str) -> bytes:
     """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as surrogates."""
-    if not value.isascii():
-        value = _SUPPLEMENTARY.sub(_in_surrogates, value)
-    return value.encode("utf-8", "surrogatepass").replace(b"\0", b"\xc0\x80")
+    data = value.encode("utf-8", "surrogatepass")
+    if any(lead in data for lead in _FOUR_BYTES):
+        data = _SUPPLEMENTARY.sub(_in_surrogates, value).encode("utf-8", "surrogatepass")
+    return data.replace(b"\0", b"\xc0\x80")
 
 
 def _in_surrogates(match: re.Match[str]) -> str:
