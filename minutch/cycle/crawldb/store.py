@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from minutch.records.crawldatum import CrawlDatum
 from minutch.work.tables.compression import PLAIN, Compression
-from minutch.work.tables.database import Database, part_name
+from minutch.work.tables.database import RecordDatabase, part_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,38 +21,11 @@ if TYPE_CHECKING:
     from minutch.work.tables.recordfiles import CrawlDataWriter, PatchedWriter
 
 
-class CrawlDb(Database):
+class CrawlDb(RecordDatabase[CrawlDatum]):
     """The CrawlDb at a path."""
 
-    def get(self, url: str) -> CrawlDatum | None:
-        """Returns the entry of `url` or None. Raises StoreError if there is no CrawlDb."""
-        value = self.lookup(url)
-        return None if value is None else CrawlDatum.from_bytes(value)
-
-    def __getitem__(self, url: str) -> CrawlDatum:
-        datum = self.get(url)
-        if datum is None:
-            raise KeyError(url)
-        return datum
-
-    def __contains__(self, url: object) -> bool:
-        return isinstance(url, str) and self.lookup(url) is not None
-
-    def __len__(self) -> int:
-        return sum(
-            len(frame) for index in range(len(self.parts())) for frame in self.scan_part(index)
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return (url for url, _ in self.items())
-
-    def items(self) -> Iterator[tuple[str, CrawlDatum]]:
-        """Yields all URLs with their entries, part by part. Raises FormatError (damage)."""
-        from minutch.records.crawldatum_columns import records
-
-        for index in range(len(self.parts())):
-            for frame in self.scan_part(index):
-                yield from records(frame)
+    def record(self, value: bytes) -> CrawlDatum:
+        return CrawlDatum.from_bytes(value)
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
         """Returns a partition in tables of CRAWLDB_SCHEMA, at least one, sorted by key over all."""

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minutch.hadoop.formats.javaio import DataInput, encode_text, encode_vlong
+from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.hostdatum import HostDatum
 from minutch.work.tables.compression import PLAIN, Compression
-from minutch.work.tables.database import Database, data_file, part_name
+from minutch.work.tables.database import RecordDatabase, data_file, part_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,37 +27,11 @@ if TYPE_CHECKING:
 HOST_DATUM = HostDatum.class_name
 
 
-class HostDb(Database):
+class HostDb(RecordDatabase[HostDatum]):
     """The HostDb at a path."""
 
-    def get(self, host: str) -> HostDatum | None:
-        """Looks up the record of `host`, or None. Raises StoreError if there is no HostDb."""
-        value = self.lookup(host)
-        return None if value is None else HostDatum.from_bytes(value)
-
-    def __getitem__(self, host: str) -> HostDatum:
-        datum = self.get(host)
-        if datum is None:
-            raise KeyError(host)
-        return datum
-
-    def __contains__(self, host: object) -> bool:
-        return isinstance(host, str) and self.lookup(host) is not None
-
-    def __len__(self) -> int:
-        return sum(
-            len(frame) for index in range(len(self.parts())) for frame in self.scan_part(index)
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return (host for host, _ in self.items())
-
-    def items(self) -> Iterator[tuple[str, HostDatum]]:
-        """Reads all hosts with their records, part by part. Raises FormatError (damage)."""
-        for part in self.parts():
-            with SequenceFileReader(data_file(part)) as reader:
-                for key, value in reader:
-                    yield DataInput(key).read_text(), HostDatum.from_bytes(value)
+    def record(self, value: bytes) -> HostDatum:
+        return HostDatum.from_bytes(value)
 
     def lookup(self, url: str) -> bytes | None:
         """Returns the serialized record of a host, None if there is none; reads all parts."""

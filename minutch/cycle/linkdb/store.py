@@ -20,7 +20,7 @@ from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
 from minutch.records.links import LAYOUT_METADATA, Inlinks, layout_of
 from minutch.work.tables.compression import DEFLATED, Compression
-from minutch.work.tables.database import Database, part_name
+from minutch.work.tables.database import RecordDatabase, part_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ LAYOUT_PROPERTY: Final = "linkdb.inlink.layout"
 AUTO: Final = "auto"
 
 
-class LinkDb(Database):
+class LinkDb(RecordDatabase[Inlinks]):
     """The LinkDb at a path."""
 
     @cached_property
@@ -49,32 +49,11 @@ class LinkDb(Database):
             with SequenceFileReader(part / "data") as reader:
                 yield from (value for _, value in reader)
 
-    def get(self, url: str) -> Inlinks | None:
-        """Returns the inlinks of `url` or None. Raises StoreError if there is no LinkDb."""
-        value = self.lookup(url)
-        return None if value is None else Inlinks.read(DataInput(value), self.layout)
-
-    def __getitem__(self, url: str) -> Inlinks:
-        inlinks = self.get(url)
-        if inlinks is None:
-            raise KeyError(url)
-        return inlinks
-
-    def __contains__(self, url: object) -> bool:
-        return isinstance(url, str) and self.lookup(url) is not None
+    def record(self, value: bytes) -> Inlinks:
+        return Inlinks.read(DataInput(value), self.layout)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.items())
-
-    def __iter__(self) -> Iterator[str]:
-        return (url for url, _ in self.items())
-
-    def items(self) -> Iterator[tuple[str, Inlinks]]:
-        """Yields all URLs with the links to them, part by part. Raises FormatError (damage)."""
-        for part in self.parts():
-            with SequenceFileReader(part / "data") as reader:
-                for key, value in reader:
-                    yield DataInput(key).read_text(), Inlinks.read(DataInput(value), self.layout)
+        return sum(1 for _ in self.items())  # a row of its tables is a link
 
     def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
         """Returns a partition in tables of INLINKS_SCHEMA, sorted by key as a whole."""

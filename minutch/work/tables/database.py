@@ -5,8 +5,8 @@ replace it.
     <db>/old/…                                  the one before
     <db>/.locked                                see `lock`
 
-CrawlDb and LinkDb are this with their own records. A database that shares its folder with others
-has a name of its own instead of `current`.
+CrawlDb, LinkDb and HostDb are this with their own records (`RecordDatabase`). A database that
+shares its folder with others has a name of its own instead of `current`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from minutch import processwide
 from minutch.conf import Settings, made_by, prop
@@ -31,6 +31,9 @@ from minutch.paths import as_path, is_local
 from minutch.work.tables import install
 from minutch.work.tables.compression import Compression, output_compression
 from minutch.work.tables.lock import lock
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _PART = re.compile(r"part-(?:[rm]-)?(\d{5,})")
 _SAMPLE = 64
@@ -222,3 +225,46 @@ class Database:
         except BaseException:
             install.discard(self.path, new)
             raise
+
+
+class RecordDatabase(Database, Generic[T]):
+    """A database of records by URL, or by host, which are looked up and gone through as in a
+    mapping. All raise StoreError if there is no database, FormatError for damage.
+    """
+
+    def record(self, value: bytes) -> T:
+        """Makes a record of its bytes."""
+        raise NotImplementedError
+
+    def scan_part(self, index: int) -> Iterator[pl.DataFrame]:
+        """Returns a partition in tables, at least one."""
+        raise NotImplementedError
+
+    def get(self, key: str) -> T | None:
+        """Returns the record of `key` or None."""
+        value = self.lookup(key)
+        return None if value is None else self.record(value)
+
+    def __getitem__(self, key: str) -> T:
+        record = self.get(key)
+        if record is None:
+            raise KeyError(key)
+        return record
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self.lookup(key) is not None
+
+    def __len__(self) -> int:
+        return sum(
+            len(rows) for index in range(len(self.parts())) for rows in self.scan_part(index)
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in self.items())
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """Yields all keys with their records, part by part."""
+        for part in self.parts():
+            with SequenceFileReader(data_file(part)) as reader:
+                for key, value in reader:
+                    yield DataInput(key).read_text(), self.record(value)
