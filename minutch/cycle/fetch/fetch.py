@@ -1,15 +1,20 @@
 """Fetches lists by the processes of this machine: begins, turns, adds to and closes them.
 
-The job `fetch` has one list, and a task on another machine: they wait until it has ended (`run`).
-The rounds of a crawl have one after the other, and where few hosts are left of a list, what is left
-goes on in the next one while the other steps of the round run:
+The rounds of a crawl have one list after the other, and where few hosts are left of a list, what is
+left goes on in the next one while the other steps of the round run:
 
     begin ──> wait ─┬─ settled ──> close (the segment is whole)
                     └─ few ──> turn (to a new list), close, … add (more to it) ──> wait
 
 Processes, queues, connections and clocks of politeness last as long as the `Fetch`. The caller's
-thread does the other steps; a thread of its own passes the messages of the processes on. Where one
-process is enough for a job, it is this one, in the thread that waits.
+thread does the other steps; a thread of its own passes the messages of the processes on.
+
+The job `fetch` has one list, and so has a task on another machine: `run` starts the processes and
+waits for their end, by the same two functions as above. Where one process is enough for that, it is
+this one, at work while it waits. begin, wait and close would not be shorter there: whoever calls
+`run` has opened the list in a way of their own, and wants its ledger and the times of its hosts
+even if a signal ended it: the job to show them, the task to bring them home. Nor does every job
+have a child, as rounds do: its start takes longer than many a list.
 
 The first signal lets requests in flight finish, and interrupts the step that runs; a second one
 stops at once. Either way the next run fetches the URLs left.
@@ -109,6 +114,8 @@ class Fetch:
     watcher: Watcher
     stops: Stops | None = None
     """Who ends it; without one, the signals of this process do."""
+    serving: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered once there are processes, and left when they have ended."""
     interrupted: bool = False
     _processes: FetchProcesses | None = None
     _thread: threading.Thread | None = None
@@ -125,9 +132,7 @@ class Fetch:
 
     # -- a list ------------------------------------------------------------------------------------
 
-    def run(
-        self, job: ListFetch, display: Display, serving: AbstractContextManager[None]
-    ) -> tuple[Ledger, FetchStats]:
+    def run(self, job: ListFetch, display: Display) -> tuple[Ledger, FetchStats]:
         """Fetches a list to its end; returns its ledger, of all runs, and the stats of this one.
         After a first signal (`interrupted`) some URLs may be left. Raises StoreError, Interrupted.
         """
@@ -135,14 +140,15 @@ class Fetch:
         self._display = display
         job.take_up()
         try:
-            self._start(job, goes_on=False, serving=serving)
-            processes = self._running
-            self._until(lambda: processes.is_over)
+            with self._waiting():
+                self._start(job, goes_on=False)
+                self._until(lambda: self._running.is_over)
         finally:
             if self._thread is not None:
                 self._thread.join()
             display.clear()
             self._stack.close()
+        processes = self._running
         processes.ledger.merge(job.resumed.ledger.outcomes)
         return processes.ledger, processes.stats
 
@@ -317,41 +323,27 @@ class Fetch:
         one.listed = sum(1 for _ in listed_urls(one.job.files))
         self._parses = one.job.settings.parse
         one.number, self._count = 0, 1  # processes count from their first list
-        self._start(one.job, goes_on=True, serving=nullcontext())
+        self._start(one.job, goes_on=True)
 
-    def _start(
-        self, job: ListFetch, *, goes_on: bool, serving: AbstractContextManager[None]
-    ) -> None:
-        """Starts processes. Where one is enough, and nothing else is done meanwhile, this is it."""
+    def _start(self, job: ListFetch, *, goes_on: bool) -> None:
+        """Starts processes. Where one is enough, and nothing else is done meanwhile, it is this
+        one, which gets to work when it waits.
+        """
         self._stack.close()  # of those before
-        is_here = not goes_on and job.settings.processes == 1
-        processes = FetchProcesses(
-            job.settings.processes, job.worker, self._tick, is_here=is_here, goes_on=goes_on
-        )
+        count = job.settings.processes
+        is_here = count == 1 and not goes_on
+        processes = FetchProcesses(count, job.worker, self._tick, is_here=is_here, goes_on=goes_on)
         self._processes = processes  # a signal has to find them, also while they start
-        self._is_waiting = True  # and who starts them must not be thrown out of that
-
-        def start() -> None:
+        with self._waiting():  # and who starts them must not be thrown out of that
+            self._stack.enter_context(self._stopped())
             processes.start()  # before anything runs in a thread: then they can be forks
-            self._stack.enter_context(serving)
+            self._stack.enter_context(self.serving())
             hold = self.watcher.obeying(lambda wanted: processes.tell(HoldFetch(wanted)))
             self._stack.enter_context(hold)
-
-        def run() -> None:
-            start()
-            self._work(processes)
-
-        try:
-            self._stack.enter_context(self._stopped())
-            if is_here:
-                eventloops.apart(run)
-                return
-            start()
-        finally:
-            self._is_waiting = False
-        job.resumed.let_go()  # each process has taken its copy
-        self._thread = threading.Thread(target=self._pass_messages, name="fetch", daemon=True)
-        self._thread.start()
+        if not is_here:
+            job.resumed.let_go()  # each process has taken its copy
+            self._thread = threading.Thread(target=self._pass_messages, name="fetch", daemon=True)
+            self._thread.start()
 
     def _end(self, processes: FetchProcesses, *, in_order: bool = True) -> None:
         """Ends the processes, when they have nothing left, or what is in flight has come."""
@@ -412,8 +404,9 @@ class Fetch:
         signal when they have ended.
         """
         processes = self._running
-        self._is_waiting = True
-        try:
+        with self._waiting():
+            if processes.is_here:
+                eventloops.apart(lambda: self._work(processes))
             with processes.news:
                 while not is_time():
                     if check and processes.is_over:
@@ -422,8 +415,15 @@ class Fetch:
                     processes.news.wait(_LOOK)
             if check:
                 processes.check()  # what it waited for may be the end of a process that failed
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """While this lasts, a first signal raises nothing."""
+        before, self._is_waiting = self._is_waiting, True
+        try:
+            yield
         finally:
-            self._is_waiting = False
+            self._is_waiting = before
 
     def _leave(self) -> None:
         one, ledger = self._open[-1], self._running.ledger

@@ -74,8 +74,8 @@ def fetch(
         if runs_here(conf):
             here = stack.enter_context(fetched_here(segment))
             job = stack.enter_context(opened(here, conf, settings, watched=watched))
-            run = Fetch(job.clock, options, watch)
-            ledger, stats = run.run(job, display, serving())
+            run = Fetch(job.clock, options, watch, serving=serving)
+            ledger, stats = run.run(job, display)
         else:
             run = job = stack.enter_context(_by_tasks(segment, conf, settings, options, watched))
             ledger, stats = run.run(display, watch, serving())

@@ -24,8 +24,9 @@ import pytest
 from minutch.clock import SteadyClock, SystemClock
 from minutch.cycle.fetch import listfetch, workers
 from minutch.cycle.fetch.components import FetchComponents
+from minutch.cycle.fetch.fetch import Fetch
 from minutch.cycle.fetch.frontier.queueitems import FetchItem, Share
-from minutch.cycle.fetch.ledger import Ledger, Outcome
+from minutch.cycle.fetch.ledger import Interrupted, Ledger, Outcome
 from minutch.cycle.fetch.listfetch import ListFetch
 from minutch.cycle.fetch.results.fetchlog import FetchLog, Frame, Part
 from minutch.cycle.fetch.settings import FetchSettings
@@ -168,6 +169,25 @@ def test_many_hand_overs_at_once_block_nobody() -> None:
     parent.join(60)
     assert not parent.is_alive()
     assert received == [count, count] and processes.ledger.settled == 2
+
+
+@pytest.mark.parametrize("processes", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_a_signal_as_its_processes_have_started_leaves_the_list(
+    server: MisbehavingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: str
+) -> None:
+    """Between their start and the waiting for them, too: it is the fetch that ends, as always."""
+    starting = Fetch._start
+
+    def start(fetch: Fetch, job: ListFetch, *, goes_on: bool) -> None:
+        starting(fetch, job, goes_on=goes_on)
+        fetch._on_first_signal()
+
+    segment = make_segment(tmp_path, pages(server, 3))
+    monkeypatch.setattr(Fetch, "_start", start)
+    with pytest.raises(Interrupted, match="of 3 URLs are left"):
+        fetch_segment(segment, conf_for(minutch__fetch__processes=processes))
+    monkeypatch.undo()
+    assert fetch_segment(segment, conf_for())["fetched"] == 3
 
 
 def test_more_processes_than_hosts(server: MisbehavingServer, tmp_path: Path) -> None:

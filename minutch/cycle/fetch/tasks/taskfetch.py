@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -286,7 +286,7 @@ class ListTask:
             job = self._job(here, part)
             options = FetchOptions(is_stopping=lambda: channel.leaves_resting)
             fetch = Fetch(job.clock, options, channel, channel.stopping)
-            ledger, stats = fetch.run(job, Display(sys.stderr, f"list {part}"), nullcontext())
+            ledger, stats = fetch.run(job, Display(sys.stderr, f"list {part}"))
             result = Fetched(ledger, stats)
             if ledger.settled < ledger.generated:
                 # its logs, and what belongs to them, wait in the segment
