@@ -347,7 +347,8 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         known = PageHistories.of(frame, self.default_interval)
         fetched, kind = fetch_time.to_numpy(), state.to_numpy()
         is_page = ~frame["status"].is_in(_REDIRECTS).to_numpy()
-        waited = fetched / 1000 - known.last
+        # longer than any interval: the crawl was stopped, or its clock set, which changed no page
+        waited = np.minimum(fetched / 1000 - known.last, self.bounds[1])
         tells = is_page & (kind != STATUS_UNKNOWN) & (known.last > 0) & (waited > 0)
         changed = tells & (kind == STATUS_MODIFIED)
         is_new = is_page & (known.last == 0) & (kind == STATUS_UNKNOWN)

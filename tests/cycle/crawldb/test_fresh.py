@@ -353,6 +353,16 @@ def test_a_page_found_again_tells_of_the_time_since_its_last_visit() -> None:
     assert steady.fetch_interval == 10 * DAY  # no multiplier came with the list
 
 
+def test_a_clock_that_is_set_tells_of_no_more_than_the_longest_interval() -> None:
+    """A page that stayed as it was for a minute, which looked like 40 days, was given up."""
+    rules = schedule(db__fetch__interval__max="300")
+    before = held(f"{NOW // 1000} 6 3 3000000 360 -")
+    told = [visited(rules, before, days, STATUS_NOTMODIFIED) for days in (300 / DAY, 40)]
+    known = [PageHistories.of(to_frame([(URL, each)]), DAY) for each in told]
+    assert known[0].time[0] == known[1].time[0]
+    assert known[0].shape[0] / known[0].time[0] > 1 / 300
+
+
 def test_last_modified_says_when_a_page_changed() -> None:
     """By the validators that the copy came with, or the modified time of a protocol."""
     before = held(f"{NOW // 1000} 0 0 1000000 {10 * DAY} -")
