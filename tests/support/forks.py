@@ -244,6 +244,7 @@ def _settle(config: pytest.Config, channel: Connection) -> None:
     config.hook.pytest_warning_recorded._call_history.clear()  # else each fork says them again
     config.pluginmanager.register(_Reporter(config, channel))
     folders = config._tmp_path_factory  # type: ignore[attr-defined]
+    folders._exit_stack.pop_all()  # else each fork deletes the folders of earlier runs
     folders._basetemp = folders.mktemp("fork")
 
 
