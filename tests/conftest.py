@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from py3langid.langid import LanguageIdentifier
 
 from minutch import processwide
 from minutch.conf import sources
@@ -180,12 +181,15 @@ def _disk(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _shipped() -> Iterator[None]:
     """What is shipped, and no test changes, is read once: a configuration and its plugins took 20
-    ms, in thousands of tests. So are the names of this process's control groups.
+    ms, in thousands of tests. So are the names of this process's control groups, and py3langid's
+    model, which each set of plugin folders would unpack for itself.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((sources, "read_properties"), (repository, "read_manifest")):
             patch.setattr(module, name, _once(getattr(module, name)))
         patch.setattr(repository, "_read_plugins", _plugins_once(repository._read_plugins))
+        load = cache(LanguageIdentifier.from_model_file)
+        patch.setattr(LanguageIdentifier, "from_model_file", load)
         groups = cache(lambda root, read=parallel._control_groups: tuple(read(root)))
         patch.setattr(parallel, "_control_groups", groups)
         yield
@@ -214,7 +218,8 @@ def _process() -> Iterator[None]:
     before, level = processwide.settings(), logging.getLogger().level
     yield
     processwide.use(before)
-    logging.getLogger().setLevel(level)
+    if logging.getLogger().level != level:  # to set it clears the caches of all loggers
+        logging.getLogger().setLevel(level)
 
 
 def _processes(config: pytest.Config) -> int:

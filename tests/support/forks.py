@@ -114,6 +114,7 @@ class _Dealer:
         self._workers: dict[Connection, _Worker] = {}
         paths = [item.path for item in session.items]
         self._modules = [at for at, pair in enumerate(pairwise(paths), 1) if pair[0] != pair[1]]
+        self._folders = {at for at in self._modules if paths[at - 1].parent != paths[at].parent}
         left = range(len(paths))
         for number in range(count, 0, -1):
             mine, left = self._split(left, len(left) // number)
@@ -166,11 +167,16 @@ class _Dealer:
 
     def _split(self, left: range, count: int) -> tuple[range, range]:
         """About so many tests, and the others: between two modules, if it is no single one's, as
-        what a module sets up for its tests may take as long as all of them.
+        what a module sets up for its tests may take as long as all of them. What a session sets up
+        is made in each fork that asks for it, mostly of one folder: between folders is better.
         """
-        at = left.start + count
+        at, farther = left.start + count, len(left) // 8
         inside = [cut for cut in self._modules if left.start < cut < left.stop]
-        cut = min(inside, key=lambda cut: abs(cut - at), default=at)
+        cut = min(
+            inside,
+            key=lambda cut: abs(cut - at) + farther * (cut not in self._folders),
+            default=at,
+        )
         return range(left.start, cut), range(cut, left.stop)
 
     def _hear(self, worker: _Worker) -> None:
