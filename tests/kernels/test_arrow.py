@@ -142,10 +142,10 @@ def test_a_column_owns_what_it_points_to(monkeypatch: pytest.MonkeyPatch) -> Non
     parts = [pl.Series([f"a text that is no view {n}"]) for n in range(3)]
     column = from_series(pl.concat(parts, rechunk=False)).column
     views = column.views
-    gc.collect()
+    gc.collect(1)
     assert not released
     del column
     assert not released
     del views
-    gc.collect()
+    gc.collect(1)
     assert released == [1]
