@@ -434,10 +434,11 @@ def _warc_files(
     options: CommonCrawlDumpOptions, files: PageFiles, settings: _Settings
 ) -> WarcFiles:
     now, limit = settings.now, options.warc_size
+    date = datetime.fromtimestamp(now / 1000, UTC)
     suffix = ".warc.gz" if options.gzip else ".warc"
 
     def open_file(number: int) -> tuple[str, Output]:
-        name = f"WEB-{_utc(now):%Y%m%d%H%M%S}{now % 1000:03}-{number:05}{suffix}"
+        name = f"WEB-{date:%Y%m%d%H%M%S}{now % 1000:03}-{number:05}{suffix}"
         if (files.out / name).exists():
             raise StoreError(f"{files.out / name} already exists")
         return name, files.path(name).open("wb")
@@ -449,10 +450,6 @@ def _warc_files(
         info=lambda: (now, settings.warcinfo),
         level=settings.level,
     )
-
-
-def _utc(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def _free_name(out: Path, now: int) -> str:

@@ -137,12 +137,11 @@ def safe(text: str, also: str = "") -> str:
     if text.isprintable() and not any(c in "/\\" or c in also for c in text):
         return text
     return "".join(
-        c if c.isprintable() and c not in "/\\" and c not in also else _encoded(c) for c in text
+        c
+        if c.isprintable() and c not in "/\\" and c not in also
+        else "".join(f"%{byte:02X}" for byte in encode_text(c))
+        for c in text
     )
-
-
-def _encoded(character: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in encode_text(character))
 
 
 _WORK: Final = ".pages-"

@@ -129,10 +129,9 @@ def _failed(exc: BaseException, command: Command | None, verbose: bool) -> int:
         )
         return command.usage_exit if command else flow.UNKNOWN
     if isinstance(exc, KeyboardInterrupt):
-        _complain(
-            "interrupted",
-            "the same command continues where this one stopped" if _resumes(command) else "",
-        )
+        resumes = command is not None and command.name in ("crawl", "fetch")
+        hint = "the same command continues where this one stopped" if resumes else ""
+        _complain("interrupted", hint)
         return flow.INTERRUPTED
     hint = exc.hint if isinstance(exc, MinutchError) else ""
     if not expected:
@@ -140,10 +139,6 @@ def _failed(exc: BaseException, command: Command | None, verbose: bool) -> int:
     _complain(_one_line(exc), hint)
     own = exc.exit_code if isinstance(exc, MinutchError) else FAILED
     return command.error_exit if command and own == FAILED else own
-
-
-def _resumes(command: Command | None) -> bool:
-    return command is not None and command.name in ("crawl", "fetch")
 
 
 def _complain(message: str, hint: str, usage: str = "") -> None:

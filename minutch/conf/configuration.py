@@ -197,7 +197,8 @@ class Configuration:
 
     def set(self, name: str, value: str, source: str = PROGRAM) -> None:
         """Sets one property. Raises ConfigError once the configuration is frozen."""
-        self._refuse_if_frozen(name)
+        if self._frozen:
+            raise ConfigError(f"the configuration is frozen, can't set {name}")
         name = _key(name)
         self._values[name] = value
         self._sources[name] = source
@@ -206,10 +207,6 @@ class Configuration:
         """Forbids further changes; returns self."""
         self._frozen = True
         return self
-
-    def _refuse_if_frozen(self, what: str) -> None:
-        if self._frozen:
-            raise ConfigError(f"the configuration is frozen, can't set {what}")
 
     def with_values(self, values: Mapping[str, str]) -> Configuration:
         """Returns a changed copy, not frozen."""

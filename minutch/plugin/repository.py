@@ -197,9 +197,6 @@ class PluginRepository:
                 log.error("%s: %s is not in an active plugin, ignored", order, name)
         return [instance_of(by_name[name], point) for name in names if name in by_name]
 
-    def _misspelt(self, name: str) -> list[tuple[str, list[str]]]:
-        return misspelt_plugins(self.conf.get(name, ""), [*self._known_ids(), *self._java])
-
     def _known_ids(self) -> list[str]:
         return [plugin_id for manifest in self.available.values() for plugin_id in manifest.ids]
 
@@ -218,7 +215,8 @@ class PluginRepository:
 
     def _report_unmatched(self) -> None:
         """Logs the alternatives that match no plugin, once in a process."""
-        missing = missing_plugins(self.conf.get("plugin.includes", ""), self._known_ids())
+        known = self._known_ids()
+        missing = missing_plugins(self.conf.get("plugin.includes", ""), known)
         if missing:
             _say_once(
                 logging.INFO,
@@ -226,7 +224,7 @@ class PluginRepository:
                 f" {', '.join(missing)}",
             )
         for name in _CHOICES:
-            for word, close in self._misspelt(name):
+            for word, close in misspelt_plugins(self.conf.get(name, ""), [*known, *self._java]):
                 hint = f", did you mean {' or '.join(close)}?" if close else ""
                 _say_once(logging.WARNING, f"{name}: no plugin {word}{hint}")
 

@@ -27,6 +27,7 @@ _NEED_HOST = frozenset(("http", "https", "ftp"))
 _BLANK = "".join(map(chr, range(0x21)))
 _SCHEME = re.compile(r"[^\W\d_](?:[^\W_]|[.+-])*")
 _PORT = re.compile(r"([+-]?)0*(\d{1,10})")  # int() refuses more than 4,300 digits
+_GROUP = re.compile(r"0*[0-9A-Fa-f]{1,4}")
 _MAX_PORT = 0x7FFFFFFF
 _HOST_TABOO = re.compile(
     "[\x00-\x1f/\x7f\u2047-\u2049\u2100\u2101\u2105\u2106\u2a74\ufe55\ufe56\ufe5f\ufe6b\uff03\uff0f\uff1a\uff1f\uff20]"
@@ -347,11 +348,7 @@ def _groups(text: str, *, last: bool) -> int | None:
         if not is_ipv4(fields.pop()):
             return None
         count += 1
-    return count if all(_is_group(field) for field in fields) else None
-
-
-def _is_group(field: str) -> bool:
-    return re.fullmatch(r"0*[0-9A-Fa-f]{1,4}", field) is not None
+    return count if all(_GROUP.fullmatch(field) for field in fields) else None
 
 
 def is_ipv4(text: str) -> bool:

@@ -128,11 +128,9 @@ class DateStyle:
         number = {name: int(found.get(name) or 0) for name in ("hour", "minute", "second", "milli")}
         try:
             year = _year(found, now)
-            month = (
-                _MONTHS.index(_month(found["name"]))
-                if found.get("name")
-                else int(found.get("month") or 1) - 1
-            )
+            month = int(found.get("month") or 1) - 1
+            if name := found.get("name"):
+                month = [month[:3] for month in _MONTHS].index(name.lower()[:3])
             start = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
             day = timedelta(days=int(found.get("day") or 1) - 1)
             clock = timedelta(
@@ -142,10 +140,6 @@ class DateStyle:
         except (ValueError, OverflowError):
             return None
         return int(moment.timestamp()) * 1000 + number["milli"]
-
-
-def _month(name: str) -> str:
-    return next(month for month in _MONTHS if month.startswith(name.lower()[:3]))
 
 
 def _year(found: dict[str, str | None], now: datetime) -> int:

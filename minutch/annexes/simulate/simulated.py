@@ -111,7 +111,9 @@ def as_json(found: Simulated) -> dict[str, Any]:
                 "name": outcome.name,
                 **numbers(found, outcome),
                 "by_day": {
-                    "fetches": _scaled(outcome.forecast.fetches, found.scale),
+                    "fetches": [
+                        round(float(count) * found.scale, 3) for count in outcome.forecast.fetches
+                    ],
                     "fresh": outcome.forecast.fresh.tolist(),
                     "days_out_of_date": outcome.forecast.late.tolist(),
                 },
@@ -119,10 +121,6 @@ def as_json(found: Simulated) -> dict[str, Any]:
             for outcome in found.outcomes
         ],
     }
-
-
-def _scaled(values: Any, scale: float) -> list[float]:
-    return [round(float(value) * scale, 3) for value in values]
 
 
 # -- text ------------------------------------------------------------------------------------------

@@ -161,12 +161,13 @@ class FewHosts:
 
     def __call__(self, state: Snapshot, *, has_due: bool = False) -> bool:
         """Returns True if the list is to be turned over."""
+        few, share = FEW_HOSTS * state.hosts, self.settled
         is_few = (
             state.queues > 0
             and state.active < state.threads
             and state.total is not None
             and (
-                self._is_few(state, state.total)
+                (state.queues < few and state.done >= share * state.total)
                 or self._is_tail(state, state.total, has_due)
                 or (has_due and state.resting >= state.queues)
             )
@@ -174,9 +175,6 @@ class FewHosts:
         )
         self._seconds = self._seconds + 1 if is_few else 0
         return self._seconds > SECONDS
-
-    def _is_few(self, state: Snapshot, total: int) -> bool:
-        return state.queues < FEW_HOSTS * state.hosts and state.done >= self.settled * total
 
     def _is_tail(self, state: Snapshot, total: int, has_due: bool) -> bool:
         fresh = total - self.tail

@@ -268,13 +268,10 @@ def days_hms(seconds: int) -> str:
     """Returns a span of time as TimingUtil.secondsToDaysHMS prints it: `31 days, 00:44:02`."""
     days = _quotient(seconds, SECONDS_PER_DAY)
     rest = seconds - days * SECONDS_PER_DAY
-    sign = "-" if rest < 0 else ""
-    hours, minutes, secs = (f"{sign if n else ''}{n:02d}" for n in _hms(abs(rest)))
+    sign, rest = "-" if rest < 0 else "", abs(rest)
+    numbers = rest // 3600, rest // 60 % 60, rest % 60
+    hours, minutes, secs = (f"{sign if n else ''}{n:02d}" for n in numbers)
     return f"{days} days, {hours}:{minutes}:{secs}" if days else f"{hours}:{minutes}:{secs}"
-
-
-def _hms(seconds: int) -> tuple[int, int, int]:
-    return seconds // 3600, seconds // 60 % 60, seconds % 60
 
 
 def iso_date(ms: int) -> str:

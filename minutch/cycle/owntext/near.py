@@ -183,7 +183,7 @@ def _made(sites: SiteFrames, segments: Sequence[Segment]) -> Path:
 def _renew(path: Path, segment: Segment, sites: SiteFrames, hosts: pl.DataFrame) -> None:
     """Makes the keys anew of those pages of a file whose hosts have changed."""
     table = pl.read_parquet(path, glob=False)
-    is_old = table["seal"] != _seals(table["key"], hosts)
+    is_old = table["seal"] != seals_of(table["key"], hosts)
     if not is_old.any():
         return
     made = _keys(segment, sites, hosts, table["key"].filter(is_old).unique())
@@ -203,13 +203,13 @@ def _keys(
 
     def make(pages: pl.DataFrame) -> pl.DataFrame:
         own = own_of(sites, pages)
-        seals = _seals(pages["key"], hosts)
+        seals = seals_of(pages["key"], hosts)
         return pl.DataFrame([own["key"], seals, *band_keys(own["text"])])
 
     return ordered(make, parses(segment, only))
 
 
-def _seals(keys: pl.Series, hosts: pl.DataFrame) -> pl.Series:
-    """Returns the seals of the hosts of URLs."""
-    names = host_names(decode_keys(keys)).fill_null("").alias("host").to_frame()
+def seals_of(urls: pl.Series, hosts: pl.DataFrame) -> pl.Series:
+    """Returns the seals of the hosts of URLs (`SiteFrames.seals`), 0 where there is none."""
+    names = host_names(decode_keys(urls)).fill_null("").alias("host").to_frame()
     return names.join(hosts, on="host", how="left", maintain_order="left")["seal"].fill_null(0)

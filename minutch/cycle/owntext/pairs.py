@@ -19,10 +19,8 @@ from typing import Final
 import polars as pl
 
 from minutch.cycle.owntext.frames import SiteFrames, damaged, seal_of
-from minutch.cycle.owntext.near import KEYS, NOTION, keys_of_pages
+from minutch.cycle.owntext.near import KEYS, NOTION, keys_of_pages, seals_of
 from minutch.cycle.segment.store import segments_in
-from minutch.urls.hostcolumns import host_names
-from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.install import NEW, work_folder
 
 _SCHEMA: Final = pl.Schema({"pair": pl.UInt64(), "is_near": pl.Boolean()})
@@ -90,9 +88,8 @@ class NearPairs:
     def _numbers(self, pairs: pl.DataFrame) -> pl.Series:
         columns = []
         for url, version in _SIDES:
-            hosts = host_names(decode_keys(pairs[url])).fill_null("").alias("host").to_frame()
-            seals = hosts.join(self._seals, on="host", how="left", maintain_order="left")["seal"]
-            columns += [pairs[url], pairs[version], seals.alias(f"{url}_seal")]
+            seals = seals_of(pairs[url], self._seals).alias(f"{url}_seal")
+            columns += [pairs[url], pairs[version], seals]
         return pl.DataFrame(columns).hash_rows().alias("pair")
 
     def _compared(self, pairs: pl.DataFrame) -> pl.Series:

@@ -20,26 +20,24 @@ from minutch.records.textblocks import MOST
 from minutch.urls.hostcolumns import host_names
 
 
-def own_texts(crawl: Path, segments: Sequence[Segment]) -> Iterator[pl.DataFrame]:
-    """Yields the pages of segments of a crawl that were parsed, segment by segment, by URL in each,
-    some at a time: `segment`, `url`, `text` (the own lines), `kept` (their numbers in the text
-    that is stored; null for all of it). Raises FormatError.
+def own_texts(
+    crawl: Path, segments: Sequence[Segment], only: pl.Series | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yields the pages of segments of a crawl that were parsed, or those of some keys, segment by
+    segment, by URL in each, some at a time: `segment`, `url`, `text` (the own lines), `kept` (their
+    numbers in the text that is stored; null for all of it). Raises FormatError.
     """
     frames = frames_of(crawl, segments)
     for segment in segments:
-        for pages in parses(segment):
+        for pages in parses(segment, only):
             own = own_of(frames, pages)
             yield own.select(pl.lit(segment.name).alias("segment"), "url", "text", "kept")
 
 
 def own_text(crawl: Path, segments: Sequence[Segment], url: str) -> pl.DataFrame:
     """Returns the rows of `own_texts` for one page, its newest parse last."""
-    frames, key = frames_of(crawl, segments), pl.Series("key", [encode_text(url)], pl.Binary)
-    return pl.concat(
-        own_of(frames, pages).select(pl.lit(segment.name).alias("segment"), "url", "text", "kept")
-        for segment in segments
-        for pages in parses(segment, key)
-    )
+    key = pl.Series("key", [encode_text(url)], pl.Binary)
+    return pl.concat(own_texts(crawl, segments, key))
 
 
 def frames_of(crawl: Path, segments: Sequence[Segment]) -> SiteFrames:

@@ -250,6 +250,10 @@ class Segment:
         """Returns all values of a URL in a folder, by MapFiles' indexes or from flat files."""
         return [value for part in self.parts(folder) for value in values_of(part, encode_text(url))]
 
+    def newest(self, folder: str, url: str) -> Writable | None:
+        """Returns the last of these values; None if there is none, or no such folder."""
+        return next(reversed(self.get(folder, url)), None) if self.has(folder) else None
+
     def finish(self) -> None:
         """Finishes the moves of a killed job, where files are copied one by one."""
         if copies(self.path):

@@ -155,7 +155,7 @@ def _visit(
     if _state(datum) == LINKED:  # its metadata are those of the page that redirects to it
         return SegmentVisit(segment.name, LINKED, datum.fetch_time, datum.status_name)
     ended = protocol_status(datum)
-    content, parsed = _last(segment, CONTENT, url), _last(segment, PARSE_DATA, url)
+    content, parsed = segment.newest(CONTENT, url), segment.newest(PARSE_DATA, url)
     page = content if isinstance(content, Content) else None
     data = parsed if isinstance(parsed, ParseData) else None
     milliseconds = datum.metadata.get(_RESPONSE_TIME)
@@ -226,7 +226,7 @@ def _chain(
         if not found or found[-1].status == status.STATUS_LINKED:
             return
         seen.add(target)
-        parsed = _last(segment, PARSE_DATA, target)
+        parsed = segment.newest(PARSE_DATA, target)
         location = target_of(found[-1], parsed if isinstance(parsed, ParseData) else None)
 
 
@@ -236,11 +236,6 @@ def _normal(location: str, normalize: Change) -> str:
         return normalize(location) or location
     except UrlError:
         return location
-
-
-def _last(segment: Segment, folder: str, url: str) -> object | None:
-    found = segment.get(folder, url) if segment.has(folder) else []
-    return found[-1] if found else None
 
 
 # Describes an entry of the CrawlDb in words: its status, the reason for it, its score. Pure: no

@@ -111,8 +111,8 @@ def within(segment: Segment, db: CrawlDb | None) -> Iterator[Problem]:
     if not segment.has(CRAWL_PARSE) and segment.has(CONTENT):
         yield Problem(segment.path, f"fetched, but not parsed: `{command_line('parse')}`")
     if segment.has(CRAWL_GENERATE):
-        generated, fetched = _keys(segment, CRAWL_GENERATE), _rows(segment, CRAWL_FETCH)
-        lost = generated.join(fetched, on="key", how="anti", maintain_order="left")
+        generated, fetched = (_rows(segment, name) for name in (CRAWL_GENERATE, CRAWL_FETCH))
+        lost = generated.select("key").join(fetched, on="key", how="anti", maintain_order="left")
         since = fetched.filter(_IS_FETCH)["fetch_time"].min()  # None: nothing was asked for
         if len(lost) and db is not None and since is not None:
             lost = _not_updated(lost, db, since)
@@ -194,10 +194,6 @@ class WithCrawlDb:
         )
         urls = decode_keys(keys)
         return keys.filter((rules.apply(urls, Counters()) == urls).fill_null(False))
-
-
-def _keys(segment: Segment, folder: str) -> pl.DataFrame:
-    return _rows(segment, folder).select("key")
 
 
 def _rows(segment: Segment, folder: str, wanted: pl.Expr | None = None) -> pl.DataFrame:

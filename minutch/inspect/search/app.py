@@ -114,14 +114,10 @@ class Site:
         self._searcher, self._crawl, self._report = searcher, crawl, report
         self._lock, self._costly = threading.Lock(), Costly(crawl.state)
 
-    def _current(self) -> Searcher:
-        with self._lock:
-            self._searcher = self._searcher.newest()
-            return self._searcher
-
     def search(self, request: Request) -> Response:
         """Shows the search page."""
-        searcher = self._current()
+        with self._lock:
+            searcher = self._searcher = self._searcher.newest()
         query = request.query_params.get("q", "").strip()[:LONGEST_QUERY]
         if not query:
             return HTMLResponse(pages.home(self._home(searcher)))

@@ -271,7 +271,7 @@ class CrawlFiles:
 
     def _newest(self, folder: str, url: str, kind: type[T]) -> tuple[Segment, T] | None:
         for segment in reversed(self.segments()):
-            found = _last(segment, folder, url)
+            found = segment.newest(folder, url)
             if isinstance(found, kind):
                 return segment, found
         return None
@@ -297,7 +297,7 @@ class CrawlFiles:
         for segment in self.segments():
             for datum in segment.get(CRAWL_FETCH, url) if segment.has(CRAWL_FETCH) else ():
                 if isinstance(datum, CrawlDatum):
-                    yield _event(segment.name, datum, _last(segment, PARSE_DATA, url))
+                    yield _event(segment.name, datum, segment.newest(PARSE_DATA, url))
         db = CrawlDb(self.folder / "crawldb")
         known = db.get(url) if db.exists() else None
         if known is not None:
@@ -318,11 +318,6 @@ def _entries(folder: Path, depth: int) -> Iterator[tuple[str, int, int, int]]:
         yield entry.path, stat.st_ino, stat.st_mtime_ns, stat.st_size
         if depth > 1 and entry.is_dir():
             yield from _entries(Path(entry.path), depth - 1)
-
-
-def _last(segment: Segment, folder: str, url: str) -> object | None:
-    found = segment.get(folder, url) if segment.has(folder) else []
-    return found[-1] if found else None
 
 
 def _event(segment: str, datum: CrawlDatum, parsed: object | None) -> Event:
@@ -365,7 +360,7 @@ def _parse_words(status: ParseStatus) -> str:
 
 
 def _stored(url: str, segment: Segment, content: Content) -> Stored:
-    parsed, fetched = _last(segment, PARSE_DATA, url), _last(segment, CRAWL_FETCH, url)
+    parsed, fetched = segment.newest(PARSE_DATA, url), segment.newest(CRAWL_FETCH, url)
     time = fetched.fetch_time if isinstance(fetched, CrawlDatum) else None
     kind = essence(content.content_type)
     charset = parsed.charset if isinstance(parsed, ParseData) else UTF_8
@@ -377,7 +372,7 @@ def _stored(url: str, segment: Segment, content: Content) -> Stored:
         body = charset.to_utf8(content.content)
         body = still(body) if media_type == "text/html" else body
     else:
-        found = _last(segment, PARSE_TEXT, url)
+        found = segment.newest(PARSE_TEXT, url)
         media_type, text_only = TEXT, True
         body = found.text.encode("utf-8", "replace") if isinstance(found, ParseText) else b""
     return Stored(url, media_type, body, segment.name, time, kind, text_only)

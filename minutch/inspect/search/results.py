@@ -183,8 +183,9 @@ class OpenIndex:
         chosen = wanted
         if options.host:
             only = tantivy.Query.term_query(self._index.schema, "host", options.host.lower())
+            unscored = tantivy.Query.const_score_query(only, 0.0)
             chosen = tantivy.Query.boolean_query(
-                [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, _unscored(only))]
+                [(tantivy.Occur.Must, wanted), (tantivy.Occur.Must, unscored)]
             )
         offset = min(max(options.offset, 0), DEEPEST)
         before = 0 if offset < FIRST else offset
@@ -378,10 +379,6 @@ def _text(stored: dict[str, list[Any]]) -> tuple[str, str]:
     return next(
         ((name, str(stored[name][0])) for name in _those_of("content", stored)), ("content", "")
     )
-
-
-def _unscored(query: tantivy.Query) -> tantivy.Query:
-    return tantivy.Query.const_score_query(query, 0.0)
 
 
 def _those_of(base: str, stored: dict[str, list[Any]]) -> list[str]:
