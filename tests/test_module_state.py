@@ -78,6 +78,7 @@ KEPT_OBJECTS = {
     "minutch.expressions.values.regex": "a JavaRegex, see below",
     "minutch.plugin.repository._announced": "entry points of packages, only read",
     "minutch.urls.domains._list": "the public suffix list, which is only read",
+    "minutch.urls.javaregex.engine._read": "the tree of a pattern, only read",
     "minutch.urls.resolve.resolver": f"parts of a base, each found when it is asked for: {ONCE}",
     "minutch.annexes.spark.executor._loaded": "a function and its plugins, in a process of Spark's"
     " that has one thread",

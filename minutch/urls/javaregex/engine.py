@@ -12,13 +12,13 @@ Source: java.util.regex.Pattern, Matcher.find and Matcher.replaceAll of JDK 17.
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from minutch.errors import ConfigError
 from minutch.urls.javaregex.derivative import found_in
 from minutch.urls.javaregex.syntax import RegexSyntaxError, parse_regex
-from minutch.urls.javaregex.tree import is_tame, required_character, required_literal
+from minutch.urls.javaregex.tree import Tree, is_tame, required_character, required_literal
 from minutch.urls.javaregex.writer import write_python, write_rust
 
 if TYPE_CHECKING:
@@ -46,13 +46,10 @@ class JavaRegex:
         self.pattern = pattern
         self.seconds = seconds
         try:
-            self._tree = parse_regex(pattern)
+            self._tree, self._source, is_linear, self.needs, self._literal = _read(pattern)
         except RegexSyntaxError as exc:
             raise ConfigError(str(exc)) from exc
-        self._source = write_python(self._tree)
-        self._tame = is_tame(self._tree) and self._is_for_re()
-        self.needs = required_character(self._tree)
-        self._literal = required_literal(self._tree)
+        self._tame = is_linear and self._is_for_re()
         if not self._tame:
             self._patient  # noqa: B018 - a pattern that it can't compile is to be found out now
 
@@ -80,8 +77,7 @@ class JavaRegex:
     @cached_property
     def _rust(self) -> tuple[str, bool] | None:
         """None where Polars can't take it (a pattern that would be too large)."""
-        text, exact = write_rust(self._tree)
-        return None if is_too_large(text) else (text, exact)
+        return _in_rust(self.pattern)
 
     @property
     def superset(self) -> str | None:
@@ -133,6 +129,20 @@ class JavaRegex:
     def replacement(self, text: str) -> Replacement:
         """Returns a replacement text: `$1`, `${name}`, a backslash before anything else."""
         return Replacement(text, self._tree.groups, self._tree.names)
+
+
+@lru_cache(maxsize=256)
+def _read(pattern: str) -> tuple[Tree, str, bool, tuple[str, int] | None, str]:
+    """What a pattern says: each step of a crawl makes its filters anew, of the same rule files."""
+    tree = parse_regex(pattern)
+    python, needs = write_python(tree), required_character(tree)
+    return tree, python, is_tame(tree), needs, required_literal(tree)
+
+
+@lru_cache(maxsize=256)
+def _in_rust(pattern: str) -> tuple[str, bool] | None:
+    text, exact = write_rust(_read(pattern)[0])
+    return None if is_too_large(text) else (text, exact)
 
 
 def is_too_large(rust: str) -> bool:
