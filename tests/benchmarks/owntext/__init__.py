@@ -30,6 +30,7 @@ from .sites import SITES
 ASIDE: Final = (
     *("sphinx-furo", "sphinx-rtd", "mkdocs-rtd", "docusaurus", "vitepress"),
     *("javadoc", "doxygen", "mediawiki", "sqlalchemy", "django"),
+    *("market", "threads"),
 )
 INSTALLED: Final = {
     "fish": ("/usr/share/doc/fish", "div.body", ""),

@@ -5,8 +5,8 @@ Notes of a law firm, each with the same disclaimers at its end; products of a fe
 described alike; a reference with the same parameters on many pages; threads of a forum, with the
 signatures of those who write; articles, a quarter of them to be shared, a third with an
 advertisement; a shop with reviews; questions with answers and remarks; news with links and comments
-amid the text; statutes with the same legal notes. Sentences are those of Python's language
-reference.
+amid the text; statutes with the same legal notes. Not looked at when rules were made: a market of
+advertisements, threads in tables. Sentences are those of Python's language reference.
 """
 
 from __future__ import annotations
@@ -283,6 +283,66 @@ def statutes(rng: random.Random, count: int) -> Iterator[str]:
         )
 
 
+def market(rng: random.Random, count: int) -> Iterator[str]:
+    titles = [_prose(rng, 1)[: rng.randint(20, 50)] for _ in range(count)]
+    towns = ["Bergen", "Oslo", "Tromso", "Moss"]
+    tips = f"<ul><li>{_prose(rng, 1)}</li><li>{_prose(rng, 1)}</li><li>{_prose(rng, 1)}</li></ul>"
+    for title in titles:
+        facts = "".join(
+            f"<li><span>{name}:</span> {rng.choice(values)}</li>"
+            for name, values in (
+                ("Condition", ["new", "used", "for parts"]),
+                ("Made in", ["1998", "2004", "2011", "2020"]),
+                ("Town", towns),
+            )
+        )
+        near = "".join(
+            f"<div class=tile><a href=/t><h4>{other}</h4></a><p>{rng.randrange(10, 999)} kr</p><p>"
+            f"{rng.choice(towns)}</p></div>"
+            for other in rng.sample(titles, 6)
+        )
+        yield _framed(
+            title,
+            f"<div class=ad><div class='head own'><h1>{title}</h1><p>{rng.randrange(10, 999)} kr"
+            f"</p></div><div class=seller><p>Seller {rng.randrange(50)}</p><p>Here since "
+            f"{rng.randrange(2005, 2024)}</p><button>Show number</button><button>Write</button>"
+            f"</div><div class='description own'>{_paragraphs(rng, rng.randint(1, 3))}</div><ul "
+            f"class='facts own'>{facts}</ul><p class=seen>Seen {rng.randrange(900)} times. <a "
+            f"href=/r>Report this advertisement</a></p></div><div class=safe><h3>Buy safely</h3>"
+            f"{tips}</div>"
+            f"<div class=tiles><h3>Near you</h3>{near}</div>",
+        )
+
+
+def threads(rng: random.Random, count: int) -> Iterator[str]:
+    titles = [_prose(rng, 1)[:60] for _ in range(count)]
+    users = [(f"writer{number}", _prose(rng, 1)) for number in range(15)]
+    for title in titles:
+        rows, last = "", ""
+        for _ in range(rng.randint(2, 8)):
+            user, signature = rng.choice(users)
+            quote = f"<blockquote>{last}</blockquote>" if last and rng.random() < 0.4 else ""
+            last = _prose(rng, rng.randint(1, 2))
+            rows += (
+                f"<tr><td class=who><b>{user}</b><br>Member<br>{rng.randrange(4000)} messages<br>"
+                f"{rng.choice(['Berlin', 'Paris', 'Rome'])}</td><td><div class=when>Posted on "
+                f"{rng.randint(1, 28)} May 2021, 10:{rng.randint(10, 59)}</div><div "
+                f"class='message own'>{quote}<p>{last}</p>{_paragraphs(rng, rng.randint(0, 2))}<hr>"
+                f"{signature}</div>"
+                "<div class=back><a href=#top>Back to top</a></div></td></tr>"
+            )
+        yield _framed(
+            title,
+            "<div class=path><a href=/>Index</a> &raquo; <a href=/g>General</a></div><h2 "
+            f"class=own>{title}</h2><div class=pages>Page 1 of {rng.randint(1, 5)}</div><table "
+            f"class=topic>{rows}</table><p>Previous topic <a href=/a>"
+            f"{rng.choice(titles)}</a></p><div class=may><p>You cannot start topics in this group. "
+            "You cannot answer in this group. You cannot "
+            f"change what you wrote.</p></div><div class=now>Reading this: {rng.randrange(9)} "
+            "guests</div>",
+        )
+
+
 BY_HAND: Final[dict[str, Callable[[random.Random, int], Iterator[str]]]] = {
     "legal notes": legal,
     "product series": products,
@@ -293,4 +353,6 @@ BY_HAND: Final[dict[str, Callable[[random.Random, int], Iterator[str]]]] = {
     "questions": questions,
     "news": news,
     "statutes": statutes,
+    "market": market,
+    "threads": threads,
 }
