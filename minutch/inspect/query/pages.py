@@ -63,6 +63,7 @@ OUTCOMES: Final = ("fetched", "unchanged", "redirected", "gone", "denied", "fail
 address, the word that it is not there, robots.txt's no, none of these (it is tried again)."""
 NOT_ASKED: Final = CODE_NAMES[codes.NOTFETCHING]
 _DENIED: Final = CODE_NAMES[codes.ROBOTS_DENIED]
+_EXCEPTION: Final = CODE_NAMES[codes.EXCEPTION]
 _FETCH_STATUSES: Final = {
     "fetch_success": "fetched",
     "fetch_notmodified": "unchanged",
@@ -304,6 +305,13 @@ def outcome() -> pl.Expr:
 def was_asked() -> pl.Expr:
     """Returns whether a fetch was made; else its list had ended before (a limit, a busy host)."""
     return _PROTOCOL.ne_missing(NOT_ASKED)
+
+
+def was_answered() -> pl.Expr:
+    """Returns whether the server has answered a fetch; see `FetchRows.answered`."""
+    by_message = (_PROTOCOL == _EXCEPTION) & pl.col("reason").str.starts_with(ANSWER)
+    found = _PROTOCOL.is_in([CODE_NAMES[code] for code in ANSWERED]) | by_message
+    return found.fill_null(False)
 
 
 def came_of() -> pl.Expr:

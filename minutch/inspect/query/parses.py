@@ -4,7 +4,7 @@
                    the media type and charset that were found, the type that the server declared,
                    language, number of links, and of those left out (parser.outlinks.count); where a
                    refresh leads that was taken for a redirect; description (parse-metatags), h1 and
-                   how many (headings), canonical (parse-canonical), robots
+                   how many (headings), canonical (parse-canonical), robots; digest of the content
     parse_text     text; text_length, in characters, words, and garbled characters; own_text, that
                    of the page alone by the other pages of its site (`cycle.owntext`), own_words
     content        which of these the page has so itself
@@ -46,6 +46,7 @@ from minutch.records.metadata import (
     LINKS_EXTERNAL_KEY,
     ORIGINAL_CHAR_ENCODING_KEY,
     ROBOTS_KEY,
+    SIGNATURE_KEY,
     TRUNCATED_KEY,
     TRUNCATED_REASON_KEY,
 )
@@ -316,6 +317,7 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "refresh_to": _refreshes,
     "truncated": _truncations,
     "marks": lambda table: table.first_values(BLOCKS_KEY, "parse"),
+    "digest": lambda table: _first(table, ("content", SIGNATURE_KEY)),
     "metadata": _metadata,
     "outlinks": _outlink_counts,
     "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
@@ -372,6 +374,7 @@ class ParsesTable(Table):
         "outlinks": SqlColumn(pl.Int32(), lambda rows: rows.field("outlinks")),
         "outlinks_cut": SqlColumn(pl.Int32(), lambda rows: rows.field("outlinks_cut")),
         "outlinks_external": SqlColumn(pl.Int32(), lambda rows: rows.field("outlinks_external")),
+        "digest": SqlColumn(pl.String(), lambda rows: rows.field("digest")),
         "text_length": SqlColumn(pl.UInt32(), lambda rows: rows.text_length),
         "words": SqlColumn(pl.UInt32(), lambda rows: rows.words),
         "garbled": SqlColumn(pl.UInt32(), lambda rows: rows.garbled),

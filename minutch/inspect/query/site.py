@@ -30,6 +30,7 @@ from minutch.inspect.query.pages import (
     came_of,
     is_fetch,
     outcome,
+    was_answered,
     was_asked,
 )
 from minutch.inspect.query.parses import ParsesTable
@@ -39,10 +40,9 @@ from minutch.urls.urlkeys import url_keys
 
 _OF_ENTRY: Final = ("url", "host", "status")
 _OF_PAGE: Final = {
-    **{name: name for name in ("segment", "code", "reason", "response_ms", "size")},
-    **{name: name for name in ("redirect_to", "digest")},
-    "media_type": "content_type",
+    name: name for name in ("segment", "code", "reason", "response_ms", "size", "redirect_to")
 }
+_OF_ANSWER: Final = {"digest": "digest", "media_type": "content_type"}
 """Column -> that of `pages`."""
 _OF_PARSE: Final = (
     *("title", "description", "h1", "h1s", "canonical", "robots", "content_type", "charset"),
@@ -70,7 +70,7 @@ class SiteTable(Table):
         "outcome": _column("outcome", pl.Enum(OUTCOMES)),
         **{
             name: _column(name, PagesTable.columns[origin].dtype)
-            for name, origin in _OF_PAGE.items()
+            for name, origin in (_OF_PAGE | _OF_ANSWER).items()
         },
         **{name: _column(name, ParsesTable.columns[name].dtype) for name in _OF_PARSE},
         "leads_to": _column("leads_to", pl.String()),
@@ -92,16 +92,19 @@ class SiteTable(Table):
         needed = request.needed
         needed |= {"redirect_to"} if "leads_to" in needed else set()
         needed |= {"segment", "redirect_to"} if needed & {*_OF_LINKS} else set()
+        needed |= {"segment"} if "digest" in needed else set()
         needed |= {"outcome"} if "reason" in needed else set()
         needed |= {"status"} if needed & {"outcome", *_OF_LINKS} else set()
         needed |= {"media_type"} if "content_type" in needed else set()
         rows = self._entries(needed)
-        fetches = self._fetches(needed & {"outcome", *_OF_PAGE})
+        fetches = self._fetches(needed & {"outcome", *_OF_PAGE, *_OF_ANSWER})
+        parses = self._parses(needed)
+        if "digest" in needed:
+            fetches = _with_digests(fetches, parses)
         if fetches.width > 1:
             rows = rows.join(_newest(fetches.filter("asked")), on="url", how="left")
         if "outcome" in needed:
             rows = rows.with_columns(came_of())
-        parses = self._parses(needed)
         good = parses.filter("is_good")
         if "reason" in needed:
             said = _newest(parses).select("url", "why", parsed="is_good")
@@ -136,9 +139,11 @@ class SiteTable(Table):
         """
         if not wanted:
             return pl.DataFrame()
-        named = [pl.col(_OF_PAGE[name]).alias(name) for name in wanted if name in _OF_PAGE]
+        named = [pl.col(name) for name in wanted if name in _OF_PAGE]
+        named += [pl.col("content_type").alias("media_type")] if "media_type" in wanted else []
         pages = self._tables["pages"].scan().filter(is_fetch())
         came = [outcome()] if "outcome" in wanted else []
+        came += [was_answered().alias("answered")] if "digest" in wanted else []
         return _read(pages.select("url", *named, *came, asked=was_asked()))
 
     def _parses(self, needed: Collection[str]) -> pl.DataFrame:
@@ -147,7 +152,9 @@ class SiteTable(Table):
         """
         named = [pl.col(name) for name in _OF_PARSE if name in needed]
         named += [pl.col("reason").alias("why")] if "reason" in needed else []
-        named += [pl.col("segment", "refresh_to")] if {*_OF_LINKS} & {*needed} else []
+        named += [pl.col("refresh_to")] if {*_OF_LINKS} & {*needed} else []
+        named += [pl.col("digest")] if "digest" in needed else []
+        named += [pl.col("segment")] if {"digest", *_OF_LINKS} & {*needed} else []
         if not named:
             return pl.DataFrame(schema={"url": pl.String, "is_good": pl.Boolean})
         is_good = pl.col("status") == "success"
@@ -204,6 +211,19 @@ class _Names:
             here = self.here(rows[name])
             rows = rows.with_columns(pl.when(own).then("url").otherwise(here).alias(name))
         return rows
+
+
+def _with_digests(fetches: pl.DataFrame, parses: pl.DataFrame) -> pl.DataFrame:
+    """Returns the fetches with the digests of what they brought: in a segment, a URL's n-th answer
+    has its n-th parse. Those are read here, not in `pages`, since each reading inflates all parses.
+    """
+    of = ["segment", "url"]
+    nth = pl.col("answered").cum_sum().over(of).alias("nth")
+    found = parses.select(*of, "digest", nth=pl.int_range(1, pl.len() + 1).over(of))
+    found = found.with_columns(pl.col("nth").cast(pl.UInt32))
+    rows = fetches.with_columns(pl.when("answered").then(nth.cast(pl.UInt32)))
+    rows = rows.join(found, on=[*of, "nth"], how="left", maintain_order="left")
+    return rows.drop("answered", "nth")
 
 
 def _read(rows: pl.LazyFrame) -> pl.DataFrame:

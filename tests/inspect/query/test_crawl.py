@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import chain
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,7 @@ from minutch.hadoop.formats.writables import Text
 from minutch.inspect.query.parquetexport import export_parquet
 from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
+from minutch.records.metadata import SIGNATURE_KEY
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
 from minutch.records.protocol import Content, ProtocolStatus
 from tests.support.crawldbs import DAY, NOW, metadata, write_db
@@ -156,6 +158,47 @@ def test_every_table_of_a_crawl_by_nutch(tmp_path: Path) -> None:
     pages = crawl.tables["pages"].scan().collect()
     assert pages.filter(pl.col("code") == 200)["digest"].is_not_null().sum() == 62
     assert pages.filter(pl.col("status") == "fetch_success")["size"].null_count() == 0
+    newest = pages.filter(pl.col("status") != "linked").unique("url", keep="last")
+    site = crawl.tables["site"].scan().select("url", "digest").collect()
+    assert site["digest"].drop_nulls().len() > 50
+    assert (
+        site.join(newest, on="url")
+        .select(pl.col("digest").eq_missing(pl.col("digest_right")).all())
+        .item()
+    )
+
+
+def test_the_digest_of_a_page_is_that_of_its_last_answer(tmp_path: Path) -> None:
+    """A page that is asked for twice in a round has two answers, and two parses."""
+    segment = Segment(tmp_path / "segments/20260101000000")
+    twice = [_fetched(33, protocol.SUCCESS, None, "200")] * 2
+    failed = _fetched(34, protocol.EXCEPTION, "java.net.SocketTimeoutException: timed out", "200")
+    entries = {"a": twice, "b": [twice[0]], "c": [failed], "d": [twice[0], failed]}
+    digests = {"a": ["01", "02"], "b": ["03"], "c": ["04"], "d": ["05"]}
+    with part_writer(segment.path, CRAWL_FETCH, 0) as append:
+        for name, data in entries.items():
+            for datum in data:
+                append(f"http://a.org/{name}", datum)
+    with part_writer(segment.path, PARSE_DATA, 0) as append:
+        for name, found in digests.items():
+            for digest in found:
+                parsed = ParseData(ParseStatus(SUCCESS), name)
+                parsed.content_meta.add(SIGNATURE_KEY, digest)
+                append(f"http://a.org/{name}", parsed)
+    crawl = minutch.open(tmp_path)
+    assert crawl.sql("select digest from site order by url")["digest"].to_list() == [
+        "02",
+        "03",
+        None,
+        None,
+    ]
+    assert crawl.sql("select digest from pages order by url")["digest"].to_list() == [
+        *("01", "02", "03", None),
+        *("05", None),
+    ]
+    assert crawl.sql("select digest from parses")["digest"].to_list() == [
+        *chain.from_iterable(digests.values())
+    ]
 
 
 def test_a_text_is_read_only_where_it_is_asked_for(tmp_path: Path) -> None:
