@@ -85,6 +85,20 @@ def test_generate_explain_and_the_crawldb(tmp_path: Path) -> None:
     assert every.counters["selected_total"] == 180
 
 
+def test_explain_names_the_domain_of_a_host_that_was_never_asked(tmp_path: Path) -> None:
+    then, hosts = NOW - DAY * 1000, dict[str, CrawlDatum]()
+    for number in range(60):  # the first thirty say the same
+        page = _page(b"all the same", then) if number < 30 else _page(None, then + 1)
+        hosts[f"http://h{number}.wild.com/"] = page
+    write_db(tmp_path / "crawldb", sorted(hosts.items()))
+    made = generate(tmp_path / "crawldb", tmp_path / "segments", context=_context()).counters
+    assert (made["selected_total"], made[due.PATTERN]) == (1, 29)
+    urls = [f"http://h{number}.wild.com/" for number in (40, 41)]
+    verdicts = [explain(tmp_path, url, context=_context()).generate for url in urls]
+    refused = [one.text for one in verdicts if one is not None and one.reason == due.PATTERN]
+    assert "the pattern wild.com has given 1 new pages of 30 requests" in refused[0]
+
+
 def _allowances(
     counts: Sequence[tuple[int, ...]], finds: Sequence[tuple[int, ...]], explore: int = 20
 ) -> pl.DataFrame:
