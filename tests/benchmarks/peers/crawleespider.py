@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urljoin
@@ -23,6 +25,13 @@ from crawlee.storage_clients import MemoryStorageClient  # type: ignore[import-n
 
 URLS, STORE, THREADS = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 FOLLOW = "--follow" in sys.argv[4:]
+
+
+def joined(url: str, links: list[str]) -> Iterator[str]:
+    """The links that are URLs, made absolute."""
+    for link in links:
+        with suppress(ValueError):
+            yield urljoin(url, link)
 
 
 async def crawl(store: BinaryIO) -> int:
@@ -43,7 +52,8 @@ async def crawl(store: BinaryIO) -> int:
     async def handle(context: ParselCrawlingContext) -> None:
         nonlocal count
         url = context.request.url
-        links = [urljoin(url, link) for link in context.selector.css("a::attr(href)").getall()]
+        found = context.selector.css("a::attr(href)").getall()
+        links = [link for link in joined(url, found) if link.startswith("http")]
         body = await context.http_response.read()
         store.write("\n".join([url, *links, "", ""]).encode("utf-8", "replace") + body)
         count += 1

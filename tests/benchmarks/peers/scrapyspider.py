@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,21 @@ class Pages(scrapy.Spider):  # type: ignore[misc,unused-ignore]
 
     def parse(self, response: Any) -> Iterator[Any]:
         """Keep the page and its links; requests for these if they are followed."""
-        links = [response.urljoin(link) for link in response.css("a::attr(href)").getall()]
+        links = [*joined(response)]
         store.write(
             "\n".join([response.url, *links, "", ""]).encode("utf-8", "replace") + response.body
         )
         Pages.count += 1
         if FOLLOW:
             yield from map(scrapy.Request, links)
+
+
+def joined(response: Any) -> Iterator[str]:
+    """The links of a page that are URLs, made absolute."""
+    for link in response.css("a::attr(href)").getall():
+        with suppress(ValueError):
+            if (url := response.urljoin(link)).startswith("http"):
+                yield url
 
 
 with STORE.open("wb") as store:
