@@ -192,10 +192,11 @@ class PatternBudget:
         )
         is_newest = (pl.col("kind") == GROWS) & (pl.col("rank") % 2 == 1)
         newest = pl.col("age") * (1 << 48) + pl.col("rank") // (1 << 16)
-        of_newest = pl.col("pool") ^ pl.lit(_NEWEST, pl.UInt64)
+        of_all = pl.lit(_NEWEST, pl.UInt64)
+        of_newest = pl.col("pool") ^ of_all
         return keys.select(
             "row",
-            "path",
+            path=pl.when(is_newest).then(pl.col("path") ^ of_all).otherwise("path"),
             group=pl.when(is_newest).then(of_newest).otherwise("pool"),
             rank=pl.when(is_newest).then(newest).otherwise("rank"),
         )
