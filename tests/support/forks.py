@@ -36,6 +36,8 @@ from typing import Any
 
 import pytest
 
+from minutch.processes import end_with
+
 LONGEST = 1800.0
 """Seconds: a test that takes longer hangs, and is ended, lest nobody hears of the others."""
 REPORT, WARNING, DONE, END = "report", "warning", "done", "end"
@@ -145,8 +147,9 @@ class _Dealer:
         here, there = Pipe()
         sys.stdout.flush()
         sys.stderr.flush()
-        pid = os.fork()
+        parent, pid = os.getpid(), os.fork()
         if not pid:
+            end_with(parent)  # a test that hung went on for as long as it liked
             for channel in (here, *self._workers):
                 channel.close()
             _work(self._session, there)

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,35 @@ def test_a_test_that_hangs_is_ended_and_the_others_run(tmp_path: Path) -> None:
     assert "test_hangs - its process ended with SIGABRT" in out
     assert "in test_hangs" in out  # where it hung
     assert sum(word.startswith("after") for _, word in noted) == 4
+
+
+@pytest.mark.slow  # processes
+def test_who_is_killed_takes_its_forks_along(tmp_path: Path) -> None:
+    """Also one whose test would go on."""
+    tests = """
+import os, time
+from pathlib import Path
+
+def test_hangs():
+    Path(__file__).with_name("pid").write_text(str(os.getpid()))
+    time.sleep(60)
+
+def test_other(): pass
+"""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_some.py").write_text(tests)
+    noted = tmp_path / "pid"
+    noted.touch()
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "2", "."]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment) as process:
+        wait_until(noted.read_text)
+        process.kill()
+    wait_until(lambda: not Path("/proc", noted.read_text()).exists())
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
