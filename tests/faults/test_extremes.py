@@ -282,7 +282,7 @@ def strict(text: str) -> None:
             json.loads(line, parse_constant=refuse)
 
 
-SLOW = ("audit", "explain", "export", "fsck", "readdb", "report", "simulate", "whatif")
+SLOW = ("audit", "explain", "export", "fsck", "learn", "readdb", "report", "simulate", "whatif")
 """Commands whose lines take more than a second of CPU together."""
 
 

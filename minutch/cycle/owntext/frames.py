@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -136,14 +136,15 @@ class SiteFrames:
     def of(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Returns lines (`host`, `place`, `line`, …), in order, with what `own.kept` is to know."""
         counted, hosts = self.counts(), lines["host"].unique()
-        parts = (hosts.hash() % PARTS).unique().sort()
+        parts = {f"{part:02}" for part in hosts.hash() % PARTS}
+        files = sorted(counted.iterdir())
         try:
             places, counts = (
                 pl.concat(
-                    _scan(counted.glob(f"{kind}-{part:02}-*"))
+                    _scan([path])
                     .filter(pl.col("host").is_between(pl.lit(hosts.min()), pl.lit(hosts.max())))
                     .filter(pl.col("host").is_in(hosts.implode()))
-                    for part in parts
+                    for path in _of_parts(files, kind, parts)
                 ).collect()
                 for kind in ("places", "lines")
             )
@@ -155,6 +156,12 @@ class SiteFrames:
             .join(counts, on=["host", "place", "line"], how="left", maintain_order="left")
             .with_columns(pl.col(name).fill_null(value) for name, value in UNSEEN.items())
         )
+
+
+def _of_parts(files: Sequence[Path], kind: str, parts: Collection[str]) -> Sequence[Path]:
+    """Returns the files of a kind with these parts; if there are none, another one."""
+    mine = [path for path in files if path.name.startswith(kind)]
+    return [path for path in mine if path.name.split("-")[1] in parts] or mine[:1]
 
 
 def _sample(folder: Path, segment: Segment) -> Path:
@@ -174,8 +181,9 @@ def _sample(folder: Path, segment: Segment) -> Path:
                 pieces.append(fresh / f"piece-{len(pieces)}")
                 pl.concat(waiting).write_parquet(pieces[-1])
                 waiting = [empty(_SAMPLE)]
-        for part in range(PARTS):
-            mine = _scan(pieces).filter(pl.col("host").hash() % PARTS == part)
+        part_of = (pl.col("host").hash() % PARTS).alias("part")
+        for part in _scan(pieces).select(part_of.unique().sort()).collect()["part"]:
+            mine = _scan(pieces).filter(part_of == part)
             for number, lines in enumerate(_fitting(mine)):
                 lines.sort("host", "page").write_parquet(fresh / f"{part:02}-{number:03}.parquet")
         for path in pieces:
@@ -189,14 +197,18 @@ def _counted(folder: Path, samples: Sequence[Path]) -> Path:
     if place.is_dir():
         return place
     with work_folder(folder, NEW) as fresh:
-        for part in range(PARTS):
+        files = [sorted(path.iterdir()) for path in samples]
+        parts = {path.name[:2] for path in chain.from_iterable(files)}
+        for part in sorted(parts) or ["00"]:  # of a small crawl they are few
             tables = [empty(_SAMPLE).lazy().with_columns(age=0)] + [
-                _scan(path.glob(f"{part:02}-*")).with_columns(age=pl.lit(age))
-                for age, path in enumerate(samples)
+                _scan([path]).with_columns(age=pl.lit(age))
+                for age, paths in enumerate(files)
+                for path in paths
+                if path.name.startswith(part)
             ]
             for number, table in enumerate(_fitting(pl.concat(tables))):
                 places, lines = count(table)
-                end = f"{part:02}-{number:03}.parquet"
+                end = f"{part}-{number:03}.parquet"
                 places.write_parquet(fresh / f"places-{end}", row_group_size=1 << 14)
                 lines.write_parquet(fresh / f"lines-{end}", row_group_size=1 << 16)
         return placed(fresh, place)

@@ -97,6 +97,7 @@ def test_the_numbers_add_up(crawl: Path) -> None:
     assert names["adaptive"]["fetches_a_day"] > default["fetches_a_day"]
 
 
+@pytest.mark.slow  # five simulations
 def test_the_same_again_whatever_the_order_of_files(crawl: Path, tmp_path: Path) -> None:
     scores = {url: float(number % 10) for number, url in enumerate(RATES)}
     other = ChangingCrawl(tmp_path / "crawl", RATES, fetches=5, scores=scores, parts=5).make()

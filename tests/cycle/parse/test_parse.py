@@ -435,7 +435,7 @@ LINK_PROPERTIES = [
 ]
 
 
-@pytest.mark.parametrize("properties", LINK_PROPERTIES, ids=str)
+@pytest.mark.parametrize("properties", few(LINK_PROPERTIES, 4), ids=str)
 def test_many_pages_keep_the_links_that_one_page_keeps(
     tmp_path: Path, properties: dict[str, str]
 ) -> None:

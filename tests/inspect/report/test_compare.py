@@ -57,7 +57,7 @@ def test_nothing_has_changed(harbours: Written) -> None:
     assert "Hosts that have changed most" not in section.markup
 
 
-def test_another_crawl(harbours: Written, hostile: Written) -> None:
+def test_another_crawl(harbours: Written) -> None:
     other = Facts(
         "other",
         1,
