@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from py3langid.langid import LanguageIdentifier
+from py3langid import langid
 
 from minutch import processwide
 from minutch.conf import sources
@@ -188,8 +188,7 @@ def _shipped() -> Iterator[None]:
         for module, name in ((sources, "read_properties"), (repository, "read_manifest")):
             patch.setattr(module, name, _once(getattr(module, name)))
         patch.setattr(repository, "_read_plugins", _plugins_once(repository._read_plugins))
-        load = cache(LanguageIdentifier.from_model_file)
-        patch.setattr(LanguageIdentifier, "from_model_file", load)
+        patch.setattr(langid, "_load_model_file", cache(langid._load_model_file))
         groups = cache(lambda root, read=parallel._control_groups: tuple(read(root)))
         patch.setattr(parallel, "_control_groups", groups)
         yield
