@@ -16,7 +16,7 @@ asked for, to its domain. Of a group
 
 Those with the best score come first; of groups that grow, every other one is the best of those that
 were found last: where they end says most. Of each path (without its query) that is not known so
-well come not more than x.
+well come not more than x, where groups grow x of the best and x of those found last.
 
 Nothing is lost: the others wait in the CrawlDb. Nothing is kept: all counts are the databases'.
 Pages that were asked for before are no matter of this. Why not by signatures alone: random text is
@@ -37,13 +37,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from minutch.cycle.fetchlist.allowances import (
-    COUNTS,
-    FINDS,
-    GOOD,
-    GROWS,
-    allowances,
-)
+from minutch.cycle.fetchlist.allowances import COUNTS, FINDS, GOOD, GROWS, allowances
 from minutch.cycle.fetchlist.groups import NAMES, Hashes, Levels, domains_in, with_hosts
 from minutch.cycle.fetchlist.select import ranks_in
 from minutch.cycle.parse.signature import SHAPE
@@ -277,7 +271,9 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
     for share in range(shares):
         levels = [pl.DataFrame(schema={"hash": pl.UInt64, "host": pl.UInt64, "asked": pl.Int64})]
         pages = list[pl.DataFrame]()
-        for table in tables():
+        for whole in tables():
+            # the first share has seen all hosts: then only what was asked for is hashed again
+            table = whole if share == 0 else whole.filter(_is_asked())
             if share == 0:
                 new = table.filter(_is_waiting())["fetch_time"].alias("at")
                 times = pl.concat([times, new.unique()]).unique()
