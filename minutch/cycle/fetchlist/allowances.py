@@ -32,11 +32,14 @@ end), new groups of its hosts are taken for growing, and its hosts share the all
 
 Where (as good as) nothing is due of groups that are new or good, those that grow get more: new/2
 (x/2 at least, 5 x at most), the quarter (two at least) of them with the least growth; without any,
-those that are alike, which get x/2 once they have had 5 x; without these, one each of those that
-are dull. So what looks like a trap comes last, and a site that is like one is read in the end: a
-wiki's pages lead to ever more of it, too, until all are known. Tried and dropped: x/2 for what
-grows once it has had 5 x (a wiki of 3,000 pages had ten requests a round for ever); no limit at all
-(rooms of random words, alone with a blog that was read, had 900,000 in thirty rounds).
+those that are alike, which get x/2 once they have had 5 x; without these, those that are dull, if
+an eighth of the late ones were new (documentation of which a part is missing) or less than 5 x was
+wasted: the others get nothing, so that a crawl ends. What looks like a trap comes last, and a site
+that is like one is read in the end: a wiki's pages lead to ever more of it, too, until all are
+known. Tried and dropped: x/2 for what grows once it has had 5 x (a wiki of 3,000 pages had ten
+requests a round for ever); no limit at all (rooms of random words, alone with a blog that was read,
+had 900,000 in thirty rounds); one each of those that are dull, for ever (a crawl of manuals did not
+end in a hundred rounds, though every other page that it got was new).
 
 Groups of a host that grow share one allowance, as do those that are alike, and those that are dull.
 """
@@ -213,7 +216,7 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     kind, new, waiting = pl.col("kind"), pl.col("new"), pl.col("waiting")
     pools = table.group_by("pool").agg(
         kind.first(),
-        pl.col("asked", "new", "other", "waiting", "pending", "of").sum(),
+        pl.col("asked", "new", "other", "waiting", "pending", "of", "late", "late_new").sum(),
         pl.col("last", "rounds").max(),
         pl.col("endless").any(),
         growth=((pl.col("growth") * waiting).sum() / waiting.sum().clip(1)).round(6),
@@ -234,11 +237,13 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     is_open = (kind == first) & (waiting > 0) if first is not None else pl.lit(False)
     place = pl.when(is_open).then("growth").rank("min")
     is_first = is_open & (place <= (is_open.sum() // 4).clip(2))
-    most = pl.lit(5 * explore) if first == GROWS else 5 * explore - new
+    most = 5 * explore - new if first == ALIKE else pl.lit(5 * explore)
     half = pl.min_horizontal(new // 2, most).clip(explore // 2)
-    opened = pl.lit(1) if first == DULL else half
+    if first == DULL:
+        gives_some = (8 * pl.col("late_new") >= pl.col("late")) | (wasted < 5 * explore)
+        half = pl.when(gives_some).then(half).otherwise(0)
     pools = pools.with_columns(allowed=allowed)
-    pools = pools.with_columns(more=pl.when(is_first).then(opened).otherwise("allowed"))
+    pools = pools.with_columns(more=pl.when(is_first).then(half).otherwise("allowed"))
     return pools.select("pool", "shared", (pl.col("allowed", "more") - pl.col("pending")).clip(0))
 
 

@@ -92,8 +92,8 @@ def test_explain_names_the_domain_of_a_host_that_was_never_asked(tmp_path: Path)
         hosts[f"http://h{number}.wild.com/"] = page
     write_db(tmp_path / "crawldb", sorted(hosts.items()))
     made = generate(tmp_path / "crawldb", tmp_path / "segments", context=_context()).counters
-    assert (made["selected_total"], made[due.PATTERN]) == (1, 29)
-    urls = [f"http://h{number}.wild.com/" for number in (40, 41)]
+    assert (made["selected_total"], made[due.PATTERN]) == (10, 20)
+    urls = [f"http://h{number}.wild.com/" for number in range(40, 60)]
     verdicts = [explain(tmp_path, url, context=_context()).generate for url in urls]
     refused = [one.text for one in verdicts if one is not None and one.reason == due.PATTERN]
     assert "the pattern wild.com has given 1 new pages of 30 requests" in refused[0]
@@ -118,7 +118,7 @@ def test_patterns_that_share_an_allowance_have_counts_of_their_own() -> None:
     assert found.select("asked", "new", "waiting").rows() == [row[1:] for row in rows]
     assert found["pool"][0] == found["pool"][1] != found["pool"][2] == 3
     assert found["shared"].to_list() == [True, True, False]
-    assert found.select("allowed", "more").rows() == [(0, 1), (0, 1), (120, 120)]
+    assert found.select("allowed", "more").rows() == [(0, 0), (0, 0), (120, 120)]
 
 
 def test_of_what_patterns_leave_the_best_are_listed(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_what_is_being_fetched_counts(tmp_path: Path) -> None:
         tmp_path / "crawldb", tmp_path / "segments", GenerateOptions(), context=context
     )
     assert first.counters["selected_total"] == 100
-    assert second.counters["selected_total"] == 1  # nothing better is left
-    assert second.counters[due.PATTERN] == 79
+    assert second.counters["selected_total"] == 0  # nothing better is left
+    assert second.counters[due.PATTERN] == 80
 
 
 _TRAPS = {
@@ -194,10 +194,14 @@ def test_allowances() -> None:
     assert _allowed((10, 10, 10, 90), (2, 2, 2, 0)) == (allowances.GOOD, 10, 10)  # it ends
     assert _allowed((40, 40, 40, 90), (20, 20, 20, 5)) == (allowances.GOOD, 80, 80)
     assert _allowed((20, 20, 2, 40)) == (allowances.ALIKE, 0, 10)
-    assert _allowed((100, 3, 3, 900)) == (allowances.DULL, 0, 1)
-    assert _allowed((50, 50, 50, 0), (100, 3, 3, 90)) == (allowances.DULL, 0, 1)  # none any more
+    assert _allowed((60, 3, 3, 900)) == (allowances.DULL, 0, 10)
+    assert _allowed((120, 3, 3, 900)) == (allowances.DULL, 0, 0)  # enough was wasted
+    assert _allowed((90, 30, 30, 900)) == (allowances.DULL, 0, 15)
+    assert _allowed((900, 300, 300, 900)) == (allowances.DULL, 0, 100)
+    none_any_more = [(50, 50, 50, 0), (60, 1, 1, 90), (26, 0, 0, 0), (25, 0, 0, 0)]
+    assert _allowed(*none_any_more) == (allowances.DULL, 0, 0)
     long_ago = [(20, 2, 2, 40), *[(0, 0, 0, 1)] * 5]
-    assert _allowed(*long_ago) == (allowances.DULL, 1, 1)  # a probe
+    assert _allowed(*long_ago) == (allowances.DULL, 1, 10)  # a probe
     tried = [(9, 9, 9, 60), *[(2, 2, 2, 16)] * 5]
     assert _allowed(*tried) == (allowances.GROWS, 0, 10)
     assert _allowed(*tried, *[(0, 0, 0, 1)] * 3) == (allowances.GROWS, 1, 10)
@@ -333,6 +337,26 @@ def test_hosts_of_a_domain_that_end_are_read_at_once() -> None:
     while crawl.round():
         assert crawl.rounds < 8
     assert crawl.good.total() == 1 + 30 * 12
+
+
+def test_what_gives_some_is_read_and_what_gives_nothing_is_left() -> None:
+    """Manuals of which two thirds are missing took a round for each page of them, for ever."""
+
+    def manual(path: str, _: dict[str, str]) -> web.Page:
+        number = int(path[1:] or 0)
+        if number % 3 or number > 1500:
+            return web.NOT_FOUND
+        links = [f"/{n}" for n in range(8 * number, 8 * number + 24)]
+        return web.honest_page("manual", path, *links)
+
+    honest = ColumnCrawl({"manual.com": manual}, 20)
+    trap = ColumnCrawl({"trap.com": web.beside("trap", 30, "/old.html", web.soft404("same"))}, 20)
+    for crawl in (honest, trap):
+        while crawl.round():
+            assert crawl.rounds < 60
+    assert honest.good.total() == len(web.contents_of(manual))
+    assert trap.good.total() == 30
+    assert trap.asked.total() < 300
 
 
 @pytest.mark.slow

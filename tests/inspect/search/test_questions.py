@@ -178,7 +178,13 @@ PLACES = {
     "python": "python3*/html",
     "sqlite": "sqlite3",
 }
-FOUND = {name: next(ROOT.glob(f"usr/share/doc/{place}"), None) for name, place in PLACES.items()}
+PAGES = {"python": "py-modindex.html", "sqlite": "lang.html"}
+"""Who else has such a folder (python3-pip, sqlite3) has no such page."""
+FOUND = {
+    name: next((found.parent for found in ROOT.glob(f"usr/share/doc/{place}/{page}")), None)
+    for name, place in PLACES.items()
+    for page in [PAGES.get(name, "*")]
+}
 
 
 class Quiet(SimpleHTTPRequestHandler):
