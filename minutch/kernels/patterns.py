@@ -77,8 +77,8 @@ def _is_uuid(at: Int, end: Int) -> Int:
 
 
 @inner
-def _put_run(at: Int, end: Int, to: Int) -> Int:
-    """Put letters and digits that stand together."""
+def _class_of(at: Int, end: Int) -> Int:
+    """The class of letters and digits that stand together; 0: they are words."""
     size, digits, others, turns, are_hex, before = end - at, 0, 0, 0, _HEX, 0
     for i in range(at, end):
         kind = _kind(i)
@@ -89,12 +89,21 @@ def _put_run(at: Int, end: Int, to: Int) -> Int:
             turns += 1
         before = kind
     if digits == size:
-        return _put_class(to, _NUMBER)
+        return _NUMBER
     if not others and (
         (size >= 7 and are_hex and digits)
         or (size >= 16 and (digits > 1 or are_hex or 4 * turns >= size))
     ):
-        return _put_class(to, _CODE)
+        return _CODE
+    return 0
+
+
+@inner
+def _put_run(at: Int, end: Int, to: Int) -> Int:
+    """Put letters and digits that stand together."""
+    name = _class_of(at, end)
+    if name:
+        return _put_class(to, name)
     while at < end:
         if _kind(at) & _DIGIT:
             while at < end and _kind(at) & _DIGIT:
@@ -109,6 +118,13 @@ def _put_run(at: Int, end: Int, to: Int) -> Int:
 
 
 @inner
+def _end_of_run(at: Int, end: Int) -> Int:
+    while at < end and _kind(at):
+        at += 3 if load8(at) == _PERCENT else 1
+    return min(at, end)
+
+
+@inner
 def _put_text(at: Int, end: Int, to: Int) -> Int:
     """Put text whose numbers and codes become classes."""
     while at < end:
@@ -119,10 +135,7 @@ def _put_text(at: Int, end: Int, to: Int) -> Int:
         if _is_uuid(at, end):
             to, at = _put_class(to, _CODE), at + 36
             continue
-        stop = at
-        while stop < end and _kind(stop):
-            stop += 3 if load8(stop) == _PERCENT else 1
-        stop = min(stop, end)
+        stop = _end_of_run(at, end)
         to, at = _put_run(at, stop, to), stop
     return to
 
@@ -233,6 +246,40 @@ def _put_path(at: Int, end: Int, base: Int, to: Int, ends: I32) -> Int:
     return to
 
 
+@inlined
+def _behind_scheme(at: Int, end: Int) -> Int:
+    place = at
+    while place < end and _kind(place):
+        place += 1
+    if place + 3 <= end and load8(place) == _COLON and load8(place + 1) == _SLASH:
+        return place + 3 if load8(place + 2) == _SLASH else place + 1
+    return at
+
+
+@kernel
+def url_forms(urls: StringColumn, seed: Int, out: U8, hashes: U64) -> None:
+    """The hash of each URL without its scheme and fragment, whose codes are `{x}`; 0 where it has
+    none. `out` has room for the longest one, and 4 bytes.
+    """
+    base = int64(out.ctypes.data)
+    for row in range(len(urls.views)):
+        at = string_at(urls.views, urls.addresses, row)
+        end = _find(at, at + int64(urls.views[row, 0]), _HASH)
+        at, to, found = _behind_scheme(at, end), base, False
+        while at < end:
+            is_uuid = _is_uuid(at, end)
+            stop = at + 36 if is_uuid else _end_of_run(at, end)
+            if is_uuid or (stop > at and _class_of(at, stop) == _CODE):
+                to, at, found = _put_class(to, _CODE), stop, True
+                continue
+            stop = max(stop, at + 1)
+            copy_bytes(to, at, stop - at)
+            to, at = to + stop - at, stop
+        hashes[row] = 0
+        if found:
+            hashes[row] = string_hash(base, to - base, seed)
+
+
 @kernel
 def url_patterns(urls: StringColumn, seed: Int, out: U8, views: Views, hashes: U64) -> Int:
     """The patterns of URLs in `out`, and as views of it; and the hash of each one's levels.
@@ -245,11 +292,7 @@ def url_patterns(urls: StringColumn, seed: Int, out: U8, views: Views, hashes: U
         at = string_at(urls.views, urls.addresses, row)
         end = _find(at, at + int64(urls.views[row, 0]), _HASH)
         first = to
-        place = at
-        while place < end and _kind(place):
-            place += 1
-        if place + 3 <= end and load8(place) == _COLON and load8(place + 1) == _SLASH:
-            at = place + 3 if load8(place + 2) == _SLASH else place + 1
+        at = _behind_scheme(at, end)
         mark = _find(at, end, _MARK)
         path = _find(at, mark, _SLASH)
         for place in range(at, path):

@@ -74,6 +74,17 @@ def level_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
     return hashes.reshape(-1, len(LEVELS))
 
 
+def form_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
+    """Returns the hash of each URL (String or Binary) without its scheme and fragment, and with
+    `{x}` for what machines name: of a page's names in many sessions it is the same. 0 where nothing
+    of that kind is in it. The `seed` is as for `level_hashes`.
+    """
+    strings = from_series(urls)
+    hashes = np.empty(len(urls), np.uint64)
+    kernels.url_forms(strings.column, seed, _room(strings.views, together=False), hashes)
+    return hashes
+
+
 def _room(views: npt.NDArray[np.int32], *, together: bool) -> npt.NDArray[np.uint8]:
     """Returns room for the longest pattern, or for all: it takes no memory before it is used."""
     sizes = views[:, 0]

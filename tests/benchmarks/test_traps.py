@@ -49,16 +49,20 @@ def test_the_second_web() -> None:
     assert answer(found["jsession"], first).content == "others jsession node 1"
 
 
-@pytest.mark.parametrize(("make", "least"), [(sites, 0.8), (others.sites, 0.75)])
+@pytest.mark.parametrize(("make", "found"), [(sites, 1.0), (others.sites, 0.96)])
 def test_requests_are_well_spent_in_columns(
-    make: Callable[[int], dict[str, Site]], least: float
+    make: Callable[[int], dict[str, Site]], found: float
 ) -> None:
+    """By 1.1 requests for each honest page, and by 1.5 they are found: a thirtieth was not, where
+    URLs with sessions shared what their pattern got.
+    """
     crawl = ColumnCrawl({f"{name}.example": site for name, site in make(30).items()}, 20)
     honest = len(set().union(*(contents_of(site) for site in crawl.web.values())))
-    crawl.cap = round(1.1 * honest)
-    while crawl.asked.total() < crawl.cap and crawl.rounds < 40:
-        crawl.round()
-    assert crawl.good.total() / crawl.asked.total() > least
+    for requests, good in ((1.1, 0.85), (1.5, found)):
+        crawl.cap = round(requests * honest)
+        while crawl.asked.total() < crawl.cap and crawl.rounds < 40:
+            crawl.round()
+        assert crawl.good.total() >= good * honest
 
 
 def test_a_site_that_grows_until_it_is_known_is_read_in_few_rounds() -> None:

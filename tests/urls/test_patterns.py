@@ -9,7 +9,14 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.urls.patterns import LEVELS, level_hashes, levels_of, pattern_of, patterns
+from minutch.urls.patterns import (
+    LEVELS,
+    form_hashes,
+    level_hashes,
+    levels_of,
+    pattern_of,
+    patterns,
+)
 
 _RUN = re.compile(r"(?:[A-Za-z0-9\x80-\xff]|%.{0,2})+", re.DOTALL)
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![A-Za-z0-9%\x80-\xff])")
@@ -124,6 +131,46 @@ def test_the_kernel_does_what_regular_expressions_say(
         for other, another in zip(levels, hashes, strict=True):
             assert (one == other) == (code == another)
     assert len(LEVELS) == len(hashes)
+
+
+def _form(url: str) -> str:
+    """Returns a URL with a scheme, but for its codes."""
+    rest, found, at = url.encode().decode("latin-1").partition("#")[0].partition("://")[2], "", 0
+    while at < len(rest):
+        if uuid := _UUID.match(rest, at):
+            found, at = found + "{x}", uuid.end()
+        elif run := _RUN.match(rest, at):
+            found, at = found + ("{x}" if _run(run[0]) == "{x}" else run[0]), run.end()
+        else:
+            found, at = found + rest[at], at + 1
+    return found
+
+
+@given(st.lists(_TEXTS, min_size=2, max_size=6))
+def test_forms_are_the_same_but_for_codes(texts: list[str]) -> None:
+    urls = [f"http://h/{text}?a={other}#b" for text in texts for other in texts]
+    forms, hashes = [_form(url) for url in urls], form_hashes(pl.Series(urls), 3)
+    for form, code in zip(forms, hashes, strict=True):
+        assert ("{x}" in form) == (code != 0)
+        same = [other == form for other in forms]
+        assert not code or same == [another == code for another in hashes]
+
+
+def test_a_page_has_one_form_in_all_sessions() -> None:
+    one, other, *pages = form_hashes(
+        pl.Series(
+            [
+                "http://h/a;s=9f3ac01?page=12",
+                "https://h/a;s=0b3ac02?page=12#top",
+                "http://h/a;s=9f3ac01?page=13",
+                "http://h/b;s=9f3ac01?page=12",
+            ]
+        ),
+        3,
+    )
+    assert one == other != 0
+    assert len({one, *pages}) == 3
+    assert form_hashes(pl.Series(["http://h/1?a=2", None]), 3).tolist() == [0, 0]
 
 
 @given(st.lists(st.text(max_size=40) | st.none(), max_size=8))

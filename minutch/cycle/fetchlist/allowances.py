@@ -41,6 +41,8 @@ requests a round for ever); no limit at all (rooms of random words, alone with a
 had 900,000 in thirty rounds); one each of those that are dull, for ever (a crawl of manuals did not
 end in a hundred rounds, though every other page that it got was new).
 
+Suspects (`budget`) that are new are taken for growing.
+
 Groups of a host that grow share one allowance, as do those that are alike, and those that are dull.
 """
 
@@ -65,6 +67,7 @@ COUNTS: Final = pl.Schema(
         "pending": pl.Int64(),
         "since": pl.Int64(),
         "before": pl.Int64(),
+        "is_suspect": pl.Boolean(),
     }
 )
 """Counts of a group's URLs by the round that asked for them, or found those that wait: `new` ones,
@@ -76,6 +79,8 @@ FINDS: Final = pl.Schema(
     {"group": pl.UInt64(), "finder": pl.UInt64(), "round": pl.UInt32(), "found": pl.Int64()}
 )
 """How many URLs of a group wait that pages of another, or of its own, led to in a round."""
+SUSPECT: Final = 1 << 61
+"""Makes of a group's name that of its suspects."""
 NEW, GOOD, GROWS, ALIKE, DULL = range(5)
 _APART: Final = {GROWS: 1, ALIKE: 2, DULL: 3}
 """Kinds of groups that share -> what is added to their host, as the name of what they share."""
@@ -100,7 +105,7 @@ def allowances(
     table = _judged(counts, finds, domains, few, probes)
     for _ in range(_SPREADS):
         table = _spread(table, finds)
-    table = _by_domain(table)
+    table = _by_domain(_of_suspects(table, few))
     pool = pl.col("group")
     for kind, apart in _APART.items():
         of_host = pl.col("owner") ^ pl.lit(apart, pl.UInt64)
@@ -143,7 +148,7 @@ def _judged(
         is_last=asked.cum_sum(reverse=True).over("group") - asked < probes,
     )
     table = rounds.group_by("group").agg(
-        pl.col("host").first(),
+        pl.col("host", "is_suspect").first(),
         pl.col("level").min(),
         pl.col("asked", "new", "other", "waiting", "pending").sum(),
         pl.col("since").min(),
@@ -176,7 +181,8 @@ def _judged(
     of_host, own = _is_good("host_other", "host_late"), _is_good("late_other", "late")
     other = pl.when(is_few).then(of_host).otherwise(own)
     kind = (
-        pl.when(other & is_few).then(NEW)
+        pl.when(other & is_few & pl.col("is_suspect")).then(GROWS)
+        .when(other & is_few).then(NEW)
         .when(other & (growth_ > _GROWTH)).then(GROWS)
         .when(other).then(GOOD)
         .when(_is_good("late_new", "late")).then(ALIKE)
@@ -196,6 +202,19 @@ def _spread(table: pl.DataFrame, finds: pl.DataFrame) -> pl.DataFrame:
     table = table.join(by_bad, on="group", how="left")
     is_led = (pl.col("kind") <= GOOD) & pl.col("by_bad").fill_null(False)
     return table.with_columns(kind=pl.when(is_led).then(GROWS).otherwise("kind")).drop("by_bad")
+
+
+def _of_suspects(table: pl.DataFrame, few: int) -> pl.DataFrame:
+    """Takes suspects of which little is known for what the others of their group are, if that is
+    less than what grows.
+    """
+    others = table.filter(~pl.col("is_suspect")).select(
+        group=pl.col("group") ^ pl.lit(SUSPECT, pl.UInt64), of_others="kind"
+    )
+    table = table.join(others, on="group", how="left")
+    is_new = pl.col("is_suspect") & (pl.col("asked") < few)
+    kind = pl.max_horizontal("kind", "of_others")
+    return table.with_columns(kind=pl.when(is_new).then(kind).otherwise("kind")).drop("of_others")
 
 
 def _by_domain(table: pl.DataFrame) -> pl.DataFrame:

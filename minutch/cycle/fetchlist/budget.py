@@ -4,7 +4,10 @@ its end.
 
 Each URL belongs to a group: the smallest of its levels (`urls.patterns`) of which x/5 URLs, and a
 sixteenth of all its host's, have been asked for, or else to its host; while that has none that was
-asked for, to its domain. Of a group
+asked for, to its domain. Suspects are a group of their own: those that differ in codes alone from
+one that was asked for before (a page in another session), and those that only pages lead to that
+say what others said before. They have to prove that they are worth it; what a site with sessions
+has is read first, each page once. Of a group
 
     asked     were asked for, and answered: pages, redirects, errors that stay
     new       have content that no page had before, by signature; redirects, by target. What hosts
@@ -37,7 +40,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from minutch.cycle.fetchlist.allowances import COUNTS, FINDS, GOOD, GROWS, allowances
+from minutch.cycle.fetchlist.allowances import COUNTS, FINDS, GOOD, GROWS, SUSPECT, allowances
 from minutch.cycle.fetchlist.groups import NAMES, Hashes, Levels, domains_in, with_hosts
 from minutch.cycle.fetchlist.select import ranks_in
 from minutch.cycle.parse.signature import SHAPE
@@ -45,7 +48,7 @@ from minutch.records import crawldatum as status
 from minutch.records.metadata import PROTO_STATUS_KEY
 from minutch.records.rawmap import text_key, values_of
 from minutch.urls.hostcolumns import domains_of, host_names
-from minutch.urls.patterns import LEVELS, level_hashes, levels_of
+from minutch.urls.patterns import LEVELS, form_hashes, level_hashes, levels_of
 from minutch.work.tables.frame import decode_keys
 
 PROPERTY: Final = "generate.pattern.budget"
@@ -71,6 +74,7 @@ _HOSTS: Final = pl.Schema(
 )
 _SUMS: Final = {
     "host": pl.Expr.first, "level": pl.Expr.first, "since": pl.Expr.min, "before": pl.Expr.max,
+    "is_suspect": pl.Expr.first,
 }  # fmt: skip
 _ENDS: Final = pl.Schema({"hash": pl.UInt64(), "end": pl.UInt64()})
 
@@ -88,6 +92,8 @@ class PatternBudget:
     rounds: pl.Series
     """The times at which URLs that wait were found, in order."""
     levels: Levels
+    suspects: pl.Series
+    """Hashes of the keys of the suspects that wait, in order."""
     groups: pl.DataFrame
     """See `allowances`: those with URLs that have to wait."""
     ends: pl.DataFrame
@@ -111,15 +117,17 @@ class PatternBudget:
         seed, shares = secrets.randbits(62), 1 + entries * _ROW // max(memory, 1)
         seen = _seen(tables, seed, explore, shares)
         counts, finds = pl.DataFrame(schema=COUNTS), pl.DataFrame(schema=FINDS)
-        hosts = pl.DataFrame(schema=_HOSTS)
+        hosts, waits = pl.DataFrame(schema=_HOSTS), [pl.Series("key", [], pl.UInt64)]
         for share in range(shares):
-            finders = _finders(links, seen.levels, share, shares)
+            finders = _finders(links, seen, share, shares)
+            led = finders.filter("is_led")["key"]
             for whole in tables():
                 is_mine = whole["key"].hash() % shares == share
                 table = whole if shares == 1 else whole.filter(is_mine)
-                rows = _counted(table, seen, pending(table))
+                rows = _counted(table, seen, led, pending(table))
                 counts = _summed(counts, rows, ["group", "round"])
                 found = rows.filter(pl.col("waiting") > 0)
+                waits.append(found.filter("is_suspect")["key"])
                 found = found.join(finders, on="key", how="left")
                 hosts = pl.concat([hosts, found.filter("is_new_host").select(hosts.columns)])
                 hosts = hosts.group_by("group", "own", "by").agg(pl.col("round").min())
@@ -137,7 +145,9 @@ class PatternBudget:
         is_limited = pl.col("waiting").sum().over("pool") > places
         limited = groups.filter(is_limited)
         free = groups.filter(~is_limited & (pl.col("kind") <= GOOD) & (pl.col("waiting") > 0))
-        budget = cls(explore, seed, seen.rounds, seen.levels, limited, pl.DataFrame(schema=_ENDS))
+        ends = pl.DataFrame(schema=_ENDS)
+        suspects = pl.concat(waits).sort()
+        budget = cls(explore, seed, seen.rounds, seen.levels, suspects, limited, ends)
         if limited.is_empty():
             return budget
         return budget._with_ends((due(table) for table in tables()), free["group"])
@@ -152,17 +162,21 @@ class PatternBudget:
         beyond = pl.col("rank") >= pl.min_horizontal("end", "end_path")
         return mask.scatter(rows.filter(beyond)["row"], False)
 
-    def group_of(self, url: str) -> tuple[str, dict[str, Any]]:
-        """Returns the name of the group that a URL belongs to, and its row in `groups`."""
+    def group_of(self, url: str) -> tuple[str, bool, dict[str, Any]]:
+        """Returns the name of the group that a URL belongs to, whether it is of its suspects, and
+        their row in `groups`.
+        """
         keys = pl.Series([url.encode()])
         hashes = level_hashes(keys, self.seed)
         group, level = self.levels.groups_of(hashes)
-        rows = self.groups.filter(pl.col("group") == group[0]).rows(named=True)
         is_domain = group[0] != hashes[0, level[0]]
+        are_suspect = keys.hash().is_in(self.suspects.implode())
+        group ^= _of_suspects(are_suspect)
+        rows = self.groups.filter(pl.col("group") == group[0]).rows(named=True)
         name = (
             domains_of(host_names(pl.Series([url])))[0] if is_domain else levels_of(url)[level[0]]
         )
-        return name, rows[0] if rows else {}
+        return name, are_suspect[0], rows[0] if rows else {}
 
     def _of_group(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns `row`, `group` and `path` (null: it is no matter) of the entries that were never
@@ -171,6 +185,7 @@ class PatternBudget:
         rows = frame.with_row_index("row").filter(_is_waiting())
         hashes = level_hashes(rows["key"], self.seed)
         group, level = self.levels.groups_of(hashes)
+        group ^= _of_suspects(rows["key"].hash().is_in(self.suspects.implode()))
         path = pl.Series("path", hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
         return pl.DataFrame([rows["row"], pl.Series("group", group), path])
 
@@ -261,16 +276,21 @@ class _Seen:
     """Hashes of the keys of pages whose content another page had before, in order."""
     alike: pl.Series
     """The same of pages of the same host with the same shape."""
+    twins: pl.Series
+    """The same of what was asked for after another URL of its form."""
+    forms: pl.Series
+    """The forms (`urls.patterns.form_hashes`) of what was asked for, in order."""
 
 
 def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
     """Looks at a CrawlDb, once for each of the `shares` that fit into memory."""
     times = pl.Series("at", [], pl.Int64)
-    known, repeats, alike = [np.empty(0, np.uint64)], list[pl.Series](), list[pl.Series]()
+    none = pl.Series("key", [], pl.UInt64)
+    known, repeats, alike, twins, forms = [np.empty(0, np.uint64)], [none], [none], [none], [none]
     hosts = pl.DataFrame(schema=NAMES)
     for share in range(shares):
         levels = [pl.DataFrame(schema={"hash": pl.UInt64, "host": pl.UInt64, "asked": pl.Int64})]
-        pages = list[pl.DataFrame]()
+        pages, names = list[pl.DataFrame](), list[pl.DataFrame]()
         for whole in tables():
             # the first share has seen all hosts: then only what was asked for is hashed again
             table = whole if share == 0 else whole.filter(_is_asked())
@@ -284,6 +304,9 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
             asked, hashes = table.filter(is_asked), hashes[is_asked.to_numpy()]
             levels.append(_levels_in(hashes[hashes[:, 0] % np.uint64(shares) == share]))
             pages.append(_pages_in(asked, hashes[:, 0], share, shares))
+            form = pl.Series(form_hashes(asked["key"], seed))
+            rows = asked.select(pl.col("key").hash(), form=form, at=_asked_at())
+            names.append(rows.filter(pl.col("form") > 0, pl.col("form") % shares == share))
         counts = pl.concat(levels).group_by("hash", "host").agg(pl.col("asked").sum())
         total = pl.col("asked").filter(pl.col("hash") == pl.col("host")).sum().over("host")
         enough = pl.max_horizontal(max(1, explore // 5), total // 16)
@@ -295,12 +318,13 @@ def _seen(tables: Tables, seed: int, explore: int, shares: int) -> _Seen:
                 # a shape has the seed's hash of its host in it: there are no others with it
                 rows = rows.sort(kind, "length", "host", "at", "key")
                 found.append(rows.filter(~pl.col(kind).is_first_distinct())["key"])
-    none = pl.Series("key", [], pl.UInt64)
+            rows = pl.concat(names).sort("form", "at", "key")
+            twins.append(rows.filter(~pl.col("form").is_first_distinct())["key"])
+            forms.append(rows["form"].unique().alias("key"))
     return _Seen(
         times.sort(),
         Levels(seed, np.sort(np.concatenate(known)), domains_in(hosts, seed)),
-        pl.concat([none, *repeats]).sort(),
-        pl.concat([none, *alike]).sort(),
+        *(pl.concat(found).sort() for found in (repeats, alike, twins, forms)),
     )
 
 
@@ -342,27 +366,47 @@ def _pages_in(asked: pl.DataFrame, hosts: Hashes, share: int, shares: int) -> pl
     return rows.filter(pl.col("content").is_not_null() | pl.col("shape").is_not_null())
 
 
-def _finders(links: Links, levels: Levels, share: int, shares: int) -> pl.DataFrame:
+def _finders(links: Links, seen: _Seen, share: int, shares: int) -> pl.DataFrame:
     """Returns of the URLs of a share that a LinkDb knows: `key` (its hash), `finder`, the group of
-    the first page that leads there, and `by`, its host.
+    the first page that leads there, `by`, its host, and whether only repeats do (`is_led`).
     """
-    found = [pl.DataFrame(schema={"key": pl.UInt64, "finder": pl.UInt64, "by": pl.UInt64})]
+    schema = {"key": pl.UInt64, "finder": pl.UInt64, "by": pl.UInt64, "is_led": pl.Boolean}
+    found = [pl.DataFrame(schema=schema)]
     for table in links():
-        first = table.filter(
-            pl.col("key").rle_id().is_first_distinct(), pl.col("from_url").is_not_null()
-        )
-        keys = first["key"].hash()
+        rows = table.filter(pl.col("from_url").is_not_null())
+        keys = rows["key"].hash()
         if shares > 1:
             is_mine = keys % shares == share
-            first, keys = first.filter(is_mine), keys.filter(is_mine)
-        hashes = level_hashes(first["from_url"], levels.seed)
-        group, _ = levels.groups_of(hashes)
-        columns = [keys.alias("key"), pl.Series("finder", group), pl.Series("by", hashes[:, 0])]
+            rows, keys = rows.filter(is_mine), keys.filter(is_mine)
+        if rows.is_empty():
+            continue
+        starts = np.flatnonzero(keys.rle_id().is_first_distinct())
+        are_repeats = rows["from_url"].hash().is_in(seen.repeats.implode())
+        first = rows["from_url"][starts]
+        hashes = level_hashes(first, seen.levels.seed)
+        group, _ = seen.levels.groups_of(hashes)
+        group ^= _of_suspects(first.hash().is_in(seen.twins.implode()))
+        columns = {
+            "key": keys[starts],
+            "finder": group,
+            "by": hashes[:, 0],
+            "is_led": np.logical_and.reduceat(are_repeats.to_numpy(), starts),
+        }
         found.append(pl.DataFrame(columns))
-    return pl.concat(found)
+    # the last URL of a table may go on in the next one
+    return (
+        pl.concat(found)
+        .group_by("key", maintain_order=True)
+        .agg(pl.col("finder", "by").first(), pl.col("is_led").all())
+    )
 
 
-def _counted(table: pl.DataFrame, seen: _Seen, pending: pl.Series) -> pl.DataFrame:
+def _of_suspects(are_suspect: pl.Series) -> Hashes:
+    """Returns what makes of groups' names those of their suspects."""
+    return are_suspect.cast(pl.UInt64).to_numpy() * np.uint64(SUSPECT)
+
+
+def _counted(table: pl.DataFrame, seen: _Seen, led: pl.Series, pending: pl.Series) -> pl.DataFrame:
     """Returns COUNTS of a table of entries, each by itself, with its `key` (the hash), its host
     (`own`), and whether that was never asked for. Visits that found a page as it was before tell
     nothing of when it was asked for first: they count to the first round.
@@ -373,6 +417,11 @@ def _counted(table: pl.DataFrame, seen: _Seen, pending: pl.Series) -> pl.DataFra
     times = table.select(pl.when(_is_asked()).then(_asked_at()).otherwise("fetch_time")).to_series()
     rounds = np.searchsorted(seen.rounds.to_numpy(), times.to_numpy())
     key = table["key"].hash()
+    forms = pl.Series(form_hashes(table["key"], seen.levels.seed))
+    of_asked = pl.when(_is_asked()).then(key.is_in(seen.twins.implode()))
+    is_twin = of_asked.otherwise(forms.is_in(seen.forms.implode()))
+    is_suspect = table.select(is_twin | key.is_in(led.implode())).to_series()
+    group ^= _of_suspects(is_suspect)
     is_new = pl.col("status").is_in(_PAGES + _REDIRECTS) & ~key.is_in(seen.repeats.implode())
     waits = _is_waiting()
     interval = pl.col("fetch_interval").cast(pl.Int64) * 1000
@@ -392,6 +441,7 @@ def _counted(table: pl.DataFrame, seen: _Seen, pending: pl.Series) -> pl.DataFra
         pending=(waits & pending).cast(pl.Int64),
         since=times,
         before=pl.when(_is_asked()).then(times - interval),
+        is_suspect=is_suspect,
     )
 
 
@@ -409,7 +459,12 @@ def _with_domains(
     )
     none = pl.lit(0, pl.Int64)
     asked = asked.with_columns(
-        group="domain", host="domain", level=pl.lit(0, pl.UInt8), waiting=none, pending=none
+        group="domain",
+        host="domain",
+        level=pl.lit(0, pl.UInt8),
+        waiting=none,
+        pending=none,
+        is_suspect=False,
     )
     counts = pl.concat([counts, asked.cast({"asked": pl.Int64})], how="diagonal").select(
         COUNTS.names()

@@ -207,11 +207,16 @@ def _interval(case: _Case) -> GenerateVerdict:
 def _pattern(case: _Case) -> GenerateVerdict:
     patterns = case.selector.conditions.patterns
     assert patterns is not None, "nothing else leaves out entries for this reason"
-    name, counts = patterns.group_of(case.url)
+    name, is_suspect, counts = patterns.group_of(case.url)
     given = f"{counts['new']:,} new pages of {counted(counts['asked'], 'requests')}"
     shared = ", shared with others like it on the host" if counts["shared"] else ""
+    what = f"the pattern {name}"
+    if is_suspect:
+        what += (
+            ", as far as only repeats lead there or codes alone tell it from what was asked for,"
+        )
     text = (
-        f"the pattern {name} has given {given}, and finds {counts['growth']:.1f} more by request:"
+        f"{what} has given {given}, and finds {counts['growth']:.1f} more by request:"
         f" {counts['allowed']:,} a round{shared}; {counts['waiting']:,} wait"
         " (generate.pattern.budget)"
     )

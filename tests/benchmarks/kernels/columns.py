@@ -20,7 +20,7 @@ from minutch.plugin.columns import by_distinct, numbered
 from minutch.plugin.urlrules import UrlShortcut
 from minutch.records import metadata_columns as metadata
 from minutch.urls.hostcolumns import hosts_of
-from minutch.urls.patterns import patterns
+from minutch.urls.patterns import form_hashes, patterns
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.shuffle import Shuffle, partition_of
 from plugins.urlfilter_regex.regex_filter import SegmentLoop
@@ -139,6 +139,17 @@ def find_patterns(made: Made) -> Ways:
         lambda: urls.str.extract(r"^[a-z]+://([^?#]*)").str.replace_all(r"[0-9]+", "{n}"),
         lambda found: found.str.extract("/(.*)"),  # a host's numbers are its name
     )
+
+
+@row("patterns.url_forms", by="Polars: str.replace_all, hash")
+def hash_forms(made: Made) -> Ways:
+    urls = made.urls
+
+    def by_polars() -> pl.Series:
+        forms = urls.str.replace_all(r"[0-9A-Za-z]{16,}", "{x}")
+        return forms.hash().zip_with(forms != urls, pl.Series([0], dtype=pl.UInt64))
+
+    return Ways(lambda: pl.Series(form_hashes(urls, 3)), by_polars, lambda found: found > 0)
 
 
 @row("hash.partitions", by="NumPy: byte by byte, all strings at once")

@@ -54,8 +54,8 @@ class ColumnCrawl:
     asked: Counter[str] = field(default_factory=Counter)
     """By site, all requests."""
     rounds: int = 0
-    by: dict[str, str] = field(default_factory=dict)
-    """The page that led to each URL first."""
+    by: dict[str, list[str]] = field(default_factory=dict)
+    """The pages that lead to each URL, by when they were asked for."""
     cap: int = 1 << 62
     """Requests, at most."""
     again: int = 0
@@ -88,7 +88,8 @@ class ColumnCrawl:
             }
             for link in links:
                 found[link] = found.get(link, 0.0) + entry.score / len(links)
-                self.by.setdefault(link, url)
+                if url not in (by := self.by.setdefault(link, [])):
+                    by.append(url)
         for link, score in found.items():
             if link in self.entries:
                 self.entries[link].score += score
@@ -126,7 +127,7 @@ class ColumnCrawl:
 
         entries = due(table)
         if self.explore > 0:
-            links = [(url.encode(), by.encode()) for url, by in self.by.items()]
+            links = [(url.encode(), one.encode()) for url, by in self.by.items() for one in by]
             budget = PatternBudget.of(
                 lambda: [table[:1000], table[1000:]],
                 len(table),
