@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings, strategies
 from py3langid import langid
 
-from minutch import processwide
+from minutch import processes, processwide
 from minutch.conf import sources
 from minutch.plugin import repository
 from minutch.work.tables import parallel
@@ -52,8 +52,11 @@ def pytest_collection_finish() -> None:
     """Turns the garbage collector on again, and exempts the collected tests from it.
 
     It looks less often than by default, each 700 objects: that was a tenth of the suite's time.
+    Before the first property of a process Hypothesis collects all that there is: here that is
+    nothing, and forks have it behind them.
     """
     gc.freeze()
+    given(strategies.none())(lambda _: None)()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
@@ -182,13 +185,14 @@ def _disk(request: pytest.FixtureRequest) -> Iterator[None]:
 def _shipped() -> Iterator[None]:
     """What is shipped, and no test changes, is read once: a configuration and its plugins took 20
     ms, in thousands of tests. So are the names of this process's control groups, and py3langid's
-    model, which each set of plugin folders would unpack for itself.
+    model, which each set of plugin folders, and each worker, would unpack for itself.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((sources, "read_properties"), (repository, "read_manifest")):
             patch.setattr(module, name, _once(getattr(module, name)))
         patch.setattr(repository, "_read_plugins", _plugins_once(repository._read_plugins))
         patch.setattr(langid, "_load_model_file", cache(langid._load_model_file))
+        patch.setattr(processes, "_LOADED_FIRST", "tests.support.preloaded")
         groups = cache(lambda root, read=parallel._control_groups: tuple(read(root)))
         patch.setattr(parallel, "_control_groups", groups)
         yield

@@ -57,6 +57,7 @@ KEPT_FOR_EVER = {
     "minutch.inspect.corpus.signals._identifier": "a model, which is only read",
     "minutch.inspect.corpus.signals._stops": "hashes of stop words, which are only read",
     "minutch.inspect.corpus.signals.kinds": "one table, which is only read",
+    "minutch.inspect.query.session._duckdb": f"settings and functions, locked; {PER_PROCESS}",
     "minutch.kernels.build._all": "of a program that builds the wheel",
     "minutch.kernels.build._check": "of a program that builds the wheel",
     "minutch.kernels.clibrary.memmem": "one address",

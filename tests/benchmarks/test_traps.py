@@ -79,6 +79,7 @@ def test_a_site_that_grows_until_it_is_known_is_read_in_few_rounds() -> None:
     assert len(crawl.contents) == 801
 
 
+@pytest.mark.slow
 def test_the_seed_of_hashes_decides_nothing() -> None:
     asked = []
     web = {f"{name}.example": site for name, site in sites(20).items()}

@@ -60,6 +60,7 @@ def batch(values: list[bytes]) -> Batch:
     return Batch.of([b"http://a.org/%d" % number for number in range(len(values))], values)
 
 
+@settings(max_examples=examples(50))
 @given(st.lists(RECORDS, max_size=5))
 def test_parts_of_records(records: list[ParseData]) -> None:
     found = table(records)

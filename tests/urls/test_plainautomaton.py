@@ -119,8 +119,8 @@ def test_what_is_not_strict_is_left_alone(pattern: str) -> None:
 
 
 LARGE = {
-    "many rules": "\n".join(f"-^https?://host{number}\\.org/" for number in range(3000)) + "\n+.",
     "repeated": "-(((a?){100}){100}){50}z\n+.",
+    "many rules": "\n".join(f"-^https?://host{number}\\.org/" for number in range(3000)) + "\n+.",
     "a long chain": "-^" + "[ab]?" * 2000 + "z\n+.",
     "many states": "-[ab]*a[ab]{40}c\n-[xa]*x[xa]{30}a\n+.",
 }

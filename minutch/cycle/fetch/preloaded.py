@@ -6,6 +6,7 @@ ones: what a configuration adds, its workers load themselves. What is wrong is t
 
 import gc
 from contextlib import suppress
+from importlib import import_module
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch import listfetch
@@ -30,6 +31,8 @@ _POINTS = (Protocol, Parser, HtmlParseFilter, ScoringFilter, URLFilter, URLNorma
 
 def _load() -> None:
     library.load()
+    with suppress(ImportError):  # only on Linux; to import it is a fifth of a parse worker's start
+        import_module("seccompy")
     with suppress(MinutchError):
         conf = Configuration.load([])
         MimeUtil(conf)  # which keeps its rules

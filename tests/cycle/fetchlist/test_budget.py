@@ -26,7 +26,7 @@ from minutch.records.links_columns import INLINKS_SCHEMA, LinkSets
 from tests.benchmarks.traps import web
 from tests.benchmarks.traps.columns import ColumnCrawl
 from tests.support.crawldbs import NOW, write_db
-from tests.support.examples import examples
+from tests.support.examples import examples, few
 
 SITE = "http://a.example"
 DAY = 86_400
@@ -341,7 +341,7 @@ def _most_a_round(crawl: ColumnCrawl, traps: Iterable[str], rounds: int) -> dict
     return most
 
 
-@pytest.mark.parametrize("trap", ["wild.com", "turn.com", "chains.com"])
+@pytest.mark.parametrize("trap", few(["turn.com", "wild.com", "chains.com"]))
 def test_nothing_without_end_gets_more_each_round(trap: str) -> None:
     crawl = ColumnCrawl({trap: _ENDLESS[trap]}, 5)
     most = _most_a_round(crawl, [trap], 12)[trap]

@@ -23,7 +23,13 @@ from minutch.errors import FormatError, QueryError, StoreError, UsageError
 from minutch.inspect.query.crawl import open_crawl
 from minutch.inspect.query.prompt import completions, converse
 from minutch.inspect.query.results import text_table
-from minutch.inspect.query.session import Session, is_complete, statements
+from minutch.inspect.query.session import (
+    Session,
+    _Connection,
+    _duckdb,
+    is_complete,
+    statements,
+)
 from minutch.records.crawldatum import CrawlDatum
 from tests.support.commands import sql
 from tests.support.crawldbs import DAY, NOW, context, metadata, printed, write_db
@@ -239,6 +245,36 @@ def test_statements_come_from_standard_input_too(crawl: Path) -> None:
     job.stdin = io.StringIO("select 1 as one; -- and\n\nselect ';' as two;;")
     assert sql.run([str(crawl), "-json"], job) == 0
     assert printed(job) == '{"one": 1}\n{"two": ";"}\n'
+
+
+def test_sessions_of_a_process_share_nothing(crawl: Path, session: Session) -> None:
+    """They ask one DuckDB: to make one takes longer than most statements."""
+    few = Session(open_crawl(crawl), NOW + DAY, {"few": open_crawl(crawl).tables["hosts"]})
+    asked = "select now() as now, current_date as today, (select count(*) from {}) as rows"
+    found = [
+        one.query(asked.format(name)).collect()
+        for one, name in ((session, "crawldb"), (few, "few"), (session, "crawldb"))
+    ]
+    assert found[0].equals(found[2])
+    assert [int(one["now"].dt.epoch("ms").item()) for one in found] == [NOW, NOW + DAY, NOW]
+    assert found[1]["rows"].item() != found[0]["rows"].item()
+    for one, name in ((session, "few"), (few, "crawldb")):
+        with pytest.raises(QueryError, match=f"there is no table {name}"):
+            one.query(f"select * from {name}")
+
+
+def test_a_duckdb_that_is_broken_is_replaced(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers nobody after an error of its own."""
+
+    def answer(*_: object) -> None:
+        raise duckdb.InternalException("INTERNAL Error: broken")
+
+    before = _duckdb()
+    with monkeypatch.context() as patch:
+        patch.setattr(_Connection, "_bounded", answer)
+        with pytest.raises(QueryError, match="broken"):
+            Session(open_crawl(crawl), NOW).query("select 1")
+    assert _duckdb() is not before
 
 
 def test_columns_are_described_and_tables_shown(crawl: Path) -> None:
