@@ -27,20 +27,23 @@ from minutch.kernels.blocks import (
     TOKEN,
     WORDS,
 )
-from minutch.kernels.memory import scratch64
+from minutch.kernels.memory import load32, load64, scratch64
 from minutch.kernels.native import (
     F32,
     I8,
     I32,
     I64,
     U8,
+    U64,
     F32Rows,
     I64Rows,
     Int,
+    Word,
     inlined,
     inner,
     int64,
     kernel,
+    uint64,
 )
 
 REACH = 12
@@ -75,6 +78,14 @@ OF_HEADING = (8, NAMES + 2, NAMES + 3, NAMES + 5)
 """Features that the blocks below a heading have, too; the first two also the block after."""
 FEATURES = KINDS + 7
 TREES_AT_ONCE = 4
+AT_ONCE = 64
+"""Columns whose features are kept near; a feature's keys have 256 bytes."""
+FEATURE_AT, NEXT_AT, THRESHOLD_AT = 8, 16, 32
+"""Where the parts of a node's word begin; what is below them is 0."""
+MOST_NODES = 0xFFFF
+_FEATURE, _NEXT = uint64(0xFF << FEATURE_AT), uint64(MOST_NODES)
+_NEXT_AT, _THRESHOLD_AT = uint64(NEXT_AT), uint64(THRESHOLD_AT)
+MINUS = -1 << 31
 
 
 class PageTables(NamedTuple):
@@ -100,15 +111,14 @@ class Sums(NamedTuple):
 class Trees(NamedTuple):
     """The fields of a forest, whose number of trees is a multiple of TREES_AT_ONCE.
 
-    A node leads to `below` where its feature is at most its threshold, else to the node after that;
-    a leaf, whose threshold is infinite, to itself.
+    A node's word has its feature, the node that it leads to where that is at most its threshold
+    (else the node after that), and the threshold, as an integer in the order of floats. A leaf,
+    whose threshold is infinite, leads to itself. There are MOST_NODES at most.
     """
 
     roots: I32
     depths: I32
-    feature: U8
-    threshold: F32
-    below: I32
+    nodes: U64
     value: F32
 
 
@@ -401,22 +411,71 @@ def describe(
 
 
 @kernel
-def score(rows: F32Rows, forest: Trees, scores: F32) -> None:
-    """The sum of a forest's trees for each column of `rows`.
-
-    Four trees are walked at once, without a branch: a processor guesses wrong at every second one,
-    and waits less for four loads than for each in turn.
+def sum_kinds(
+    tokens: I64Rows, words: I64Rows, others: I64, slots: I32, weights: I64Rows, sums: I64
+) -> None:
+    """Add up the weights, a row a slot, of the tokens that occur, each once. `slots` has a token's
+    row, 0 for none; it is as it was in the end.
     """
-    roots, depths, feature, threshold, below, value = forest
+    inner, last = tokens.shape[0], tokens.shape[0] + words.shape[0]
+    for turn in range(2):
+        for i in range(last + others.size):
+            if i < inner:
+                token = tokens[i, TOKEN]
+            elif i < last:
+                token = words[i - inner, TOKEN]
+            else:
+                token = others[i - last]
+            slot = int64(slots[token])
+            if turn == 0 and slot > 0:
+                slots[token] = -slot
+                for kind in range(sums.size):
+                    sums[kind] += weights[slot, kind]
+            elif turn == 1 and slot < 0:
+                slots[token] = -slot
+
+
+@inlined
+def step(node: Word, nodes: Int, column: Int) -> Word:
+    """The node after one, for the column of keys at an address."""
+    word = load64(nodes + 8 * int64(node))
+    key = load32(column + int64(word & _FEATURE))
+    return (word >> _NEXT_AT & _NEXT) + uint64(key > word >> _THRESHOLD_AT)
+
+
+@kernel
+def score(rows: I32, count: Int, forest: Trees, keys: I32, scores: F32) -> None:
+    """The sum of a forest's trees for each of `count` columns of `rows`, which are the bits of
+    floats; `keys` is room for AT_ONCE of each.
+
+    As integers in the order of the floats they are held at once against what a node's one word
+    says; those of AT_ONCE columns stay near the processor for all trees. Four trees are walked at
+    once over two columns, without a branch: a processor guesses wrong at every second one, and
+    waits less for eight loads than for each in turn.
+    """
+    roots, depths, nodes, value = forest
+    start = int64(nodes.ctypes.data)
     scores[:] = 0
-    for tree in range(0, roots.size, TREES_AT_ONCE):
-        depth = max(depths[tree], depths[tree + 1], depths[tree + 2], depths[tree + 3])
-        for i in range(rows.shape[1]):
-            a, b = int64(roots[tree]), int64(roots[tree + 1])
-            c, d = int64(roots[tree + 2]), int64(roots[tree + 3])
-            for _ in range(depth):
-                a = below[a] + int64(rows[feature[a], i] > threshold[a])
-                b = below[b] + int64(rows[feature[b], i] > threshold[b])
-                c = below[c] + int64(rows[feature[c], i] > threshold[c])
-                d = below[d] + int64(rows[feature[d], i] > threshold[d])
-            scores[i] += value[a] + value[b] + value[c] + value[d]
+    for first in range(0, count, AT_ONCE):
+        here = min(AT_ONCE, count - first)
+        for feature in range(rows.size // count):
+            for i in range(here):
+                bits = rows[feature * count + first + i]
+                keys[feature * AT_ONCE + i] = bits ^ ((bits >> 31) | MINUS)
+        for tree in range(0, roots.size, TREES_AT_ONCE):
+            depth = max(depths[tree], depths[tree + 1], depths[tree + 2], depths[tree + 3])
+            for i in range(0, here, 2):
+                one = int64(keys.ctypes.data) + 4 * i
+                other = one + 4 * min(1, here - 1 - i)
+                a = e = uint64(roots[tree])
+                b = f = uint64(roots[tree + 1])
+                c = g = uint64(roots[tree + 2])
+                d = h = uint64(roots[tree + 3])
+                for _ in range(depth):
+                    a, e = step(a, start, one), step(e, start, other)
+                    b, f = step(b, start, one), step(f, start, other)
+                    c, g = step(c, start, one), step(g, start, other)
+                    d, h = step(d, start, one), step(h, start, other)
+                scores[first + i] += value[a] + value[b] + value[c] + value[d]
+                if other > one:
+                    scores[first + i + 1] += value[e] + value[f] + value[g] + value[h]

@@ -1,10 +1,10 @@
-"""Kernels that tell which of some elements and attributes a page has, and find its scripts: over
-Lexbor's tree, as `html` walks it.
+"""Kernels that find the values of a page that may have links, and its scripts: over Lexbor's tree,
+as `html` walks it.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,28 +28,52 @@ from minutch.kernels.html import (
     TYPE,
     at,
     find_name,
-    has_more_than_blanks,
+    says_nofollow,
+    says_post,
 )
-from minutch.kernels.memory import copy_bytes, load8, load32
-from minutch.kernels.native import I64, U8, Bool, Int, U8Rows, inner, int64, kernel, uint64
+from minutch.kernels.memory import copy_bytes, load8, load32, scratch64
+from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inner, int64, kernel, uint64
 
-ALWAYS: Final = 1
-IF_EMPTY: Final = 2
-"""Elements that count, and those that do unless they surely have content."""
+FULL, UNSURE = -1, -2
+"""For want of room; at something that needs Python's Unicode."""
+ALWAYS, IF_EMPTY, IGNORED, DRAWING, STYLE, ANCHOR, FORM, BASE, META = (1 << bit for bit in range(9))
+"""Flags of elements: those that are looked at whatever they have, or if there is nothing in them;
+whose attributes don't count; within which all are looked at; and what special ones are.
+"""
+IN_STYLE, ALONE = 1, 2
+"""Flags of attributes: a style, and one that is read, but no reason to look at an element."""
+REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, SPECIAL = range(9)
+"""The places of the first attributes."""
+(
+    OF_DATA,
+    OF_STYLE,
+    OF_ANCHOR,
+    OF_FORM,
+    OF_EMPTY_FORM,
+    OF_POST,
+    OF_BASE,
+    OF_EQUIVALENT,
+    OF_META,
+    OTHERS,
+) = range(10)
+"""What a value is; from OTHERS on, that of the attribute of this place."""
+_DATA = np.frombuffer(b"data:", np.uint8)
+_IMAGE, _TEXT = np.frombuffer(b"image/", np.uint8), np.frombuffer(b"text/", np.uint8)
 
 
 class Names(NamedTuple):
-    """The fields of names, and whether they occur (`seen`).
+    """The fields of names: places by Lexbor's number (-1 for others), the names in the order of
+    their places, flags, and groups.
 
-    `slots` has a name's place by Lexbor's number (-1 for others), `spelled` and `sizes` the names
-    in the order of their places, of which `kinds` says when they count.
+    An attribute holds links in the elements that have one of its groups, which are bits; the lowest
+    is all elements'.
     """
 
     slots: I64
     spelled: U8Rows
     sizes: I64
-    kinds: I64
-    seen: I64
+    flags: I64
+    groups: I64
 
 
 @inner
@@ -61,47 +85,219 @@ def _place(name: Int, names: Names) -> Int:
 
 
 @inner
-def _may_be_empty(child: Int) -> Bool:
-    """Tell whether the first child of an element leaves open that there is nothing else in it."""
-    if child == 0:
+def _is_empty(child: Int) -> Bool:
+    """Tell whether there is nothing from this child on, as selectors have it: only blanks (of HTML)
+    and comments.
+    """
+    while child != 0:
+        kind = load32(child + TYPE)
+        if kind == ELEMENT:
+            return False
+        if kind == TEXT:
+            data = at(child + TEXT_STRING + STRING_DATA)
+            for i in range(at(child + TEXT_STRING + STRING_LENGTH)):
+                byte = load8(data + i)
+                if byte != 32 and (byte < 9 or byte > 13 or byte == 11):
+                    return False
+        child = at(child + NEXT)
+    return True
+
+
+@inner
+def _stands(data: Int, size: Int, word: U8) -> Bool:
+    """Tell whether a string begins with a word, in any case."""
+    if size < word.size:
+        return False
+    for k in range(word.size):
+        byte = load8(data + k)
+        if byte >= 65 and byte <= 90:
+            byte |= uint64(32)
+        if byte != word[k]:
+            return False
+    return True
+
+
+@inner
+def _may_hold_page(data: Int, size: Int) -> Bool:
+    """Tell whether a data: URL may be one of HTML or SVG: a letter beyond ASCII may count as s."""
+    data, size = data + _DATA.size, size - _DATA.size
+    if size > 0 and load8(data) >= 128:
         return True
-    kind = load32(child + TYPE)
-    if kind != TEXT:
-        return kind != ELEMENT
-    text = child + TEXT_STRING
-    return not has_more_than_blanks(at(text + STRING_DATA), at(text + STRING_LENGTH))
+    for word, letter in ((_IMAGE, 115), (_TEXT, 104)):
+        if _stands(data, size, word) and size > word.size:
+            following = load8(data + word.size)
+            return bool(following >= 128 or following | uint64(32) == letter)
+    return False
+
+
+@inner
+def _has_link_of_style(data: Int, size: Int) -> Bool:
+    """Tell whether a style may have url() or @import."""
+    for i in range(size):
+        byte = load8(data + i)
+        if byte == 40 or byte == 64:  # noqa: PLR1714 - for Numba
+            return True
+    return False
+
+
+@inner
+def _value_of(attribute: Int) -> tuple[Int, Int]:
+    """The address and size of an attribute's value; 0 if it has none."""
+    value = at(attribute + ATTRIBUTE_VALUE)
+    data = at(value + STRING_DATA) if value != 0 else int64(0)
+    return data, at(value + STRING_LENGTH) if data != 0 else int64(0)
+
+
+@inner
+def _name_of(attribute: Int) -> Int:
+    name = at(attribute + ATTRIBUTE_QUALIFIED)
+    return name if name != 0 else at(attribute + LOCAL_NAME)
+
+
+@inner
+def _put_value(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I64) -> None:
+    """Append a value, if there is one; `state` has how many there are and their bytes, -1 for want
+    of room.
+    """
+    count, used = state[0], state[1]
+    if size <= 0 or used < 0:
+        return
+    if count == rows.shape[0] or used + size > out.size:
+        state[1] = -1
+        return
+    copy_bytes(out.ctypes.data + used, data, size)
+    rows[count, 0], rows[count, 1] = kind, used + size
+    state[0], state[1] = count + 1, used + size
+
+
+@inner
+def _put_special(
+    flags: Int, is_bare: Bool, values: I64Rows, out: U8, rows: I64Rows, state: I64
+) -> None:
+    """Append what depends on more than one attribute."""
+    if flags & ANCHOR and is_bare:
+        _put_value(OF_ANCHOR, values[HREF, 0], values[HREF, 1], out, rows, state)
+    elif flags & BASE:
+        _put_value(OF_BASE, values[HREF, 0], values[HREF, 1], out, rows, state)
+    elif flags & FORM:
+        kind = OF_EMPTY_FORM if is_bare else OF_FORM
+        if says_post(values[METHOD, 0], values[METHOD, 1]):
+            kind = OF_POST
+        _put_value(kind, values[ACTION, 0], values[ACTION, 1], out, rows, state)
+    elif flags & META and values[CONTENT, 1] > 0:
+        data, size = values[CONTENT, 0], values[CONTENT, 1]
+        first = load8(data)
+        counts = (first >= 46 and first <= 47) or first | uint64(32) == 104
+        if values[EQUIVALENT, 1] > 0:
+            counts = True
+            _put_value(
+                OF_EQUIVALENT, values[EQUIVALENT, 0], values[EQUIVALENT, 1], out, rows, state
+            )
+        for i in range(size):
+            if counts:
+                break
+            counts = load8(data + i) == 60
+        if counts:
+            _put_value(OF_META, data, size, out, rows, state)
 
 
 @kernel
-def mark_names(root: Int, elements: Names, attributes: Names) -> None:
-    """Set `seen` to 1 for each name that `root` or something below it has, of elements and of
-    attributes.
+def find_links(
+    root: Int,
+    elements: Names,
+    attributes: Names,
+    values: I64Rows,
+    out: U8,
+    rows: I64Rows,
+) -> Int:
+    """Copy the values of `root` and what is below it that may have links which only browsers
+    follow, in the page's order: how many, FULL or UNSURE. A row is what a value is, and where it
+    ends. `values` is room for those of one element, one for each SPECIAL attribute.
     """
-    node = root
+    node, drawing, state = root, int64(0), scratch64(2)
     while True:
         child = at(node + FIRST_CHILD)
+        attribute = int64(0)
+        flags, group = int64(0), int64(1)
+        is_found = False
         if load32(node + TYPE) == ELEMENT:
             place = _place(at(node + LOCAL_NAME), elements)
-            if place >= 0 and (elements.kinds[place] == ALWAYS or _may_be_empty(child)):
-                elements.seen[place] = 1
+            if place >= 0:
+                flags, group = elements.flags[place], elements.groups[place]
+                if flags & DRAWING and drawing == 0:
+                    drawing = node
+                is_found = flags & ALWAYS != 0 or (flags & IF_EMPTY != 0 and _is_empty(child))
+            is_found |= drawing != 0
             attribute = at(node + FIRST_ATTRIBUTE)
-            while attribute != 0:
-                name = at(attribute + ATTRIBUTE_QUALIFIED)
-                place = _place(name if name != 0 else at(attribute + LOCAL_NAME), attributes)
+            look = int64(0) if is_found else attribute
+            while look != 0:
+                place = _place(_name_of(look), attributes)
                 if place >= 0:
-                    attributes.seen[place] = 1
-                attribute = at(attribute + ATTRIBUTE_NEXT)
+                    kind = attributes.flags[place]
+                    if attributes.groups[place] & group and not kind & ALONE:
+                        is_found = True
+                        if kind & IN_STYLE:
+                            data, size = _value_of(look)
+                            is_found = _has_link_of_style(data, size)
+                    if place in (SRC, DATA):
+                        data, size = _value_of(look)
+                        is_found |= _stands(data, size, _DATA)
+                    if is_found:
+                        break
+                look = at(look + ATTRIBUTE_NEXT)
+        if is_found:
+            if flags & STYLE and state[1] >= 0:
+                size = _put_text(node, out, state[1])
+                if size != state[1]:
+                    if size >= 0 and state[0] < rows.shape[0]:
+                        rows[state[0], 0], rows[state[0], 1] = OF_STYLE, size
+                        state[0] += 1
+                    else:
+                        size = -1
+                    state[1] = size
+            if flags & IGNORED:
+                attribute = int64(0)
+        if is_found and attribute != 0:
+            values[:, 1] = 0
+            look = attribute
+            while look != 0:
+                place = _place(_name_of(look), attributes)
+                if place >= 0 and place < SPECIAL:
+                    values[place, 0], values[place, 1] = _value_of(look)
+                look = at(look + ATTRIBUTE_NEXT)
+            is_left_out = says_nofollow(values[REL, 0], values[REL, 1]) if values[REL, 1] > 7 else 0
+            if is_left_out < 0:
+                return UNSURE
+            look = attribute if is_left_out == 0 else int64(0)
+            while look != 0:
+                data, size = _value_of(look)
+                if size > 0:
+                    place = _place(_name_of(look), attributes)
+                    if place >= 0 and attributes.groups[place] & group:
+                        is_plain = not attributes.flags[place] & IN_STYLE
+                        if is_plain or _has_link_of_style(data, size):
+                            _put_value(OTHERS + place, data, size, out, rows, state)
+                    if _stands(data, size, _DATA) and _may_hold_page(data, size):
+                        _put_value(OF_DATA, data, size, out, rows, state)
+                look = at(look + ATTRIBUTE_NEXT)
+            if is_left_out == 0:
+                _put_special(flags, child == 0, values, out, rows, state)
+        if state[1] < 0:
+            return FULL
         if child != 0:
             node = child
             continue
-        while node != root and at(node + NEXT) == 0:
+        while True:
+            if node == drawing:
+                drawing = int64(0)
+            if node == root or at(node + NEXT) != 0:
+                break
             node = at(node + PARENT)
         if node == root:
-            return
+            return int64(state[0])
         node = at(node + NEXT)
 
 
-FULL: Final = -1
 _JAVASCRIPT = np.frombuffer(b"javascript:", np.uint8)
 
 

@@ -13,10 +13,12 @@ from minutch.kernels.html import is_blank
 from minutch.kernels.markup import lower, next_of
 from minutch.kernels.memory import HIGH_BITS, first_marked, load64
 from minutch.kernels.native import (
+    F32,
     I32,
     I64,
     U8,
     Bool,
+    F32Rows,
     I64Rows,
     Int,
     U8Rows,
@@ -31,6 +33,8 @@ _ONES = uint64(0x0101010101010101)
 _DOUBLE, _SINGLE = uint64(0x2222222222222222), uint64(0x2727272727272727)
 MOST_BACKSLASHES: Final = 8
 """Before a quote that belong to it."""
+ROW_AT, FEATURE_MASK = 32, 0xFFFFFFFF
+"""Of a word of an automaton's state."""
 START, END, TEXT, TEXT_END, STRING_ROW = range(5)
 """Columns of a string's row: the whole of it with its quotes, and what is between them."""
 
@@ -343,20 +347,35 @@ def drop_numbers(data: U8, out: U8) -> Int:
 
 
 @kernel
-def count_features(text: U8, moves: I32, rows: I64, outputs: I32, counts: I32, found: I32) -> Int:
+def count_features(text: U8, moves: I32, states: I64, counts: I32, found: I32) -> Int:
     """Walk an automaton over a text: how many features it meets. `found` gets them as they come
     first, `counts` (of zeros) how often each comes.
 
-    From a state whose row begins at `rows[state]`, a byte leads to `moves[row + byte]`; `outputs`
-    has the feature of a state, -1 for none.
+    From a state a byte leads to `moves[row + byte]`: a word of `states` has a state's row above
+    ROW_AT, and below it its feature and 1, 0 for none.
     """
-    state, kinds = int64(0), 0
+    state, kinds = int64(states[0]), 0
     for i in range(text.size):
-        state = int64(moves[rows[state] + int64(text[i])])
-        feature = int64(outputs[state])
+        state = int64(states[moves[(state >> ROW_AT) + int64(text[i])]])
+        feature = (state & FEATURE_MASK) - 1
         if feature >= 0:
             if counts[feature] == 0:
                 found[kinds] = feature
                 kinds += 1
             counts[feature] += 1
     return kinds
+
+
+@kernel
+def sum_features(
+    found: I32, kinds: Int, counts: I32, logarithms: F32, weights: F32Rows, sums: F32
+) -> None:
+    """Add up the weights of the first features in `found`, each times what `logarithms` has for how
+    often it came (the last for all that is more); `counts` of these are 0 afterwards.
+    """
+    for i in range(kinds):
+        feature = int64(found[i])
+        times = logarithms[min(int64(counts[feature]), int64(logarithms.size) - 1)]
+        counts[feature] = 0
+        for column in range(sums.size):
+            sums[column] += times * weights[feature, column]

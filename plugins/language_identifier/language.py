@@ -18,12 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minutch.conf import Configuration
-from minutch.kernels.scan import count_features
+from minutch.kernels import scan
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, ParseResult
 from minutch.records.protocol import Content
 
@@ -60,6 +61,8 @@ CODES = {code: group.split(",")[0] for group in _TABLE.split() for code in group
 LANGUAGE = "language"
 CERTAIN = 0.95
 """Minimum probability of a guess that is accepted."""
+_MOST_COUNTED = 1 << 16
+"""How often a feature counts."""
 _SEPARATORS = re.compile(r"[, ;.()=]")
 
 
@@ -118,20 +121,21 @@ def _identifier() -> Any:
         def __init__(self, *args: Any, **named: Any) -> None:
             super().__init__(*args, **named)
             self._moves = np.array(self.tk_nextmove, np.int32)
-            self._rows = np.array(self.tk_row, np.int64) << 8
-            self._features = np.array(self.tk_output, np.int32)
+            rows, features = (np.array(table, np.int64) for table in (self.tk_row, self.tk_output))
+            self._states = (rows << 8 << scan.ROW_AT) | (features + 1)
             self._counts, self._found = np.zeros((2, len(self.nb_ptc)), np.int32)
-            self._weights = self.nb_ptc.astype(np.float32)
+            self._weights = np.ascontiguousarray(self.nb_ptc, np.float32)
+            self._logarithms = np.log1p(np.arange(_MOST_COUNTED, dtype=np.float32))
+            self._lock = Lock()
 
         def _raw_score(self, text: bytes) -> Any:
-            tables = self._moves, self._rows, self._features, self._counts, self._found
-            count = count_features(np.frombuffer(text, np.uint8), *tables)
-            if not count:
-                return super()._raw_score(text)
-            features = self._found[:count]
-            counts = self._counts[features].astype(np.float32)
-            self._counts[features] = 0
-            return np.log1p(counts) @ self._weights[features] + self.nb_pc
+            data, tables = np.frombuffer(text, np.uint8), (self._moves, self._states)
+            scores = np.zeros(self._weights.shape[1], np.float32)
+            with self._lock:
+                counts, found = self._counts, self._found
+                count = scan.count_features(data, *tables, counts, found)
+                scan.sum_features(found, count, counts, self._logarithms, self._weights, scores)
+            return scores + self.nb_pc if count else super()._raw_score(text)
 
     return ByKernel.from_model_file(MODEL_FILE, norm_probs=True)
 

@@ -14,8 +14,9 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
-from typing import Final, NamedTuple
+from functools import cached_property
+from threading import Lock
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
@@ -33,6 +34,7 @@ from .elements import (
     BROWSER_LINKS,
     CSS,
     LIKELY,
+    LINK_ATTRIBUTES,
     MARKUP,
     SRCSET,
     URL,
@@ -40,6 +42,7 @@ from .elements import (
     Elements,
     LinkAttribute,
     in_css,
+    in_css_bytes,
     in_list,
     in_policy,
     in_srcset,
@@ -53,125 +56,130 @@ from .elements import (
 from .tree_reader import attribute_numbers
 from .walk import ParsedMarkup
 
-# Finds the elements of a page that may have a link which only browsers follow.
-#
-# Lexbor takes as long to look for what a page has not as for what it has, and there are fifty
-# selectors. So a kernel says in one walk over the tree which of their elements and attributes
-# there are; then only the selectors of these are asked, in the head alone if there is nothing of
-# the kind elsewhere. Where the kernel can't be used (`tree_reader`), all are.
+# Finds what may have a link that only browsers follow: by a kernel, in one walk over the tree, or
+# by selectors where the kernel can't be used (`tree_reader`).
 
 _EMPTY: Final = "a"
 """The element that counts by itself if there is nothing in it."""
-_IN_HEAD: Final = frozenset(("base", "meta", "style"))
-"""Elements that count by themselves and hardly stand anywhere but in the head."""
+_ALWAYS: Final = ("base", "form", "math", "meta", "style", "svg")
+"""Those that do whatever they have."""
+_DRAWINGS: Final = ("math", "svg")
+"""Elements within which all others are looked at."""
+_SPECIAL_ATTRIBUTES: Final = (
+    *("rel", "href", "action", "method", "content", "http-equiv", "src", "data"),
+)
+"""In the order of the kernel's places."""
+_ROOM: Final = 1 << 16
+"""Bytes of values, at first."""
+_MOST_KEPT: Final = 1 << 22
 
 
-class _Selector(NamedTuple):
-    """A selector in CSS, with the element and the attribute that it needs ("": none)."""
-
-    css: str
-    element: str
-    attribute: str = ""
-
-
-class Candidates:
-    """Finds the elements for some attributes that may have links."""
-
-    def __init__(self, places: Mapping[str, LinkAttribute]) -> None:
-        self._selectors = list(_selectors(places))
-        self.all = ", ".join(selector.css for selector in self._selectors)
-        self._elements = sorted({one.element for one in self._selectors} - {""})
-        self._attributes = sorted({one.attribute for one in self._selectors} - {""})
-        self._chosen = lru_cache(maxsize=1024)(self._choose)
-        self._names: tuple[kernels.Names, kernels.Names] | None = None
-        numbers = attribute_numbers()
-        fits = all(len(name) <= SHORT_NAME for name in (*self._elements, *self._attributes))
-        if numbers is not None and fits:
-            self._names = (
-                _names(self._elements, _element_numbers(self._elements)),
-                _names(self._attributes, numbers),
-            )
-
-    def of(self, document: LexborHTMLParser) -> list[LexborNode]:
-        """Returns the elements, in the order of the page."""
-        root, body = document.root, document.body
-        if root is None:
-            return []
-        if self._names is None:
-            return document.css(self.all)
-        selector, is_for_head = self._chosen(*self._seen(root))
-        if not selector:
-            return []
-        if is_for_head and body is not None and not self._chosen(*self._seen(body))[0]:
-            head = document.head
-            return [] if head is None else head.css(selector)
-        return document.css(selector)
-
-    def _seen(self, node: LexborNode) -> tuple[bytes, bytes]:
-        """Returns which of the names a subtree has, a word for each."""
-        assert self._names is not None
-        elements, attributes = (
-            names._replace(seen=np.zeros(len(names.kinds), np.int64)) for names in self._names
-        )
-        kernels.mark_names(node.mem_id, elements, attributes)
-        return elements.seen.tobytes(), attributes.seen.tobytes()
-
-    def _choose(self, elements: bytes, attributes: bytes) -> tuple[str, bool]:
-        """Returns the selectors for what occurs, and whether that is of the head by its nature."""
-        seen = {""}
-        for names, words in ((self._elements, elements), (self._attributes, attributes)):
-            seen.update(
-                name
-                for name, is_there in zip(names, np.frombuffer(words, np.int64), strict=True)
-                if is_there
-            )
-        chosen = [one for one in self._selectors if {one.element, one.attribute} <= seen]
-        return (
-            ", ".join(one.css for one in chosen),
-            all(one.element in _IN_HEAD and not one.attribute for one in chosen),
-        )
-
-
-def _selectors(places: Mapping[str, LinkAttribute]) -> Iterator[_Selector]:
-    """Yields the selectors of all elements that may have links; of what is in svg or math, those of
-    the outermost element.
+def selectors_of(places: Mapping[str, LinkAttribute]) -> str:
+    """Returns the selectors of all elements that may have links in these attributes; of what is in
+    svg or math, those of the outermost element.
     """
-    yield _Selector(f"{_EMPTY}:empty", _EMPTY)
-    for name in ("base", "form", "math", "meta", "style", "svg"):
-        yield _Selector(name, name)
-    for name in ("src", "data"):
-        yield _Selector(f"[{name}^='data:' i]", "", name)
+    found = [f"{_EMPTY}:empty", *_ALWAYS, "[src^='data:' i]", "[data^='data:' i]"]
     for name, place in places.items():
         if ":" not in name:
             held = ("*='('", "*='@'") if place.holds == CSS else ("",)
-            for element in place.elements or ("",):
-                for value in held:
-                    css = f"{element}[{name}{value}]"
-                    yield _Selector(css, "" if element == _EMPTY else element, name)
+            found += [
+                f"{element}[{name}{value}]" for element in place.elements or ("",) for value in held
+            ]
+    return ", ".join(found)
 
 
-def _element_numbers(names: Sequence[str]) -> dict[str, int]:
-    """Returns Lexbor's numbers of elements, where it has one."""
-    document = LexborHTMLParser("")
-    found = {name: document.create_node(name).tag_id for name in names}
-    return {name: number for name, number in found.items() if number < NUMBERED_NAMES}
+class LinkFinder:
+    """Finds values that may have links; one page at a time."""
+
+    def __init__(
+        self,
+        places: Mapping[str, LinkAttribute],
+        ignored: Iterable[str],
+        numbers: Mapping[str, int],
+    ) -> None:
+        """`places` are the attributes that hold links, `numbers` Lexbor's of attributes."""
+        self.attributes = [*dict.fromkeys((*_SPECIAL_ATTRIBUTES, *places))]
+        """In the order of the places in `kernels`."""
+        named = sorted({name for place in places.values() for name in place.elements})
+        groups = {name: 1 << number for number, name in enumerate(named, 1)}
+        flags = dict.fromkeys(_ALWAYS, kernels.ALWAYS)
+        for flag, names in (
+            (kernels.IF_EMPTY | kernels.ANCHOR, [_EMPTY]),
+            (kernels.STYLE, ["style"]),
+            (kernels.FORM, ["form"]),
+            (kernels.BASE, ["base"]),
+            (kernels.META, ["meta"]),
+            (kernels.DRAWING, _DRAWINGS),
+            (kernels.IGNORED, ignored),
+            (0, named),
+        ):
+            for name in names:
+                flags[name] = flags.get(name, 0) | flag
+        document = LexborHTMLParser("")
+        self._elements = _names(
+            flags,
+            {name: document.create_node(name).tag_id for name in flags},
+            {name: 1 | groups.get(name, 0) for name in flags},
+        )
+        self._attributes = _names(
+            {name: _kind_of(name, places) for name in self.attributes},
+            numbers,
+            {
+                name: sum(groups[element] for element in place.elements) or 1
+                for name, place in places.items()
+            },
+        )
+        self._values = np.zeros((kernels.SPECIAL, 2), np.int64)
+        self._lock = Lock()
+        self._make_room(_ROOM)
+
+    def _make_room(self, size: int) -> None:
+        self._room, self._rows = np.empty(size, np.uint8), np.empty((size >> 4, 2), np.int64)
+
+    def find(self, document: LexborHTMLParser) -> list[tuple[int, bytes]] | None:
+        """Returns what each value is and the value, in the order of the page; None where that takes
+        Python's Unicode.
+        """
+        root = document.root
+        if root is None:
+            return []
+        tables = self._elements, self._attributes, self._values
+        with self._lock:
+            while (
+                count := kernels.find_links(root.mem_id, *tables, self._room, self._rows)
+            ) == kernels.FULL:
+                self._make_room(2 * len(self._room))
+            rows = self._rows[: max(count, 0)].tolist()
+            data = self._room[: rows[-1][1] if rows else 0].tobytes()
+            if len(self._room) > _MOST_KEPT:
+                self._make_room(_ROOM)
+        starts = [0, *(end for _, end in rows)]
+        found = [(kind, data[at:end]) for (kind, end), at in zip(rows, starts, strict=False)]
+        return None if count == kernels.UNSURE else found
 
 
-def _names(names: Sequence[str], numbers: Mapping[str, int]) -> kernels.Names:
+def _kind_of(name: str, places: Mapping[str, LinkAttribute]) -> int:
+    is_style = name in places and places[name].holds == CSS
+    return kernels.IN_STYLE * is_style | kernels.ALONE * (":" in name)
+
+
+def _names(
+    flags: Mapping[str, int], numbers: Mapping[str, int], groups: Mapping[str, int]
+) -> kernels.Names:
     """Returns names as the kernel takes them."""
     slots = np.full(NUMBERED_NAMES, -1, np.int64)
-    for place, name in enumerate(names):
-        if name in numbers:
+    for place, name in enumerate(flags):
+        if numbers.get(name, NUMBERED_NAMES) < NUMBERED_NAMES:
             slots[numbers[name]] = place
-    padded = b"".join(name.encode().ljust(SHORT_NAME, b"\0") for name in names)
+    data = [name.encode() for name in flags]
     return kernels.Names(
         slots,
-        np.frombuffer(padded, np.uint8).reshape(-1, SHORT_NAME),
-        np.array([*map(len, names)], np.int64),
-        np.array(
-            [kernels.IF_EMPTY if name == _EMPTY else kernels.ALWAYS for name in names], np.int64
-        ),
-        np.zeros(len(names), np.int64),
+        np.frombuffer(
+            b"".join(name[:SHORT_NAME].ljust(SHORT_NAME, b"\0") for name in data), np.uint8
+        ).reshape(-1, SHORT_NAME),
+        np.array([*map(len, data)], np.int64),
+        np.array([*flags.values()], np.int64),
+        np.array([groups.get(name, 0) for name in flags], np.int64),
     )
 
 
@@ -197,6 +205,27 @@ _READERS: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
     CSS: in_css,
     LIKELY: lambda value: (value,) if is_likely(value) else (),
 }
+_READERS_OF_BYTES: Final[Mapping[str, Callable[[bytes], Iterable[str]]]] = {
+    URL: lambda value: (value.decode(),),
+    URLS: lambda value: in_list(value.decode()),
+    SRCSET: lambda value: in_srcset(value.decode()),
+    CSS: in_css_bytes,
+    LIKELY: lambda value: (text,) if is_likely(text := value.decode()) else (),
+}
+"""The same of UTF-8."""
+_WITHIN: Final = re.compile(
+    b"|".join(
+        sorted(
+            name.encode()
+            for name in {*LINK_ATTRIBUTES.values(), *BROWSER_LINKS} - {"style"}
+            | {"content", "doctype", "&", "url", "import"}
+        )
+    ),
+    re.IGNORECASE,
+)
+"""What is in every page that has links: icons, of which pages of our day have dozens in their
+styles and sources, have nothing of the kind.
+"""
 
 Read = Callable[[bytes], tuple[LexborHTMLParser, ParsedMarkup]]
 """Reads a page in UTF-8."""
@@ -216,8 +245,38 @@ class BrowserLinks:
         }
 
     @cached_property
-    def _candidates(self) -> Candidates:
-        return Candidates(self._attributes)
+    def _selectors(self) -> str:
+        return selectors_of(self._attributes)
+
+    @cached_property
+    def _finder(self) -> LinkFinder | None:
+        numbers = attribute_numbers()
+        if numbers is None or any(len(name.encode()) > SHORT_NAME for name in self._ignored):
+            return None
+        return LinkFinder(self._attributes, self._ignored, numbers)
+
+    @cached_property
+    def _of_value(self) -> dict[int, Callable[[bytes], Iterable[str]]]:
+        """What a value is, by the kernel → what yields its links."""
+        assert self._finder is not None
+        kinds, takes_forms = self.kinds, "form" in self._elements.link_attributes
+        readers = {
+            kernels.OTHERS + place: _READERS_OF_BYTES[self._attributes[name].holds]
+            for place, name in enumerate(self._finder.attributes)
+            if name in self._attributes and self._attributes[name].holds != MARKUP
+        }
+        for kind, value, is_wanted in (
+            ("empty", kernels.OF_ANCHOR, "a" in self._elements.link_attributes),
+            ("base", kernels.OF_BASE, True),
+            ("form", kernels.OF_FORM, not takes_forms),
+            ("form", kernels.OF_EMPTY_FORM, True),
+            ("post", kernels.OF_POST, True),
+        ):
+            if kind in kinds and is_wanted:
+                readers[value] = _READERS_OF_BYTES[URL]
+        if "css" in kinds:
+            readers[kernels.OF_STYLE] = in_css_bytes
+        return readers
 
     def __bool__(self) -> bool:
         return bool(self.kinds)
@@ -260,8 +319,12 @@ class BrowserLinks:
         kinds = self.kinds
         if "doctype" in kinds and (match := _DOCTYPE.match(data[:_HEAD])):
             yield match[2].decode("utf-8", "replace")
-        for node in _with_drawings(self._candidates.of(document)):
-            yield from self._of_element(node, inside)
+        values = None if self._finder is None else self._finder.find(document)
+        if values is not None:
+            yield from self._of_values(values, inside)
+        else:
+            for node in _with_drawings(document.css(self._selectors)):
+                yield from self._of_element(node, inside)
         if "text" in kinds:
             yield from in_text(page.text)
         if "comment" in kinds and marks & scan.CONDITION:
@@ -273,15 +336,35 @@ class BrowserLinks:
                 yield from self._of_page_within(markup, read, level + 1)
 
     def _of_page_within(self, data: bytes, read: Read, level: int) -> Iterator[str]:
+        if "text" not in self.kinds and not _WITHIN.search(data):
+            return
         with suppress(ParseError):
             document, page = read(data)
             yield from (link.to_url for link in page.links)
             marks = scan.marks_of(np.frombuffer(data, np.uint8))
             yield from self._targets(data, document, page, read, marks, level)
 
+    def _of_values(self, values: Iterable[tuple[int, bytes]], inside: list[bytes]) -> Iterator[str]:
+        """Yields the links in values; pages in them are added to `inside`."""
+        equivalent = ""
+        for kind, value in values:
+            read = self._of_value.get(kind)
+            if read is not None:
+                yield from read(value)
+            elif kind == kernels.OF_DATA:
+                if "data" in self.kinds:
+                    inside += _page_in_url(value.decode())
+            elif kind == kernels.OF_EQUIVALENT:
+                equivalent = value.decode()
+            elif kind == kernels.OF_META:
+                yield from self._of_meta(equivalent, value.decode(), inside)
+                equivalent = ""
+            elif kind >= kernels.OTHERS:  # what is left holds a page
+                inside.append(value)
+
     def _of_element(self, node: LexborNode, inside: list[bytes]) -> Iterator[str]:
         """Yields the links of one element; pages within it are added to `inside`."""
-        tag = node.tag or ""
+        tag = (node.tag or "").lower()
         if tag == "style" and "css" in self.kinds:
             yield from in_css(node.text())
         attributes = node.attributes
@@ -333,10 +416,14 @@ class BrowserLinks:
     def of_meta(
         self, node: LexborNode, attributes: Mapping[str, str], inside: list[bytes]
     ) -> Iterator[str]:
-        content = attributes.get("content", "")
+        yield from self._of_meta(
+            attributes.get("http-equiv", ""), attributes.get("content", ""), inside
+        )
+
+    def _of_meta(self, equivalent: str, content: str, inside: list[bytes]) -> Iterator[str]:
         if "meta" not in self.kinds or not content:
             return
-        equivalent = attributes.get("http-equiv", "").lower()
+        equivalent = equivalent.lower()
         if equivalent.startswith("content-security-policy"):
             yield from in_policy(content)
         elif equivalent == "refresh":
@@ -352,7 +439,7 @@ def _with_drawings(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
     """Yields the elements, and all that are in one of svg or math."""
     seen: set[int] = set()
     for node in nodes:
-        for inner in node.traverse() if node.tag in ("math", "svg") else (node,):
+        for inner in node.traverse() if node.tag in _DRAWINGS else (node,):
             if inner.mem_id not in seen:
                 seen.add(inner.mem_id)
                 yield inner

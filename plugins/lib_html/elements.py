@@ -229,10 +229,13 @@ def in_list(value: str) -> Iterator[str]:
 
 def in_css(style: str) -> Iterator[str]:
     """Finds the links of url() and @import, not those in comments and other strings."""
-    lower = style.lower()
-    if "url(" not in lower and "@import" not in lower:
+    return in_css_bytes(style.encode("utf-8", "surrogatepass"))
+
+
+def in_css_bytes(data: bytes) -> Iterator[str]:
+    """The same of a style in UTF-8."""
+    if b"(" not in data and b"@" not in data:
         return
-    data = style.encode("utf-8", "surrogatepass")
     page, place = np.frombuffer(data, np.uint8), np.zeros(1, np.int64)
     rows = np.empty((_ROWS, 2), np.int64)
     count = _ROWS

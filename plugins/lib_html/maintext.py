@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from threading import Lock
+from typing import Final, NamedTuple
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
@@ -23,7 +24,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.conf import Configuration
 from minutch.errors import ConfigError
 from minutch.kernels import features as kernels
-from minutch.kernels.blocks import BITS, BOX, TEXT_AT, TEXT_END, TOKEN, WORDS
+from minutch.kernels.blocks import BITS, BOX, TEXT_AT, TEXT_END, WORDS
 from minutch.kernels.blocks import TAG as TAG_OF
 from minutch.plugin.points import TextExtractor
 from minutch.records.metadata import Metadata
@@ -32,6 +33,7 @@ from minutch.records.textblocks import BLOCKS_KEY, marks_of
 from .textblocks import TAG, TAGS, Blocks, Choice, Flattener, block_of_line, page_tokens, places
 from .tree_reader import attribute_numbers
 
+MODEL: Final = Path(__file__).with_name("maintext.npz")
 KINDS: Final = (
     "article",
     "collection",
@@ -52,6 +54,8 @@ _REPEATED, _LONG, _FEW = 4, 12, 3
 """Words of a text that is said once, and of one that is even if it is there more often than that.
 """
 _REPEATING: Final = [TAG[name] for name in ("pre", "td", "th")]
+_HALF_STEPS: Final = float(1 << 24)
+"""Steps of a half-precision float in 1: sums of such weights are exact."""
 _CHANCE_LEVELS: Final = (np.arange(24) + 0.5) / 24
 
 
@@ -73,13 +77,52 @@ def features_of(page: Blocks, weights: np.ndarray, kinds: np.ndarray) -> np.ndar
     return rows
 
 
-class Forest(kernels.Trees):
-    """A forest that says how probable something is."""
+class Forest(NamedTuple):
+    """A forest that says how probable something is.
+
+    A node leads to `below` where its feature is at most its threshold, else to the node after that;
+    a leaf, whose threshold is infinite, to itself. The number of trees is a multiple of
+    TREES_AT_ONCE.
+    """
+
+    roots: np.ndarray
+    depths: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    below: np.ndarray
+    value: np.ndarray
 
     def chances(self, rows: np.ndarray) -> np.ndarray:
         """The probability for each column of `rows`."""
-        scores = np.empty(rows.shape[1], np.float32)
-        kernels.score(rows, self, scores)
+        return Scorer(self).chances(rows)
+
+
+def in_order(bits: np.ndarray) -> np.ndarray:
+    """The bits of floats as bits of integers without a sign, in the floats' order."""
+    return bits ^ (bits >> 31 | np.int32(kernels.MINUS))  # type: ignore[no-any-return]
+
+
+class Scorer:
+    """A forest as the kernel takes it."""
+
+    def __init__(self, forest: Forest) -> None:
+        if len(forest.value) > kernels.MOST_NODES:
+            raise ValueError(f"a forest of more than {kernels.MOST_NODES} nodes")
+        bits = (forest.threshold + np.float32(0)).view(np.int32)
+        words = in_order(bits).view(np.uint32).astype(np.uint64) << np.uint64(kernels.THRESHOLD_AT)
+        for values, place in (
+            (forest.below, kernels.NEXT_AT),
+            (forest.feature, kernels.FEATURE_AT),
+        ):
+            words |= values.astype(np.uint64) << np.uint64(place)
+        self._trees = kernels.Trees(forest.roots, forest.depths, words, forest.value)
+
+    def chances(self, rows: np.ndarray) -> np.ndarray:
+        """The probability for each column of `rows`."""
+        features, count = rows.shape
+        scores = np.empty(count, np.float32)
+        keys = np.empty(features * kernels.AT_ONCE, np.int32)
+        kernels.score(rows.reshape(-1).view(np.int32), count, self._trees, keys, scores)
         return 1 / (1 + np.exp(-scores.astype(float)))  # type: ignore[no-any-return]
 
 
@@ -90,17 +133,21 @@ class NameWeights:
         self.weights = np.zeros(1 << BITS, np.int8)
         """Of tokens, in 127ths."""
         self.weights[data["tokens"]] = data["token_weights"]
-        self._slots = np.zeros(2 << BITS, np.int16)
+        self._slots = np.zeros(2 << BITS, np.int32)
         self._slots[data["kind_tokens"]] = np.arange(1, len(data["kind_tokens"]) + 1)
-        self._kind_weights = np.vstack([np.zeros(len(KINDS)), data["kind_weights"]])
+        weights = np.vstack([np.zeros(len(KINDS)), data["kind_weights"]])
+        self._kind_weights = np.rint(weights * _HALF_STEPS).astype(np.int64)
+        self._lock = Lock()
         self._kind_bias = data["kind_bias"]
 
     def kinds(self, page: Blocks, tokens: np.ndarray) -> np.ndarray:
         """How probable each of KINDS is, by the tokens that occur in the page."""
-        all_tokens = (page.tokens[:, TOKEN], page.words[:, TOKEN], tokens)
-        seen = np.zeros(len(self._kind_weights), bool)
-        seen[self._slots[np.concatenate(all_tokens)]] = True
-        scores = self._kind_weights[seen].sum(axis=0) + self._kind_bias
+        sums = np.zeros(len(KINDS), np.int64)
+        with self._lock:
+            kernels.sum_kinds(
+                page.tokens, page.words, tokens, self._slots, self._kind_weights, sums
+            )
+        scores = sums / _HALF_STEPS + self._kind_bias
         chances = np.exp(scores - scores.max())
         return (chances / chances.sum()).astype(np.float32)  # type: ignore[no-any-return]
 
@@ -110,7 +157,7 @@ class Model:
 
     def __init__(self, data: Mapping[str, np.ndarray]) -> None:
         self._names = NameWeights(data)
-        self._forest = Forest(*(data[field] for field in Forest._fields))
+        self._forest = Scorer(Forest(*(data[field] for field in Forest._fields)))
 
     def judge(self, page: Blocks, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How probable it is for each block that it is main text, and of each of KINDS."""
@@ -182,7 +229,7 @@ class LearnedText(TextExtractor):
 
     @cached_property
     def _model(self) -> Model:
-        with np.load(Path(__file__).with_name("maintext.npz")) as data:
+        with np.load(MODEL) as data:
             return Model(dict(data))
 
     def extract(

@@ -47,7 +47,7 @@ from .browserlinks import BrowserLinks
 from .elements import Elements, header_links, read_refresh
 from .markdown import to_markdown
 from .textblocks import Flattener, choice_of
-from .tree import Limits, build_tree, plain_tree
+from .tree import Limits, build_tree, plain_tree, rewritten
 from .tree_reader import TreeReader, attribute_numbers, tree_reader
 from .walk import ParsedMarkup, Walk, title_in_body
 
@@ -120,7 +120,7 @@ class Extractor:
         document = plain_tree(data)
         page = reader.read(document, marked=marked)
         if page is None:
-            document = build_tree(data, inert=self._inert)
+            document = rewritten(document, data, inert=self._inert)
             page = reader.read(document, marked=marked, rewritten=True)
         return document, page or Walk(self.elements).page(document, marked=marked)
 

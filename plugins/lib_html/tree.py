@@ -155,7 +155,11 @@ def build_tree(data: bytes, *, inert: bool = False) -> LexborHTMLParser:
     """Returns the tree of a page in UTF-8, rewritten where it has to be. `inert`: what templates
     hold is not in it.
     """
-    document = plain_tree(data)
+    return rewritten(plain_tree(data), data, inert=inert)
+
+
+def rewritten(document: LexborHTMLParser, data: bytes, *, inert: bool = False) -> LexborHTMLParser:
+    """Returns the tree of a page of which the plain one is there: this one, or a rewritten one."""
     wanted = _is_to_be_rewritten(document, _SHADOWS if inert else REWRITTEN)
     return plain_tree(rewrite(data, inert=inert)) if wanted else document
 

@@ -129,7 +129,7 @@ def test_features_are_counted_as_they_come(text: bytes, seed: int) -> None:
     rng = np.random.default_rng(seed)
     moves = rng.integers(0, 5, 3 << 8).astype(np.int32)
     rows = rng.integers(0, 3, 5) << 8
-    outputs = rng.integers(-1, 4, 5).astype(np.int32)
+    outputs = rng.integers(-1, 4, 5)
     counts, found = np.zeros((2, 4), np.int32)
     expected = Counter[int]()
     state = 0
@@ -137,8 +137,15 @@ def test_features_are_counted_as_they_come(text: bytes, seed: int) -> None:
         state = moves[rows[state] + byte]
         if outputs[state] >= 0:
             expected[int(outputs[state])] += 1
-    count = scan.count_features(_bytes(text), moves, rows, outputs, counts, found)
+    states = rows << scan.ROW_AT | (outputs + 1)
+    count = scan.count_features(_bytes(text), moves, states, counts, found)
     assert [*zip(found[:count], counts[found[:count]], strict=True)] == [*expected.items()]
+    weights = rng.integers(-9, 9, (4, 3)).astype(np.float32)
+    logarithms, sums = np.arange(4, dtype=np.float32), np.zeros(3, np.float32)
+    scan.sum_features(found, count, counts, logarithms, weights, sums)
+    wanted = sum((min(times, 3) * weights[one] for one, times in expected.items()), np.zeros(3))
+    assert sums.tolist() == wanted.tolist()
+    assert not counts.any()
 
 
 def _may_begin(text: str) -> bool:

@@ -18,10 +18,11 @@ from minutch.errors import ConfigError
 from minutch.kernels import html as kernels
 from minutch.plugin.points import Parse
 from plugins.lib_html import tree_reader
-from plugins.lib_html.browserlinks import DEEPEST, Candidates
+from plugins.lib_html.browserlinks import _WITHIN, DEEPEST, BrowserLinks, _with_drawings
 from plugins.lib_html.elements import (
     BROWSER_LINKS,
     KINDS,
+    Elements,
     in_css,
     in_link_header,
     in_srcset,
@@ -37,7 +38,6 @@ from tests.support.pages import URL, configuration, content, links, parse, parse
 NUTCHS = configuration()
 ALL = configuration(**{"parser.html.outlinks.browser": "true"})
 HOST = "http://example.org"
-CANDIDATES = Candidates(BROWSER_LINKS)
 
 Read = Callable[[str], Iterator[Any]]
 
@@ -366,6 +366,19 @@ def test_pages_within_pages_end_somewhere() -> None:
     ]
 
 
+FINDERS = [
+    BrowserLinks(conf, Elements.from_conf(conf))
+    for conf in (
+        ALL,
+        only("svg", "css", "meta"),
+        configuration(
+            **{
+                "parser.html.outlinks.browser": "true",
+                "parser.html.outlinks.ignore_tags": "img,style,video,form",
+            }
+        ),
+    )
+]
 _ELEMENTS = sorted({tag for place in BROWSER_LINKS.values() for tag in place.elements})
 _NAMES = [*BROWSER_LINKS, "id", "class", "data-src", "href", "content", "a-name-of-17-bytes"]
 _MARKUP = st.lists(
@@ -375,6 +388,31 @@ _MARKUP = st.lists(
             *(f"</{tag}>" for tag in ("a", "b", "head", "svg", "math", "style", "html")),
             *(f"<a {name}=x>" for name in _NAMES),
             *(f"<{tag} {name}='data:x'>" for tag in ("img", "object", "p") for name in _NAMES),
+            *(
+                f"<{tag} rel='{rel}' src=r srcset='a 1x' href=h action=i>"
+                for tag in _ELEMENTS
+                for rel in ("nofollow", "x")
+            ),
+            *(
+                "<form action=/f>",
+                "<form action=/g method=POST>",
+                "<a href=/e></a>",
+                "<base href=/b>",
+            ),
+            *("<meta content=/m>", "<meta content=no>", "<meta content='<a href=/c>x'>"),
+            *("<meta http-equiv=refresh content='1;/r'>", "<meta content=http://x http-equiv=x>"),
+            *(
+                "<style>a{b:url(/s)}</style>",
+                "<p style='a:url(/t)'>",
+                "<p style=url>",
+                "<feImage href=/v>",
+            ),
+            *(
+                "<image xlink:href=/w>",
+                "<p xlink:href=/y>",
+                "<img srcset=z src='DATA:image/svg+xml,<a href=1>'>",
+            ),
+            *("<iframe srcdoc='<a href=/j>'></iframe>", "<param value=/k>", "<param value=no>"),
             *("<svg>", "<math>", "<form>", "<base>", "<frameset>", "<body>", "<html manifest=x>"),
             *("<a><!--c--></a>", "<a> </a>", "<a>\x01</a>", "<a><b></b></a>", " ", "x", "<!--c-->"),
         ]
@@ -383,21 +421,55 @@ _MARKUP = st.lists(
 )
 
 
+def both(of: BrowserLinks, markup: str) -> list[tuple[list[str], list[bytes]]]:
+    """Links and pages within a page by the kernel and by selectors; neither if it can't be sure."""
+    document = plain_tree(markup.encode())
+    assert of._finder is not None
+    values = of._finder.find(document)
+    if values is None:
+        return []
+    inside: list[bytes] = []
+    by_kernel = [link for link in of._of_values(values, inside) if link], inside
+    inside = []
+    nodes = _with_drawings(document.css(of._selectors))
+    found = [link for node in nodes for link in of._of_element(node, inside) if link]
+    return [by_kernel, (found, inside)]
+
+
 @given(_MARKUP)
 @settings(max_examples=examples(300))
-def test_selectors_that_are_left_out_would_find_nothing(parts: list[str]) -> None:
-    """The elements are those that all selectors find, in the same order."""
-    document = plain_tree("".join(parts).encode())
-    found = [node.mem_id for node in CANDIDATES.of(document)]
-    assert found == [node.mem_id for node in document.css(CANDIDATES.all)]
+def test_the_kernel_finds_what_selectors_do(parts: list[str]) -> None:
+    """Links and pages within the page, in the same order, with all kinds and with some."""
+    for of in FINDERS:
+        found = both(of, "".join(parts))
+        assert found[:1] == found[1:]
 
 
 @tabled("page", [page for _, page, _ in PAGES])
-def test_elements_are_found_by_what_the_page_has(page: str) -> None:
-    assert CANDIDATES._names is not None
-    document = plain_tree(page.encode())
-    found = [node.mem_id for node in CANDIDATES.of(document)]
-    assert found == [node.mem_id for node in document.css(CANDIDATES.all)]
+def test_links_of_each_kind_are_found_by_the_kernel(page: str) -> None:
+    by_kernel, by_selectors = both(FINDERS[0], page)
+    assert by_kernel == by_selectors
+
+
+def test_nofollow_beside_other_letters_is_left_to_python() -> None:
+    assert both(FINDERS[0], "<a rel=nofollowé ping=/a>x</a>") == []
+    page = parse("<a rel=nofollowé ping=/a>x</a><a rel='é nofollow' ping=/b>x</a>", only("ping"))
+    assert targets(page) == ["/a"]
+
+
+def test_more_values_than_there_is_room_for() -> None:
+    page = "".join(f"<video src=/{number}></video>" for number in range(9000))
+    page += f"<video src=/{'x' * 200_000}></video>"
+    by_kernel, by_selectors = both(FINDERS[0], page)
+    assert by_kernel == by_selectors and len(by_kernel[0]) == 9001
+
+
+@given(_MARKUP)
+@settings(max_examples=examples(200))
+def test_pages_that_are_not_read_have_no_links(parts: list[str]) -> None:
+    page = "".join(parts)
+    if not _WITHIN.search(page.encode()):
+        assert targets(parse(page, ALL)) == []
 
 
 def test_the_walk_in_python_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,16 @@ from minutch.errors import ConfigError
 from minutch.kernels import blocks as kernels
 from minutch.records.textblocks import BLOCKS_KEY, MOST, read_marks
 from plugins.lib_html import maintext
-from plugins.lib_html.maintext import KINDS, LearnedText, best_blocks, features_of, said_once
+from plugins.lib_html.maintext import (
+    KINDS,
+    MODEL,
+    LearnedText,
+    NameWeights,
+    Scorer,
+    best_blocks,
+    features_of,
+    said_once,
+)
 from plugins.lib_html.pages import HtmlPages
 from plugins.lib_html.textblocks import MOST_BLOCKS, Blocks, Flattener, page_tokens, places
 from plugins.lib_html.tree_reader import attribute_numbers
@@ -23,7 +32,12 @@ from tests.support.examples import examples, tabled
 from tests.support.interpreted import compared  # noqa: F401
 from tests.support.pages import URL, configuration, content, parse
 from tests.support.plainblocks import plain_blocks, plain_places
-from tests.support.plainfeatures import plain_features
+from tests.support.plainfeatures import (
+    plain_features,
+    plain_kinds,
+    plain_scores,
+    random_forest,
+)
 
 ARTICLE = """<!doctype html><html><head><title>Tides</title></head><body class="single-post">
 <nav class="menu"><ul><li><a href="/">Home</a></li><li><a href="/shop">Shop</a></li>
@@ -307,6 +321,37 @@ def test_what_a_page_is_called_outside_of_its_tree() -> None:
     assert tokens("http://h.org/shop/?page=2") != plain
     assert tokens("http://h.org/") != plain
     assert tokens("http://\ud800/[") is not None
+
+
+@given(st.integers(0, 1 << 32), st.integers(1, 130), st.integers(1, 5), st.integers(1, 5))
+@settings(max_examples=examples(60))
+def test_a_forest_gives_what_its_trees_do(seed: int, count: int, trees: int, features: int) -> None:
+    """To the last bit; values are often thresholds, zeros of both signs and far apart."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(features, count)).round(1).astype(np.float32)
+    odd = np.array([0, -0.0, 1e30, -1e30, 1e-40, -1e-40, np.inf, -np.inf], np.float32)
+    rows = np.where(rng.random(rows.shape) < 0.2, rng.choice(odd, rows.shape), rows)
+    forest = random_forest(seed, 4 * trees, 3, features)
+    forest.threshold[rng.integers(0, 7, 2)] = rng.choice(odd, 2)
+    expected = 1 / (1 + np.exp(-plain_scores(forest, rows).astype(float)))
+    assert Scorer(forest).chances(rows).tobytes() == expected.tobytes()
+
+
+def test_a_forest_of_too_many_nodes_is_refused() -> None:
+    with pytest.raises(ValueError, match="65535"):
+        Scorer(random_forest(1, 520, 6, 1))
+
+
+def test_kinds_of_a_page_are_those_of_its_tokens_each_once() -> None:
+    page = FLATTENER.read(LexborHTMLParser(ARTICLE))
+    assert page is not None
+    with np.load(MODEL) as data:
+        model = dict(data)
+    names = NameWeights(model)
+    for tokens in (page_tokens(URL, b""), np.repeat(model["kind_tokens"].astype(np.int64), 2)):
+        expected = plain_kinds(model, page, tokens)
+        assert names.kinds(page, tokens).tolist() == expected.tolist()
+        assert names.kinds(page, tokens).tolist() == expected.tolist()  # nothing is left behind
 
 
 def test_the_numbers_say_what_they_were_learned_from() -> None:

@@ -1,4 +1,6 @@
-"""What the kernel `features` makes of a page, by NumPy: a feature at a time, for all blocks."""
+"""What the kernels `features` make of a page, by NumPy: a feature at a time, for all blocks; trees
+of a forest level by level; the weights of all tokens.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from minutch.kernels import blocks as kernels
-from minutch.kernels.features import CARD_LEVELS, GROUPS, LEVELS, REACH
-from plugins.lib_html.maintext import GROUPS_OF_TAGS
+from minutch.kernels.features import CARD_LEVELS, GROUPS, LEVELS, REACH, TREES_AT_ONCE
+from plugins.lib_html.maintext import GROUPS_OF_TAGS, Forest
 from plugins.lib_html.textblocks import TAG, Blocks
 
 _ROOTS = np.isin(np.arange(len(GROUPS_OF_TAGS)), [TAG["html"], TAG["body"]])
@@ -217,3 +219,45 @@ class _Features:
             *self.kinds,
         ]
         rows += [np.full(self.count, value) for value in of_page]
+
+
+def random_forest(seed: int, trees: int, depth: int, features: int) -> Forest:
+    """A forest of whole trees."""
+    rng = np.random.default_rng(seed)
+    inner = (1 << depth) - 1
+    size = 2 * inner + 1
+    nodes = np.arange(trees * size)
+    is_leaf = nodes % size >= inner
+    values = rng.normal(size=len(nodes)).astype(np.float32)
+    return Forest(
+        np.arange(0, len(nodes), size, np.int32),
+        np.full(trees, depth, np.int32),
+        rng.integers(0, features, len(nodes)).astype(np.uint8),
+        np.where(is_leaf, np.inf, values.round(1)).astype(np.float32),
+        np.where(is_leaf, nodes, nodes + nodes % size + 1).astype(np.int32),
+        np.where(is_leaf, values, 0).astype(np.float32),
+    )
+
+
+def plain_scores(forest: Forest, rows: np.ndarray) -> np.ndarray:
+    """The sums of a forest's trees for each column, some trees at a time."""
+    columns = np.arange(rows.shape[1])
+    scores = np.zeros(rows.shape[1], np.float32)
+    for first in range(0, len(forest.roots), TREES_AT_ONCE):
+        found = []
+        for tree in range(first, first + TREES_AT_ONCE):
+            at = np.full(rows.shape[1], forest.roots[tree], np.int64)
+            for _ in range(forest.depths[tree]):
+                at = forest.below[at] + (rows[forest.feature[at], columns] > forest.threshold[at])
+            found.append(forest.value[at])
+        scores += found[0] + found[1] + found[2] + found[3]
+    return scores
+
+
+def plain_kinds(data: Any, page: Blocks, tokens: np.ndarray) -> np.ndarray:
+    """How probable the kinds of a page are, by the numbers of maintext.npz."""
+    seen = {*page.tokens[:, kernels.TOKEN], *page.words[:, kernels.TOKEN], *tokens}
+    is_seen = np.isin(data["kind_tokens"], [*seen])
+    scores = data["kind_weights"][is_seen].astype(float).sum(axis=0) + data["kind_bias"]
+    chances = np.exp(scores - scores.max())
+    return (chances / chances.sum()).astype(np.float32)  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb import duplicates
@@ -18,13 +18,12 @@ from minutch.cycle.parse.simhash import _SHINGLE, _table, simhash
 from minutch.hadoop.formats.javaio import encode_text, encode_vlong
 from minutch.kernels import scan
 from minutch.kernels.blocks import BITS, NODE
-from minutch.kernels.features import TREES_AT_ONCE
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
 from plugins.language_identifier.language import _identifier
-from plugins.lib_html.browserlinks import Candidates
-from plugins.lib_html.elements import BROWSER_LINKS, Elements, in_css, in_text
-from plugins.lib_html.maintext import KINDS, Forest, features_of
+from plugins.lib_html.browserlinks import BrowserLinks, _with_drawings
+from plugins.lib_html.elements import Elements, in_css, in_text
+from plugins.lib_html.maintext import KINDS, MODEL, NameWeights, Scorer, features_of
 from plugins.lib_html.textblocks import Blocks, Flattener, places
 from plugins.lib_html.tree import Limits, build_tree, next_tag_of
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
@@ -36,7 +35,12 @@ from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
 from tests.support import plainscan
 from tests.support.plainblocks import plain_blocks, plain_places
-from tests.support.plainfeatures import plain_features
+from tests.support.plainfeatures import (
+    plain_features,
+    plain_kinds,
+    plain_scores,
+    random_forest,
+)
 
 ROWS: list[Row] = []
 row = rows_of(ROWS)
@@ -49,8 +53,8 @@ _ODD_LINKS = 3000
 """More than are judged one by one."""
 _BASE = "http://www.example.org/docs/manual/page%d.html"
 _MOST, _LONGEST = 100, 512
-_FEATURES, _ROWS, _DEPTH = 200, 2000, 6
-"""Of a forest of one tree, and what it judges."""
+_FEATURES, _ROWS, _DEPTH, _TREES = 109, 300, 6, 160
+"""Of a forest, and what it judges."""
 
 
 def _reader(made: Made) -> TreeReader:
@@ -108,43 +112,48 @@ def describe_blocks_of_pages(made: Made) -> Ways:
 
 @row("features.score", by="NumPy: all rows at once, level by level")
 def judge_blocks(made: Made) -> Ways:
-    rng = np.random.default_rng(1)
-    rows = rng.random((_FEATURES, _ROWS)).astype(np.float32)
-    inner = (1 << _DEPTH) - 1
-    nodes = np.arange(2 * inner + 1, dtype=np.int32)
-    is_leaf = nodes >= inner
-    roots = np.zeros(TREES_AT_ONCE, np.int32)
-    forest = Forest(
-        roots,
-        np.full_like(roots, _DEPTH),
-        rng.integers(0, _FEATURES, len(nodes)).astype(np.uint8),
-        np.where(is_leaf, np.inf, rng.random(len(nodes))).astype(np.float32),
-        np.where(is_leaf, nodes, 2 * nodes + 1).astype(np.int32),
-        np.where(is_leaf, rng.random(len(nodes)) / TREES_AT_ONCE, 0).astype(np.float32),
-    )
-
-    def by_numpy() -> np.ndarray:
-        at, every = np.zeros(_ROWS, np.int64), np.arange(_ROWS)
-        for _ in range(_DEPTH):
-            at = forest.below[at] + (rows[forest.feature[at], every] > forest.threshold[at])
-        return 1 / (1 + np.exp(-TREES_AT_ONCE * forest.value[at].astype(float)))
-
-    return Ways(lambda: forest.chances(rows), by_numpy, lambda chances: chances.round(6))
-
-
-@row("occurrences.mark_names", by="Lexbor: by all selectors at once")
-def find_elements_with_links_of_browsers(made: Made) -> Ways:
-    candidates = Candidates(BROWSER_LINKS)
-    documents = [build_tree(page) for page in made.html]
-
-    def seen(pages: list[list[LexborNode]]) -> list[list[int]]:
-        return [[node.mem_id for node in page] for page in pages]
-
+    rows = np.random.default_rng(1).random((_FEATURES, _ROWS)).astype(np.float32)
+    forest = random_forest(1, _TREES, _DEPTH, _FEATURES)
+    scorer = Scorer(forest)
     return Ways(
-        lambda: [candidates.of(document) for document in documents],
-        lambda: [document.css(candidates.all) for document in documents],
-        seen,
+        lambda: scorer.chances(rows),
+        lambda: 1 / (1 + np.exp(-plain_scores(forest, rows).astype(float))),
     )
+
+
+@row("features.sum_kinds", by="NumPy: the weights of those that occur")
+def tell_kinds_of_pages(made: Made) -> Ways:
+    flattener = Flattener(attribute_numbers() or {})
+    read = (flattener.read(build_tree(page)) for page in made.html)
+    pages = [page for page in read if page is not None]
+    data = dict(np.load(MODEL))
+    names, others = NameWeights(data), np.arange(50)
+    return Ways(
+        lambda: [names.kinds(page, others) for page in pages],
+        lambda: [plain_kinds(data, page, others) for page in pages],
+    )
+
+
+@row("occurrences.find_links", by="Lexbor: by selectors, and Python")
+def find_links_of_browsers(made: Made) -> Ways:
+    conf = made.conf.with_values({"parser.html.outlinks.browser": "true"})
+    links = BrowserLinks(conf, Elements.from_conf(conf))
+    documents = [build_tree(page) for page in made.html]
+    finder = links._finder
+    assert finder is not None
+
+    def by_kernel() -> list[list[str]]:
+        found = ((links._of_values(finder.find(document) or (), [])) for document in documents)
+        return [[*filter(None, page)] for page in found]
+
+    def by_selectors() -> list[list[str]]:
+        pages = (_with_drawings(document.css(links._selectors)) for document in documents)
+        found = (
+            [target for node in page for target in links._of_element(node, [])] for page in pages
+        )
+        return [[*filter(None, page)] for page in found]
+
+    return Ways(by_kernel, by_selectors)
 
 
 @row("markup.measure", by="Lexbor: the tree built; Python: a walk over it")
@@ -230,7 +239,7 @@ def drop_numbers_of_texts(made: Made) -> Ways:
     )
 
 
-@row("scan.count_features", by="py3langid: a loop over the bytes")
+@row("scan.count_features", "scan.sum_features", by="py3langid: a loop over the bytes")
 def identify_languages(made: Made) -> Ways:
     ours = _identifier()
     theirs = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
