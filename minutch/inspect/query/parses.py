@@ -96,7 +96,9 @@ class ParseRows:
             if not wanted:
                 return pl.DataFrame([keys_of(batch)])
             table = parsedata_columns.decode(batch)
-            return pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
+            found = pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
+            # in memory of their own: a title would hold the links of all pages that were inflated
+            return found.with_columns(pl.col(pl.String) + "")
 
         frame = group.read(PARSE_DATA, decode)
         if frame is None:
