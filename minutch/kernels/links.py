@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minutch.kernels.deflate import BEFORE, Compressor, deflate_one, finish_stored
+from minutch.kernels.hash import SEED, string_hash
 from minutch.kernels.memory import (
     copy_bytes,
     int_at,
@@ -27,12 +28,14 @@ from minutch.kernels.native import (
     I64,
     U8,
     U32,
+    U64,
     Bool,
     Flags,
     Int,
     Slices,
     StringColumn,
     Views,
+    Word,
     inlined,
     inner,
     int64,
@@ -212,6 +215,95 @@ def read_links(
                     links.map_len[row] = after - p if after - p > 5 else 0  # an empty map is none
                     p = after
             row += 1
+
+
+class UrlSlots(NamedTuple):
+    """The fields of a table of distinct URLs: `slots` has their places + 1 or 0, in open addressing
+    by `hashes` (`string_hash`, by `seed`), which are taken for the URLs themselves.
+    """
+
+    slots: I32
+    hashes: U64
+    seed: Int
+
+
+def new_url_slots(count: int) -> UrlSlots:
+    """Room for so many URLs."""
+    slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
+    return UrlSlots(slots, np.empty(count, np.uint64), SEED)
+
+
+@inlined
+def slot_of(code: Word, table: UrlSlots) -> Int:
+    """The slot of a hash, or the empty one where it would be."""
+    mask = len(table.slots) - 1
+    slot = int64(code) & mask
+    while table.slots[slot] and table.hashes[table.slots[slot] - 1] != code:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
+def put_urls(urls: StringColumn, table: UrlSlots) -> None:
+    """Put URLs into a table, each at its row."""
+    for row in range(len(urls.views)):
+        at, size = string_at(urls.views, urls.addresses, row), int64(urls.views[row, 0])
+        code = string_hash(at, size, table.seed)
+        table.hashes[row] = code
+        table.slots[slot_of(code, table)] = row + 1
+
+
+@kernel
+def find_urls(urls: StringColumn, table: UrlSlots, place: I32) -> None:
+    """Fill in the place of each URL; -1 if it is not in the table."""
+    for row in range(len(urls.views)):
+        at, size = string_at(urls.views, urls.addresses, row), int64(urls.views[row, 0])
+        place[row] = table.slots[slot_of(string_hash(at, size, table.seed), table)] - 1
+
+
+class FoundLinks(NamedTuple):
+    """The fields of links to known URLs: how many each record has, their places, and where the
+    anchors of those lie that somebody is told of.
+    """
+
+    counts: I32
+    to: I32
+    anchor_at: I64
+    anchor_len: I32
+
+
+@kernel
+def find_links(
+    buf: U8, links_at: I64, table: UrlSlots, told: Flags, found: FoundLinks, sizes: I64
+) -> Bool:
+    """Find the links to URLs of a table in records of ParseData whose links, `split` has seen to
+    it, are whole. `told` are the URLs whose links are told of; `sizes` gets the number of links,
+    and of those. False if there is metadata that kernels don't know.
+    """
+    size = len(buf)
+    count = anchors = int64(0)
+    base = int64(buf.ctypes.data)
+    for record in range(len(links_at)):
+        p, before = links_at[record] + 4, count
+        for _ in range(int_at(buf, links_at[record])):
+            length, url = vint_at(buf, p, size)
+            anchor_size, anchor = vint_at(buf, url + length, size)
+            p = anchor + anchor_size + 1
+            if buf[p - 1]:
+                p = skip_map(buf, p, size)
+                if p < 0:
+                    return False
+            place = table.slots[slot_of(string_hash(base + url, length, table.seed), table)] - 1
+            if place < 0:
+                continue
+            found.to[count] = place
+            count += 1
+            if told[place]:
+                found.anchor_at[anchors], found.anchor_len[anchors] = anchor, anchor_size
+                anchors += 1
+        found.counts[record] = count - before
+    sizes[0], sizes[1] = count, anchors
+    return True
 
 
 @inlined

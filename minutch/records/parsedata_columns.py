@@ -102,24 +102,34 @@ class ParseTable:
     def _starts(self, of: str) -> npt.NDArray[np.int64]:
         return np.ascontiguousarray(self.places[f"{of}_at"].to_numpy())
 
+    def outlink_counts(self) -> npt.NDArray[np.int32]:
+        """Returns how many links each page has."""
+        at = self.places["links_at"].to_numpy()
+        if not len(at):
+            return np.zeros(0, np.int32)
+        words = np.lib.stride_tricks.sliding_window_view(self.buffer, 4)[at]
+        return np.ascontiguousarray(words).view(">i4").reshape(-1).astype(np.int32)
+
     def outlinks(self) -> pl.DataFrame:
-        """Returns the links out of the pages: `row`, `to_url` (Binary). Raises FormatError."""
+        """Returns the links out of the pages: `row`, `to_url`, `anchor` (Binary). FormatError."""
         at, length = (
             np.ascontiguousarray(self.places[name].to_numpy()) for name in ("at", "length")
         )
         first, count = np.empty(len(self), np.int64), np.empty(len(self), np.int64)
         total = links.count_links(self.buffer, at, length, True, True, first, count)
         if total < 0:  # metadata that kernels don't know
-            pairs = [
-                (row, encode_text(link.to_url))
+            found = [
+                (row, encode_text(link.to_url), encode_text(link.anchor))
                 for row in range(len(self))
                 for link in self.record(row).outlinks
             ]
-            return pl.DataFrame(pairs, schema={"row": pl.Int64, "to_url": pl.Binary}, orient="row")
-        found = links.new_link_places(total)
-        links.read_links(self.buffer, first, count, True, False, found)
-        to_url = string_column("to_url", self.buffer, found.url_at, found.url_len)
-        return pl.DataFrame([pl.Series("row", found.record), to_url])
+            schema = {"row": pl.Int64, "to_url": pl.Binary, "anchor": pl.Binary}
+            return pl.DataFrame(found, schema=schema, orient="row")
+        places = links.new_link_places(total)
+        links.read_links(self.buffer, first, count, True, False, places)
+        to_url = string_column("to_url", self.buffer, places.url_at, places.url_len)
+        anchor = string_column("anchor", self.buffer, places.anchor_at, places.anchor_len)
+        return pl.DataFrame([pl.Series("row", places.record), to_url, anchor])
 
     def record(self, row: int) -> ParseData:
         """One record as an object. Raises FormatError."""

@@ -82,9 +82,15 @@ def test_parts_of_records(records: list[ParseData]) -> None:
             for row, record in enumerate(records)
             for value in record.parse_meta.get_values(name)
         ]
-    links = [(row, link.to_url) for row, record in enumerate(records) for link in record.outlinks]
+    links = [
+        (row, link.to_url, link.anchor)
+        for row, record in enumerate(records)
+        for link in record.outlinks
+    ]
     outlinks = found.outlinks()
-    assert list(zip(outlinks["row"], decode_keys(outlinks["to_url"]), strict=True)) == links
+    texts = [decode_keys(outlinks[name]) for name in ("to_url", "anchor")]
+    assert list(zip(outlinks["row"], *texts, strict=True)) == links
+    assert found.outlink_counts().tolist() == [len(record.outlinks) for record in records]
 
 
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.lists(RECORDS, min_size=1, max_size=3))
@@ -103,7 +109,7 @@ def test_links_with_unusual_metadata() -> None:
     assert found.record(0) == record
     assert found.first_values("a", "content").to_list() == [b"1"]
     assert found.first_values("b", "parse").to_list() == [b"2"]
-    assert found.outlinks().rows() == [(0, b"http://b.org/")]
+    assert found.outlinks().rows() == [(0, b"http://b.org/", b"b")]
 
 
 @settings(max_examples=examples(50))

@@ -6,8 +6,9 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from importlib.resources import files
-from typing import Any, ClassVar, Final
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -16,7 +17,7 @@ from minutch.errors import ConfigError, QueryError, StoreError
 from minutch.inspect.query.crawl import CrawlFolder
 from minutch.inspect.query.results import csv_lines
 from minutch.inspect.query.session import Session
-from minutch.inspect.query.site import SiteTable
+from minutch.inspect.query.site import SiteTable, WrongLinksTable
 from minutch.inspect.query.table import Request, Table
 from minutch.plugin.repository import is_included
 
@@ -114,26 +115,36 @@ class Finding:
         return first.unique(maintain_order=True).head(most).to_list()
 
 
-class _HeldSite(Table):
-    """Keeps the table `site` in memory, since nearly every rule asks for it."""
+class _Held(Table):
+    """Keeps a table in memory."""
 
-    name = SiteTable.name
-    columns: ClassVar = SiteTable.columns
-
-    def __init__(self, table: Table) -> None:
-        self._rows = pl.concat(table.frames(Request(tuple(table.columns))))
+    def __init__(self, table: Table, rows: pl.DataFrame) -> None:
+        self.name, self.columns = table.name, table.columns  # type: ignore[misc]
+        self._rows = rows
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
         yield self.make(self._rows, request)
 
 
+def _held(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """Keeps what nearly every rule asks for in memory: `site`, and the links to what is no page."""
+    site, wrong = cast(SiteTable, tables[SiteTable.name]), tables[WrongLinksTable.name]
+    rows, links = site.read(site.columns, with_wrong=True)
+    return {site.name: _Held(site, rows), wrong.name: _Held(wrong, links)}
+
+
 def audit(crawl: CrawlFolder, rules: Iterable[Rule], now: int) -> Iterator[Finding]:
     """Yields what comes of each rule. Raises QueryError (invalid statement), FormatError."""
     tables = dict(crawl.tables)
-    session = Session(crawl, now, tables | {"site": _HeldSite(tables["site"])})
+    session = Session(crawl, now, tables | _held(tables))
+
+    @cache
+    def can_answer(needs: str) -> bool:
+        return not needs or bool(len(session.run(session.query(needs).head(1).collect)))
+
     for rule in rules:
         try:
-            if rule.needs and not len(session.run(session.query(rule.needs).head(1).collect)):
+            if not can_answer(rule.needs):
                 yield Finding(rule, None)
                 continue
             rows = session.run(session.query(rule.sql).collect)

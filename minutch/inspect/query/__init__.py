@@ -8,6 +8,7 @@ Begin with crawl, which opens one, then table.
     `changes`                           what visits found that the visit before did not
     `rights`, `statements`              what sites say about use of their pages; what words mean
     `site`, `reach`, `ids`              a row per URL; what leads to it; URLs as numbers
+    `parselinks`                        the links of parses as numbers
     `predicates`, `skipping`            reads only where rows may be
     `session`, `prompt`                 SQL, and a prompt for it
     `results`                           rows for people and programs

@@ -39,7 +39,7 @@ from minutch.inspect.query.links import LinkDbTable, LinksTable
 from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.rights import RightsTable
-from minutch.inspect.query.site import SiteTable
+from minutch.inspect.query.site import SiteTable, WrongLinksTable
 from minutch.inspect.query.table import Table
 
 CRAWLDB, LINKDB, HOSTDB, SEGMENTS = "crawldb", "linkdb", "hostdb", "segments"
@@ -103,7 +103,8 @@ class CrawlFolder:
         ]
         found = {table.name: table for table in tables}
         site = SiteTable(found, links, segments, has_entries=CrawlDb(self.path / CRAWLDB).exists())
-        return found | {site.name: site}
+        wrong = WrongLinksTable(site)
+        return found | {site.name: site, wrong.name: wrong}
 
 
 def open_crawl(path: str | PathLike[str], conf: Configuration | None = None) -> CrawlFolder:

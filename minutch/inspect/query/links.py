@@ -17,7 +17,7 @@ import polars as pl
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import PARSE_DATA, Segment
 from minutch.hadoop.formats.batch import Batch, keys_of
-from minutch.inspect.query.ids import SortedIds
+from minutch.inspect.query.ids import Ids, Places, SortedIds
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Request, SqlColumn, Table, once, part_file
@@ -30,6 +30,7 @@ from minutch.work.tables.recordfiles import LINKS_SPAN, scan_inlinks
 from minutch.work.tables.spans import Numbers, batchwise, scan_numbered
 
 LINK: Final = pl.Struct({"from_url": pl.String(), "anchor": pl.String()})
+_IDS: Final = (pl.col("url").hash().alias("id"), pl.col("from_url").hash().alias("from"))
 
 
 class _LinkTable(Table):
@@ -74,12 +75,12 @@ class LinksTable(_LinkTable):
         self._parsed = [segment for segment in segments if segment.has(PARSE_DATA)]
 
     def partitions(self) -> Mapping[str, Table]:
-        if self._are_in_segments:
+        if self.are_in_segments:
             return {part_file(0): self}
         return super().partitions()
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        if self._are_in_segments:
+        if self.are_in_segments:
             return (self.make(rows, request) for rows in newest_links(self._parsed))
         return super().frames(request)
 
@@ -90,20 +91,23 @@ class LinksTable(_LinkTable):
         """
         number_of = {segment.name: number for number, segment in enumerate(segments)}
         numbers = pl.Series([number_of[one.name] for one in self._parsed], dtype=pl.Int32)
-        urls = [pl.col(name).hash().alias(id) for name, id in (("url", "id"), ("from_url", "from"))]
         for frame in newest_links(self._parsed, with_older=True):
             number = numbers.gather(frame["of"] // 2).alias("number")
-            is_newest = (pl.col("of") % 2 == 1) & self._are_in_segments
+            is_newest = (pl.col("of") % 2 == 1) & self.are_in_segments
             found = frame.rename({"key": "url"})
-            yield found.with_columns(number, *urls, is_newest=is_newest)
-        if not self._are_in_segments:
-            names = ("url", "from_url", "anchor")
-            for frame in super().frames(Request(names)):
-                found = frame.with_columns(pl.all().cast(pl.Binary), number=pl.lit(None, pl.Int32))
-                yield found.with_columns(*urls, is_newest=pl.lit(value=True))
+            yield found.with_columns(number, *_IDS, is_newest=is_newest)
+        if not self.are_in_segments:
+            yield from self.inverted()
+
+    def inverted(self) -> Iterator[pl.DataFrame]:
+        """Yields the links of the LinkDb as `every` does. Raises StoreError if there is none."""
+        for frame in super().frames(Request(("url", "from_url", "anchor"))):
+            found = frame.with_columns(pl.all().cast(pl.Binary), number=pl.lit(None, pl.Int32))
+            yield found.with_columns(*_IDS, is_newest=pl.lit(value=True))
 
     @once
-    def _are_in_segments(self) -> bool:
+    def are_in_segments(self) -> bool:
+        """Whether the links are those of the newest parses, since the LinkDb has not all."""
         return bool(self._parsed) and not (self._db.exists() and _has_internal(self._db))
 
     @staticmethod
@@ -135,32 +139,37 @@ def newest_links(
     is of the newest.
     """
     number_of = {segment.name: number for number, segment in enumerate(segments)}
-    ids, newest = np.empty(0, np.uint64), np.empty(0, np.int64)
+
+    def read(some: Sequence[Segment], ids: Ids, newest: Places) -> Iterator[pl.DataFrame]:
+        """Yields the links of some segments; of each page the number of its `newest` parse."""
+        parsed_last = SortedIds(ids)
+        parts = [
+            (number_of[segment.name], part)
+            for segment in reversed(some)
+            for part in segment.parts(PARSE_DATA)
+        ]
+        mine = np.array([number for number, _ in parts], np.int64)
+
+        def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
+            at, is_old = parsed_last.places_of(keys_of(batch).hash().to_numpy())
+            is_old[is_old] = newest[at[is_old]] > mine[of[is_old]]
+            if with_older:
+                links = decode_outlinks(batch, (2 * mine[of] + ~is_old).astype(np.uint32))
+            else:
+                links = decode_outlinks(batch.filter(~is_old))
+            return links.rename({"key": "from_url", "to_url": "key"})
+
+        paths = [part for _, part in parts]
+        return scan_numbered(paths, ParseData.class_name, decode, span_size=LINKS_SPAN)
+
+    # nothing is newer than the last segment: who asks for the first link waits for no other
+    yield from read(segments[-1:], np.empty(0, np.uint64), np.empty(0, np.int64))
     if len(segments) > 1:
         parsed = ParsesTable(segments[1:]).scan().filter(pl.col("status") == "success")
         numbers = pl.col("segment").replace_strict(number_of, return_dtype=pl.Int64)
         found = parsed.select(id=pl.col("url").cast(pl.Binary).hash(), newest=numbers)
         good = found.group_by("id").agg(pl.max("newest")).collect(engine="streaming").sort("id")
-        ids, newest = good["id"].to_numpy(), good["newest"].to_numpy()
-    parsed_last = SortedIds(ids)
-    parts = [
-        (number_of[segment.name], part)
-        for segment in reversed(segments)
-        for part in segment.parts(PARSE_DATA)
-    ]
-    mine = np.array([number for number, _ in parts], np.int64)
-
-    def decode(batch: Batch, of: Numbers) -> pl.DataFrame:
-        at, is_old = parsed_last.places_of(keys_of(batch).hash().to_numpy())
-        is_old[is_old] = newest[at[is_old]] > mine[of[is_old]]
-        if with_older:
-            links = decode_outlinks(batch, (2 * mine[of] + ~is_old).astype(np.uint32))
-        else:
-            links = decode_outlinks(batch.filter(~is_old))
-        return links.rename({"key": "from_url", "to_url": "key"})
-
-    paths = [part for _, part in parts]
-    return scan_numbered(paths, ParseData.class_name, decode, span_size=LINKS_SPAN)
+        yield from read(segments[:-1], good["id"].to_numpy(), good["newest"].to_numpy())
 
 
 class LinkDbTable(_LinkTable):

@@ -82,6 +82,7 @@ class ParseRows:
     @classmethod
     def read(
         cls,
+        table: ParsesTable,
         group: PieceGroup,
         columns: Collection[str],
         parsed: pl.DataFrame | None,
@@ -90,19 +91,22 @@ class ParseRows:
         """Reads all of them, with those of `columns` that are in parse_data. Raises FormatError."""
         columns = {*columns, "charset"} if "garbled" in columns else columns
         columns = {*columns, "marks"} if OWN & {*columns} else columns
-        wanted = {name: make for name, make in _FROM_DATA.items() if name in columns}
+        wanted = {name: make for name, make in table.of_data.items() if name in columns}
 
         def decode(batch: Batch) -> pl.DataFrame:
             if not wanted:
                 return pl.DataFrame([keys_of(batch)])
-            table = parsedata_columns.decode(batch)
-            found = pl.DataFrame([make(table).alias(name) for name, make in wanted.items()])
+            data = parsedata_columns.decode(batch)
+            found = pl.DataFrame([make(data).alias(name) for name, make in wanted.items()])
             # in memory of their own: a title would hold the links of all pages that were inflated
             return found.with_columns(pl.col(pl.String) + "")
 
         frame = group.read(PARSE_DATA, decode)
         if frame is None:
-            frame = empty(pl.Schema({"key": pl.Binary(), "of": pl.UInt32(), "nth": pl.UInt32()}))
+            schema = pl.Schema({"key": pl.Binary(), "of": pl.UInt32(), "nth": pl.UInt32()})
+            frame = empty(
+                pl.Schema(schema | {name: table.schema.get(name, pl.Binary()) for name in wanted})
+            )
         return cls(group, frame, parsed, sites)
 
     def filter(self, mask: pl.Series) -> ParseRows:
@@ -114,11 +118,7 @@ class ParseRows:
 
     def field(self, name: str) -> pl.Series:
         """Returns a column that is made of parse_data alone."""
-        return (
-            self._frame[name]
-            if len(self)
-            else pl.Series(name, dtype=ParsesTable.columns[name].dtype)
-        )
+        return self._frame[name]
 
     @property
     def segment(self) -> pl.Series:
@@ -240,14 +240,6 @@ def _metadata(table: ParseTable) -> pl.Series:
     return pl.Series(lists, dtype=METADATA)
 
 
-def _outlink_counts(table: ParseTable) -> pl.Series:
-    at = table.places["links_at"].to_numpy()
-    if not len(at):
-        return pl.Series([], dtype=pl.Int32)
-    words = np.lib.stride_tricks.sliding_window_view(table.buffer, 4)[at]
-    return pl.Series(np.ascontiguousarray(words).view(">i4").reshape(-1).astype(np.int32))
-
-
 def _number(table: ParseTable, name: str) -> pl.Series:
     """Returns a count in the parse metadata; null where there is none."""
     return _first(table, ("parse", name)).cast(pl.Int32, strict=False)
@@ -321,7 +313,7 @@ _FROM_DATA: Final[dict[str, Callable[[ParseTable], pl.Series]]] = {
     "marks": lambda table: table.first_values(BLOCKS_KEY, "parse"),
     "digest": lambda table: _first(table, ("content", SIGNATURE_KEY)),
     "metadata": _metadata,
-    "outlinks": _outlink_counts,
+    "outlinks": lambda table: pl.Series(table.outlink_counts()),
     "outlinks_cut": lambda table: _number(table, LINKS_CUT_KEY),
     "outlinks_external": lambda table: _number(table, LINKS_EXTERNAL_KEY),
 }
@@ -392,6 +384,11 @@ class ParsesTable(Table):
         self._segments = [segment for segment in segments if segment.has(PARSE_DATA)]
         self._sites = sites
 
+    @property
+    def of_data(self) -> Mapping[str, Callable[[ParseTable], pl.Series]]:
+        """Makes the columns that are made of parse_data alone."""
+        return _FROM_DATA
+
     def partitions(self) -> Mapping[str, Table]:
         return {segment.name: ParsesTable([segment], self._sites) for segment in self._segments}
 
@@ -422,4 +419,4 @@ class ParsesTable(Table):
         sites: SiteFrames | None,
         group: PieceGroup,
     ) -> pl.DataFrame:
-        return self.make(ParseRows.read(group, request.needed, parsed, sites), request)
+        return self.make(ParseRows.read(self, group, request.needed, parsed, sites), request)

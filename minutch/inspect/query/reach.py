@@ -75,6 +75,16 @@ class Reach:
         began = began.filter(~began.is_in(urls.collect().to_series().implode()))
         return cls(entries, seen, began)
 
+    @property
+    def ids(self) -> SortedIds:
+        """The ids of all URLs: in this order they have their places."""
+        return self._ids
+
+    def add_edges(self, source: Numbers, target: Numbers) -> None:
+        """Adds links that pages have now, by places; -1 for a page that is none of the URLs."""
+        both = (source >= 0) & (source != target)
+        self._links.append((source[both], target[both]))
+
     def add_links(self, links: pl.DataFrame) -> None:
         """Adds links of `LinksTable.every` with ids: `from`, `id`, `number`, `is_newest`."""
         source = self._ids.places_of_runs(links["from"].to_numpy())

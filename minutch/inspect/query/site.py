@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final
 
+import numpy as np
 import polars as pl
 
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, Segment
@@ -33,10 +34,12 @@ from minutch.inspect.query.pages import (
     was_answered,
     was_asked,
 )
+from minutch.inspect.query.parselinks import RECORD, LinkCollector, LinkedParses
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.reach import IS_ROOT, Reach, with_ends
 from minutch.inspect.query.table import Request, SqlColumn, Table
 from minutch.urls.urlkeys import url_keys
+from minutch.work.tables.frame import decode_keys
 
 _OF_ENTRY: Final = ("url", "host", "status")
 _OF_PAGE: Final = {
@@ -50,6 +53,8 @@ _OF_PARSE: Final = (
     *("lang", "words", "own_words", "garbled", "outlinks"),
 )
 _OF_LINKS: Final = ("inlinks", "depth")
+_OF_TARGET: Final = ("outcome", "code", "redirect_to")
+"""What is said of the targets of wrong links."""
 _CANONICAL: Final = "canonical"
 
 
@@ -89,42 +94,44 @@ class SiteTable(Table):
         self._segments = [one for one in segments if one.has(CRAWL_FETCH) or one.has(PARSE_DATA)]
 
     def frames(self, request: Request) -> Iterator[pl.DataFrame]:
-        needed = request.needed
-        needed |= {"redirect_to"} if "leads_to" in needed else set()
-        needed |= {"segment", "redirect_to"} if needed & {*_OF_LINKS} else set()
-        needed |= {"segment"} if "digest" in needed else set()
-        needed |= {"outcome"} if "reason" in needed else set()
-        needed |= {"status"} if needed & {"outcome", *_OF_LINKS} else set()
-        needed |= {"media_type"} if "content_type" in needed else set()
+        yield self.make(self.read(request.needed)[0], request)
+
+    def read(
+        self, needed: Collection[str], *, with_wrong: bool = False
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Returns the rows with at least the columns `needed`, and those of `WrongLinksTable`, if
+        they are asked for: parses are read once for both.
+        """
+        needed = _with_origins({"url", *needed, *((*_OF_LINKS, *_OF_TARGET) if with_wrong else ())})
         rows = self._entries(needed)
         fetches = self._fetches(needed & {"outcome", *_OF_PAGE, *_OF_ANSWER})
-        parses = self._parses(needed)
+        links = None
+        if needed & {*_OF_LINKS}:
+            wrong = _wrong(rows, fetches) if with_wrong else rows.clear()
+            reach = Reach.of(self._tables, self._segments, self._ids(rows), self._seen(fetches))
+            links = _SiteLinks(self._links, rows["url"], reach, wrong["url"])
+        parses = self._parses(needed, links)
         if "digest" in needed:
             fetches = _with_digests(fetches, parses)
-        if fetches.width > 1:
-            rows = rows.join(_newest(fetches.filter("asked")), on="url", how="left")
-        if "outcome" in needed:
-            rows = rows.with_columns(came_of())
-        good = parses.filter("is_good")
-        if "reason" in needed:
-            said = _newest(parses).select("url", "why", parsed="is_good")
-            rows = rows.join(said, on="url", how="left")
-            rows = rows.with_columns(reason=pl.coalesce("reason", "why", _silent()))
-        if wanted := needed & {*_OF_PARSE}:
-            rows = rows.join(_newest(good.select("url", "is_good", *wanted)), on="url", how="left")
-        if "content_type" in needed:
-            of_answer = pl.when("is_good").then("media_type")
-            rows = rows.with_columns(pl.coalesce("content_type", of_answer))
-        rows = rows.sort("url")
-        if needed & {_CANONICAL, "redirect_to"}:
-            named = _Names(rows["url"])
-            rows = named.in_rows(rows)
-            if "leads_to" in needed:
-                rows = with_ends(rows)
-            if needed & {*_OF_LINKS}:
-                refreshes = good.select("url", "segment", to="refresh_to")
-                rows = self._with_reach(rows, fetches, refreshes, named)
-        yield self.make(rows, request)
+        rows = _joined(needed, rows, fetches, parses).sort("url")
+        named = _Names(rows["url"]) if needed & {_CANONICAL, "redirect_to"} else None
+        rows = rows if named is None else named.in_rows(rows)
+        if "leads_to" in needed:
+            rows = with_ends(rows)
+        if links is None or named is None:
+            return rows, pl.DataFrame()
+        redirects = fetches.filter("asked").select("url", "segment", to="redirect_to")
+        refreshes = parses.filter("is_good").select("url", "segment", to="refresh_to")
+        for ways in (redirects, refreshes):
+            newest = ways.with_columns(is_newest=pl.col("url").is_last_distinct()).drop_nulls("to")
+            to = named.here(newest["to"]).hash().alias("to")
+            links.reach.add_ways(newest.select(ID, to, self._number(), "is_newest"))
+        found = links.read(parses.with_columns(self._number()))
+        rows = rows.with_columns(ID).join(
+            links.reach.table(), on="id", how="left", maintain_order="left"
+        )
+        of_target = rows.select("url", pl.col(_OF_TARGET) if with_wrong else [])
+        return rows.drop("id"), found.join(of_target, on="url")
 
     def _entries(self, needed: Collection[str]) -> pl.DataFrame:
         if self._has_entries:
@@ -146,7 +153,7 @@ class SiteTable(Table):
         came += [was_answered().alias("answered")] if "digest" in wanted else []
         return _read(pages.select("url", *named, *came, asked=was_asked()))
 
-    def _parses(self, needed: Collection[str]) -> pl.DataFrame:
+    def _parses(self, needed: Collection[str], links: _SiteLinks | None) -> pl.DataFrame:
         """Returns all parses, oldest first, and if each `is_good`, with what is needed of them: in
         one reading, since each inflates all of them.
         """
@@ -155,33 +162,100 @@ class SiteTable(Table):
         named += [pl.col("refresh_to")] if {*_OF_LINKS} & {*needed} else []
         named += [pl.col("digest")] if "digest" in needed else []
         named += [pl.col("segment")] if {"digest", *_OF_LINKS} & {*needed} else []
+        table = self._tables["parses"]
+        if links is not None and links.collector is not None:
+            table, named = LinkedParses(self._segments, links.collector), [*named, pl.col(RECORD)]
         if not named:
             return pl.DataFrame(schema={"url": pl.String, "is_good": pl.Boolean})
         is_good = pl.col("status") == "success"
-        return _read(self._tables["parses"].scan().select("url", *named, is_good=is_good))
+        return _read(table.scan().select("url", *named, is_good=is_good))
 
-    def _with_reach(
-        self, rows: pl.DataFrame, fetches: pl.DataFrame, refreshes: pl.DataFrame, named: _Names
-    ) -> pl.DataFrame:
-        numbers = {segment.name: number for number, segment in enumerate(self._segments)}
-        number = pl.col("segment").replace_strict(numbers, return_dtype=pl.Int32).alias("number")
+    def _ids(self, rows: pl.DataFrame) -> pl.DataFrame:
         # Without a CrawlDb the first fetch list is all that is known of where the crawl began.
-        entries = rows.select(ID, "status", IS_ROOT & self._has_entries)
-        seen = fetches.select(ID, number)
-        seen = seen.unique("id", keep="first", maintain_order=True).rename({"number": "first"})
-        reach = Reach.of(self._tables, self._segments, entries, seen)
-        redirects = fetches.filter("asked").select("url", "segment", to="redirect_to")
-        for ways in (redirects, refreshes):
-            found = ways.with_columns(is_newest=pl.col("url").is_last_distinct()).drop_nulls("to")
-            to = named.here(found["to"]).hash().alias("to")
-            reach.add_ways(found.select(ID, to, number, "is_newest"))
+        return rows.select(ID, "status", IS_ROOT & self._has_entries)
+
+    def _seen(self, fetches: pl.DataFrame) -> pl.DataFrame:
+        """Returns the number of the `first` segment with a fetch of each URL."""
+        seen = fetches.select(ID, self._number().alias("first"))
+        return seen.unique("id", keep="first", maintain_order=True)
+
+    def _number(self) -> pl.Expr:
+        numbers = {segment.name: number for number, segment in enumerate(self._segments)}
+        return pl.col("segment").replace_strict(numbers, return_dtype=pl.Int32).alias("number")
+
+
+class _SiteLinks:
+    """The links of a crawl, for `reach`, and those to URLs that are `wrong`."""
+
+    def __init__(self, table: LinksTable, urls: pl.Series, reach: Reach, wrong: pl.Series) -> None:
+        self._table, self.reach = table, reach
+        self._urls, self._wrong = urls.gather(urls.hash().arg_sort()), wrong.hash().sort()
+        told = np.isin(reach.ids.ids, self._wrong.to_numpy())
+        self.collector = LinkCollector(self._urls, told) if table.are_in_segments else None
+
+    def read(self, parses: pl.DataFrame) -> pl.DataFrame:
+        """Adds all links, of `parses` or of the LinkDb. Returns `url`, `from_url` and `anchor` of
+        those to what is wrong.
+        """
+        if self.collector is None:
+            return self._inverted()
+        is_newest = np.zeros(len(parses), np.bool_)
+        is_newest[parses[RECORD].to_numpy()] = _are_newest(parses).to_numpy()
+        place = np.empty(len(parses), np.int32)
+        place[parses[RECORD].to_numpy()] = self.collector.places_of(parses["url"])
+        for record, to in self.collector.of(is_newest):
+            self.reach.add_edges(place[record], to)
+        told = self.collector.told(is_newest)
+        url = self._urls.gather(told["to"]).alias("url")
+        from_url = parses.select(RECORD, from_url="url")
+        found = told.join(from_url, on=RECORD, how="left", maintain_order="left")
+        return found.select(url, "from_url", "anchor")
+
+    def _inverted(self) -> pl.DataFrame:
+        names = ("url", "from_url", "anchor")
+        found = [pl.DataFrame(schema=dict.fromkeys(names, pl.String))]
         with suppress(StoreError):  # neither a LinkDb nor parses: no links
-            for frame in self._links.every(self._segments):
-                reach.add_links(frame)
-        found = rows.with_columns(ID).join(
-            reach.table(), on="id", how="left", maintain_order="left"
-        )
-        return found.drop("id")
+            for frame in self._table.inverted():
+                self.reach.add_links(frame)
+                mine = frame.filter(pl.col("id").is_in(self._wrong.implode()))
+                found.append(mine.select(decode_keys(mine[name]) + "" for name in names))
+        return pl.concat(found)
+
+
+def _are_newest(parses: pl.DataFrame) -> pl.Series:
+    """Returns whether there is no newer parse that succeeded, in another segment."""
+    found = parses.select(ID, "number", "is_good")
+    newest = found.filter("is_good").group_by("id").agg(newest=pl.max("number"))
+    found = found.join(newest, on="id", how="left", maintain_order="left")
+    return found.select((pl.col("number") >= pl.col("newest")).fill_null(value=True)).to_series()
+
+
+def _wrong(rows: pl.DataFrame, fetches: pl.DataFrame) -> pl.DataFrame:
+    """Returns the URLs that are no pages, by their newest fetches."""
+    newest = _newest(fetches.filter("asked").select("url", "outcome"))
+    found = rows.select("url", "status").join(newest, on="url", how="left")
+    return found.with_columns(came_of()).filter(~pl.col("outcome").is_in(["fetched", "unchanged"]))
+
+
+class WrongLinksTable(Table):
+    """A table of the links to URLs that are no pages: a row for each."""
+
+    name = "wrong_links"
+    is_derived = True
+    columns: ClassVar = {
+        "url": _column("url", pl.String()),
+        "outcome": SiteTable.columns["outcome"],
+        "code": SiteTable.columns["code"],
+        "redirect_to": SiteTable.columns["redirect_to"],
+        "from_url": _column("from_url", pl.String()),
+        "anchor": _column("anchor", pl.String()),
+    }
+
+    def __init__(self, site: SiteTable) -> None:
+        self._site = site
+
+    def frames(self, request: Request) -> Iterator[pl.DataFrame]:
+        yield self.make(self._site.read((), with_wrong=True)[1], request)
 
 
 class _Names:
@@ -211,6 +285,37 @@ class _Names:
             here = self.here(rows[name])
             rows = rows.with_columns(pl.when(own).then("url").otherwise(here).alias(name))
         return rows
+
+
+def _with_origins(needed: set[str]) -> set[str]:
+    """Returns the columns with those that they are made of."""
+    needed |= {"redirect_to"} if "leads_to" in needed else set()
+    needed |= {"segment", "redirect_to"} if needed & {*_OF_LINKS} else set()
+    needed |= {"segment"} if "digest" in needed else set()
+    needed |= {"outcome"} if "reason" in needed else set()
+    needed |= {"status"} if needed & {"outcome", *_OF_LINKS} else set()
+    return needed | ({"media_type"} if "content_type" in needed else set())
+
+
+def _joined(
+    needed: Collection[str], rows: pl.DataFrame, fetches: pl.DataFrame, parses: pl.DataFrame
+) -> pl.DataFrame:
+    """Returns the entries with what is needed of the newest fetch and parse of each."""
+    if fetches.width > 1:
+        rows = rows.join(_newest(fetches.filter("asked")), on="url", how="left")
+    if "outcome" in needed:
+        rows = rows.with_columns(came_of())
+    if "reason" in needed:
+        said = _newest(parses).select("url", "why", parsed="is_good")
+        rows = rows.join(said, on="url", how="left")
+        rows = rows.with_columns(reason=pl.coalesce("reason", "why", _silent()))
+    if wanted := {*needed} & {*_OF_PARSE}:
+        good = parses.filter("is_good").select("url", "is_good", *wanted)
+        rows = rows.join(_newest(good), on="url", how="left")
+    if "content_type" in needed:
+        of_answer = pl.when("is_good").then("media_type")
+        rows = rows.with_columns(pl.coalesce("content_type", of_answer))
+    return rows
 
 
 def _with_digests(fetches: pl.DataFrame, parses: pl.DataFrame) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from minutch.cycle.linkdb.outlinks import inflated_links
 from minutch.cycle.webgraph import dumpers
 from minutch.hadoop.formats.batch import Batch, Places
 from minutch.hadoop.formats.javaio import DataInput, encode_text
+from minutch.inspect.query.parselinks import LinkCollector
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.records import crawldatum_columns as crawldata
 from minutch.records import parsedata_columns as parsedata
@@ -146,6 +147,39 @@ def read_outlinks_of_pages(made: Made) -> Ways:
         lambda: decode_outlinks(batch),
         lambda: pl.DataFrame(_outlinks(batch), schema=schema, orient="row"),
     )
+
+
+@row("links.put_urls", "links.find_links", by="Polars: columns of links, hashes, a join")
+def find_links_to_known_urls(made: Made) -> Ways:
+    table = parsedata.decode(made.parse_data)
+    known = table.outlinks()["to_url"].unique(maintain_order=True).gather_every(2)
+    told = np.zeros(len(known), np.bool_)
+
+    def by_kernel() -> list[int]:
+        collector = LinkCollector(known, told)
+        collector.add(table)
+        return [to for _, places in collector.of(np.ones(len(table), np.bool_)) for to in places]
+
+    def by_polars() -> list[int]:
+        places = pl.DataFrame({"id": known.hash()}).with_row_index("to")
+        links = table.outlinks().select(id=pl.col("to_url").hash())
+        return links.join(places, on="id", how="inner", maintain_order="left")["to"].to_list()
+
+    return Ways(by_kernel, by_polars)
+
+
+@row("links.find_urls", by="Polars: hashes, a join")
+def find_known_urls(made: Made) -> Ways:
+    urls = parsedata.decode(made.parse_data).outlinks()["to_url"].unique(maintain_order=True)
+    known = urls.gather_every(2)
+    collector = LinkCollector(known, np.zeros(len(known), np.bool_))
+
+    def by_polars() -> pl.Series:
+        places = pl.DataFrame({"url": known}).with_row_index("to")
+        found = pl.DataFrame({"url": urls}).join(places, on="url", how="left")
+        return found["to"].cast(pl.Int32).fill_null(-1)
+
+    return Ways(lambda: collector.places_of(urls), by_polars, list)
 
 
 @row("inlinks.spread", by="ISA-L, and Python: record by record")

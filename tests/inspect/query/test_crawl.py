@@ -150,6 +150,7 @@ def test_every_table_of_a_crawl_by_nutch(tmp_path: Path) -> None:
         "checks": 0,
         "changes": 63,
         "site": 109,
+        "wrong_links": 38,
     }
     for table in crawl.tables.values():
         assert table.scan().collect().schema == table.schema

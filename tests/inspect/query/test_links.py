@@ -98,6 +98,27 @@ def statements(page: str) -> list[str]:
     return found + [shlex.split(line)[3] for line in lines if line.startswith("minutch sql")]
 
 
+@pytest.mark.parametrize("linkdb", ["none", "external", "all"])
+def test_wrong_links_are_those_to_what_is_no_page(site: IndexedCrawl, linkdb: str) -> None:
+    """By numbers that are collected while parses are read, or by the LinkDb."""
+    if linkdb != "none":
+        internal = str(linkdb == "external").lower()
+        words = [str(site.folder / "linkdb"), "-dir", str(site.folder / "segments")]
+        context = site.context(
+            urlfilter__regex__rules="+.", linkdb__ignore__internal__links=internal
+        )
+        assert invertlinks.run([*words, "-noNormalize"], context) == 0
+    crawl = minutch.open(site.folder)
+    joined = crawl.sql(
+        "select s.url, s.outcome, s.code, s.redirect_to, l.from_url, l.anchor"
+        " from links l join site s on s.url = l.url"
+        " where s.outcome not in ('fetched', 'unchanged') order by all"
+    )
+    found = crawl.sql("select * from wrong_links order by all")
+    assert found.rows() == joined.rows()
+    assert (GONE, A, "go") in set(found.select("url", "from_url", "anchor").iter_rows())
+
+
 def test_edges_and_pages_show_them(site: IndexedCrawl, tmp_path: Path) -> None:
     invert(site)
     run("edges", site.folder, tmp_path / "edges.csv")
