@@ -137,11 +137,11 @@ if TYPE_CHECKING:
     from minutch.inspect.explain.settings import ExplainOptions as ExplainOptions
     from minutch.inspect.fsck.crawlcheck import FsckOptions as FsckOptions
     from minutch.inspect.fsck.crawlcheck import fsck as fsck
-    from minutch.inspect.query.graphexport import GraphOptions as GraphOptions
-    from minutch.inspect.query.graphexport import export_edges as export_edges
-    from minutch.inspect.query.graphexport import export_graphml as export_graphml
-    from minutch.inspect.query.parquetexport import ParquetOptions as ParquetOptions
-    from minutch.inspect.query.parquetexport import export_parquet as export_parquet
+    from minutch.inspect.query.exports import GraphOptions as GraphOptions
+    from minutch.inspect.query.exports import ParquetOptions as ParquetOptions
+    from minutch.inspect.query.exports import export_edges as export_edges
+    from minutch.inspect.query.exports import export_graphml as export_graphml
+    from minutch.inspect.query.exports import export_parquet as export_parquet
     from minutch.inspect.query.session import sql as sql
     from minutch.inspect.report.reportfile import ReportOptions as ReportOptions
     from minutch.inspect.report.reportfile import report as report

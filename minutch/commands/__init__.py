@@ -6,8 +6,8 @@ declaration, then read cli and a declaration, such as that of inject.
 
     `declaration`, `declared`           what a command is; the declarations, in groups
     `flow`                              all commands by name, and exit codes
-    `cli`, `arguments`, `usage`         argv, environment, streams; options; usages
-    `help`, `pages`, `completion`       help, the pages of the docs, shells
+    `cli`, `arguments`                  argv, environment, streams; options
+    `help`, `pages`, `completion`       usages and help, the pages of the docs, shells
     `init`, `crawl`, `cycle`            a whole crawl, and its steps
     `readers`, `archives`               databases and segments; formats of others
     `text`                              what a page says; files of Hadoop's

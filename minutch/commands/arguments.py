@@ -44,7 +44,7 @@ def run(command: Command, args: Sequence[str], context: JobContext) -> int:
     if command.takes_words:
         return int(named(command.code)(list(args), context))
     if command.shows_usage and not args:
-        context.print(f"usage: {named('minutch.commands.usage:usage')(command)}")
+        context.print(f"usage: {named('minutch.commands.help:usage')(command)}")
         return 0
     arguments = parse(command, args)
     if command.code:
@@ -146,7 +146,7 @@ class Arguments:
 
 def fail(message: str, command: Command) -> NoReturn:
     """Raises UsageError; an empty message shows the usage only."""
-    from minutch.commands.usage import usage
+    from minutch.commands.help import usage
 
     raise UsageError(message, usage(command))
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from minutch.commands.arguments import Arguments
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.query.parquetexport import write_parquet
+from minutch.inspect.query.exports import write_parquet
 from minutch.inspect.query.prompt import completions, converse, line_editing
 from minutch.inspect.query.results import MOST, csv_lines, first_rows, json_lines, text_table
 from minutch.inspect.query.session import Session, statements

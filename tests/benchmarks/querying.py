@@ -66,7 +66,7 @@ class Result:
 def make(folder: Path, urls: int) -> None:
     """The CrawlDb, and the Parquet file with the same rows in the same order."""
     import minutch
-    from minutch.inspect.query.parquetexport import write_parquet
+    from minutch.inspect.query.exports import write_parquet
 
     if not (folder / "crawldb").exists():
         data.write_crawldb(folder / "crawldb", urls)

@@ -16,7 +16,7 @@ from minutch.commands.declaration import (
     segments_in,
     switch,
 )
-from minutch.commands.usage import usage
+from minutch.commands.help import usage
 from tests.support.examples import tabled
 
 WIDE = list(flow.commands().values())

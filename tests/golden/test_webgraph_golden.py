@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from minutch.commands.usage import usage
+from minutch.commands.help import usage
 from minutch.conf import Configuration
 from minutch.cycle.webgraph.rules import LinkLimits
 from minutch.cycle.webgraph.store import OutlinkDb, WebGraph

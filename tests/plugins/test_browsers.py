@@ -23,7 +23,7 @@ from minutch.hadoop.formats.writables import Text
 from minutch.plugin.points import ProtocolOutput
 from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
-from plugins.lib_selenium import browser
+from plugins.lib_selenium import base
 from plugins.lib_selenium.base import BrowserHttp
 from plugins.lib_selenium.chromium import Chromium
 from plugins.lib_selenium.driver import Driver
@@ -451,7 +451,7 @@ async def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path
         match=r"selenium.grid.binary: expected a browser's program, found none at /no/where",
     ):
         Selenium(conf_for(selenium__grid__binary="/no/where"), {})
-    monkeypatch.setattr(browser, "find_spec", lambda name: None)
+    monkeypatch.setattr(base, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="needs the package websockets") as missing:
         Selenium(conf_for(selenium__driver="remote"), {})
     assert "minutch[browser]" in (missing.value.hint or "")

@@ -12,7 +12,7 @@ from minutch.records.metadata import Metadata
 from minutch.records.parsedata import ParseData
 from minutch.records.protocol import Content
 from plugins.scoring_metadata.metadata import MetadataScoringFilter
-from plugins.urlmeta.scoring import URLMetaScoringFilter
+from plugins.urlmeta.tags import URLMetaScoringFilter
 
 
 def carrying(**keys: str) -> MetadataScoringFilter:

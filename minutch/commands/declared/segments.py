@@ -142,7 +142,7 @@ EXPORTS = (
             Argument("file", "a new CSV file: Source, Target and Label, the anchor text", path),
         ),
         options=(_HOSTS,),
-        job="minutch.inspect.query.graphexport:export_edges", settings="GraphOptions",
+        job="minutch.inspect.query.exports:export_edges", settings="GraphOptions",
         report="EdgesExport",
     ),
     Command(
@@ -153,7 +153,7 @@ EXPORTS = (
             Argument("file", "a new GraphML file: pages, and their links with anchor texts", path),
         ),
         options=(_HOSTS,),
-        job="minutch.inspect.query.graphexport:export_graphml", settings="GraphOptions",
+        job="minutch.inspect.query.exports:export_graphml", settings="GraphOptions",
         report="GraphmlExport",
     ),
     Command(
@@ -181,7 +181,7 @@ EXPORTS = (
                    "the tables, separated by commas (all that exist): crawldb, linkdb, links,"
                    " pages, parses, hosts, duplicates"),
         ),
-        job="minutch.inspect.query.parquetexport:export_parquet", settings="ParquetOptions",
+        job="minutch.inspect.query.exports:export_parquet", settings="ParquetOptions",
         report="ParquetExport",
     ),
     _archive(

@@ -2,11 +2,11 @@
 
 Each answer is collected as facts, then written in words. Begin with explainer and facts.
 
-    `explainer`, `facts`       all that a crawl knows of one URL; in words, as JSON
+    `explainer`, `facts`       all that a crawl knows of one URL, and of which page it is a twin; in
+                               words, as JSON
     `settings`                 options, settings, stores; the URL's forms; what to run next
     `visits`                   its entry, its fetches, and who links to it
     `selection`, `access`      would it be generated and fetched, and when
-    `twinhood`                 is it a twin of another page
     `overview`                 a whole crawl, and its last rounds
     `textpages`                as text
 """

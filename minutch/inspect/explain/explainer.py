@@ -10,7 +10,10 @@ from typing import Final
 import polars as pl
 
 from minutch.conf import Configuration
+from minutch.cycle.crawldb.canonical import NONE
+from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.crawldb.transitions import ADDITIONS_PROPERTY
+from minutch.cycle.crawldb.twins import CANONICAL_PROPERTY, CanonicalTwins, mode_of
 from minutch.cycle.fetch.decisions import RedirectRules
 from minutch.cycle.fetch.settings import FetchSettings, QueueSettings
 from minutch.cycle.fetchlist.selector import HOSTDB_PROPERTY, GenerateOptions, Selector
@@ -41,7 +44,6 @@ from minutch.inspect.explain.settings import (
     seed_form,
     settings_of,
 )
-from minutch.inspect.explain.twinhood import twin_facts
 from minutch.inspect.explain.visits import entry_of, left_out_words, referrers_of, score_of, visits
 from minutch.inspect.query.rights import RightsTable
 from minutch.job import JobContext
@@ -49,8 +51,10 @@ from minutch.plugin.chains import SCOPE_FETCHER
 from minutch.plugin.urlrules import why_rejected
 from minutch.processwide import command_line
 from minutch.records.crawldatum import STATUS_DB_DUPLICATE, CrawlDatum
+from minutch.records.metadata import CANONICAL_KEY, TWIN_KEY
 from minutch.records.parsedata import ParseData
 from minutch.terminal import agreeing, counted
+from minutch.urls.urlkeys import url_key
 from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.recordfiles import scan_having
@@ -320,3 +324,48 @@ def _marked(visit: SegmentVisit, origin: EntryOrigin) -> SegmentVisit:
         if origin.segment and visit.segment <= origin.segment
         else visit
     )
+
+
+def twin_facts(
+    url: str, datum: CrawlDatum, parse: ParseData | None, db: CrawlDb, conf: Configuration
+) -> TwinFacts | None:
+    """Returns what is to be said of a page with its newest parse; None if it names no other page,
+    and is marked as no twin. Raises FormatError.
+    """
+    metadata = datum.metadata
+    marked = metadata.get_text(TWIN_KEY) if metadata else None
+    marked = marked if datum.status == STATUS_DB_DUPLICATE else None
+    named = None if parse is None else parse.parse_meta.get(CANONICAL_KEY)
+    if named is not None and url_key(named) == url_key(url):
+        named = None
+    if named is None and marked is None:
+        return None
+    if mode_of(conf) == NONE:
+        said = f"its canonical link names {named}, which dedup does not follow" if named else ""
+        said = (
+            f"twin of {marked}, as dedup found before, which follows none now" if marked else said
+        )
+        return TwinFacts(named, marked, f"{said} ({CANONICAL_PROPERTY}={NONE})")
+    with CanonicalTwins(db, conf) as twins:
+        decided = twins.why(url)
+    original, why = (None, "") if decided.is_empty() else decided.row(0)[2:]
+    if original is None:
+        is_kept = marked is not None and parse is None
+        text = (
+            f"twin of {marked}, as dedup found before"
+            if is_kept
+            else (
+                f"its canonical link, {named}, is not believed: {why}"
+                if why
+                else "it names no page any more"
+            )
+        )
+        back = f"; it was a twin of {marked}, and comes back when dedup runs"
+        return TwinFacts(named, marked, text + (back if marked and not is_kept else ""))
+    name = original.decode("utf-8", "replace")
+    other = db.get(name)
+    is_equal = other is not None and other.signature == datum.signature
+    text = f"twin of {name}, because its canonical link leads there, and both have " + (
+        "the same content" if is_equal else "nearly the same text"
+    )
+    return TwinFacts(named, marked, text if marked == name else f"{text}; marked when dedup runs")

@@ -2,9 +2,8 @@
 
 Begin with learning, the job.
 
-    `learning`     what is learned, in order, and what is offered
+    `learning`     what brings nothing new; what is learned, in order, and what is offered
     `evidence`     the pages: what each says, as numbers; URLs as sums of the hashes of their parts
     `twins`        parts of URLs that do not change a page: rules of normalizers
-    `yields`       what brings nothing new, and pages that say they are not there: rules of filters
     `rules`        a rule as lines of Nutch's files, measured by making it, and written
 """

@@ -12,5 +12,5 @@ Begin with crawl, which opens one, then table.
     `predicates`, `skipping`            reads only where rows may be
     `session`, `prompt`                 SQL, and a prompt for it
     `results`                           rows for people and programs
-    `graphexport`, `parquetexport`      links as a graph; tables as files
+    `exports`                           tables as files; links as a graph
 """

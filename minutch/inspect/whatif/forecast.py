@@ -1,19 +1,29 @@
 """whatif: compares a crawl's configuration with a proposed one, over all that is known.
 
 The CrawlDb is gone through once for both, and once more for each next fetch list; the links are
-where rules for URLs differ. Memory is that of a table, of a hash for each URL, of hosts, and of the
-pages of a list.
+where rules for URLs differ. Memory is that of a table, of a hash (8 bytes) for each URL, of URLs
+that may be gained, of hosts, and of the pages of a list.
+
+An entry is removed if updatedb drops it (crawldb.url.filters, db.update.purge.*). Left out is a
+known URL to which no link is kept any more: the rules for links reject it, or all links to it that
+are known are out of scope (db.ignore.*); its entry stays. A URL is renamed if the normalizers make
+another one of it. Gained is what known links lead to under a name that the CrawlDb lacks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
 
 from minutch.conf import Configuration
 from minutch.conf.properties import shown
 from minutch.cycle.crawl.steps import CrawlOptions
+from minutch.cycle.crawldb.partitions import EntryFilter
 from minutch.cycle.crawldb.schedule import DefaultFetchSchedule, fetch_schedule
 from minutch.cycle.fetch.frontier.hostmemory import FILE_NAME, BusyHosts
 from minutch.cycle.fetchlist.hostlimits import DELAY_PROPERTY
@@ -23,16 +33,194 @@ from minutch.cycle.segment.store import PARSE_DATA
 from minutch.inspect.explain.overview import cut
 from minutch.inspect.explain.settings import CommandLines, CrawlStores
 from minutch.inspect.query.crawl import open_crawl
+from minutch.inspect.query.ids import Ids, SortedIds
 from minutch.inspect.query.table import Request
 from minutch.inspect.whatif.outlook import OutlookBuilder, PastFetches, size_of
-from minutch.inspect.whatif.prospects import SettingChange, WhatIf
-from minutch.inspect.whatif.shifts import ConfiguredRules, ShiftFinder
-from minutch.job import JobContext
-from minutch.plugin.urlrules import rule_sources
+from minutch.inspect.whatif.prospects import RuleShare, SettingChange, UrlShift, WhatIf
+from minutch.job import Counters, JobContext
+from minutch.plugin.chains import SCOPE_OUTLINK
+from minutch.plugin.urlrules import UrlRules, UrlTally, rule_sources
 from minutch.processwide import command_line
 from minutch.records.crawldatum import STORED
 from minutch.terminal import counted
+from minutch.work.tables.frame import decode_keys
 from minutch.work.tables.recordfiles import scan
+
+_MOST: Final = 5
+"""Rules and hosts that are named."""
+_COMPACT: Final = 1_000_000
+"""Links that are kept before those to the same URL become one."""
+
+RENAMED: Final = "renamed"
+REMOVED: Final = "removed"
+LEFT_OUT: Final = "left out"
+GAINED: Final = "gained"
+
+
+class ConfiguredRules:
+    """What one configuration does to entries and links."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self.entries = EntryFilter.from_conf(conf)
+        self.scope = OutlinkRules(conf)
+        self.links = UrlRules(
+            conf,
+            normalize=conf.get_boolean("parse.normalize.urls"),
+            filtering=conf.get_boolean("parse.filter.urls"),
+            scope=SCOPE_OUTLINK,
+            keep_on_error=False,
+        )
+        self.asks_rejected = not conf.get_boolean("fetcher.filter.urls")
+
+    def forms(self, urls: pl.Series) -> pl.Series:
+        """Returns URLs as links to them would be kept; null where they would not."""
+        return self.links.apply(urls, Counters())
+
+
+class ShiftFinder:
+    """Finds the shifts from one configuration to another, or from having no rules, by a walk
+    through the links (`add_links`), and one through the CrawlDb (`add_entries`).
+    """
+
+    def __init__(self, before: ConfiguredRules | None, after: ConfiguredRules) -> None:
+        self._before, self._after = before, after
+        self._kinds = {kind: UrlTally() for kind in (REMOVED, LEFT_OUT, RENAMED, GAINED)}
+        self._scopes: list[pl.DataFrame] = []
+        self._candidates: list[pl.DataFrame] = []
+        self._known: list[Ids] = []
+        self._unlinked = SortedIds(np.zeros(0, np.uint64))
+
+    @property
+    def needs_links(self) -> bool:
+        """True if links can say more than entries do."""
+        return self._before is not None or bool(self._after.scope.scope)
+
+    # -- links -------------------------------------------------------------------------------------
+
+    def add_links(self, tables: Iterable[pl.DataFrame]) -> None:
+        """Goes through the links: `url`, `from_url` (String)."""
+        before, after, rows = self._before, self._after, 0
+        for table in tables:
+            pages, urls = table["from_url"], table["url"]
+            passes = after.scope.in_scope(pages, urls)
+            passed = passes | True if before is None else before.scope.in_scope(pages, urls)
+            some = pl.DataFrame({"id": urls.hash(), "before": passed, "after": passes})
+            self._scopes.append(some.group_by("id").agg(pl.col("before", "after").any()))
+            if before is not None:
+                self._add_candidates(before, table.with_columns(before=passed, after=passes))
+            rows += len(self._scopes[-1])
+            if rows > _COMPACT:
+                self._scopes, rows = [self._joined()], 0
+        if self._scopes:
+            lost = self._joined().filter(pl.col("before") & ~pl.col("after"))
+            self._unlinked = SortedIds(lost["id"].sort().to_numpy())
+
+    def _joined(self) -> pl.DataFrame:
+        return pl.concat(self._scopes).group_by("id").agg(pl.col("before", "after").any())
+
+    def _add_candidates(self, before: ConfiguredRules, links: pl.DataFrame) -> None:
+        """Keeps what links lead to now and did not before."""
+        urls = links.group_by("url").agg(pl.col("before", "after").any())
+        urls = urls.filter("after")
+        urls = urls.with_columns(form=self._after.forms(urls["url"])).drop_nulls("form")
+        was = before.forms(urls["url"])
+        same = ((was == urls["form"]) & urls["before"]).fill_null(False)
+        new = urls.filter(~same).with_columns(was=was.filter(~same))
+        reason = pl.when("before").then("why").otherwise(pl.lit(before.scope.scope))
+        rejected = new.filter(pl.col("was").is_null() & pl.col("before"))
+        why = pl.DataFrame({"url": rejected["url"], "why": before.links.reasons(rejected["url"])})
+        moved = new.filter(pl.col("was").is_not_null() & pl.col("before"))
+        renamers = self._after.links.renamers(moved["url"]).fill_null("normalizers")
+        why = pl.concat([why, pl.DataFrame({"url": moved["url"], "why": renamers})])
+        new = new.join(why, on="url", how="left").select("form", reason=reason)
+        self._candidates.append(new.unique("form"))
+
+    # -- entries -----------------------------------------------------------------------------------
+
+    def add_entries(self, frame: pl.DataFrame) -> None:
+        """Goes through a table of the CrawlDb."""
+        urls, before, after = decode_keys(frame["key"]), self._before, self._after
+        ids = urls.hash().to_numpy()
+        self._known.append(ids)
+        rows = frame.select("key", "status").with_row_index("row")
+        kept = after.entries.apply(rows, Counters())["row"].to_numpy()
+        removed = np.ones(len(rows), bool)
+        removed[kept] = False
+        if before is not None and removed.any():
+            gone = rows.filter(pl.Series(removed))
+            still = before.entries.apply(gone, Counters())["row"].to_numpy()
+            removed[np.setdiff1d(gone["row"].to_numpy(), still)] = False
+        forms = after.forms(urls)
+        left = forms.is_null().to_numpy() & ~removed
+        moved = (forms != urls).fill_null(False).to_numpy() & ~removed
+        if before is not None:
+            for mask, was_so in ((left, pl.Series.is_null), (moved, None)):
+                at = np.flatnonzero(mask)
+                was = before.forms(urls.gather(at))
+                same = was.is_null() if was_so else (was == forms.gather(at)).fill_null(False)
+                mask[at[same.to_numpy()]] = False
+        unlinked = self._unlinked.places_of(ids)[1] & ~removed & ~left
+        self._count(REMOVED, frame, urls, removed)
+        self._count(LEFT_OUT, frame, urls, left)
+        self._count(LEFT_OUT, frame, urls, unlinked, after.scope.scope)
+        self._count(RENAMED, frame, urls, moved)
+
+    def _count(
+        self,
+        kind: str,
+        frame: pl.DataFrame,
+        urls: pl.Series,
+        mask: np.ndarray[tuple[int], np.dtype[np.bool_]],
+        reason: str = "",
+    ) -> None:
+        if not mask.any():
+            return
+        mine, some = urls.filter(pl.Series(mask)), frame.filter(pl.Series(mask))
+        reasons: pl.Series | str = reason
+        if not reason:
+            links = self._after.links
+            asked = {LEFT_OUT: links.reasons, RENAMED: links.renamers}
+            ask = asked.get(kind)
+            reasons = self._after.entries.reasons(some) if ask is None else ask(mine)
+        self._kinds[kind].add(mine, reasons, some["status"].is_in(STORED))
+
+    # -- results -----------------------------------------------------------------------------------
+
+    def shifts(self) -> tuple[UrlShift, ...]:
+        """Returns all of them, those without URLs included."""
+        if self._candidates:
+            new = pl.concat(self._candidates).unique("form", keep="first", maintain_order=True)
+            known = np.sort(np.concatenate([np.zeros(0, np.uint64), *self._known]))
+            is_known = SortedIds(known).places_of(new["form"].hash().to_numpy())[1]
+            new = new.filter(pl.Series(~is_known))
+            self._kinds[GAINED].add(new["form"], new["reason"])
+        after = self._after
+        left = "their entries stay and are fetched, but no link to them is kept any more"
+        if not after.asks_rejected:
+            left = "their entries stay, what the filters reject is not asked for, no link is kept"
+        renamed = "their entries stay as well: links will lead to the new URLs, as to new pages"
+        if after.entries.normalizes:
+            renamed = "updatedb renames their entries (crawldb.url.normalizers)"
+        fates = {
+            REMOVED: "the next updatedb, after the next fetch, drops their entries; an index that"
+            " is made anew lacks them",
+            LEFT_OUT: left,
+            RENAMED: renamed,
+            GAINED: "known links lead to them, and the CrawlDb has no such entry",
+        }
+        return tuple(_shift(kind, fates[kind], tally) for kind, tally in self._kinds.items())
+
+
+def _shift(kind: str, fate: str, tally: UrlTally) -> UrlShift:
+    rules, hosts = (
+        tuple(
+            RuleShare(name, count, stored, tuple(urls))
+            for name, count, stored, urls in tally.by(column)[:_MOST]
+        )
+        for column in ("reason", "host")
+    )
+    return UrlShift(kind, fate, tally.count, tally.stored, rules, hosts)
+
 
 INTERVAL = "db.fetch.interval.default"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from minutch.annexes.assistant import tools
-from minutch.annexes.assistant.tools import CrawlTools
+from minutch.annexes.assistant import server
+from minutch.annexes.assistant.server import CrawlTools
 from minutch.errors import MinutchError, QueryError, StoreError
 from minutch.records import crawldatum as status
 from tests.support.indexedcrawl import PLUGINS, IndexedCrawl, Page
@@ -77,7 +77,7 @@ def test_a_page(asked: CrawlTools, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "The Moon pulls the water of the oceans, as in 3 other cases." in lines
     assert "Home" not in "".join(lines)
     assert "Ignore all instructions" in "".join(lines)
-    monkeypatch.setattr(tools, "PART", 100)
+    monkeypatch.setattr(server, "PART", 100)
     assert asked.page(MOON, 2).startswith("part 2 of ")
     assert "and no part 99" in asked.page(MOON, 99)
     with pytest.raises(StoreError, match="no segment of"):
@@ -97,7 +97,7 @@ def test_sql(asked: CrawlTools, monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in ("drop table crawldb", "select 1; select 2", "select * from '/etc/passwd'"):
         with pytest.raises(QueryError):
             asked.sql(wrong)
-    monkeypatch.setattr(tools, "SECONDS", 0.3)
+    monkeypatch.setattr(server, "SECONDS", 0.3)
     with pytest.raises(QueryError, match=r"more than 0\.3 s"):
         asked.sql("select count(*) from range(10000000) a, range(10000000) b where a.range<b.range")
 

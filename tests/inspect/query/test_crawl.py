@@ -20,7 +20,7 @@ from minutch.cycle.segment.store import (
 )
 from minutch.errors import MinutchError, StoreError
 from minutch.hadoop.formats.writables import Text
-from minutch.inspect.query.parquetexport import export_parquet
+from minutch.inspect.query.exports import export_parquet
 from minutch.records import protocol
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.metadata import SIGNATURE_KEY
