@@ -400,7 +400,9 @@ class RangeIndexer:
         documents = Documents(pages.urls)
         if self._sites is not None:
             marks = pages.parse.first_values(BLOCKS_KEY, "parse")
-            table = pl.DataFrame({"url": pages.urls, "text": pages.text, "marks": marks})
+            titles = decode_keys(pages.parse.titles())
+            columns = {"url": pages.urls, "title": titles, "text": pages.text, "marks": marks}
+            table = pl.DataFrame(columns)
             own = own_of(self._sites, table)
             pages = replace(pages, texts=own["text"].cast(pl.Binary))
             if self._text == BOTH:

@@ -30,8 +30,10 @@ from zlib import crc32
 import polars as pl
 
 from minutch import scratch
+from minutch.cycle.owntext import wording
 from minutch.cycle.owntext.own import SHARE
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
+from minutch.cycle.owntext.wording import TITLE, WORDS, words_of
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, segments_in
 from minutch.errors import FormatError
 from minutch.paths import is_local
@@ -54,7 +56,7 @@ NEAR, CLAIMS = "near", "claims"
 _USE: Final = ".use-"
 """What a process is about to read, linked: others may replace it meanwhile."""
 _TRIES: Final = 9
-_LAYOUT: Final = "2"
+_LAYOUT: Final = "3"
 """Of the files with samples, counts and keys: those of another are made anew, not read."""
 _KEYS: Final = 1 << 18
 """URLs that are looked at together."""
@@ -62,12 +64,13 @@ _LINE: Final = 256
 """Bytes that a line takes while it is counted."""
 _SAMPLE: Final = pl.Schema(
     {"host": pl.String(), "page": pl.UInt64(), "place": pl.UInt32(), "line": pl.UInt64()}
-    | {"times": pl.UInt32(), "chance": pl.UInt32()}
+    | {"times": pl.UInt32(), "chance": pl.UInt32(), "words": WORDS}
 )
 UNSEEN: Final = {
     **dict.fromkeys(("of", "place_pages", "at", "times", "anywhere"), pl.lit(1, pl.UInt32)),
     "mean": pl.col("chance") / SURE,
-    "framed": pl.lit(0.0),
+    **dict.fromkeys(("framed", "formed", "named"), pl.lit(0.0)),
+    **dict.fromkeys(("common", "site"), pl.lit([], WORDS)),
 }
 """What is known of a line that no page was counted for."""
 
@@ -150,9 +153,11 @@ class SiteFrames:
             )
         except pl.exceptions.PolarsError as exc:
             raise damaged(self._crawl / FRAMES, exc) from exc
+        sites = places.filter(place=TITLE).select("host", site="common")
         return (
             lines.with_columns(pl.col("line").hash())
             .join(places, on=["host", "place"], how="left", maintain_order="left")
+            .join(sites, on="host", how="left", maintain_order="left")
             .join(counts, on=["host", "place", "line"], how="left", maintain_order="left")
             .with_columns(pl.col(name).fill_null(value) for name, value in UNSEEN.items())
         )
@@ -173,21 +178,23 @@ def _sample(folder: Path, segment: Segment) -> Path:
     most = min(1 << 22, memory_budget() // _LINE)
     with work_folder(folder, NEW) as fresh:
         waiting = [empty(_SAMPLE)]
-        pieces: list[Path] = []
+        pieces: dict[int, list[Path]] = {}
         for pages in chain(parses(segment, keys), [None]):
             if pages is not None:
                 waiting.append(_sampled(pages.filter(has_marks(pages))))
             if pages is None or sum(map(len, waiting)) > most:
-                pieces.append(fresh / f"piece-{len(pieces)}")
-                pl.concat(waiting).write_parquet(pieces[-1])
+                lines = pl.concat(waiting)
+                of_host = lines["host"].hash() % PARTS
+                for part in of_host.unique():
+                    files = pieces.setdefault(part, [])
+                    files.append(fresh / f"piece-{part}-{len(files)}")
+                    lines.filter(of_host == part).write_parquet(files[-1])
                 waiting = [empty(_SAMPLE)]
-        part_of = (pl.col("host").hash() % PARTS).alias("part")
-        for part in _scan(pieces).select(part_of.unique().sort()).collect()["part"]:
-            mine = _scan(pieces).filter(part_of == part)
-            for number, lines in enumerate(_fitting(mine)):
+        for part, files in pieces.items():
+            for number, lines in enumerate(_fitting(_scan(files))):
                 lines.sort("host", "page").write_parquet(fresh / f"{part:02}-{number:03}.parquet")
-        for path in pieces:
-            path.unlink()
+            for path in files:
+                path.unlink()
         return placed(fresh, place)
 
 
@@ -228,13 +235,16 @@ def _fitting(lines: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Counts lines of pages (_SAMPLE, and `age`, higher for newer versions of a page): by host and
-    place `of`, `place_pages`, `mean`, `framed`; by host, place and line `at`, `times`, `anywhere`,
+    place `of`, `place_pages`, `mean`, `framed`, and
+    what `wording` counts; by host, place and line `at`, `times`, `anywhere`,
     those on several pages. Both are sorted by host.
     """
     sample = sample.filter(pl.col("age") == pl.col("age").max().over("host", "page"))
     chosen = sample.select("host", "page").unique().sort("host", "page")
     chosen = chosen.filter(pl.int_range(pl.len()).over("host") < MOST)
     sample = sample.join(chosen, on=["host", "page"], how="semi")
+    titles = sample.filter(place=TITLE)
+    sample = sample.filter(pl.col("place") != TITLE)
     lines = sample.group_by("host", "place", "line").agg(
         at=pl.len(), times=pl.col("times").sum(), chance=pl.col("chance").sum()
     )
@@ -245,11 +255,13 @@ def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         pl.col("of").first(),
         mean=pl.col("chance").sum() / pl.col("times").sum() / SURE,
         framed=often / pl.col("times").sum(),
+        lines=pl.col("times").sum(),
     )
     pages = sample.group_by("host", "place").agg(place_pages=pl.col("page").n_unique())
     lines = lines.join(anywhere, on=["host", "line"]).filter(pl.col("anywhere") > 1)
+    places = wording.counted(sample, titles, places.join(pages, on=["host", "place"]))
     return (
-        places.join(pages, on=["host", "place"]).sort("host", "place"),
+        places.sort("host", "place"),
         lines.drop("chance", "of").sort("host", "place", "line"),
     )
 
@@ -261,10 +273,17 @@ def _sampled(pages: pl.DataFrame) -> pl.DataFrame:
         pl.col("url").hash().alias("page"),
         row=pl.int_range(pl.len(), dtype=pl.UInt32),
     )
-    found = lines_of(pages).join(of_page, on="row").with_columns(pl.col("line").hash())
+    titles = pages.select(
+        row=pl.int_range(pl.len(), dtype=pl.UInt32),
+        line="title",
+        chance=pl.lit(0, pl.UInt8),
+        place=pl.lit(TITLE, pl.UInt32),
+    )
+    found = pl.concat([lines_of(pages).drop("number"), titles]).join(of_page, on="row")
     return (
         found.group_by("host", "page", "place", "line")
         .agg(times=pl.len(), chance=pl.col("chance").cast(pl.UInt32).sum())
+        .with_columns(pl.col("line").hash(), words=words_of(pl.col("line")))
         .select(*_SAMPLE)
     )
 

@@ -153,7 +153,7 @@ class TextReader(PageChecker):
         CheckFailed where it can't be parsed.
         """
         page = self._ask(content, wants_markdown=False)
-        lines = judged(frames, content.url, page.text, page.marks)
+        lines = judged(frames, content.url, page.title, page.text, page.marks)
         if lines is None:
             return PageText(page.title, [PageLine(line, "") for line in page.text.splitlines()])
         found = []
@@ -181,12 +181,12 @@ class TextReader(PageChecker):
         where one can't be parsed.
         """
         found = list(self._pool.map(_item(content) for content in contents))
-        columns = [[one.url for one in contents], [page.text for page in found]]
+        columns = [[one.url for one in contents], [page.title for page in found]]
         own = own_of(
             frames,
             pl.DataFrame(
-                [*columns, [page.marks.encode() for page in found]],
-                {"url": pl.String, "text": pl.String, "marks": pl.Binary},
+                [*columns, [page.text for page in found], [page.marks.encode() for page in found]],
+                {"url": pl.String, "title": pl.String, "text": pl.String, "marks": pl.Binary},
             ),
         )
         texts, kept = own["text"].to_list(), own["kept"].to_list()

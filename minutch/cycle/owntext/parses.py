@@ -21,8 +21,8 @@ RANGE_SIZE: Final = 1 << 22
 
 
 def parses(segment: Segment, only: pl.Series | None = None) -> Iterator[pl.DataFrame]:
-    """Yields the pages of a segment that were parsed, by URL, some at a time: `key`, `url`, `text`,
-    `marks` (Binary; null for none); those of the keys `only`. Raises FormatError.
+    """Yields the pages of a segment that were parsed, by URL, some at a time: `key`, `url`,
+    `title`, `text`, `marks` (Binary; null for none); those of the keys `only`. Raises FormatError.
     """
     if not (segment.has(PARSE_DATA) and segment.has(PARSE_TEXT)):
         return
@@ -55,7 +55,8 @@ def parses_between(
         batch = part.batch(keys, only)
         table = decode(batch)
         marks = table.first_values(BLOCKS_KEY, "parse").alias("marks")
-        tables.append(pl.DataFrame([keys_of(batch), marks, table.is_success.alias("is_parsed")]))
+        columns = [keys_of(batch), table.titles(), marks, table.is_success.alias("is_parsed")]
+        tables.append(pl.DataFrame(columns))
     for part in texts:
         batch = part.batch(keys, only)
         written.append(pl.DataFrame([keys_of(batch), decode_texts(batch).alias("text")]))
@@ -67,9 +68,8 @@ def parses_between(
         how="left",
         maintain_order="left",
     ).filter("is_parsed")
-    return found.select(
-        "key", decode_keys(found["key"]).alias("url"), decode_keys(found["text"]), "marks"
-    )
+    texts_of = [decode_keys(found[name]) for name in ("title", "text")]
+    return found.select("key", decode_keys(found["key"]).alias("url"), *texts_of, "marks")
 
 
 def has_marks(pages: pl.DataFrame) -> pl.Series:

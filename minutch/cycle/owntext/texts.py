@@ -14,6 +14,7 @@ import polars as pl
 from minutch.cycle.owntext.frames import UNSEEN, SiteFrames
 from minutch.cycle.owntext.own import kept
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
+from minutch.cycle.owntext.wording import form, is_alone, names, words_of
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.records.textblocks import MOST
@@ -54,8 +55,8 @@ def frames_beside(segments: Sequence[Segment]) -> SiteFrames:
 
 
 def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
-    """Returns pages (`url`, `text`, `marks`, …) with their own text, `kept`, and `frame`, the lines
-    that are left out (null for none).
+    """Returns pages (`url`, `title`, `text`, `marks`, …) with their own text, `kept`, and `frame`,
+    the lines that are left out (null for none).
     """
     marked = has_marks(pages)
     rows = marked.arg_true()
@@ -83,8 +84,9 @@ def own_of(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
 
 
 def all_lines(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
-    """Returns the lines of pages (`url`, `text`, `marks`) as `revisions` takes them: `row` of the
-    page, `place`, `chance`, `own`, `line`. Texts without marks are cut into sentences, all own.
+    """Returns the lines of pages (`url`, `title`, `text`, `marks`) as `revisions` takes them: `row`
+    of the page, `place`, `chance`, `own`, `line`. Texts without marks are cut into
+    sentences, all own.
     """
     rows = pages.with_row_index("of_page").filter(pl.col("text").is_not_null())
     marked = has_marks(rows)
@@ -104,12 +106,14 @@ def all_lines(frames: SiteFrames, pages: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([found.select(names), cut.select(names)])
 
 
-def judged(frames: SiteFrames | None, url: str, text: str, marks: str) -> pl.DataFrame | None:
+def judged(
+    frames: SiteFrames | None, url: str, title: str, text: str, marks: str
+) -> pl.DataFrame | None:
     """Returns the lines of one page, by its host's frame or by itself: `line`, whether it `is_own`,
     and `at` how many `of` the host's pages that were counted it stands at its place. None if the
     marks are not those of the text.
     """
-    page = pl.DataFrame({"url": [url], "text": [text], "marks": [marks.encode()]})
+    page = pl.DataFrame({"url": [url], "title": [title], "text": [text], "marks": [marks.encode()]})
     if not has_marks(page).all():
         return None
     return _judged(frames, page).select("line", "is_own", "at", "of")
@@ -120,5 +124,10 @@ def _judged(frames: SiteFrames | None, pages: pl.DataFrame) -> pl.DataFrame:
     hosts = pl.DataFrame({"host": host_names(pages["url"]).fill_null("")}).with_row_index("row")
     lines = lines_of(pages).join(hosts, on="row", maintain_order="left")
     known = lines.with_columns(**UNSEEN) if frames is None else frames.of(lines)
-    known = known.with_columns(words=lines["line"].str.count_matches(" ", literal=True) + 1)
+    titles = pages.select(words_of(pl.col("title"))).to_series()
+    asked = pl.when(is_alone() | (pl.col("formed") > 0)).then(lines["line"])
+    known = known.with_columns(words=words_of(asked)).with_columns(form=form())
+    known = known.with_columns(
+        *names(known, titles), words=lines["line"].str.count_matches(" ", literal=True) + 1
+    )
     return known.with_columns(lines["line"], kept(known).alias("is_own"))

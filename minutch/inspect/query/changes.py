@@ -275,8 +275,8 @@ class Changes:
             if found
             else pl.DataFrame(
                 schema={
-                    "key": pl.Binary, "url": pl.String, "text": pl.String, "marks": pl.Binary,
-                    "of": pl.UInt32,
+                    "key": pl.Binary, "url": pl.String, "title": pl.String, "text": pl.String,
+                    "marks": pl.Binary, "of": pl.UInt32,
                 }
             )
         )  # fmt: skip

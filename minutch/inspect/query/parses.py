@@ -90,7 +90,7 @@ class ParseRows:
     ) -> ParseRows:
         """Reads all of them, with those of `columns` that are in parse_data. Raises FormatError."""
         columns = {*columns, "charset"} if "garbled" in columns else columns
-        columns = {*columns, "marks"} if OWN & {*columns} else columns
+        columns = {*columns, "marks", "title"} if OWN & {*columns} else columns
         wanted = {name: make for name, make in table.of_data.items() if name in columns}
 
         def decode(batch: Batch) -> pl.DataFrame:
@@ -178,7 +178,12 @@ class ParseRows:
         """The texts without what belongs to the site; null if they are not stored."""
         if self._sites is None or not len(self):
             return self.text
-        pages = pl.DataFrame([self.url.alias("url"), self.text.alias("text"), self._frame["marks"]])
+        columns = [
+            self.url.alias("url"),
+            self.field("title").alias("title"),
+            self.text.alias("text"),
+        ]
+        pages = pl.DataFrame([*columns, self._frame["marks"]])
         return own_of(self._sites, pages)["text"]
 
     @property

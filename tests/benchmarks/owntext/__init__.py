@@ -27,11 +27,7 @@ from plugins.lib_html.textblocks import block_of_line, places
 from .byhand import BY_HAND
 from .sites import SITES
 
-ASIDE: Final = (
-    *("sphinx-furo", "sphinx-rtd", "mkdocs-rtd", "docusaurus", "vitepress"),
-    *("javadoc", "doxygen", "mediawiki", "sqlalchemy", "django"),
-    *("market", "threads"),
-)
+ASIDE: Final = ("sqlalchemy", "market", "threads")
 INSTALLED: Final = {
     "fish": ("/usr/share/doc/fish", "div.body", ""),
     "nodejs": ("/usr/share/doc/nodejs/api", "#apicontent", ""),
@@ -58,6 +54,7 @@ class Page(NamedTuple):
     text: str
     marks: str
     own: list[bool | None]
+    title: str
 
 
 def read_site(folder: Path, name: str, most: int = 100) -> Iterator[Page]:
@@ -95,8 +92,10 @@ def read_site(folder: Path, name: str, most: int = 100) -> Iterator[Page]:
         )
         box = page.blocks[lines, kernels.BOX]
         truth = [None if left[one] else bool(mine[one]) for one in box]
+        head = document.css_first("title")
+        title = head.text() if head else ""
         marks = marks_of(chances[lines], places(page)[lines])
-        yield Page(url, page.text[:-1].decode(), marks, truth)
+        yield Page(url, page.text[:-1].decode(), marks, truth, title)
         count += 1
         if count == most:
             return

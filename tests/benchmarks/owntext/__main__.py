@@ -42,7 +42,7 @@ def write(crawl: Path, pages: Sequence[Page]) -> Segment:
     with part_writer(path, PARSE_DATA, 0) as put, part_writer(path, PARSE_TEXT, 0) as put_text:
         for page in sorted(pages):
             meta = Metadata.of({BLOCKS_KEY: page.marks})
-            put(page.url, ParseData(status=ParseStatus(SUCCESS), parse_meta=meta))
+            put(page.url, ParseData(ParseStatus(SUCCESS), page.title, parse_meta=meta))
             put_text(page.url, ParseText(page.text))
     return Segment(path)
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from minutch.cycle.owntext.own import kept
 from minutch.records.textblocks import MOST
 
-SEEN = {"of": 20, "place_pages": 20, "mean": 0.9, "framed": 0.0, "at": 1, "anywhere": 1}
+SAID = {"form": 0.0, "formed": 0.0, "named": 0.0, "of_title": False, "is_name": False}
+SEEN = SAID | {"of": 20, "place_pages": 20, "mean": 0.9, "framed": 0.0, "at": 1, "anywhere": 1}
 MAIN = {"words": 30, "chance": 57, "times": 1} | SEEN
 
 
@@ -32,6 +33,7 @@ def test_of_a_first_page_the_lines_with_the_highest_expected_f1_are_own(
     alone: dict[str, float] = dict.fromkeys(["of", "place_pages", "at", "anywhere", "times"], 1) | {
         "framed": 0.0
     }
+    alone |= SAID
     table = pl.DataFrame({"row": 0, "words": words, "chance": chances, "mean": chances / MOST})
     table = table.with_columns(place=0, line=pl.col("words") % 3)
     found = kept(table.with_columns(**{name: pl.lit(value) for name, value in alone.items()}))
@@ -95,3 +97,32 @@ def test_what_a_page_alone_would_lose_is_kept_by_the_others() -> None:
     assert own(lost) == [True]
     assert own({"chance": 21, "mean": 0.35, "words": 3}) == [True]
     assert own({"chance": 1, "mean": 0.02, "words": 3}) == [False]
+
+
+def test_forms_at_a_place_of_forms_that_all_pages_have_are_frame() -> None:
+    head = {"form": 1.0, "formed": 1.0, "mean": 0.7, "chance": 45, "words": 7}
+    assert own(head) == [False]
+    assert own(head | {"form": 0.0}) == [True]
+    assert own(head | {"formed": 0.2}) == [True]
+    assert own(head | {"place_pages": 12}) == [True]
+    assert own(head | {"of_title": True}) == [True]
+    assert own(head | {"of_title": True, "mean": 0.4}) == [False]
+    reply = {"at": 20, "anywhere": 20, "times": 20, "framed": 0.5, "mean": 0.5, "words": 4}
+    assert own(reply | {"formed": 0.5}) == [False]
+    assert own(reply) == [True]
+
+
+def test_what_stands_where_titles_of_other_pages_do_is_frame() -> None:
+    card = {"named": 0.1, "mean": 0.5, "chance": 45, "words": 6}
+    assert own(card) == [False]
+    assert own(card | {"named": 0.0}) == [True]
+    assert own(card | {"mean": 0.8}) == [True]
+    assert own(card | {"place_pages": 5}) == [True]
+    assert own(card | {"is_name": True}) == [True]
+
+
+def test_the_name_of_a_page_is_its_own_though_it_looks_like_frame() -> None:
+    title = {"chance": 12, "mean": 0.2, "words": 2, "anywhere": 2}
+    assert own(title) == [False]
+    assert own(title | {"is_name": True}) == [True]
+    assert own(title | {"is_name": True, "of": 1, "place_pages": 1}) == [False]

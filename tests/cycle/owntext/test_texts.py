@@ -252,8 +252,10 @@ def test_a_crawl_that_may_not_be_written_is_read(tmp_path: Path) -> None:
 
 
 def test_the_least_hashes_of_a_host_are_counted_in_whatever_rounds() -> None:
-    rows = [("h", page, 1, page % 3, 1, 60, age) for page in range(MOST + 50) for age in (0, 1)]
-    names = ["host", "page", "place", "line", "times", "chance", "age"]
+    rows = [
+        ("h", page, 1, page % 3, 1, 60, [5], age) for page in range(MOST + 50) for age in (0, 1)
+    ]
+    names = ["host", "page", "place", "line", "times", "chance", "words", "age"]
     places, lines = count(pl.DataFrame(rows, schema=names, orient="row"))
     assert places["of"].to_list() == [MOST]
     assert lines["at"].sum() == MOST
