@@ -36,7 +36,9 @@ from minutch.kernels.native import I64, U8, Bool, I64Rows, Int, U8Rows, inner, i
 
 FULL, UNSURE = -1, -2
 """For want of room; at something that needs Python's Unicode."""
-ALWAYS, IF_EMPTY, IGNORED, DRAWING, STYLE, ANCHOR, FORM, BASE, META = (1 << bit for bit in range(9))
+ALWAYS, IF_EMPTY, IGNORED, DRAWING, STYLE, ANCHOR, FORM, BASE, META, LINK = (
+    1 << bit for bit in range(10)
+)
 """Flags of elements: those that are looked at whatever they have, or if there is nothing in them;
 whose attributes don't count; within which all are looked at; and what special ones are.
 """
@@ -54,9 +56,14 @@ REL, HREF, ACTION, METHOD, CONTENT, EQUIVALENT, SRC, DATA, SPECIAL = range(9)
     OF_BASE,
     OF_EQUIVALENT,
     OF_META,
+    OF_HINT,
+    OF_HOST,
     OTHERS,
-) = range(10)
-"""What a value is; from OTHERS on, that of the attribute of this place."""
+) = range(12)
+"""What a value is; from OTHERS on, that of the attribute of this place. OF_HINT: relations among
+which may be a host to connect to, OF_HOST what comes with it.
+"""
+_CONNECT, _LOOK_UP = (np.frombuffer(word, np.uint8) for word in (b"preconnect", b"dns-prefetch"))
 _DATA = np.frombuffer(b"data:", np.uint8)
 _IMAGE, _TEXT = np.frombuffer(b"image/", np.uint8), np.frombuffer(b"text/", np.uint8)
 
@@ -155,12 +162,10 @@ def _name_of(attribute: Int) -> Int:
 
 
 @inner
-def _put_value(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I64) -> None:
-    """Append a value, if there is one; `state` has how many there are and their bytes, -1 for want
-    of room.
-    """
+def _put_any(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I64) -> None:
+    """Append a value; `state` has how many there are and their bytes, -1 for want of room."""
     count, used = state[0], state[1]
-    if size <= 0 or used < 0:
+    if used < 0:
         return
     if count == rows.shape[0] or used + size > out.size:
         state[1] = -1
@@ -168,6 +173,36 @@ def _put_value(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I
     copy_bytes(out.ctypes.data + used, data, size)
     rows[count, 0], rows[count, 1] = kind, used + size
     state[0], state[1] = count + 1, used + size
+
+
+@inner
+def _put_value(kind: Int, data: Int, size: Int, out: U8, rows: I64Rows, state: I64) -> None:
+    """Append a value, if there is one."""
+    if size > 0:
+        _put_any(kind, data, size, out, rows, state)
+
+
+@inner
+def _put_hint(attribute: Int, attributes: Names, out: U8, rows: I64Rows, state: I64) -> None:
+    """Append the relations of a `link` that may be a hint, and its target, which may be empty."""
+    relation = target = int64(0)
+    while attribute != 0:
+        place = _place(_name_of(attribute), attributes)
+        if place == REL:
+            relation = attribute
+        elif place == HREF:
+            target = attribute
+        attribute = at(attribute + ATTRIBUTE_NEXT)
+    if relation == 0 or target == 0:
+        return
+    data, size = _value_of(relation)
+    for i in range(size):
+        if _stands(data + i, size - i, _CONNECT) or _stands(data + i, size - i, _LOOK_UP):
+            host, host_size = _value_of(target)
+            if host != 0:
+                _put_any(OF_HINT, data, size, out, rows, state)
+                _put_any(OF_HOST, host, host_size, out, rows, state)
+            return
 
 
 @inner
@@ -211,8 +246,9 @@ def find_links(
     rows: I64Rows,
 ) -> Int:
     """Copy the values of `root` and what is below it that may have links which only browsers
-    follow, in the page's order: how many, FULL or UNSURE. A row is what a value is, and where it
-    ends. `values` is room for those of one element, one for each SPECIAL attribute.
+    follow, or name hosts to connect to, in the page's order: how many, FULL or UNSURE. A row is
+    what a value is, and where it ends. `values` is room for those of one element, one for each
+    SPECIAL attribute.
     """
     node, drawing, state = root, int64(0), scratch64(2)
     while True:
@@ -229,6 +265,8 @@ def find_links(
                 is_found = flags & ALWAYS != 0 or (flags & IF_EMPTY != 0 and _is_empty(child))
             is_found |= drawing != 0
             attribute = at(node + FIRST_ATTRIBUTE)
+            if flags & LINK:
+                _put_hint(attribute, attributes, out, rows, state)
             look = int64(0) if is_found else attribute
             while look != 0:
                 place = _place(_name_of(look), attributes)

@@ -267,17 +267,11 @@ def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
     return count
 
 
-HINT, REFRESH, CONDITION, FRAME, BASE = (1 << bit for bit in range(5))
-"""What markup may have: a `link` that is a hint (preconnect, dns-prefetch), a `meta` that is a
-refresh, `<!--[if`, a `frame`, a `base`.
-"""
-_LINK, _META, _FRAME, _BASE = (
-    np.frombuffer(name, np.uint8) for name in (b"link", b"meta", b"frame", b"base")
-)
+REFRESH, CONDITION, FRAME, BASE = (1 << bit for bit in range(4))
+"""What markup may have: a `meta` that is a refresh, `<!--[if`, a `frame`, a `base`."""
+_META, _FRAME, _BASE = (np.frombuffer(name, np.uint8) for name in (b"meta", b"frame", b"base"))
 _CONDITION = np.frombuffer(b"!--[if", np.uint8)
-_CONNECT, _LOOK_UP, _REFRESH = (
-    np.frombuffer(word, np.uint8) for word in (b"preconnect", b"dns-prefetch", b"refresh")
-)
+_REFRESH = np.frombuffer(b"refresh", np.uint8)
 
 
 @inner
@@ -308,10 +302,7 @@ def marks_of(data: U8) -> Int:
         end = next_of(data, at + 1, 60)
         name = at + 1
         first = lower(data[name]) if name < end else 0
-        if first == 108 and stands(data, name, _LINK):
-            if _has(data, name, end, _CONNECT) or _has(data, name, end, _LOOK_UP):
-                found |= HINT
-        elif first == 109 and stands(data, name, _META):
+        if first == 109 and stands(data, name, _META):
             if _has(data, name, end, _REFRESH):
                 found |= REFRESH
         elif first == 33 and stands(data, name, _CONDITION):

@@ -28,7 +28,7 @@ from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import occurrences as kernels
 from minutch.kernels import scan
 from minutch.kernels.html import NUMBERED_NAMES, SHORT_NAME
-from minutch.records.links import Outlink, OutlinkRun
+from minutch.records.links import Outlink, OutlinkRun, joined
 
 from .elements import (
     BROWSER_LINKS,
@@ -109,6 +109,7 @@ class LinkFinder:
             (kernels.FORM, ["form"]),
             (kernels.BASE, ["base"]),
             (kernels.META, ["meta"]),
+            (kernels.LINK, ["link"]),
             (kernels.DRAWING, _DRAWINGS),
             (kernels.IGNORED, ignored),
             (0, named),
@@ -281,30 +282,22 @@ class BrowserLinks:
     def __bool__(self) -> bool:
         return bool(self.kinds)
 
-    @staticmethod
-    def without_hints(
-        marks: int, document: LexborHTMLParser, links: Sequence[Outlink]
-    ) -> Sequence[Outlink]:
-        """Returns the links of a page with these marks (`scan`) without those of `link` elements
-        that name a host to connect to, which Nutch takes for a page.
-        """
-        if not marks & scan.HINT:
-            return links
-        nodes = [node.attributes for node in document.css("link[rel][href]")]
-        hosts = {node["href"] for node in nodes if is_hint(node["rel"] or "")}
-        if isinstance(links, OutlinkRun):
-            return links.without({encode_text(host) for host in hosts if host is not None})
-        return [link for link in links if link.anchor or link.to_url not in hosts]
-
     def links(
         self, data: bytes, document: LexborHTMLParser, page: ParsedMarkup, read: Read, marks: int
     ) -> Sequence[Outlink]:
-        """Returns the links of a page: its bytes in UTF-8, its tree, what was found in it; `read`
-        is for pages within it, `marks` are those of its bytes.
+        """Returns all links of a page: its bytes in UTF-8, its tree, what was found in it; `read`
+        is for pages within it, `marks` are those of its bytes. Of Nutch's, those of `link` elements
+        are left out that name a host to connect to, which is no page.
         """
-        found = dict.fromkeys(self._targets(data, document, page, read, marks, 1))
+        hosts: set[bytes] = set()
+        found = dict.fromkeys(self._targets(data, document, page, read, marks, 1, hosts))
         targets = [target for target in found if target and not target.startswith("#")]
-        return OutlinkRun.to(targets)
+        links: Sequence[Outlink] = page.links
+        if hosts and isinstance(links, OutlinkRun):
+            links = links.without(hosts)
+        elif hosts:
+            links = [one for one in links if one.anchor or encode_text(one.to_url) not in hosts]
+        return joined(links, OutlinkRun.to(targets)) if targets else links
 
     def _targets(
         self,
@@ -314,6 +307,7 @@ class BrowserLinks:
         read: Read,
         marks: int,
         level: int,
+        hosts: set[bytes],
     ) -> Iterator[str]:
         inside: list[bytes] = []
         kinds = self.kinds
@@ -321,8 +315,9 @@ class BrowserLinks:
             yield match[2].decode("utf-8", "replace")
         values = None if self._finder is None else self._finder.find(document)
         if values is not None:
-            yield from self._of_values(values, inside)
+            yield from self._of_values(values, inside, hosts)
         else:
+            hosts.update(_hosts(document))
             for node in _with_drawings(document.css(self._selectors)):
                 yield from self._of_element(node, inside)
         if "text" in kinds:
@@ -342,11 +337,15 @@ class BrowserLinks:
             document, page = read(data)
             yield from (link.to_url for link in page.links)
             marks = scan.marks_of(np.frombuffer(data, np.uint8))
-            yield from self._targets(data, document, page, read, marks, level)
+            yield from self._targets(data, document, page, read, marks, level, set())
 
-    def _of_values(self, values: Iterable[tuple[int, bytes]], inside: list[bytes]) -> Iterator[str]:
-        """Yields the links in values; pages in them are added to `inside`."""
-        equivalent = ""
+    def _of_values(
+        self, values: Iterable[tuple[int, bytes]], inside: list[bytes], hosts: set[bytes]
+    ) -> Iterator[str]:
+        """Yields the links in values; pages in them are added to `inside`, hosts to connect to, to
+        `hosts`.
+        """
+        equivalent, is_host = "", False
         for kind, value in values:
             read = self._of_value.get(kind)
             if read is not None:
@@ -354,6 +353,10 @@ class BrowserLinks:
             elif kind == kernels.OF_DATA:
                 if "data" in self.kinds:
                     inside += _page_in_url(value.decode())
+            elif kind == kernels.OF_HINT:
+                is_host = is_hint(value.decode())
+            elif kind == kernels.OF_HOST:
+                hosts.update([value] if is_host else [])
             elif kind == kernels.OF_EQUIVALENT:
                 equivalent = value.decode()
             elif kind == kernels.OF_META:
@@ -433,6 +436,14 @@ class BrowserLinks:
             inside.append(content.encode("utf-8", "replace"))
         elif is_likely(content):
             yield content
+
+
+def _hosts(document: LexborHTMLParser) -> Iterator[bytes]:
+    """Yields the hosts to connect to."""
+    for node in document.css("link[rel][href]"):
+        attributes = node.attributes
+        if (target := attributes["href"]) is not None and is_hint(attributes["rel"] or ""):
+            yield encode_text(target)
 
 
 def _with_drawings(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:

@@ -30,7 +30,7 @@ from minutch.plugin.chains import HtmlParseFilters
 from minutch.plugin.points import HTMLMetaTags, Parse, ParseResult, TextExtractor
 from minutch.plugin.repository import PluginRepository, instance_of
 from minutch.records import parsedata
-from minutch.records.links import Outlink, joined, resolve_all
+from minutch.records.links import Outlink, resolve_all
 from minutch.records.metadata import (
     CACHING_FORBIDDEN_KEY,
     CHAR_ENCODING_FOR_CONVERSION_KEY,
@@ -352,9 +352,8 @@ class HtmlPages:
         """Returns the links of a page with absolute URLs, without those that can't be resolved."""
         if not self._more_links:
             return resolve_all(resolver, page.links)
-        more = self._more_links.links(markup, document, page, self._extractor.read, marks)
-        nutchs = self._more_links.without_hints(marks, document, page.links)
-        links = resolve_all(resolver, joined(nutchs, more) if more else nutchs)
+        found = self._more_links.links(markup, document, page, self._extractor.read, marks)
+        links = resolve_all(resolver, found)
         headers = header_links(content.metadata, own) if "header" in self._more_links.kinds else []
         return [*links, *headers] if headers else links
 

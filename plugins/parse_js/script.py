@@ -42,6 +42,8 @@ _QUOTED = r"\"[^\s\"'\\]*+\"|'[^\s\"'\\]*+'"
 _PIECE = rf"(?:{_QUOTED}|(?<![\w$.)\]])[A-Za-z_$][\w$]{{2,}}+(?![\w$.(\[]))"
 """A string or a name. Names of one or two letters stand for many things in a minified script."""
 _PIECES = re.compile(_PIECE)
+_BEGINS_OTHERWISE = re.compile(r"[\"'][^\"'/.hH]")
+"""A string before others that make no URL with it, nor a path."""
 _SUM = re.compile(rf"{_PIECE}(?:\s*+\+\s*+{_PIECE})++")
 _ASSIGNMENT = re.compile(
     rf"(?<![\w$.])([A-Za-z_$][\w$]*+)\s*+([-+*/%|&?^]{{0,3}}+)=(?![=>])"
@@ -131,8 +133,12 @@ def candidates(data: bytes) -> Iterator[list[int]]:
 
 
 def _sums(script: str) -> Iterator[str]:
-    """Yields the sums of strings that are all known."""
-    found = [(*match.span(), _PIECES.findall(match[0])) for match in _all_sums(script)]
+    """Yields the sums of strings that are all known and may be a URL or a path."""
+    found = [
+        (*match.span(), _PIECES.findall(match[0]))
+        for match in _all_sums(script)
+        if not _BEGINS_OTHERWISE.match(match[0])
+    ]
     named = {piece for *_, pieces in found for piece in pieces if piece[0] not in _QUOTES}
     values = _values(script) if named and not named.isdisjoint(_given(script)) else {}
     for start, end, all_pieces in found:

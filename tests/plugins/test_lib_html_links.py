@@ -18,7 +18,7 @@ from minutch.errors import ConfigError
 from minutch.kernels import html as kernels
 from minutch.plugin.points import Parse
 from plugins.lib_html import tree_reader
-from plugins.lib_html.browserlinks import _WITHIN, DEEPEST, BrowserLinks, _with_drawings
+from plugins.lib_html.browserlinks import _WITHIN, DEEPEST, BrowserLinks, _hosts, _with_drawings
 from plugins.lib_html.elements import (
     BROWSER_LINKS,
     KINDS,
@@ -413,6 +413,17 @@ _MARKUP = st.lists(
                 "<img srcset=z src='DATA:image/svg+xml,<a href=1>'>",
             ),
             *("<iframe srcdoc='<a href=/j>'></iframe>", "<param value=/k>", "<param value=no>"),
+            *(
+                f"<link rel='{rel}' href{to}>"
+                for rel in (
+                    "preconnect",
+                    "x DNS-prefetch",
+                    "\tPreconnect dns-prefetch",
+                    "preconn&#101;ct",
+                    "preconnec",
+                )
+                for to in ("", "=''", "=/h", "=//i")
+            ),
             *("<svg>", "<math>", "<form>", "<base>", "<frameset>", "<body>", "<html manifest=x>"),
             *("<a><!--c--></a>", "<a> </a>", "<a>\x01</a>", "<a><b></b></a>", " ", "x", "<!--c-->"),
         ]
@@ -421,19 +432,22 @@ _MARKUP = st.lists(
 )
 
 
-def both(of: BrowserLinks, markup: str) -> list[tuple[list[str], list[bytes]]]:
-    """Links and pages within a page by the kernel and by selectors; neither if it can't be sure."""
+def both(of: BrowserLinks, markup: str) -> list[tuple[list[str], list[bytes], set[bytes]]]:
+    """Links, pages within a page and hosts to connect to by the kernel and by selectors; neither
+    if it can't be sure.
+    """
     document = plain_tree(markup.encode())
     assert of._finder is not None
     values = of._finder.find(document)
     if values is None:
         return []
     inside: list[bytes] = []
-    by_kernel = [link for link in of._of_values(values, inside) if link], inside
+    hosts: set[bytes] = set()
+    by_kernel = [link for link in of._of_values(values, inside, hosts) if link], inside, hosts
     inside = []
     nodes = _with_drawings(document.css(of._selectors))
     found = [link for node in nodes for link in of._of_element(node, inside) if link]
-    return [by_kernel, (found, inside)]
+    return [by_kernel, (found, inside, {*_hosts(document)})]
 
 
 @given(_MARKUP)

@@ -64,8 +64,6 @@ def marks(data: bytes) -> int:
     """Returns what a page's markup may have (`scan`)."""
     found = 0
     for tag in re.findall(rb"<[^<]*", data.lower()):
-        if tag.startswith(b"<link") and (b"preconnect" in tag or b"dns-prefetch" in tag):
-            found |= scan.HINT
         found |= scan.REFRESH if tag.startswith(b"<meta") and b"refresh" in tag else 0
         for start, mark in (
             (b"<!--[if", scan.CONDITION),

@@ -143,7 +143,9 @@ def find_links_of_browsers(made: Made) -> Ways:
     assert finder is not None
 
     def by_kernel() -> list[list[str]]:
-        found = ((links._of_values(finder.find(document) or (), [])) for document in documents)
+        found = (
+            (links._of_values(finder.find(document) or (), [], set())) for document in documents
+        )
         return [[*filter(None, page)] for page in found]
 
     def by_selectors() -> list[list[str]]:
