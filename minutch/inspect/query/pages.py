@@ -27,7 +27,6 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.fetch.decisions import ANSWER, ANSWERED
-from minutch.cycle.segment.places import began_with
 from minutch.cycle.segment.store import CONTENT, CRAWL_FETCH, PARSE_DATA, PARSE_TEXT, Segment
 from minutch.errors import FormatError, TruncatedError
 from minutch.hadoop.formats.batch import Batch
@@ -265,18 +264,6 @@ class PagesTable(Table):
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = [segment for segment in segments if segment.has(CRAWL_FETCH)]
-
-    def first_asked(self) -> pl.Series:
-        """Returns the URLs that the crawl began with: those of its first fetch list."""
-        for segment in self._segments:
-            known = began_with(segment.path)
-            if known is not None:
-                return pl.Series(known, dtype=pl.String)
-            mine = PagesTable([segment]).scan().filter(is_fetch()).select("url")
-            found = mine.collect(engine="streaming").to_series()
-            if len(found):
-                return found
-        return pl.Series([], dtype=pl.String)
 
     def partitions(self) -> Mapping[str, Table]:
         return {segment.name: PagesTable([segment]) for segment in self._segments}

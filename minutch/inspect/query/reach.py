@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.cycle.segment.store import Segment
+from minutch.cycle.segment.places import began_with
+from minutch.cycle.segment.store import CRAWL_FETCH, Segment
 from minutch.inspect.query.ids import ID, Ids, Mask, Places, SortedIds
-from minutch.inspect.query.pages import PagesTable
 from minutch.inspect.query.table import Table
 
 MOST_DEPTHS: Final = 100
@@ -69,9 +69,8 @@ class Reach:
         seen: pl.DataFrame,
     ) -> Reach:
         """Makes one that knows where the crawl began, and no links yet. Raises FormatError."""
-        began = PagesTable(segments).first_asked()
+        began = _first_asked(segments, seen)
         urls = tables["sitemaps"].scan().filter(~IS_ROOT).select(pl.col("url").hash())
-        began = began.hash()
         began = began.filter(~began.is_in(urls.collect().to_series().implode()))
         return cls(entries, seen, began)
 
@@ -137,6 +136,18 @@ class Reach:
                 found = _follow(links, depth, level, min(level + 1, MOST_DEPTHS))
                 level = min(level + 1, MOST_DEPTHS)
         return depth
+
+
+def _first_asked(segments: Sequence[Segment], seen: pl.DataFrame) -> pl.Series:
+    """Returns the ids of what the crawl began with: its first fetch list."""
+    least = seen["first"].min()
+    for number, segment in enumerate(segments):
+        known = began_with(segment.path) if segment.has(CRAWL_FETCH) else None
+        if known is not None:
+            return pl.Series(known, dtype=pl.String).hash()
+        if number == least:
+            break
+    return seen.filter(pl.col("first") == pl.col("first").min())["id"]
 
 
 def _follow(edges: Sequence[Edges], depth: Numbers, level: int, to: int) -> bool:
