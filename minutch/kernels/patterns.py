@@ -23,7 +23,7 @@ from minutch.kernels.native import (
 )
 from minutch.kernels.sequencefile import put_view
 
-LEVELS: Final = 5
+LEVELS: Final = 6
 ROOM: Final = 128
 """Bytes of `out` besides four times the URLs'."""
 _MOST: Final = 24
@@ -49,6 +49,7 @@ _KINDS: Final = np.array(_kinds(), np.uint8)
 _PERCENT, _SLASH, _MARK, _HASH, _COLON, _AT, _SEMICOLON, _EQUALS, _AMPERSAND, _DASH, _BRACE = (
     b"%/?#:@;=&-{"
 )
+_CLOSED, _DOT, _STAR = b"}.*"
 
 
 @inlined
@@ -246,6 +247,31 @@ def _put_path(at: Int, end: Int, base: Int, to: Int, ends: I32) -> Int:
     return to
 
 
+@inner
+def _put_shape(at: Int, end: Int, to: Int) -> Int:
+    """Put the shape of a pattern's path."""
+    while at < end:
+        byte = load8(at)
+        if byte == _SEMICOLON:
+            at = _find(at, end, _SLASH)
+            continue
+        if byte in (_SLASH, _DOT):
+            store8(to, byte)
+            to, at = to + 1, at + 1
+            continue
+        shown = _HASH
+        while at < end and byte not in (_SLASH, _DOT, _SEMICOLON):
+            if byte == _BRACE and at + 3 <= end and load8(at + 2) == _CLOSED:
+                at += 3
+            else:
+                shown, at = _STAR, at + 1
+            if at < end:
+                byte = load8(at)
+        store8(to, shown)
+        to += 1
+    return to
+
+
 @inlined
 def _behind_scheme(at: Int, end: Int) -> Int:
     place = at
@@ -309,8 +335,12 @@ def url_patterns(urls: StringColumn, seed: Int, out: U8, views: Views, hashes: U
             to = _put_query(mark + 1, end, to + 1)
         ends[4] = to - first
         if len(hashes):
-            for level in range(LEVELS):
-                hashes[LEVELS * row + level] = string_hash(first, int64(ends[level]), seed)
+            for level in range(LEVELS - 1):
+                place = LEVELS * row + level + (level > 0)
+                hashes[place] = string_hash(first, int64(ends[level]), seed)
+            copy_bytes(to, first, int64(ends[0]))
+            end = _put_shape(first + ends[0], first + ends[3], to + ends[0])
+            hashes[LEVELS * row + 1] = string_hash(to, end - to, seed)
         if len(views):
             put_view(views, row, out, first - base, to - first, int64(0))
         else:

@@ -5,6 +5,7 @@
     shop.example/Item/{n}-red;s                                   its path
     shop.example/Item/                                            its directory
     shop.example/Item/                                            the first directory on the host
+    shop.example/*/*                                              its shape
     shop.example                                                  its host
 
     pattern   host [ ":" port ] path [ "?" sorted names of parameters, each once ]
@@ -13,6 +14,7 @@
               7 or more if they are hexadecimal, or else 16; or 16 letters of both cases, mixed
     {+}       segments of a path that stand in it before (those that begin with a class: three
               times), or come after the 24th; parameters after the 24th
+    shape     of the path: * for words, # for what is a class alone, with the dots and slashes
 
 The scheme, user, fragment and the values of parameters, those in paths too, don't count. What a
 page's address is made of tells nothing of its content: who holds a pattern to be a trap has to
@@ -21,6 +23,7 @@ count what came of it. 0.4 µs a URL.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -30,8 +33,14 @@ import polars as pl
 from minutch.kernels import patterns as kernels
 from minutch.kernels.arrow import from_series, to_series
 
-LEVELS: Final = ("host", "first directory", "directory", "path", "pattern")
-"""What a URL belongs to, from the largest to the smallest: each is the beginning of the next."""
+LEVELS: Final = ("host", "shape", "first directory", "directory", "path", "pattern")
+"""What a URL belongs to, from the largest to the smallest: but for the shape, each is the beginning
+of the next. Where names of directories are drawn by lot, a shape is all that its pages have in
+common.
+"""
+_PARAMETERS: Final = re.compile(r";[^/]*")
+_CLASS: Final = re.compile(r"(?<![^/.])(?:\{[\x00-\x7f]\})+(?![^/.])")
+_WORD: Final = re.compile(r"[^/.#]+")
 
 
 def pattern_of(url: str) -> str:
@@ -60,11 +69,13 @@ def levels_of(url: str) -> tuple[str, ...]:
     host, _, rest = path.partition("/")
     first, slash, _ = rest.partition("/")
     directory = path[: path.rindex("/") + 1]
-    return host, f"{host}/{first}/" if slash else f"{host}/", directory, path, pattern
+    shape = _WORD.sub("*", _CLASS.sub("#", _PARAMETERS.sub("", f"/{rest}")))
+    first = f"{host}/{first}/" if slash else f"{host}/"
+    return host, host + shape, first, directory, path, pattern
 
 
 def level_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
-    """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 5. With a `seed` of
+    """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 6. With a `seed` of
     63 bits that nobody knows, hosts can't make URLs that share another's.
     """
     strings = from_series(urls)

@@ -211,11 +211,11 @@ def _code(seed: str, letters: str, count: int) -> str:
 
 
 def jsession(size: int) -> Site:
-    """;jsessionid= behind each path, another on each page."""
+    """;jsessionid= behind each path, another on each page; as with servlets, none is needed."""
 
     def site(path: str, query: dict[str, str]) -> Page:
         sid = _code(path, "0123456789ABCDEF", 32)
-        number = 0 if path == "/" else number_in(path, r"/node/(\d+);jsessionid=\w+", size)
+        number = 0 if path == "/" else number_in(path, r"/node/(\d+)(?:;jsessionid=\w+)?", size)
         if number is None:
             return NOT_FOUND
         near = (2 * number + 1, 2 * number + 2, number + 1)
