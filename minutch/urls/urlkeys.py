@@ -11,12 +11,12 @@ Source: URL Standard, 4.5 (serializing without the fragment); RFC 3986, 6.2.2.1 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import polars as pl
-
-from minutch.urls.hostcolumns import map_distinct
 from minutch.urls.hostname import canonical_host
+
+if TYPE_CHECKING:  # parse workers ask for single keys, and do without tables
+    import polars as pl
 
 _PLAIN: Final = (
     r"^https?://(?:(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*|(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2}))"
@@ -48,6 +48,10 @@ def _normal(escape: re.Match[str]) -> str:
 
 def url_keys(urls: pl.Series) -> pl.Series:
     """Returns `url_key` of each URL (String); null stays null."""
+    import polars as pl
+
+    from minutch.urls.hostcolumns import map_distinct
+
     odd = (~urls.str.contains(_PLAIN) | urls.str.contains(_MAY_CHANGE)).fill_null(False)
     rows = odd.arg_true()
     if not len(rows):

@@ -139,16 +139,26 @@ def test_a_look_up_imports_nothing_that_takes_long(
     assert not any(name.startswith("minutch.kernels.") for name in found)
 
 
-def test_plugins_that_are_asked_url_by_url_need_no_columns() -> None:
-    """As the fetcher asks them: NumPy and Polars are what a column needs."""
+def modules_with(*plugins: str) -> set[str]:
+    """What the modules of plugins, whose folders begin so, import."""
     names = [
         ".".join(path.relative_to(PROJECT).with_suffix("").parts)
-        for kind in ("urlfilter", "urlnormalizer")
-        for path in (PROJECT / "plugins").glob(f"{kind}_*/*.py")
+        for plugin in plugins
+        for path in (PROJECT / "plugins").glob(f"{plugin}_*/*.py")
     ]
     assert len(names) > 15
     code = f"import sys; import {', '.join(names)}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT
     )
-    assert not set(done.stdout.split()) & {"numpy", "polars"}
+    return set(done.stdout.split())
+
+
+def test_plugins_that_are_asked_url_by_url_need_no_columns() -> None:
+    """As the fetcher asks them: NumPy and Polars are what a column needs."""
+    assert not modules_with("urlfilter", "urlnormalizer") & {"numpy", "polars"}
+
+
+def test_plugins_of_a_fetch_or_parse_need_no_tables() -> None:
+    """A process with Polars can't be forked, and each worker took a tenth of a second longer."""
+    assert "polars" not in modules_with("parse", "parsefilter", "protocol", "scoring")
