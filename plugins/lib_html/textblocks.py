@@ -243,6 +243,8 @@ def page_tokens(url: str, markup: bytes) -> np.ndarray:
         parts = urlsplit(url)
     except ValueError:  # Python's idea of a URL is narrower than that of Java and of browsers
         parts = urlsplit("")
+    if parts.scheme == "file":  # where a folder lies on a disk says nothing of its pages
+        parts = parts._replace(path=parts.path.rpartition("/")[2])
     found = {b"h:" + _bytes(label)[:20] for label in (parts.hostname or "").split(".")[:-1]}
     steps = [step for step in _bytes(parts.path.lower()).split(b"/") if step]
     for place, step in enumerate(steps[:8]):

@@ -321,6 +321,7 @@ def test_what_a_page_is_called_outside_of_its_tree() -> None:
     assert tokens("http://h.org/shop/?page=2") != plain
     assert tokens("http://h.org/") != plain
     assert tokens("http://\ud800/[") is not None
+    assert tokens("file:///home/2024/blog/a-page.html") == tokens("file:///a-page.html")
 
 
 @given(st.integers(0, 1 << 32), st.integers(1, 130), st.integers(1, 5), st.integers(1, 5))
