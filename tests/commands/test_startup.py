@@ -91,9 +91,13 @@ def test_a_job_imports_no_annex(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # processes
 def test_only_who_serves_imports_a_server() -> None:
-    code = "import sys, minutch.annexes.service.{}; print('uvicorn' in sys.modules)"
-    for module in ("app", "startserver"):
-        words = [sys.executable, "-c", code.format(module)]
+    code = "import sys, minutch.{}; print('{}' in sys.modules)"
+    for module, server in (
+        ("annexes.service.app", "uvicorn"),
+        ("annexes.service.startserver", "uvicorn"),
+        ("commands.crawl", "starlette"),  # 30 ms of each crawl, without a live page too
+    ):
+        words = [sys.executable, "-c", code.format(module, server)]
         assert subprocess.check_output(words, text=True, cwd=PROJECT) == "False\n"
 
 

@@ -22,7 +22,7 @@ from minutch.annexes.service.confinedpaths import Root
 from minutch.annexes.service.jobtable import JobTable
 from minutch.clock import FakeClock
 from minutch.cycle.fetch.watch import Watch
-from minutch.inspect.live import liveserver
+from minutch.inspect.live import liveapp
 from minutch.inspect.search import app as search
 from minutch.inspect.search.crawlfiles import CrawlFiles
 from minutch.inspect.search.searcher import Searcher
@@ -47,7 +47,7 @@ def of_rest(folder: Path) -> ASGIApp:
 
 
 def of_live(folder: Path) -> ASGIApp:
-    return liveserver.make(Watch("crawl crawl", FakeClock(0), can_stop=True), ANYBODY)
+    return liveapp.make(Watch("crawl crawl", FakeClock(0), can_stop=True), ANYBODY)
 
 
 @contextmanager

@@ -235,9 +235,8 @@ def _fitting(lines: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Counts lines of pages (_SAMPLE, and `age`, higher for newer versions of a page): by host and
-    place `of`, `place_pages`, `mean`, `framed`, and
-    what `wording` counts; by host, place and line `at`, `times`, `anywhere`,
-    those on several pages. Both are sorted by host.
+    place `of`, `place_pages`, `mean`, `framed`, and what `wording` counts; by host, place and line
+    `at`, `times`, `anywhere`, those on several pages. Both are sorted by host.
     """
     sample = sample.filter(pl.col("age") == pl.col("age").max().over("host", "page"))
     chosen = sample.select("host", "page").unique().sort("host", "page")

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from minutch.clock import FakeClock
 from minutch.cycle.fetch.stats import Details, Failure, FetchStats, HostTimes, QueueState
 from minutch.cycle.fetch.watch import Watch
-from minutch.inspect.live.liveserver import make
+from minutch.inspect.live.liveapp import make
 from minutch.job import Progress
 from minutch.web.access import LOCAL, Access
 from tests.cycle.fetch.test_seen import NOW

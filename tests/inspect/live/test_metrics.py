@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from minutch.clock import FakeClock
 from minutch.cycle.fetch.stats import FetchStats
 from minutch.cycle.fetch.watch import Watch
-from minutch.inspect.live.liveserver import metrics_text
+from minutch.inspect.live.liveapp import metrics_text
 from tests.cycle.fetch.test_seen import NOW
 
 STATS = FetchStats(
