@@ -12,21 +12,21 @@ import shutil
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 import pytest
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
 
 PROGRAM: Final = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on PATH")
 """Skips where no browser is installed."""
-PATIENCE: Final = 30.0
-"""Seconds."""
+PATIENCE: Final = 120.0
+"""Seconds for an answer: a browser among busy tests took more than 30."""
 KEYS: Final = {"Tab": 9, "Enter": 13}
 
 
@@ -54,9 +54,11 @@ class Chromium:
         self._number = 0
         self._inside = ""
         self.events: list[dict[str, Any]] = []
+        self._open = ExitStack()
         try:
             port, path = self._address()
-            self._socket: ClientConnection = connect(f"ws://127.0.0.1:{port}{path}", max_size=None)
+            address = f"ws://127.0.0.1:{port}{path}"
+            self._socket = self._open.enter_context(connect(address, max_size=None))
             target = self.send("Target.createTarget", url="about:blank")["targetId"]
             self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
                 "sessionId"
@@ -74,8 +76,7 @@ class Chromium:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
-        if hasattr(self, "_socket"):
-            self._socket.close()
+        self._open.close()
         self._process.terminate()
         try:
             self._process.wait(10)
@@ -145,8 +146,18 @@ class Chromium:
         self.send("Input.dispatchKeyEvent", type="keyDown", **common, **more)
         self.send("Input.dispatchKeyEvent", type="keyUp", **common)
 
+    def until(self, script: str) -> None:
+        """Wait until an expression in the page holds."""
+        end = time.monotonic() + PATIENCE
+        while not self.run(script):
+            assert time.monotonic() < end, script
+            time.sleep(0.05)
+
     def type(self, text: str) -> None:
-        """Text into what has the focus."""
+        """Text into what has the focus. A page gives it when it is first drawn, which may be after
+        it is loaded: text that came before that was lost.
+        """
+        self.until("document.activeElement !== document.body")
         self.send("Input.insertText", text=text)
 
     def click(self, selector: str) -> None:

@@ -56,4 +56,4 @@ def test_groups_are_reached_with_the_keyboard(browser: Chromium, address: str) -
     assert reached == ["Skip to content", "openapi.json", "The service", "Configurations"]
     assert browser.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     browser.press("Enter")
-    assert browser.run("location.hash") == "#config"
+    browser.until("location.hash === '#config'")

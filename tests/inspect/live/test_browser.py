@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -58,13 +57,6 @@ def complaints(browser: Chromium) -> list[dict[str, Any]]:
     return [event for event in found if "favicon" not in str(event)]
 
 
-def until(browser: Chromium, script: str) -> None:
-    end = time.monotonic() + 30
-    while not browser.run(script):
-        assert time.monotonic() < end, script
-        time.sleep(0.05)
-
-
 def test_the_page_keeps_up_without_being_loaded_again(
     browser: Chromium, site: LiveServer, watch: Watch
 ) -> None:
@@ -74,7 +66,7 @@ def test_the_page_keeps_up_without_being_loaded_again(
     watch.show(replace(NOW, done=12_777))
     browser.run("document.querySelector('summary').click()")
     watch.row("fetch", 99.0, "a new row")
-    until(browser, "document.getElementById('rounds').innerText.includes('a new row')")
+    browser.until("document.getElementById('rounds').innerText.includes('a new row')")
     assert browser.run("document.querySelector('details').open")  # as its reader left it
     assert browser.run("window.same && document.title").startswith("12,777 of 25,000")
     assert browser.run("document.querySelector('progress').value") == 12_777
@@ -115,7 +107,7 @@ def test_without_scripts_it_is_loaded_again(
     browser.send("Emulation.setScriptExecutionDisabled", value=True)
     browser.go(base(site))
     watch.show(replace(NOW, done=12_999))
-    until(browser, "document.title.startsWith('12,999')")
+    browser.until("document.title.startsWith('12,999')")
 
 
 def test_an_end_is_noticed(browser: Chromium, watch: Watch) -> None:
@@ -124,7 +116,7 @@ def test_an_end_is_noticed(browser: Chromium, watch: Watch) -> None:
         server.running(),
     ):
         browser.go(server.address)
-    until(browser, "!document.getElementById('gone').hidden")
+    browser.until("!document.getElementById('gone').hidden")
 
 
 def test_hostile_names_do_nothing(browser: Chromium, site: LiveServer) -> None:
