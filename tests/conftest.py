@@ -198,9 +198,9 @@ def _shipped() -> Iterator[None]:
         yield
 
 
-def _once(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+def _once(read: Callable[..., Any]) -> Callable[..., Any]:
     kept = cache(read)
-    return lambda path: kept(path) if path.is_relative_to(PROJECT) else read(path)
+    return lambda path, *rest: (kept if path.is_relative_to(PROJECT) else read)(path, *rest)
 
 
 def _plugins_once(read: Callable[[Sequence[Path]], Any]) -> Callable[[Sequence[Path]], Any]:

@@ -2,8 +2,8 @@
 
 Read configuration first; the rest says what values may be, and what is probably wrong.
 
-    `configuration`, `xml`    the properties, and the files they come from
-    `sources`                 which files these are; what a crawl's folder has
+    `configuration`           the properties
+    `sources`                 which files they come from, and their XML; what a crawl's folder has
     `settings`                classes whose fields name their property
     `properties`              the values that they take, what is secret, what means nothing here
     `check`                   what is probably wrong in them

@@ -25,8 +25,15 @@ from typing import Any, cast, overload
 from minutch.clock import Clock, SystemClock
 from minutch.conf import properties
 from minutch.conf.properties import BOOLEANS, KINDS, float32, read_double, read_integer, read_size
-from minutch.conf.sources import NUTCH, SITE, conf_of, first_file, sources
-from minutch.conf.xml import Property, read_properties
+from minutch.conf.sources import (
+    NUTCH,
+    SITE,
+    Property,
+    conf_of,
+    first_file,
+    read_properties,
+    sources,
+)
 from minutch.errors import ConfigError
 from minutch.processwide import command_line
 

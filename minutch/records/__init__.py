@@ -14,7 +14,6 @@ Java class is; a class is imported when it is first met.
     `textblocks`                          marks of the lines of a text
     `metadata`, `metadata_columns`        named values, as they lie in other records
     `rawmap`                              a serialized MapWritable, edited as bytes
-    `strings`                             strings with an int length, or gzip'd
     `document`                            what goes to a search engine
     `legacy`, `legacyfetch`               records of Nutch 0.4 to 0.7
 """

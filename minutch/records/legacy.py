@@ -50,11 +50,10 @@ from typing import Final, Self, TypeVar
 
 from minutch.errors import FormatError
 from minutch.hadoop.formats.javahash import date_to_string, float_to_string
-from minutch.hadoop.formats.javaio import DataInput, DataOutput, decode_text, encode_text
+from minutch.hadoop.formats.javaio import DataInput, DataOutput, decode_text, encode_text, inflate
 from minutch.hadoop.formats.writables import Writable
 from minutch.records.metadata import read_version
 from minutch.records.parsedata import ParseStatus
-from minutch.records.strings import inflate
 
 LONGEST: Final = 0xFFFF // 3
 """UTF-16 units of the longest string (net.nutch.io.UTF8)."""

@@ -16,17 +16,20 @@ from typing import Final, Self
 
 from minutch.charsets import UTF_8, Charset, lookup
 from minutch.errors import FormatError
-from minutch.hadoop.formats.javaio import DataInput, DataOutput, encode_text, encode_vlong
-from minutch.hadoop.formats.writables import Writable
-from minutch.records.links import Outlink, OutlinkRun
-from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata, read_version
-from minutch.records.strings import (
+from minutch.hadoop.formats.javaio import (
+    DataInput,
+    DataOutput,
     args_to_string,
+    encode_text,
+    encode_vlong,
     read_compressed_string,
     read_string,
     read_string_array,
     write_string_array,
 )
+from minutch.hadoop.formats.writables import Writable
+from minutch.records.links import Outlink, OutlinkRun
+from minutch.records.metadata import CHAR_ENCODING_FOR_CONVERSION_KEY, Metadata, read_version
 
 NOTPARSED: Final = 0
 SUCCESS: Final = 1

@@ -19,17 +19,19 @@ from typing import Final, Self
 
 from minutch.charsets import UTF_8, Charset
 from minutch.errors import FormatError
-from minutch.hadoop.formats.javaio import DataInput, DataOutput, java_string
-from minutch.hadoop.formats.writables import Writable
-from minutch.records.metadata import TRUNCATED_KEY, Metadata, read_version
-from minutch.records.strings import (
+from minutch.hadoop.formats.javaio import (
+    DataInput,
+    DataOutput,
     args_to_string,
     inflate,
+    java_string,
     read_compressed_string,
     read_string,
     read_string_array,
     write_string_array,
 )
+from minutch.hadoop.formats.writables import Writable
+from minutch.records.metadata import TRUNCATED_KEY, Metadata, read_version
 
 VERSION: Final = -1
 CONTENT_LENGTH_KEY: Final = "Content-Length"

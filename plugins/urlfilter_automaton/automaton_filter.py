@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from minutch.errors import ConfigError
-from minutch.urls.javaregex import charclass, is_too_large
+from minutch.urls.javaregex import is_too_large, tree
 from minutch.urls.javaregex.derivative import Automaton, Complement, Intersection, Pattern, whole
 from minutch.urls.javaregex.tree import Alternation, Anchor, Chars, Node, Repeat, Sequence, Tree
 from minutch.urls.javaregex.writer import write_rust
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # its flags on.
 
 _COUNT = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
-_ANY = Chars(charclass.ANY_CHARACTER)
+_ANY = Chars(tree.ANY_CHARACTER)
 EMPTY = Sequence(())
 
 
@@ -119,16 +119,16 @@ class _Reader:
         negated = self.match("^")
         ranges = self.class_item()
         while self.at < len(self.text) and not self.peek("]"):
-            ranges = charclass.union(ranges, self.class_item())
+            ranges = tree.union(ranges, self.class_item())
         self.expect("]")
-        return Chars(charclass.negate(ranges) if negated else ranges)
+        return Chars(tree.negate(ranges) if negated else ranges)
 
-    def class_item(self) -> charclass.Ranges:
+    def class_item(self) -> tree.Ranges:
         first = self.char()
         if not self.match("-"):
-            return charclass.of(first)
+            return tree.of(first)
         if self.peek("]"):
-            return charclass.of(first + "-")
+            return tree.of(first + "-")
         last = self.char()
         return ((ord(first), ord(last)),) if first <= last else ()
 
@@ -148,16 +148,14 @@ class _Reader:
             return Repeat(_ANY, 0, None, "")
         if self.match('"'):
             text = self.until('"')
-            return Sequence(tuple(Chars(charclass.of(char)) for char in text))
+            return Sequence(tuple(Chars(tree.of(char)) for char in text))
         if self.match("("):
             if self.match(")"):
                 return EMPTY
             inner = self.union()
             self.expect(")")
             return inner
-        return (
-            self.interval(self.until(">")) if self.match("<") else Chars(charclass.of(self.char()))
-        )
+        return self.interval(self.until(">")) if self.match("<") else Chars(tree.of(self.char()))
 
     def until(self, end: str) -> str:
         start = self.at
@@ -175,7 +173,7 @@ class _Reader:
         digits = len(found[1]) if len(found[1]) == len(found[2]) else 0
         if digits:
             return _same_length(str(low).zfill(digits), str(high).zfill(digits))
-        zeros = Repeat(Chars(charclass.of("0")), 0, None, "")
+        zeros = Repeat(Chars(tree.of("0")), 0, None, "")
         lengths = range(len(str(low)), len(str(high)) + 1)
         ranges = [(max(low, 10 ** (n - 1) if n > 1 else 0), min(high, 10**n - 1)) for n in lengths]
         return Sequence(
@@ -189,15 +187,15 @@ def _same_length(low: str, high: str) -> Node:
         return EMPTY
     first, last = low[0], high[0]
     if first == last:
-        return Sequence((Chars(charclass.of(first)), _same_length(low[1:], high[1:])))
+        return Sequence((Chars(tree.of(first)), _same_length(low[1:], high[1:])))
     rest = len(low) - 1
     choices: list[Node] = [
-        Sequence((Chars(charclass.of(first)), _same_length(low[1:], "9" * rest))),
-        Sequence((Chars(charclass.of(last)), _same_length("0" * rest, high[1:]))),
+        Sequence((Chars(tree.of(first)), _same_length(low[1:], "9" * rest))),
+        Sequence((Chars(tree.of(last)), _same_length("0" * rest, high[1:]))),
     ]
     if ord(last) - ord(first) > 1:
         between = Chars(((ord(first) + 1, ord(last) - 1),))
-        choices.append(Sequence((between, Repeat(Chars(charclass.DIGIT), rest, rest, ""))))
+        choices.append(Sequence((between, Repeat(Chars(tree.DIGIT), rest, rest, ""))))
     return Alternation(tuple(choices))
 
 

@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.owntext.near import band_keys
-from minutch.inspect.corpus import duplicates, export, signals
+from minutch.inspect.corpus import export, rows, signals
 from tests.benchmarks.neardups import Edit, changed, inserted
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ def our_clusters(texts: Sequence[str]) -> tuple[float, list[int]]:
     def find() -> list[int]:
         keys = band_keys(pl.Series(texts))
         every = np.ones(len(texts), np.bool_)
-        return duplicates.clusters(lambda band: keys[band].to_numpy(), every, 1 << 30).tolist()
+        return rows.clusters(lambda band: keys[band].to_numpy(), every, 1 << 30).tolist()
 
     return timed(find)
 

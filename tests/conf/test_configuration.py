@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from minutch.conf import HOME, Configuration
-from minutch.conf.xml import read_properties
+from minutch.conf.sources import read_properties
 from minutch.errors import ConfigError
 from tests.support.examples import tabled
 

@@ -15,8 +15,7 @@ from typing import Final
 from minutch.conf import Configuration
 from minutch.conf.configuration import HOME
 from minutch.cycle.crawldb.adaptive import read_host_bounds, read_mime_rates
-from minutch.cycle.index.exchanges import Exchanges
-from minutch.cycle.index.writers import WriterChain
+from minutch.cycle.index.writers import Exchanges, WriterChain
 from minutch.cycle.parse.dispatch import ParserFactory
 from minutch.cycle.parse.mime import MimeUtil
 from minutch.errors import MinutchError, PluginError

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from minutch.annexes.stores.journal import _read as read_moves
+from minutch.annexes.stores.path import _read as read_moves
 from minutch.clock import FakeClock
 from minutch.commands import flow
 from minutch.conf import Configuration
-from minutch.conf.xml import read_properties
+from minutch.conf.sources import read_properties
 from minutch.cycle.crawl.rounds import Round
 from minutch.cycle.crawldb.seeds import read_seeds
 from minutch.cycle.fetch.frontier.hostmemory import FILE_NAME, PREFIX, BusyHosts, read_rests

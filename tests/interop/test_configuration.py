@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from minutch.conf import Configuration
-from minutch.conf.xml import read_properties
+from minutch.conf.sources import read_properties
 from minutch.errors import ConfigError
 from tests.interop.harness import Harness, read_records, write_records
 from tests.support.golden import PROJECT

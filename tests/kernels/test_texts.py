@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.cycle.owntext import near
-from minutch.inspect.corpus import duplicates, signals
+from minutch.inspect.corpus import rows, signals
 from minutch.kernels import minhash, quality
 from minutch.kernels.arrow import from_series
 from minutch.kernels.hash import SEED
@@ -35,7 +35,7 @@ def test_band_keys(texts: list[str]) -> None:
     assert (out.reshape(-1, near.BANDS) == near.band_keys(column).to_numpy()).all()
     keys = near.band_keys(column)
     every = np.ones(len(texts), np.bool_)
-    found = duplicates.clusters(lambda band: keys[band].to_numpy(), every, 1 << 20)
+    found = rows.clusters(lambda band: keys[band].to_numpy(), every, 1 << 20)
     assert (found <= np.arange(len(texts))).all()
     spelled = column.str.to_uppercase().str.replace_all("É", "e", literal=True)
     assert near.band_keys(spelled).equals(near.band_keys(column))

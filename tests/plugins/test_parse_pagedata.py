@@ -11,7 +11,7 @@ from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.urls.resolve import Resolver
 from plugins.index_metadata.fields import MetadataIndexer
-from plugins.parse_pagedata.microdata import MOST_ITEMS, MOST_TEXT, top_items
+from plugins.parse_pagedata.pagedata import MOST_ITEMS, MOST_TEXT, top_items
 from tests.support.examples import tabled
 from tests.support.pages import URL, configuration, parse
 

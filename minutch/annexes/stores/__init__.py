@@ -2,7 +2,7 @@
 
 Jobs name them by `minutch.paths`, whose interface this is.
 
-    `path`      HadoopPath: the methods of pathlib that databases and segments need
-    `journal`   folders moved where a rename copies file by file
+    `path`      HadoopPath: the methods of pathlib that databases and segments need, and folders
+                moved where a rename copies file by file
     `hadoop`    the file systems, called in a Java process beside this one
 """

@@ -43,10 +43,15 @@ from minutch.records.protocol import Content, ProtocolStatus
 from minutch.urls.domains import choose_representative
 from minutch.urls.parts import host_of, parse
 from minutch.urls.robots import HOST_FILES
-from minutch.warc.reading.archivefiles import ArchiveFile, IndexFile, OpenArchives, entries_of
+from minutch.warc.reading.archivefiles import (
+    ArchiveFile,
+    CdxjLine,
+    IndexFile,
+    OpenArchives,
+    entries_of,
+)
 from minutch.warc.reading.archiveprotocol import Replays, content_limit, replays
 from minutch.warc.reading.bytesource import RecordPosition
-from minutch.warc.reading.cdxjlines import CdxjLine
 from minutch.warc.reading.recordreader import MOST_SAID
 from minutch.warc.reading.visitindex import VisitIndex, resolved
 from minutch.warc.reading.visits import Visit, VisitKind

@@ -9,6 +9,5 @@ same files whether these are kept or not.
     `companions`         files that accompany WARC files: WAT (metadata as JSON), WET (texts)
     `htmlfacts`          extracts the head and links of an HTML page for WAT
     `cdxjindex`          writes the CDXJ index of WARC files, by the sort keys of URLs (SURT)
-    `waczfile`           writes a WACZ: archive, index and page list in one ZIP
     `existingarchives`   indexes existing WARC and ARC files, and puts them into a WACZ
 """

@@ -28,8 +28,7 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.conf.configuration import COMMAND_LINE
 from minutch.conf.properties import shown
-from minutch.conf.sources import CONF, SITE, is_remembering
-from minutch.conf.xml import read_properties
+from minutch.conf.sources import CONF, SITE, is_remembering, read_properties
 from minutch.cycle.crawl.steps import CrawlOptions
 from minutch.cycle.fetch.decisions import fate, http_code, reason
 from minutch.cycle.fetch.ledger import Outcome

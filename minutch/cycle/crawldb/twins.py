@@ -18,7 +18,7 @@ from minutch.conf import Configuration
 from minutch.cycle.crawldb import canonical
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.owntext.claims import NO_PAGES, claims_of, domains
-from minutch.cycle.owntext.pairs import NearPairs
+from minutch.cycle.owntext.near import NearPairs
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.job import Counters
 from minutch.kernels.native import U64

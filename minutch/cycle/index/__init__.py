@@ -7,6 +7,6 @@ Read `indexing` first, which is the job, then `rangeindexer`, which runs for eac
     `inputs`                        finds the files to read, and records outside of their range
     `rangeindexer`                  reads the records of a range and makes documents of them
     `indexrules`                    decides whether a URL is indexed, deleted or skipped
-    `writers`                       encodes documents for the index writers and sends them
-    `exchanges`                     chooses the writers of a document, and renames its fields
+    `writers`                       decides which index writers a document goes to, encodes it,
+                                    and sends it
 """

@@ -4,7 +4,6 @@ Read `rules` first, which decides about single links, then `invertlinks`.
 
     `store`        opens a LinkDb on disk
     `rules`        decides which links count, and under which URLs
-    `outlinks`     reads the links of parsed pages, turned round
     `invertlinks`  the jobs: adds the links of segments, merges LinkDbs
     `dump`         shows links as text
 """

@@ -5,12 +5,9 @@ Begin with `texts`, whose functions are what others call.
     `texts`      the own text of the pages of segments, and of one page
     `pagetext`   one page, of a host, a file or a crawl, as text and Markdown
     `own`        decides which lines are a page's own
-    `wording`    says which lines are forms, the page's name, names of other pages
     `frames`     counts which lines stand on how many of a host's pages, and where
     `near`       which pages have nearly the same own text
     `claims`     which address each page gives itself: canonical links, kept as `near` is
-    `pairs`      which pairs of pages have, as was asked before
     `revisions`  decides which lines have changed between visits, and which always do
-    `worddiff`   compares such lines word by word
     `parses`     reads texts and their marks from segments
 """

@@ -30,10 +30,9 @@ from zlib import crc32
 import polars as pl
 
 from minutch import scratch
-from minutch.cycle.owntext import wording
-from minutch.cycle.owntext.own import SHARE
+from minutch.cycle.owntext import own
+from minutch.cycle.owntext.own import SHARE, TITLE, WORDS, words_of
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
-from minutch.cycle.owntext.wording import TITLE, WORDS, words_of
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, segments_in
 from minutch.errors import FormatError
 from minutch.paths import is_local
@@ -235,7 +234,7 @@ def _fitting(lines: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Counts lines of pages (_SAMPLE, and `age`, higher for newer versions of a page): by host and
-    place `of`, `place_pages`, `mean`, `framed`, and what `wording` counts; by host, place and line
+    place `of`, `place_pages`, `mean`, `framed`, and what words say (`own`); by host, place and line
     `at`, `times`, `anywhere`, those on several pages. Both are sorted by host.
     """
     sample = sample.filter(pl.col("age") == pl.col("age").max().over("host", "page"))
@@ -258,7 +257,7 @@ def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     )
     pages = sample.group_by("host", "place").agg(place_pages=pl.col("page").n_unique())
     lines = lines.join(anywhere, on=["host", "line"]).filter(pl.col("anywhere") > 1)
-    places = wording.counted(sample, titles, places.join(pages, on=["host", "place"]))
+    places = own.counted(sample, titles, places.join(pages, on=["host", "place"]))
     return (
         places.sort("host", "place"),
         lines.drop("chance", "of").sort("host", "place", "line"),

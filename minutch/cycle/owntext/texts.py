@@ -12,9 +12,8 @@ from pathlib import Path
 import polars as pl
 
 from minutch.cycle.owntext.frames import UNSEEN, SiteFrames
-from minutch.cycle.owntext.own import kept
+from minutch.cycle.owntext.own import form, is_alone, kept, names, words_of
 from minutch.cycle.owntext.parses import has_marks, lines_of, parses
-from minutch.cycle.owntext.wording import form, is_alone, names, words_of
 from minutch.cycle.segment.store import Segment, segments_in
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.records.textblocks import MOST

@@ -5,6 +5,5 @@ Begin with export, which has the order of things.
     `export`                  the job: what is left out, shards, and going on after a kill
     `pages`                   which pages there are, and their texts
     `signals`                 what filters ask of texts; `quality.toml` has the filters
-    `duplicates`              texts near each other, lines that came before
     `rows`                    all of it together, as a table
 """

@@ -10,7 +10,7 @@ Begin with crawl, which opens one, then table.
     `site`, `reach`, `ids`              a row per URL; what leads to it; URLs as numbers
     `parselinks`                        the links of parses as numbers
     `predicates`, `skipping`            reads only where rows may be
-    `session`, `prompt`                 SQL, and a prompt for it
+    `session`                           SQL
     `results`                           rows for people and programs
     `exports`                           tables as files; links as a graph
 """

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final
 
 import polars as pl
 
-from minutch.cycle.owntext import revisions, worddiff
+from minutch.cycle.owntext import revisions
 from minutch.cycle.owntext.frames import MOST, SiteFrames
 from minutch.cycle.owntext.parses import parses_between, parts_of
 from minutch.cycle.owntext.texts import all_lines, frames_of
@@ -372,9 +372,9 @@ def _blocks(
     more = less = muted = 0
     for why, (removed, added) in sorted(lines.items()):
         muted += max(len(removed), len(added)) if why else 0
-        if (why and not with_muted) or worddiff.says_the_same(removed, added):
+        if (why and not with_muted) or revisions.says_the_same(removed, added):
             continue
-        for block in worddiff.blocks(removed, added):
+        for block in revisions.blocks(removed, added):
             if not why:
                 more, less = more + block.counts[0], less + block.counts[1]
             if len(found) < _MOST_BLOCKS:
@@ -471,7 +471,7 @@ def _texts(blocks: pl.Series) -> pl.Series:
             line
             for block in mine
             if not block["muted"]
-            for line in worddiff.as_lines(
+            for line in revisions.as_lines(
                 [(piece["op"], piece["words"]) for piece in block["pieces"]]
             )
         )

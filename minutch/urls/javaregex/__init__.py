@@ -3,7 +3,7 @@
 Begin with engine, which is what others call.
 
     `engine`                         compiles and matches
-    `syntax`, `tree`, `charclass`    a pattern as a tree
+    `syntax`, `tree`    a pattern as a tree
     `writer`                         writes the tree for another engine
     `derivative`                     matches in linear time, also in marked texts
 """

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, TypeAlias
 
-from minutch.urls.javaregex import charclass
-from minutch.urls.javaregex.charclass import Ranges
+from minutch.urls.javaregex import tree
 from minutch.urls.javaregex.tree import (
     Alternation,
     Anchor,
@@ -29,6 +28,7 @@ from minutch.urls.javaregex.tree import (
     Chars,
     Look,
     Node,
+    Ranges,
     RegexGroup,
     Repeat,
     Sequence,
@@ -37,10 +37,10 @@ from minutch.urls.javaregex.tree import (
 
 _MAX_STATES = 20_000
 """States kept; beyond, the cache is emptied."""
-START: Final = charclass.LAST + 1
-END: Final = charclass.LAST + 2
+START: Final = tree.LAST + 1
+END: Final = tree.LAST + 2
 """The marks, as codes of characters."""
-ANYTHING: Final = Repeat(Chars(charclass.ANY_CHARACTER), 0, None, "")
+ANYTHING: Final = Repeat(Chars(tree.ANY_CHARACTER), 0, None, "")
 """Marks too: `derivative` takes it for the complement of nothing."""
 NOTHING: Final = Chars(())
 
@@ -191,7 +191,7 @@ class Automaton:
     def _star(self, item: State) -> State:
         if item is self._nothing or item is self._empty:
             return self._empty
-        if item.kind == "chars" and item.ranges == charclass.ANY_CHARACTER:
+        if item.kind == "chars" and item.ranges == tree.ANY_CHARACTER:
             return self._anything
         return item if item.kind == "star" else self._make("star", (item,))
 
@@ -329,5 +329,5 @@ def _look(node: Look, *, head: bool, tail: bool) -> tuple[Node, bool]:
     if node.kind == ">":
         return _strict(node.item, head=head, tail=tail)[0], False
     if node.kind == "<!" and head and isinstance(node.item, Chars):
-        return Alternation((_START, Chars(charclass.negate(node.item.ranges)))), True
+        return Alternation((_START, Chars(tree.negate(node.item.ranges)))), True
     raise _Unsaid

@@ -17,8 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from minutch.urls.javaregex import charclass
-from minutch.urls.javaregex.charclass import Ranges
+from minutch.urls.javaregex import tree
 from minutch.urls.javaregex.tree import (
     Alternation,
     Anchor,
@@ -26,6 +25,7 @@ from minutch.urls.javaregex.tree import (
     Chars,
     Look,
     Node,
+    Ranges,
     RegexGroup,
     Repeat,
     Sequence,
@@ -38,11 +38,11 @@ _LOOK = re.compile(r"\?(=|!|<=|<!|>)")
 _COUNT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}")
 _SIMPLE_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 _CLASS_ESCAPES = {
-    "d": charclass.DIGIT,
-    "w": charclass.WORD,
-    "s": charclass.SPACE,
-    "h": charclass.HORIZONTAL,
-    "v": charclass.VERTICAL,
+    "d": tree.DIGIT,
+    "w": tree.WORD,
+    "s": tree.SPACE,
+    "h": tree.HORIZONTAL,
+    "v": tree.VERTICAL,
 }
 _ANCHOR_ESCAPES = {"A": "A", "G": "A", "z": "z", "Z": "Z", "b": "b", "B": "B"}
 _CODES = (
@@ -181,8 +181,8 @@ class _Reader:
 
     def dot(self) -> Ranges:
         if "s" in self.flags:
-            return charclass.ANY_CHARACTER
-        return charclass.negate(charclass.of("\n") if "d" in self.flags else charclass.LINE_ENDS)
+            return tree.ANY_CHARACTER
+        return tree.negate(tree.of("\n") if "d" in self.flags else tree.LINE_ENDS)
 
     def line_anchor(self, char: str) -> str:
         unix = "d" if "d" in self.flags else ""
@@ -191,16 +191,12 @@ class _Reader:
         return "A" if char == "^" else "Z" + unix
 
     def literal(self, char: str) -> Chars:
-        return Chars(self.cased(charclass.of(char)))
+        return Chars(self.cased(tree.of(char)))
 
     def cased(self, ranges: Ranges) -> Ranges:
         if "i" not in self.flags:
             return ranges
-        return (
-            charclass.ignore_case(ranges)
-            if "u" in self.flags
-            else charclass.ignore_ascii_case(ranges)
-        )
+        return tree.ignore_case(ranges) if "u" in self.flags else tree.ignore_ascii_case(ranges)
 
     def group(self) -> list[Node]:
         flags = self.match(_FLAG_GROUP)
@@ -242,8 +238,8 @@ class _Reader:
             return [Anchor(_ANCHOR_ESCAPES[char])]
         if char == "R":
             self.at += 1
-            pair = Sequence((Chars(charclass.of("\r")), Chars(charclass.of("\n"))))
-            return [Alternation((pair, Chars(charclass.VERTICAL)))]
+            pair = Sequence((Chars(tree.of("\r")), Chars(tree.of("\n"))))
+            return [Alternation((pair, Chars(tree.VERTICAL)))]
         if char == "k":
             return [self.named_backreference()]
         if char in "123456789" and char:
@@ -278,20 +274,20 @@ class _Reader:
                 return self.cased(((int(code[1], base), int(code[1], base)),))
         char = self.take()
         if char in _SIMPLE_ESCAPES:
-            return charclass.of(_SIMPLE_ESCAPES[char])
+            return tree.of(_SIMPLE_ESCAPES[char])
         if char == "c":
-            return charclass.of(chr(ord(self.take()) ^ 64))
+            return tree.of(chr(ord(self.take()) ^ 64))
         if char in "pP":
             found = self.property_class()
-            return charclass.negate(found) if char == "P" else found
+            return tree.negate(found) if char == "P" else found
         if char.lower() in _CLASS_ESCAPES:
             known = _CLASS_ESCAPES[char.lower()]
             if "U" in self.flags and char.lower() in "dws":
-                known = charclass.unicode_class(char.lower())
-            return charclass.negate(known) if char.isupper() else known
+                known = tree.unicode_class(char.lower())
+            return tree.negate(known) if char.isupper() else known
         if char.isascii() and char.isalpha():
             raise self.error(f"illegal escape \\{char}")
-        return self.cased(charclass.of(char))
+        return self.cased(tree.of(char))
 
     def property_class(self) -> Ranges:
         found = self.match(re.compile(r"\{(\^?)([^{}]+)\}|()([A-Za-z])"))
@@ -299,10 +295,10 @@ class _Reader:
             raise self.error("unclosed \\p")
         name = found[2] or found[4]
         try:
-            ranges = charclass.property_class(name)
+            ranges = tree.property_class(name)
         except ValueError as exc:
             raise self.error(f"unknown character property {name}") from exc
-        return charclass.negate(ranges) if found[1] else self.cased(ranges)
+        return tree.negate(ranges) if found[1] else self.cased(ranges)
 
     # -- classes -----------------------------------------------------------------------------------
 
@@ -323,16 +319,16 @@ class _Reader:
         while self.peek() != "]" or first:
             if self.text.startswith("&&", self.at):
                 self.at += 2
-                result = charclass.intersect(result, self.intersection_side())
+                result = tree.intersect(result, self.intersection_side())
             else:
-                result = charclass.union(result, self.class_item())
+                result = tree.union(result, self.class_item())
             first = False
-        return charclass.negate(result) if negated else result
+        return tree.negate(result) if negated else result
 
     def intersection_side(self) -> Ranges:
         side: Ranges = ()
         while self.peek() != "]" and not self.text.startswith("&&", self.at):
-            side = charclass.union(side, self.class_item())
+            side = tree.union(side, self.class_item())
         return side
 
     def class_item(self) -> Ranges:
@@ -341,10 +337,10 @@ class _Reader:
             return self.char_class().ranges
         if char == "\\":
             if self.peek() == "Q":
-                return self.cased(charclass.of(self.quoted()))
+                return self.cased(tree.of(self.quoted()))
             low = self.escaped_set()
         else:
-            low = self.cased(charclass.of(char))
+            low = self.cased(tree.of(char))
         if self.peek() != "-" or self.text[self.at + 1 : self.at + 2] in ("]", "[", ""):
             return low
         return self.class_range(char, low)
@@ -356,7 +352,7 @@ class _Reader:
         start = ord(char) if char != "\\" else low[-1][0]
         self.at += 1
         end_char = self.take()
-        end_set = self.escaped_set() if end_char == "\\" else charclass.of(end_char)
+        end_set = self.escaped_set() if end_char == "\\" else tree.of(end_char)
         end = end_set[-1][0]
         if end < start or not self._is_single(end_set):
             raise self.error("illegal character range")

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minutch.urls.javaregex import charclass
-from minutch.urls.javaregex.charclass import Ranges
+from minutch.urls.javaregex import tree
 from minutch.urls.javaregex.tree import (
     Alternation,
     Anchor,
@@ -18,6 +17,7 @@ from minutch.urls.javaregex.tree import (
     Chars,
     Look,
     Node,
+    Ranges,
     RegexGroup,
     Repeat,
     Sequence,
@@ -40,8 +40,8 @@ _PYTHON_ANCHORS = {
 _RUST_ANCHORS = {"A": r"\A", "^": r"\A", "^d": r"\A"} | dict.fromkeys(
     ("z", "Z", "$", "Zd", "$d"), r"\z"
 )
-_DOT = charclass.negate(charclass.LINE_ENDS)
-_SCALARS: Ranges = ((0, 0xD7FF), (0xE000, charclass.LAST))
+_DOT = tree.negate(tree.LINE_ENDS)
+_SCALARS: Ranges = ((0, 0xD7FF), (0xE000, tree.LAST))
 
 
 def write_python(tree: Tree) -> str:
@@ -117,12 +117,12 @@ class _Writer:
         ranges = node.ranges
         if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
             return self.code(ranges[0][0])
-        if ranges == charclass.ANY_CHARACTER:
+        if ranges == tree.ANY_CHARACTER:
             return r"[\s\S]"
         if not ranges:
             return r"[^\s\S]"
-        other = charclass.negate(ranges)
-        if ranges[0][0] == 0 and ranges[-1][1] == charclass.LAST:
+        other = tree.negate(ranges)
+        if ranges[0][0] == 0 and ranges[-1][1] == tree.LAST:
             return f"[^{self.pairs(other)}]"
         return f"[{self.pairs(ranges)}]"
 
@@ -203,17 +203,17 @@ class _RustWriter(_Writer):
         if look.kind == f"{side}=":
             return self.chars(look.item)
         if look.kind == f"{side}!":
-            return f"(?:{end}|{self.chars(Chars(charclass.negate(look.item.ranges)))})"
+            return f"(?:{end}|{self.chars(Chars(tree.negate(look.item.ranges)))})"
         return ""
 
     def chars(self, node: Chars) -> str:
         """Rust knows no surrogates."""
         if node.ranges == _DOT:
             return "."
-        ranges = charclass.intersect(node.ranges, _SCALARS)
+        ranges = tree.intersect(node.ranges, _SCALARS)
         if ranges == _SCALARS:
             return r"[\s\S]"
-        other = charclass.intersect(charclass.negate(node.ranges), _SCALARS)
+        other = tree.intersect(tree.negate(node.ranges), _SCALARS)
         if len(other) < len(ranges):
             return f"[^{self.pairs(other)}]"
         return super().chars(Chars(ranges))

@@ -9,7 +9,6 @@ an answer with its request. Indexes lead to single records.
     `recordreader`      cuts the bytes into records
     `visits`            takes archived HTTP answers apart, and joins records to visits
     `archivefiles`      finds archives on disk, by their first bytes, and opens them
-    `cdxjlines`         reads CDXJ and CDX lines
     `visitindex`        an SQLite index of visits, how it is kept and asked
     `archiveprotocol`   asks protocol-archive what an archived answer means
 """

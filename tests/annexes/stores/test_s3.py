@@ -20,8 +20,7 @@ import pytest
 
 from minutch.annexes.spark import session
 from minutch.annexes.stores import hadoop
-from minutch.annexes.stores.journal import JOURNAL
-from minutch.annexes.stores.path import HadoopPath
+from minutch.annexes.stores.path import JOURNAL, HadoopPath
 from minutch.clock import FakeClock, SystemClock
 from minutch.conf import Configuration
 from minutch.cycle.fetch.results.closing import copy_folder

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 from isal import isal_zlib
 
-from minutch.cycle.linkdb.invertlinks import merged
-from minutch.cycle.linkdb.outlinks import inflated_links
+from minutch.cycle.linkdb.invertlinks import inflated_links, merged
 from minutch.cycle.webgraph import dumpers
 from minutch.hadoop.formats.batch import Batch, Places
 from minutch.hadoop.formats.javaio import DataInput, encode_text

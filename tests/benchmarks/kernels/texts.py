@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from minutch.cycle.owntext import near
-from minutch.inspect.corpus import duplicates, signals
+from minutch.inspect.corpus import rows, signals
 from minutch.kernels import minhash
 from tests.benchmarks.kernels.made import Made
 from tests.benchmarks.kernels.rows import Row, Ways, rows_of
@@ -123,4 +123,4 @@ def find_clusters(made: Made) -> Ways:
                     of |= dict.fromkeys(other, mine)
         return [min(of[number]) for number in range(count)]
 
-    return Ways(lambda: duplicates.clusters(bands.__getitem__, every, 1 << 30).tolist(), by_python)
+    return Ways(lambda: rows.clusters(bands.__getitem__, every, 1 << 30).tolist(), by_python)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from minutch.conf import Configuration
-from minutch.cycle.linkdb import outlinks
+from minutch.cycle.linkdb import invertlinks
 from minutch.cycle.linkdb.rules import LinkRules, UrlChain
 from minutch.errors import FormatError
 from minutch.hadoop.formats.mapfile import MapFileWriter
@@ -81,7 +81,7 @@ def both_ways(path: Path, rules: LinkRules) -> list[tuple[pl.DataFrame, Counters
     for kernel in (True, False):
         counters, tables = Counters(), []
         if kernel:
-            for found in outlinks.scan_links(path, rules):
+            for found in invertlinks.scan_links(path, rules):
                 counters.merge(found.counters)
                 tables.append(found.links)
         else:
@@ -108,7 +108,7 @@ def test_links_are_those_of_the_plain_way(
     )
     if compression == "RECORD":
         monkeypatch.setattr(LinkRules, "apply", None)  # every page is one that the kernel knows
-    fast, counted = outlinks.scan_links(path, rules_for(**properties)), Counters()
+    fast, counted = invertlinks.scan_links(path, rules_for(**properties)), Counters()
     tables = []
     for found in fast:
         tables.append(found.links)
@@ -127,8 +127,8 @@ def test_links_of_small_parts_come_together(tmp_path: Path) -> None:
         paths.append(written(tmp_path / str(number), pages, compression))
     rules = rules_for()
     for some in (paths, paths[:2]):
-        found = [*outlinks.scan_links(CombineFileSplit(tuple(some)), rules)]
-        expected = [each for path in some for each in outlinks.scan_links(path, rules)]
+        found = [*invertlinks.scan_links(CombineFileSplit(tuple(some)), rules)]
+        expected = [each for path in some for each in invertlinks.scan_links(path, rules)]
         assert pl.concat(one.links for one in found).equals(
             pl.concat(one.links for one in expected)
         )
@@ -137,9 +137,9 @@ def test_links_of_small_parts_come_together(tmp_path: Path) -> None:
 
 
 def test_room_grows_with_the_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlinks, "_RECORD_ROOM", 64)
-    monkeypatch.setattr(outlinks, "_TYPICAL_RATIO", 1)
-    monkeypatch.setattr(outlinks, "_LINK", 1000)
+    monkeypatch.setattr(invertlinks, "_RECORD_ROOM", 64)
+    monkeypatch.setattr(invertlinks, "_TYPICAL_RATIO", 1)
+    monkeypatch.setattr(invertlinks, "_LINK", 1000)
     random = Random(1)
     path = written(tmp_path / "data", [page(random, 200) for _ in range(30)])
     (fast, counted), (plain, counters) = both_ways(path, rules_for())
@@ -165,4 +165,4 @@ def test_damage_is_named(tmp_path: Path) -> None:
     data[len(data) // 2 :][:64] = 255
     data.tofile(path)
     with pytest.raises(FormatError, match="data"):
-        list(outlinks.scan_links(path.parent, rules_for()))
+        list(invertlinks.scan_links(path.parent, rules_for()))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minutch.cycle.owntext import pairs
+from minutch.cycle.owntext import near
 from minutch.cycle.owntext.frames import FRAMES
-from minutch.cycle.owntext.pairs import NearPairs
+from minutch.cycle.owntext.near import NearPairs
 from minutch.errors import FormatError
 from minutch.records.parsedata import ParseText
 from tests.cycle.owntext.test_texts import html, prose, site, write
@@ -44,13 +44,13 @@ def test_texts_are_read_once_until_a_parse_or_a_frame_changes(
 ) -> None:
     texts = {"1": prose(1, 9), "2": f"{prose(1, 9)} Printed on 3 May", "3": prose(3, 9), "4": ""}
     write(tmp_path, "20240101000000", {f"{A}/{name}": ParseText(t) for name, t in texts.items()})
-    read, keys_of_pages = [], pairs.keys_of_pages
+    read, keys_of_pages = [], near.keys_of_pages
 
     def noted(*words: object) -> pl.DataFrame:
         read.append(len(words[-1]))  # type: ignore[arg-type]
         return keys_of_pages(*words)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pairs, "keys_of_pages", noted)
+    monkeypatch.setattr(near, "keys_of_pages", noted)
     names, expected = ("1 2", "3 2", "4 4", "1 none"), [True, False, False, False]
     assert asked(tmp_path, *names) == expected
     assert asked(tmp_path, *names) == expected

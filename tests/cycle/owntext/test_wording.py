@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from minutch.cycle.owntext.wording import NUMBER, TITLE, counted, form, names, words_of
+from minutch.cycle.owntext.own import NUMBER, TITLE, counted, form, names, words_of
 
 NAMES = ["tide tables of the north", "how stones are polished by waves", "sailors and their songs"]
 NAMES += ["harbours that are no longer used", "wind in the sails", "moon over water"]

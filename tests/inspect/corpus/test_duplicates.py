@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.cycle.owntext.near import band_keys
-from minutch.inspect.corpus import duplicates
+from minutch.inspect.corpus import rows
 
 WORDS = [f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600)]
 
@@ -22,7 +22,7 @@ def clusters(texts: list[str], memory: int = 1 << 20) -> list[int]:
     """The first text of the cluster of each."""
     keys = band_keys(pl.Series(texts, dtype=pl.String))
     counts = np.ones(len(texts), np.bool_)
-    found = duplicates.clusters(lambda band: keys[band].to_numpy(), counts, memory)
+    found = rows.clusters(lambda band: keys[band].to_numpy(), counts, memory)
     return [int(row) for row in found]
 
 
@@ -76,7 +76,7 @@ def test_memory_changes_no_cluster_and_no_line(numbers: list[int], memory: int) 
         yield hashes[:7]
         yield hashes[7:]
 
-    found = duplicates.came_before(lines, len(hashes), memory)
+    found = rows.came_before(lines, len(hashes), memory)
     assert found.tolist() == [
         number > 0 and number in numbers[:at] for at, number in enumerate(numbers)
     ]

@@ -18,10 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minutch
-from minutch.commands.sql import Answers
+from minutch.commands.sql import Answers, completions, converse
 from minutch.errors import FormatError, QueryError, StoreError, UsageError
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.query.prompt import completions, converse
 from minutch.inspect.query.results import text_table
 from minutch.inspect.query.session import (
     Session,
