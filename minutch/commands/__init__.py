@@ -8,10 +8,11 @@ declaration, then read cli and a declaration, such as that of inject.
     `flow`                              all commands by name, and exit codes
     `cli`, `arguments`                  argv, environment, streams; options
     `help`, `pages`, `completion`       usages and help, the pages of the docs, shells
-    `init`, `crawl`, `cycle`            a whole crawl, and its steps
-    `readers`, `archives`               databases and segments; formats of others
+    `init`, `crawl`                     a whole crawl
+    `jobcommands`                       what commands do besides calling their job
+    `readers`                           databases and segments
     `text`                              what a page says; files of Hadoop's
-    `explain`, `audit`, `learn`, `changes`, `sql`, `questions`
+    `explain`, `audit`, `learn`, `changes`, `sql`
     `search`, `serve`                   the index
-    `checkers`, `urlcheckers`, `lineserver`, `installation`, `classes`
+    `checkers`, `lineserver`, `installation`, `classes`
 """

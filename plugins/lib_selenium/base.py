@@ -36,10 +36,9 @@ from minutch.urls.parts import Url, parse
 
 from ..lib_http.base import HttpBase
 from ..lib_http.exchange import Answer
-from .chromium import Chromium, arguments, find
+from .chromium import BrowserSettings, Chromium, arguments, find
 from .devtools import LONGEST_MESSAGE, BrowserConnection, BrowserFailure
 from .page import FetchLoad, Page, Rendered
-from .settings import BrowserSettings
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection

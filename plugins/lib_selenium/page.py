@@ -20,8 +20,8 @@ from typing import Any, Final
 import httpx
 
 from ..lib_http.exchange import Answer
+from .chromium import BrowserSettings
 from .devtools import BrowserConnection, BrowserFailure
-from .settings import BrowserSettings
 
 # Decides what a page in the browser may load. Pure: no I/O.
 #

@@ -25,9 +25,8 @@ from minutch.records import protocol as codes
 from minutch.records.crawldatum import CrawlDatum
 from plugins.lib_selenium import base
 from plugins.lib_selenium.base import BrowserHttp
-from plugins.lib_selenium.chromium import Chromium
+from plugins.lib_selenium.chromium import BrowserSettings, Chromium
 from plugins.lib_selenium.driver import Driver
-from plugins.lib_selenium.settings import BrowserSettings
 from plugins.protocol_htmlunit.http import Http as HtmlUnit
 from plugins.protocol_interactiveselenium.http import Http as Interactive
 from plugins.protocol_selenium.http import Http as Selenium
@@ -331,7 +330,7 @@ async def test_a_browser_that_ends_is_started_again(web: SmallWeb, shared: Selen
 CHILD = """
 import asyncio
 from plugins.lib_selenium.chromium import Chromium
-from plugins.lib_selenium.settings import BrowserSettings
+from plugins.lib_selenium.chromium import BrowserSettings
 
 async def main():
     browser = await Chromium.start(BrowserSettings())

@@ -2,7 +2,6 @@
 
 Begin with app, which maps paths to functions.
 
-    `startserver`                         `minutch startserver`, which puts it together
     `app`, `openapi`                      paths, responses, and their description
     `requestchecks`, `confinedpaths`      checks of requests, and of the files they name
     `commandlines`, `jobtable`            requests as command lines; jobs that wait, run or ended

@@ -149,7 +149,7 @@ CHECKS = (
                    help="only this filter, by the id of its plugin (a pattern) or by its class"),
             *LINES,
         ),
-        code="minutch.commands.urlcheckers:filterchecker",
+        code="minutch.commands.installation:filterchecker",
     ),
     Command(
         "normalizerchecker", java="net.URLNormalizerChecker",
@@ -166,7 +166,7 @@ CHECKS = (
             *LINES,
         ),
         note="An empty line is printed for a URL that is malformed or dropped.",
-        code="minutch.commands.urlcheckers:normalizerchecker",
+        code="minutch.commands.installation:normalizerchecker",
     ),
     Command(
         "robotsparser", java="protocol.RobotRulesParser",
@@ -262,7 +262,7 @@ SHELL = (
             Option("-root", "folder", path,
                    "the folder of crawls (the working folder); clients can't access files outside"),
         ),
-        code="minutch.annexes.service.startserver:run",
+        code="minutch.annexes.service.app:run",
         usage_exit=1,
     ),
 )

@@ -227,7 +227,7 @@ CYCLE = (
                    field="max_segments"),
         ),
         job="minutch.cycle.fetchlist.generate:generate", settings="GenerateOptions",
-        code="minutch.commands.cycle:generate", remote=True,
+        code="minutch.commands.jobcommands:generate", remote=True,
     ),
     Command(
         "freegen", java="tools.FreeGenerator",
@@ -243,7 +243,7 @@ CYCLE = (
             PARTS,
         ),
         job="minutch.cycle.fetchlist.generate:freegen", settings="FreegenOptions",
-        finish="minutch.commands.cycle:freegen", remote=True,
+        finish="minutch.commands.jobcommands:freegen", remote=True,
     ),
     Command(
         "fetch", java="fetcher.Fetcher",
@@ -258,7 +258,7 @@ CYCLE = (
                    rest=""),
         ),
         job="minutch.cycle.fetch.fetcher:fetch", settings="FetchOptions",
-        code="minutch.commands.cycle:fetch", remote=True,
+        code="minutch.commands.jobcommands:fetch", remote=True,
     ),
     Command(
         "parse", java="parse.ParseSegment",

@@ -200,7 +200,7 @@ DATABASES = (
             *NO_RULES,
         ),
         job="minutch.cycle.sitemap.processor:sitemap", settings="SitemapOptions",
-        code="minutch.commands.cycle:sitemap",
+        code="minutch.commands.jobcommands:sitemap",
     ),
     Command(
         "domainstats", java="util.DomainStatistics",
@@ -261,7 +261,7 @@ DATABASES = (
             switch("--force", "replace the file even if it is not a report"),
         ),
         job="minutch.inspect.report.reportfile:report", settings="ReportOptions",
-        finish="minutch.commands.questions:report",
+        finish="minutch.commands.jobcommands:report",
     ),
     Command(
         "sql",
@@ -398,7 +398,7 @@ DATABASES = (
                    " say which"),
         ),
         job="minutch.inspect.fsck.crawlcheck:fsck", settings="FsckOptions",
-        code="minutch.commands.questions:fsck",
+        code="minutch.commands.jobcommands:fsck",
     ),
     Command(
         "unlock",
@@ -415,6 +415,6 @@ DATABASES = (
                    "also remove locks of other machines, of unknown owners and of running"
                    " processes"),
         ),
-        code="minutch.commands.questions:unlock",
+        code="minutch.commands.jobcommands:unlock",
     ),
 )

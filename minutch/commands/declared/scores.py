@@ -87,7 +87,7 @@ SCORES = (
             switch("-asSequenceFile", "a SequenceFile of Text and FloatWritable"),
         ),
         job="minutch.cycle.webgraph.dumpers:nodedumper", settings="NodeDumperOptions",
-        code="minutch.commands.cycle:nodedumper", error_exit=FAILED_LATE,
+        code="minutch.commands.jobcommands:nodedumper", error_exit=FAILED_LATE,
     ),
 )
 
@@ -119,7 +119,7 @@ INDEX = (
             switch("-base64", "use Base64 encoding for binary content"),
         ),
         job="minutch.cycle.index.indexing:index", settings="IndexOptions",
-        code="minutch.commands.cycle:index", remote=True,
+        code="minutch.commands.jobcommands:index", remote=True,
     ),
     Command(
         "clean", java="indexer.CleaningJob",

@@ -283,7 +283,7 @@ def _replayed(name: str, about: str) -> Command:
             switch("-filter", "apply URL filters"),
         ),
         job="minutch.archives.replay.archiveimport:import_archives", settings="ImportOptions",
-        code="minutch.commands.archives:import_archives", report="import",
+        code="minutch.commands.jobcommands:import_archives", report="import",
     )
 
 
@@ -372,7 +372,7 @@ SEGMENTS = (
                    " crawl.compact.retention"),
         ),
         job="minutch.cycle.segment.mergesegs:mergesegs", settings="MergesegsOptions",
-        code="minutch.commands.archives:mergesegs", remote=True,
+        code="minutch.commands.jobcommands:mergesegs", remote=True,
     ),
 )
 
@@ -403,7 +403,7 @@ EXPORT = (
                    field="naming", gives="reversed"),
         ),
         job="minutch.archives.filedumper:dump", settings="FileDumpOptions",
-        code="minutch.commands.archives:dump", shows_usage=True,
+        code="minutch.commands.jobcommands:dump", shows_usage=True,
     ),
     Command(
         "commoncrawldump", java="tools.CommonCrawlDataDumper",
@@ -448,7 +448,7 @@ EXPORT = (
                    field="parse_text"),
         ),
         job="minutch.archives.exporters:export_nutch_warc", settings="NutchWarcOptions",
-        code="minutch.commands.archives:warc",
+        code="minutch.commands.jobcommands:warc",
     ),
     Command(
         "export",

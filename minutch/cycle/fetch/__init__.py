@@ -19,5 +19,4 @@ Read `fetcher` (the job) first, then `redirectchain` (the life of one URL), `que
     `results`                            makes records of answers and puts them into the segment
     `tasks`                              shares it among machines
     `ledger`, `stats`, `watch`           count outcomes and requests; show them
-    `robotscheck`                        checks URLs against a robots.txt
 """

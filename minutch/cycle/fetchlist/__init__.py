@@ -7,8 +7,6 @@ Read `generate` first, then the decisions, `due` and `select`.
     `due`            decides which pages may be fetched now
     `budget`         says which new ones of each pattern of URLs may be due
     `allowances`     decides how many these are
-    `groups`         says which group of URLs, for `budget`, a URL belongs to
-    `growth`         says what leads to ever more of its own kind, for `allowances`
     `select`         decides which of them get into a list: topN, limits of hosts
     `turns`          does so in two readings, where hosts alone are limited
     `hostlimits`     evaluates the limits and pauses that the HostDb gives

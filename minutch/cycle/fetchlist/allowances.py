@@ -1,5 +1,6 @@
 """Decides how many URLs of each group a round asks for, by what the group has given so far. Pure:
-no I/O. `budget` counts, and says what a group is.
+no I/O. `budget` counts; which group a URL belongs to, and which hosts are of one domain, is said
+here.
 
 With the exploration x (generate.pattern.budget), of those that were never asked for:
 
@@ -20,6 +21,11 @@ Growth: how many URLs come back to a group from one that was asked for, of the l
 the way over whatever other groups of its domain (`growth`). A list of goods leads to many, but
 those don't lead to lists: it ends. A calendar's months lead to months, the rooms of a maze to
 rooms. What a group was led to by those that grow, are alike or dull is taken for growing, too.
+Groups and what leads from one to another are a graph with weights: growth is the largest eigenvalue
+of the cycles that a group is in, as the weights of all ways from it rise with each step, and of all
+ways to it: the smaller of both, as what leads to a trap is none itself. Over two groups alone,
+three that led to each other in turn asked for four times as many pages each round; over all domains
+the web itself grows.
 
 Good ones get 5 x at most where they need not end: each of 10 x or more led to another one (chains
 of pages, a thousand side by side), or some may have been asked for again, so that they can't tell
@@ -48,11 +54,148 @@ Groups of a host that grow share one allowance, as do those that are alike, and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from minutch.cycle.fetchlist.growth import growth
+from minutch.urls.hostcolumns import domains_of, host_names
+from minutch.urls.patterns import LEVELS
+from minutch.work.tables.frame import decode_keys
+
+Hashes = npt.NDArray[np.uint64]
+
+NAMES: Final = pl.Schema({"host": pl.UInt64(), "is_asked": pl.Boolean(), "name": pl.String()})
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """What says which group a URL belongs to."""
+
+    seed: int
+    known: Hashes
+    """The levels of which enough was asked for, in order."""
+    domains: pl.DataFrame
+    """The `domain`s (hashes) of each `host` that may share one with others, by that, and whether it
+    `is_asked`: something of it was asked for.
+    """
+
+    def groups_of(self, hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.uint8]]:
+        """Returns the group of each URL, and its level: the smallest that is known, or the host; of
+        hosts that were never asked their domain.
+        """
+        group, level = hashes[:, 0].copy(), np.zeros(len(hashes), np.uint8)
+        for number in range(1, len(LEVELS)):
+            found = _are_in(self.known, hashes[:, number])
+            group[found], level[found] = hashes[found, number], number
+        new = self.domains.filter(~pl.col("is_asked"))
+        others = np.flatnonzero((level == 0) & _are_in(new["host"].to_numpy(), group))
+        at = np.searchsorted(new["host"].to_numpy(), group[others])
+        group[others] = new["domain"].to_numpy()[at]
+        return group, level
+
+
+def _are_in(ordered: Hashes, values: Hashes) -> npt.NDArray[np.bool_]:
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    found: npt.NDArray[np.bool_] = (
+        ordered[np.searchsorted(ordered, values).clip(max=len(ordered) - 1)] == values
+    )
+    return found
+
+
+def with_hosts(
+    hosts: pl.DataFrame, keys: pl.Series, own: Hashes, is_asked: pl.Series
+) -> pl.DataFrame:
+    """Returns hosts (NAMES) with those of more URLs; `own` are their hashes."""
+    rows = pl.DataFrame({"host": own, "is_asked": is_asked, "name": keys})
+    rows = rows.group_by("host").agg(pl.col("is_asked").any(), pl.col("name").first())
+    rows = rows.with_columns(name=host_names(decode_keys(rows["name"])))
+    return (
+        pl.concat([hosts, rows])
+        .group_by("host")
+        .agg(pl.col("is_asked").any(), pl.col("name").first())
+    )
+
+
+def domains_in(hosts: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Returns the domains (`Levels.domains`) of hosts that may share them: that have their last
+    two labels in common, or three where two are a suffix.
+    """
+    found = list[pl.DataFrame]()
+    for count in (2, 3):
+        labels = pl.col("name").str.extract(rf"((?:[^.]+\.){{{count - 1}}}[^.]+)$")
+        hosts = hosts.with_columns(domain=labels).drop_nulls("domain")
+        hosts = hosts.filter(pl.len().over("domain") > 1)
+        ends = hosts["domain"].unique()
+        is_one = hosts["domain"].is_in(ends.filter(domains_of("a." + ends) == ends).implode())
+        found.append(hosts.filter(is_one))
+        hosts = hosts.filter(~is_one)
+    return pl.concat(found).select("host", "is_asked", pl.col("domain").hash(seed)).sort("host")
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_STEPS: Final = 128
+"""Where ways grow by sums alone, that looks like 1.02 after so many."""
+_TRIMS: Final = 64
+"""How often what lies at an end is left out: the rest costs time alone."""
+_SCHEMA: Final = pl.Schema({"group": pl.UInt64(), "growth": pl.Float64()})
+
+
+def growth(led: pl.DataFrame) -> pl.DataFrame:
+    """Returns `group` and `growth` of those that are in cycles, and maybe of some between them.
+    `led` says that a URL of `finder` leads to so many of `group`: `by` > 0, each pair once; `owner`
+    and `finder_owner` are their domains.
+    """
+    is_within = pl.col("owner") == pl.col("finder_owner")
+    others = led.filter(~is_within)
+    back = others.select(group="finder", finder="group", back="by")
+    twice = (pl.col("by") * pl.col("back")).sum().sqrt().round(6)
+    around = others.join(back, on=["group", "finder"]).group_by("group").agg(growth=twice)
+    found = pl.concat([_within(led.filter(is_within)), around])
+    return found.group_by("group").agg(pl.col("growth").max())
+
+
+def _within(led: pl.DataFrame) -> pl.DataFrame:
+    edges = led.select("group", "finder", "by")
+    for _ in range(_TRIMS):
+        to, of = edges["group"].implode(), edges["finder"].implode()
+        on = edges.filter(pl.col("group").is_in(of) & pl.col("finder").is_in(to))
+        if len(on) == len(edges):
+            break
+        edges = on
+    if edges.is_empty():
+        return pl.DataFrame(schema=_SCHEMA)
+    groups, numbers = np.unique(edges["group"].to_numpy(), return_inverse=True)
+    finders = np.searchsorted(groups, edges["finder"].to_numpy())
+    weights = np.log(edges["by"].to_numpy())
+    rates = np.minimum(_rates(finders, numbers, weights), _rates(numbers, finders, weights))
+    return pl.DataFrame({"group": groups, "growth": rates.round(6)}, schema=_SCHEMA)
+
+
+def _rates(of: Ints, to: Ints, weights: Floats) -> Floats:
+    """Returns how the sum of the weights of all ways `of` each group rises with a step. A way may
+    rest, so that those around a cycle are as many at each step; logarithms, lest they overflow.
+    """
+    order = np.argsort(of, kind="stable")
+    of, to, weights = of[order], to[order], weights[order]
+    starts = np.flatnonzero(np.append(True, of[1:] != of[:-1]))
+    sums = np.zeros(len(starts))
+    half = sums
+    for step in range(_STEPS):
+        if step == _STEPS // 2:
+            half = sums
+        ways = weights + sums[to]
+        most = np.maximum.reduceat(ways, starts)
+        new = np.log(np.add.reduceat(np.exp(ways - most[of]), starts)) + most
+        sums = np.logaddexp(sums, new)
+    rates: Floats = np.expm1((sums - half) * 2 / _STEPS)
+    return rates
+
 
 COUNTS: Final = pl.Schema(
     {

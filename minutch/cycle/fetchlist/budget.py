@@ -40,8 +40,19 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from minutch.cycle.fetchlist.allowances import COUNTS, FINDS, GOOD, GROWS, SUSPECT, allowances
-from minutch.cycle.fetchlist.groups import NAMES, Hashes, Levels, domains_in, with_hosts
+from minutch.cycle.fetchlist.allowances import (
+    COUNTS,
+    FINDS,
+    GOOD,
+    GROWS,
+    NAMES,
+    SUSPECT,
+    Hashes,
+    Levels,
+    allowances,
+    domains_in,
+    with_hosts,
+)
 from minutch.cycle.fetchlist.select import ranks_in
 from minutch.cycle.parse.signature import SHAPE
 from minutch.records import crawldatum as status

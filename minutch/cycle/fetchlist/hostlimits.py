@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.cycle.fetch.frontier.queueitems import VARIABLE_DELAY_KEY
-from minutch.cycle.hostdb.variables import evaluate
 from minutch.errors import ExpressionError
 from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.writables import LongWritable, MapWritable
@@ -37,6 +36,7 @@ from minutch.records.rawmap import merge
 from minutch.terminal import counted, visible_line
 from minutch.urls.hostcolumns import host_names
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.matching import evaluate
 
 log = logging.getLogger(__name__)
 

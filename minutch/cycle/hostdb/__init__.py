@@ -7,6 +7,5 @@ Read `update` first, then `statistics` and `hostrecords`.
     `statistics`                counts the entries of each host
     `fields`                    aggregates metadata fields of pages per host
     `hostrecords`               merges old record, counts and scores into one record per host
-    `variables`                 evaluates expressions on hosts
     `dump`                      writes hosts as text
 """

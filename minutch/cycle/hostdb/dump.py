@@ -24,13 +24,13 @@ import polars as pl
 from minutch.conf import Configuration
 from minutch.cycle.hostdb.fields import text_of
 from minutch.cycle.hostdb.store import HostDb
-from minutch.cycle.hostdb.variables import FIXED, evaluate
 from minutch.expressions import Expression, compile_expression
 from minutch.hadoop.formats.javahash import date_time_to_string, float_to_string
 from minutch.job import Counters, JobContext
 from minutch.records.metadata_columns import entries
 from minutch.work.tables.compression import text_codec
 from minutch.work.tables.frame import decode_keys
+from minutch.work.tables.matching import FIXED, evaluate
 from minutch.work.tables.parallel import for_each
 from minutch.work.tables.textparts import output_folder, require_absent, text_file
 

@@ -3,7 +3,7 @@
 Everything fetched is hostile, so pages are parsed in processes of their own. Begin with
 parsesegment, then pageparser, which takes one page through all steps.
 
-    `parsesegment`, `repartition`                 the job, and pages that lie in other parts
+    `parsesegment`                                the job
     `workerpool`, `workerprocess`                 worker processes and what passes between
     `sandbox`                                     what a worker may not do
     `pageparser`, `dispatch`                      one page; which parser it is given to
@@ -11,7 +11,7 @@ parsesegment, then pageparser, which takes one page through all steps.
     `chunks`                                      cuts a page's Markdown for retrieval
     `charset`                                     the charset of a page, the text of XML
     `robotsdirectives`                            what a page forbids, and its header
-    `mime`, `mimerules`, `mimexml`                its media type
+    `mime`, `mimerules`                           its media type
     `outlinks`, `linkverdicts`                    which links are kept
     `signature`, `simhash`                        which pages are the same, or nearly
     `pagerecords`, `partwriters`                  the records of a page, and their part files

@@ -1,7 +1,7 @@
 """Reads the rules that recognise media types: names, suffixes, XML roots, magic bytes.
 
 Two kinds of rule files fill a `TypeRegistry`: the shipped conf/mime-types.txt, whose notation its
-own head explains, and a user's tika-mimetypes.xml in Tika's format (minutch.cycle.parse.mimexml).
+own head explains, and a user's tika-mimetypes.xml in Tika's format (minutch.cycle.parse.mime).
 The meaning of the rules is that of Tika 3 (org.apache.tika.mime.MimeTypes, MediaTypeRegistry,
 Magic, MagicMatch): magic rules of the highest priority that holds count; a hint replaces a type
 only if it is that type or a special case of it.

@@ -5,8 +5,10 @@
 
 Pages are parsed in worker processes (`workerpool`) and written in the order of their URLs, as they
 arrive: all partitions at once, or one by one where an engine has several machines. There, pages
-stored in other parts than the job's (fetched by lists, for example) are shuffled first. Pages found
-inside other pages (a feed's entries) are merged in at the end.
+stored in other parts than the job's are shuffled first (lists are fetched into parts of their own,
+so that each partition has pages in all of them): values travel as they are stored, compressed,
+nothing is parsed twice, and no part is read by more than one task. Pages found inside other pages
+(a feed's entries) are merged in at the end.
 
 Source: org.apache.nutch.parse.ParseSegment.
 """
@@ -22,6 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from minutch.cycle.parse.pageparser import PageParser, ParsedPage, SegmentTask
 from minutch.cycle.parse.partwriters import (
     REPEATED,
@@ -31,15 +35,17 @@ from minutch.cycle.parse.partwriters import (
     write_page,
 )
 from minutch.cycle.parse.workerpool import PoolSettings, WorkerPool
-from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, Segment
+from minutch.cycle.segment.store import CONTENT, CRAWL_PARSE, LAYOUTS, Segment
 from minutch.cycle.segment.storedrecords import RawRecord
 from minutch.errors import FormatError
+from minutch.hadoop.formats.batch import Batch, string_column
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import decode_text
 from minutch.job import Counters, JobContext
 from minutch.work.engine import Partition, Task, engine_of
 from minutch.work.tables.database import are_partitions, record_estimate
 from minutch.work.tables.install import mark_success
+from minutch.work.tables.spans import InputSplit, scan
 
 log = logging.getLogger(__name__)
 _SHOWN_BY: Final = 50
@@ -90,7 +96,7 @@ def parse(
         if engine.tasks == 1 or are_partitions(files, parts):
             engine.write(step.parse_stored, parts, directory, counters, progress)
         else:
-            from minutch.cycle.parse.repartition import PAGES_SCHEMA, stored_pages
+            from minutch.cycle.parse.parsesegment import PAGES_SCHEMA, stored_pages
 
             places = engine.splits(store.parts(CONTENT))
             with engine.shuffle(stored_pages, places, PAGES_SCHEMA, None, spill=directory) as pages:
@@ -119,7 +125,7 @@ class _Step:
 
     def parse_shuffled(self, task: Task, partitions: Sequence[Partition]) -> None:
         """A partition of what was shuffled: for `Engine.reduce`."""
-        from minutch.cycle.parse.repartition import pages_of
+        from minutch.cycle.parse.parsesegment import pages_of
 
         self._parse(task, range(task.part, task.part + 1), pages_of(partitions[0]), DEFAULT_CODEC)
 
@@ -151,3 +157,25 @@ def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Itera
     for key, value in records:
         keys.append(key)
         yield value
+
+
+PAGES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "value": pl.Binary()})
+"""URLs, and serialized Contents as zlib streams."""
+
+
+def stored_pages(task: Task, place: InputSplit) -> Iterator[pl.DataFrame]:
+    """Yields the pages of a place, in tables of PAGES_SCHEMA. Raises FormatError."""
+    return scan(place, LAYOUTS[CONTENT].value_class, _decode, stored=True)
+
+
+def _decode(batch: Batch) -> pl.DataFrame:
+    key = string_column("key", batch.keys, batch.key_at, batch.key_len)
+    return pl.DataFrame(
+        [key, string_column("value", batch.values, batch.value_at, batch.value_len)]
+    )
+
+
+def pages_of(partition: Partition) -> Iterator[RawRecord]:
+    """Yields the pages of a partition, in the order of their URLs."""
+    for frame in partition.sorted():
+        yield from zip(frame["key"], frame["value"], strict=True)

@@ -3,7 +3,6 @@
 Begin with export, which has the order of things.
 
     `export`                  the job: what is left out, shards, and going on after a kill
-    `pages`                   which pages there are, and their texts
     `signals`                 what filters ask of texts; `quality.toml` has the filters
-    `rows`                    all of it together, as a table
+    `rows`                    which pages there are, and all of it together, as a table
 """

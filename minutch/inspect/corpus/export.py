@@ -35,7 +35,7 @@ from minutch.cycle.parse.chunks import OVERLAP, TOKENS, chunks
 from minutch.errors import StoreError
 from minutch.hadoop.formats import zstd
 from minutch.inspect.corpus import rows as corpus
-from minutch.inspect.corpus.pages import NewestPages
+from minutch.inspect.corpus.rows import NewestPages
 from minutch.inspect.query.crawl import CrawlFolder, open_crawl
 from minutch.inspect.query.rights import RightsTable, contents
 from minutch.inspect.query.session import Session

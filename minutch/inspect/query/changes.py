@@ -66,7 +66,7 @@ BLOCK: Final = pl.Struct(
         "pieces": pl.List(pl.Struct({"op": pl.String(), "words": pl.String()})),
     }
 )
-"""A block as it was and is, why it is muted (""), and its pieces (`worddiff`)."""
+"""A block as it was and is, why it is muted (""), and its pieces (`revisions`)."""
 EVENTS: Final = pl.Schema(
     {
         "url": pl.String(),

@@ -17,7 +17,7 @@ import polars as pl
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.cycle.segment.store import PARSE_DATA, Segment
 from minutch.hadoop.formats.batch import Batch, keys_of
-from minutch.inspect.query.ids import Ids, Places, SortedIds
+from minutch.inspect.query.columns import Ids, Places, SortedIds
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.skipping import piecewise
 from minutch.inspect.query.table import Request, SqlColumn, Table, once, part_file

@@ -17,7 +17,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import Segment
 from minutch.hadoop.formats.batch import string_column
-from minutch.inspect.query.ids import Mask, Places
+from minutch.inspect.query.columns import Mask, Places
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.table import SqlColumn
 from minutch.kernels import links as kernels

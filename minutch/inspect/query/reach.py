@@ -26,7 +26,7 @@ import polars as pl
 
 from minutch.cycle.segment.places import began_with
 from minutch.cycle.segment.store import CRAWL_FETCH, Segment
-from minutch.inspect.query.ids import ID, Ids, Mask, Places, SortedIds
+from minutch.inspect.query.columns import ID, Ids, Mask, Places, SortedIds
 from minutch.inspect.query.table import Table
 
 MOST_DEPTHS: Final = 100

@@ -22,8 +22,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, Segment
 from minutch.errors import StoreError
-from minutch.inspect.query.columns import STATUS
-from minutch.inspect.query.ids import ID, of_keys
+from minutch.inspect.query.columns import ID, STATUS, of_keys
 from minutch.inspect.query.links import LinksTable
 from minutch.inspect.query.pages import (
     OUTCOMES,

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import polars as pl
 
 from minutch.cycle.fetch.decisions import reason
-from minutch.inspect.query.ids import ID
+from minutch.inspect.query.columns import ID
 from minutch.inspect.query.pages import OUTCOMES, is_fetch, outcome
 from minutch.inspect.query.reach import IS_ROOT
 from minutch.records import protocol as codes

@@ -19,8 +19,8 @@ from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA
 from minutch.errors import StoreError
 from minutch.inspect.audit.findings import Rule, audit
+from minutch.inspect.query.columns import ID, of_keys
 from minutch.inspect.query.crawl import CRAWLDB, CrawlFolder
-from minutch.inspect.query.ids import ID, of_keys
 from minutch.inspect.query.pages import OUTCOMES, PagesTable, came_of
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.reach import Reach, longest

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from minutch.inspect.query.ids import ID
+from minutch.inspect.query.columns import ID
 from minutch.inspect.query.pages import OUTCOMES, was_asked
 from minutch.inspect.report.counts import ROWS, Aggregate, GroupCounts, bucketed
 from minutch.inspect.report.facts import TABLES

@@ -32,8 +32,8 @@ from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.cycle.segment.store import PARSE_DATA
 from minutch.inspect.explain.overview import cut
 from minutch.inspect.explain.settings import CommandLines, CrawlStores
+from minutch.inspect.query.columns import Ids, SortedIds
 from minutch.inspect.query.crawl import open_crawl
-from minutch.inspect.query.ids import Ids, SortedIds
 from minutch.inspect.query.table import Request
 from minutch.inspect.whatif.outlook import OutlookBuilder, PastFetches, size_of
 from minutch.inspect.whatif.prospects import RuleShare, SettingChange, UrlShift, WhatIf

@@ -23,8 +23,8 @@ import httpx
 import pytest
 
 from minutch.annexes.service import openapi
+from minutch.annexes.service.app import _names, token_from
 from minutch.annexes.service.commandlines import COMMANDS
-from minutch.annexes.service.startserver import _names, token_from
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.errors import ConfigError, MinutchError, UsageError

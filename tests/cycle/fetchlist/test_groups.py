@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from minutch.cycle.fetchlist.groups import NAMES, domains_in
+from minutch.cycle.fetchlist.allowances import NAMES, domains_in
 
 
 def test_hosts_of_one_domain() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.cycle.fetchlist.growth import growth
+from minutch.cycle.fetchlist.allowances import growth
 
 
 def _growth(*led: tuple[int, int, float]) -> dict[int, float]:

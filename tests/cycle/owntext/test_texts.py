@@ -23,7 +23,7 @@ from minutch.cycle.owntext.texts import own_text, own_texts
 from minutch.cycle.parse.dispatch import ParserFactory, ParseUtil
 from minutch.cycle.segment.store import PARSE_DATA, PARSE_TEXT, Segment, part_writer, segments_in
 from minutch.errors import FormatError
-from minutch.inspect.corpus import pages as corpus_pages
+from minutch.inspect.corpus import rows as corpus_rows
 from minutch.inspect.search.searcher import search
 from minutch.records.parsedata import SUCCESS, ParseData, ParseStatus, ParseText
 from minutch.records.textblocks import BLOCKS_KEY
@@ -140,7 +140,7 @@ def test_a_data_set_has_own_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """The crawl's frames are looked up once, not with each of its pieces."""
     write(tmp_path / "crawl", "20240101000000", site(range(20)))
     made, make = [], SiteFrames.__init__
-    monkeypatch.setattr(corpus_pages, "ROWS", 5)
+    monkeypatch.setattr(corpus_rows, "ROWS", 5)
     monkeypatch.setattr(SiteFrames, "__init__", lambda *args: made.append(make(*args)))
     minutch.export_corpus(tmp_path / "crawl", tmp_path / "out", context=context())
     assert len(made) == 1

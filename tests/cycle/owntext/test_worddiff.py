@@ -1,4 +1,4 @@
-"""cycle.owntext.worddiff: which words blocks have lost and got."""
+"""cycle.owntext.revisions: which words blocks have lost and got."""
 
 from __future__ import annotations
 

@@ -11,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
-from minutch.cycle.parse.mime import MimeUtil, file_name, looks_like_text, root_element
+from minutch.cycle.parse.mime import (
+    MimeUtil,
+    file_name,
+    looks_like_text,
+    read_tika_rules,
+    root_element,
+)
 from minutch.cycle.parse.mimerules import OCTET_STREAM, read_rules
-from minutch.cycle.parse.mimexml import read_tika_rules
 from minutch.errors import ConfigError
 from tests.support.examples import tabled
 

@@ -16,7 +16,8 @@ import pytest
 from minutch.cycle.segment.store import part_writer
 from minutch.errors import QueryError, StoreError, UsageError
 from minutch.hadoop.formats import zstd
-from minutch.inspect.corpus import export, pages
+from minutch.inspect.corpus import export
+from minutch.inspect.corpus import rows as corpus_rows
 from minutch.inspect.corpus.rows import ABOUT, CorpusTable
 from minutch.records.protocol import Content
 from tests.inspect.corpus.crawls import HOST, add_crawldb, add_segment
@@ -151,7 +152,7 @@ def test_shards_end_at_their_bounds(tmp_path: Path) -> None:
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A crawl that is read in many pieces: parts of a segment, and segments together."""
-    monkeypatch.setattr(pages, "ROWS", 7)
+    monkeypatch.setattr(corpus_rows, "ROWS", 7)
     for segment in range(4):
         count = 18 if segment == 2 else 3
         texts = {f"{n:02}-{segment}": f"{STORY} {n % 5}\nline {n}" for n in range(count)}
@@ -161,12 +162,12 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_pieces_have_every_row_once(large: Path, tmp_path: Path) -> None:
-    found = pages.NewestPages.of(export.open_crawl(large), memory=1 << 20, spill=tmp_path)
+    found = corpus_rows.NewestPages.of(export.open_crawl(large), memory=1 << 20, spill=tmp_path)
     assert len(found.pieces) > 4
     assert [piece.first for piece in found.pieces[1:]] == [
         piece.last for piece in found.pieces[:-1]
     ]
-    urls = [url for piece in found.pieces for url in pages.read(piece, found.counts)["url"]]
+    urls = [url for piece in found.pieces for url in corpus_rows.read(piece, found.counts)["url"]]
     assert len(urls) == len(set(urls)) == found.counts.sum() == 3 * 3 + 18
     assert {piece.low is None for piece in found.pieces} == {True, False}
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minutch.inspect.query.ids import SortedIds
+from minutch.inspect.query.columns import SortedIds
 
 _MOST = (1 << 64) - 1
 IDS = st.integers(0, _MOST) | st.integers(0, 40) | st.integers(_MOST - 40, _MOST)
