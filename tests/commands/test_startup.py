@@ -94,7 +94,6 @@ def test_only_who_serves_imports_a_server() -> None:
     code = "import sys, minutch.{}; print('{}' in sys.modules)"
     for module, server in (
         ("annexes.service.app", "uvicorn"),
-        ("annexes.service.startserver", "uvicorn"),
         ("commands.crawl", "starlette"),  # 30 ms of each crawl, without a live page too
     ):
         words = [sys.executable, "-c", code.format(module, server)]

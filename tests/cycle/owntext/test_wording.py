@@ -1,4 +1,4 @@
-"""cycle.owntext.wording: what the words of lines say of them."""
+"""cycle.owntext.own: what the words of lines say of them."""
 
 from __future__ import annotations
 
