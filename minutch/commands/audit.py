@@ -12,8 +12,6 @@ from typing import Final
 from minutch import strictjson
 from minutch.commands.arguments import Arguments
 from minutch.errors import StoreError
-from minutch.inspect.audit.checks import BROKEN, MISSING
-from minutch.inspect.audit.checks import check as ask
 from minutch.inspect.audit.findings import SEVERITIES, Finding, Rule, audit, csv_of, rules_of
 from minutch.inspect.query.crawl import open_crawl
 from minutch.job import JobContext
@@ -61,6 +59,9 @@ def run(arguments: Arguments, context: JobContext) -> int:
 
 def check(arguments: Arguments, context: JobContext) -> int:
     """Asks for what pages name; says how much of it is broken."""
+    from minutch.inspect.audit.checks import BROKEN, MISSING  # the fetcher, 0.3 s
+    from minutch.inspect.audit.checks import check as ask
+
     crawl = arguments["crawl"]
     counters = ask(open_crawl(crawl), arguments.settings(), context=context)
     context.report("Check", counters)

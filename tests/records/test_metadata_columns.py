@@ -14,6 +14,7 @@ import pytest
 from minutch.errors import FormatError
 from minutch.hadoop.formats.writables import (
     BytesWritable,
+    FloatWritable,
     IntWritable,
     LongWritable,
     MapWritable,
@@ -158,6 +159,13 @@ def test_values_of_metadata_in_bulk() -> None:
     values = text_values(column, column, "k").to_list()
     expected = [None, None, None, "é" * 200, "", "7", "v"]
     assert values == [None if value is None else value.encode() for value in expected]
+
+
+def test_numbers_of_metadata_are_shown_as_java_shows_them() -> None:
+    ints, longs = (-(2**31), -1, 0, 2**31 - 1), (-(2**63), -1, 2**40, 2**63 - 1)
+    numbers = [*map(IntWritable, ints), *map(LongWritable, longs), FloatWritable(1e10)]
+    found = column([MapWritable({Text("k"): number}) for number in numbers])
+    assert text_values(found, found, "k").to_list() == [str(one).encode() for one in numbers]
 
 
 def test_damaged_metadata_is_an_error_or_has_no_such_key() -> None:

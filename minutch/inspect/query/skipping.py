@@ -204,10 +204,12 @@ def _read(parts: Sequence[tuple[int, KeyRange, SortedPart]], decode: Decode) -> 
     def known(batch: Batch) -> pl.DataFrame:
         return decode(batch).with_columns(keys_of(batch))
 
-    if len(parts) == 1:
-        number, keys, part = parts[0]
-        found = read_range(part, keys, known)
-        return found.with_columns(of=pl.lit(number, pl.UInt32))
+    if len(parts) == 1 or sum(part.file.size for *_, part in parts) > RANGE_SIZE:
+        # to put large ones together would copy them
+        return pl.concat(
+            read_range(part, keys, known).with_columns(of=pl.lit(number, pl.UInt32))
+            for number, keys, part in parts
+        )
     batches = [keys.part_of(part.batch(keys)) for _, keys, part in parts]
     try:
         table = known(Batch.joined(batches))
