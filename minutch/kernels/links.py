@@ -272,20 +272,57 @@ class FoundLinks(NamedTuple):
     anchor_len: I32
 
 
+class RecordLinks(NamedTuple):
+    """Room for the links of one record: their hashes, and where their anchors lie."""
+
+    hashes: U64
+    anchor_at: I64
+    anchor_len: I32
+
+
+def new_record_links(count: int) -> RecordLinks:
+    """Room for so many links."""
+    return RecordLinks(
+        np.empty(count, np.uint64), np.empty(count, np.int64), np.empty(count, np.int32)
+    )
+
+
+@inner
+def ask_for_slots(links: RecordLinks, count: Int, table: UrlSlots) -> None:
+    """Have the slots of a record's links fetched into the cache, then the hashes there."""
+    mask = len(table.slots) - 1
+    for i in range(count):
+        prefetch(int64(table.slots.ctypes.data) + 4 * (int64(links.hashes[i]) & mask))
+    for i in range(count):
+        place = int64(table.slots[int64(links.hashes[i]) & mask])
+        if place:
+            prefetch(int64(table.hashes.ctypes.data) + 8 * (place - 1))
+
+
 @kernel
 def find_links(
-    buf: U8, links_at: I64, table: UrlSlots, told: Flags, found: FoundLinks, sizes: I64
+    buf: U8,
+    links_at: I64,
+    table: UrlSlots,
+    told: Flags,
+    links: RecordLinks,
+    found: FoundLinks,
+    sizes: I64,
 ) -> Bool:
     """Find the links to URLs of a table in records of ParseData whose links, `split` has seen to
     it, are whole. `told` are the URLs whose links are told of; `sizes` gets the number of links,
     and of those. False if there is metadata that kernels don't know.
+
+    `links` has room for those of any of the records: they are sought together, since each of
+    millions of URLs has to come from memory.
     """
     size = len(buf)
     count = anchors = int64(0)
     base = int64(buf.ctypes.data)
     for record in range(len(links_at)):
         p, before = links_at[record] + 4, count
-        for _ in range(int_at(buf, links_at[record])):
+        own = int_at(buf, links_at[record])
+        for i in range(own):
             length, url = vint_at(buf, p, size)
             anchor_size, anchor = vint_at(buf, url + length, size)
             p = anchor + anchor_size + 1
@@ -293,13 +330,18 @@ def find_links(
                 p = skip_map(buf, p, size)
                 if p < 0:
                     return False
-            place = table.slots[slot_of(string_hash(base + url, length, table.seed), table)] - 1
+            links.hashes[i] = string_hash(base + url, length, table.seed)
+            links.anchor_at[i], links.anchor_len[i] = anchor, anchor_size
+        ask_for_slots(links, own, table)
+        for i in range(own):
+            place = table.slots[slot_of(links.hashes[i], table)] - 1
             if place < 0:
                 continue
             found.to[count] = place
             count += 1
             if told[place]:
-                found.anchor_at[anchors], found.anchor_len[anchors] = anchor, anchor_size
+                found.anchor_at[anchors] = links.anchor_at[i]
+                found.anchor_len[anchors] = links.anchor_len[i]
                 anchors += 1
         found.counts[record] = count - before
     sizes[0], sizes[1] = count, anchors

@@ -34,7 +34,7 @@ from minutch.hadoop.formats.batch import Batch, keys_of
 from minutch.hadoop.formats.javaio import DataInput, java_string
 from minutch.inspect.query.columns import METADATA, TIME, enum_of, times
 from minutch.inspect.query.pages import texts
-from minutch.inspect.query.skipping import PieceGroup, each, piece_groups
+from minutch.inspect.query.skipping import RANGE_SIZE, PieceGroup, each, piece_groups
 from minutch.inspect.query.table import Request, SqlColumn, Table, once
 from minutch.records import crawldatum_columns, parsedata_columns
 from minutch.records.crawldatum import STATUS_SIGNATURE
@@ -224,8 +224,9 @@ def _first(table: ParseTable, *places: tuple[str, str]) -> pl.Series:
 def _media_types(table: ParseTable, *places: str) -> pl.Series:
     """Returns the media types alone, in lower case."""
     values = _first(table, *((place, CONTENT_TYPE_KEY) for place in places))
-    types = values.str.split(";").list.first().str.strip_chars().str.to_lowercase()
-    return types.replace("", None)
+    named = values.drop_nulls().unique()  # a few, whatever the number of pages
+    types = named.str.split(";").list.first().str.strip_chars().str.to_lowercase()
+    return values.replace_strict(named, types.replace("", None), default=None)
 
 
 def _truncations(table: ParseTable) -> pl.Series:
@@ -353,6 +354,8 @@ class ParsesTable(Table):
 
     name = "parses"
     cheapest = "segment"
+    piece_size: ClassVar = RANGE_SIZE
+    """Bytes of the folders that are read at a time."""
     columns: ClassVar = {
         "segment": SqlColumn(pl.String(), lambda rows: rows.segment),
         "url": SqlColumn(pl.String(), lambda rows: rows.url),
@@ -404,7 +407,7 @@ class ParsesTable(Table):
             sites = frames_beside(self._segments)
         folders = [PARSE_DATA, *([PARSE_TEXT] if of_text else [])]
         folders += [CONTENT] if "garbled" in request.needed else []
-        found = piece_groups(self._segments, folders, request.pruning)
+        found = piece_groups(self._segments, folders, request.pruning, size=self.piece_size)
         if "parse_time" not in request.needed:
             return each(partial(self._read_group, request, None, sites), found)
 

@@ -239,9 +239,10 @@ def piece_groups(
     pruning: Pruning,
     *,
     stored: str | None = None,
+    size: int = RANGE_SIZE,
 ) -> Iterator[PieceGroup]:
-    """Yields the segments, in order, cut into ranges by the sizes of those of `folders` that they
-    have; small ones together.
+    """Yields the segments, in order, cut into ranges of `size` bytes of those of `folders` that
+    they have; small ones together.
 
     Ranges in which the first of the folders has no wanted rows are left out. The values of one
     folder are left as they are `stored`.
@@ -259,18 +260,18 @@ def piece_groups(
             folder: _parts(segment, folder, stored) for folder in folders[1:] if segment.has(folder)
         }
         every = [part for found in parts.values() for part in found]
-        ranges: Sequence[KeyRange] = cut(every, RANGE_SIZE)
+        ranges: Sequence[KeyRange] = cut(every, size)
         if wanted is not None:
             ranges = intersection(tuple(ranges), wanted)
         there = {folder: found for folder, found in parts.items() if found}
-        size = sum(part.file.size for part in every)
-        if waiting and (size > room or there.keys() != waiting[-1].parts.keys()):
+        total = sum(part.file.size for part in every)
+        if waiting and (total > room or there.keys() != waiting[-1].parts.keys()):
             yield PieceGroup(waiting)
             waiting, room = [], RANGE_SIZE
         pieces = [Piece(segment, there, keys) for keys in ranges]
-        if len(pieces) == 1 and size <= room:
+        if len(pieces) == 1 and total <= room:
             waiting.append(pieces[0])
-            room -= size
+            room -= total
         else:
             yield from (PieceGroup([piece]) for piece in pieces)
     if waiting:
