@@ -95,10 +95,18 @@ BOXES, BLOCKS, TOKEN_COUNT, TEXT_SIZE, WORD_COUNT, PLACES = range(6)
 
 SEED, PRIME, MASK = 0x11C9DC5, 0x01000193, 0x7FFFFFFF
 _BLANK, _LINE = 1, 2
-_COLUMNS = np.zeros(256, np.int64)
-"""The column in which a byte is counted; 0 for none."""
-_COLUMNS[np.frombuffer(b".!?", np.uint8)] = STOPS
-_COLUMNS[65:91] = CAPITALS
+_CAPITAL = 1 << 8
+_OF_BLANKS = 1
+_KINDS = np.full(256, 2, np.int64)
+"""Whether a byte begins a character (2), is a stop (4), a capital (8), or a blank alone."""
+_KINDS[0x80:0xC0] = 0
+_KINDS[np.frombuffer(b".!?", np.uint8)] |= 4
+_KINDS[65:91] |= 8
+_KINDS[9:14] = _KINDS[32] = _OF_BLANKS
+_LETTERS = np.zeros(256, np.int64)
+"""An ASCII letter in lower case, of capitals with a bit above; 0 for any other byte."""
+_LETTERS[97:123] = np.arange(97, 123)
+_LETTERS[65:91] = np.arange(97, 123) | _CAPITAL
 
 
 class BlockRoom(NamedTuple):
@@ -133,20 +141,18 @@ def put_tokens(
     first = count
     code, length, was_lower = mixed(SEED, seed), 0, False
     for i in range(min(size, LONGEST) + 1):
-        byte = int64(load8(data + i)) if i < size else 32
-        is_capital = byte >= 65 and byte <= 90
-        is_letter = is_capital or (byte >= 97 and byte <= 122)
-        if length > 0 and (not is_letter or (is_capital and was_lower)):
+        letter = _LETTERS[int64(load8(data + i))] if i < size else 0
+        if length > 0 and (letter == 0 or (letter >= _CAPITAL and was_lower)):
             if length > 1:
                 if count - first >= most or count >= tokens.shape[0]:
                     return count
                 tokens[count, OWNER], tokens[count, TOKEN] = owner, folded(code)
                 count += 1
             code, length = mixed(SEED, seed), 0
-        if is_letter:
-            code = mixed(code, byte | 32)
+        if letter != 0:
+            code = mixed(code, letter & (_CAPITAL - 1))
             length += 1
-        was_lower = is_letter and not is_capital
+        was_lower = letter != 0 and letter < _CAPITAL
     return count
 
 
@@ -175,33 +181,38 @@ def put_text(
     """Append a text node to a block, where there is room for it and 2 more bytes; the new size and
     the gap before what follows.
     """
-    i = int64(0)
-    while i < length:
+    i = words = characters = stops = capitals = blank = int64(0)
+    before, separator = size, int64(10 if gap == _LINE else 32)
+    is_started = int64(size > block[TEXT_AT])
+    due = int64(gap != 0) | 1 - is_started
+    while i < length:  # without a branch: a processor guesses wrong at the end of every other word
         byte = int64(load8(data + i))
-        if is_blank(byte):
-            gap = max(gap, _BLANK)
-            i += 1
-            continue
-        if byte == 0xC2 and i + 1 < length and load8(data + i + 1) == 0xA0:  # a no-break space
-            gap = max(gap, _BLANK)
-            i += 2
-            continue
-        if size == block[TEXT_AT] or gap != 0:
-            if size > block[TEXT_AT]:
-                store8(text + size, 10 if gap == _LINE else 32)
-                size += 1
-            block[WORDS] += 1
-            block[LINK_WORDS] += is_link
-            gap = 0
-        store8(text + size, byte)
-        size += 1
+        kind = _KINDS[byte]
         i += 1
-        if byte < 0x80 or byte >= 0xC0:
-            block[CHARACTERS] += 1
-        column = int64(_COLUMNS[byte])
-        if column != 0:
-            block[column] += 1
-    return size, gap
+        if byte == 0xC2 and i < length and load8(data + i) == 0xA0:  # a no-break space
+            kind = int64(_OF_BLANKS)
+            i += 1
+        blank = kind & _OF_BLANKS
+        begins = due & 1 - blank
+        due = blank
+        store8(text + size, separator)
+        size += begins & is_started
+        is_started |= begins
+        separator += (32 - separator) * begins
+        store8(text + size, byte)
+        size += 1 - blank
+        words += begins
+        characters += kind >> 1 & 1
+        stops += kind >> 2 & 1
+        capitals += kind >> 3
+    if size == before:
+        return size, max(gap, _BLANK) if length > 0 else gap
+    block[WORDS] += words
+    block[LINK_WORDS] += words * is_link
+    block[CHARACTERS] += characters
+    block[STOPS] += stops
+    block[CAPITALS] += capitals
+    return size, blank * _BLANK
 
 
 @inner

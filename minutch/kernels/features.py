@@ -412,27 +412,35 @@ def describe(
 
 @kernel
 def sum_kinds(
-    tokens: I64Rows, words: I64Rows, others: I64, slots: I32, weights: I64Rows, sums: I64
+    tokens: I64Rows,
+    words: I64Rows,
+    others: I64,
+    slots: I32,
+    weights: I64Rows,
+    sums: I64,
+    met: I64,
 ) -> None:
     """Add up the weights, a row a slot, of the tokens that occur, each once. `slots` has a token's
-    row, 0 for none; it is as it was in the end.
+    row, 0 for none; it is as it was in the end. `met` is room for all rows.
     """
     inner, last = tokens.shape[0], tokens.shape[0] + words.shape[0]
-    for turn in range(2):
-        for i in range(last + others.size):
-            if i < inner:
-                token = tokens[i, TOKEN]
-            elif i < last:
-                token = words[i - inner, TOKEN]
-            else:
-                token = others[i - last]
-            slot = int64(slots[token])
-            if turn == 0 and slot > 0:
-                slots[token] = -slot
-                for kind in range(sums.size):
-                    sums[kind] += weights[slot, kind]
-            elif turn == 1 and slot < 0:
-                slots[token] = -slot
+    count = 0
+    for i in range(last + others.size):
+        if i < inner:
+            token = tokens[i, TOKEN]
+        elif i < last:
+            token = words[i - inner, TOKEN]
+        else:
+            token = others[i - last]
+        slot = int64(slots[token])
+        if slot > 0:
+            slots[token] = -slot
+            met[count] = token
+            count += 1
+            for kind in range(sums.size):
+                sums[kind] += weights[slot, kind]
+    for i in range(count):
+        slots[met[i]] = -slots[met[i]]
 
 
 @inlined

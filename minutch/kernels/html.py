@@ -17,15 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from minutch.kernels.memory import (
-    HIGH_BITS,
     copy_bytes,
-    first_marked,
     load8,
     load32,
     load64,
     put_vint,
     store8,
-    store64,
 )
 from minutch.kernels.native import (
     I64,
@@ -88,8 +85,8 @@ if it has none.
 
 _NOFOLLOW = np.frombuffer(b"nofollow", np.uint8)
 _BLANK, _BREAK = 1, 2
-_FIRST_PRINTED = uint64(0x2121212121212121)
-"""The character after the last that may be a blank, in each byte."""
+_IS_BLANK = np.zeros(256, np.int64)
+_IS_BLANK[9:14] = _IS_BLANK[32] = 1
 
 
 @inlined
@@ -250,34 +247,24 @@ def put_after_blank(room: U8, size: Int, data: Int, length: Int) -> Int:
 def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[Int, Int]:
     """Append a text node to the `size` bytes at `text`, where there is room for it and 2 more; the
     new size and gap.
-
-    Words are copied eight bytes at a time, up to the first that may be a blank.
     """
-    before = size
-    gap = max(gap, _BLANK)
-    i = 0
-    while i < length:
-        byte = load8(data + i)
-        if is_blank(byte):
-            gap = max(gap, _BLANK)
-            i += 1
-            continue
-        if gap != 0:
-            if size > 0:
-                store8(text + size, 10 if gap == _BREAK else 32)
-                size += 1
-            gap = 0
-        if i + 8 > length:
-            store8(text + size, byte)
-            i, size = i + 1, size + 1
-            continue
-        word = load64(data + i)
-        store64(text + size, word)
-        low = (word - _FIRST_PRINTED) & ~word & HIGH_BITS
-        count = first_marked(low) if low != 0 else 8
-        count = max(count, 1)  # a control character that is no blank
-        i, size = i + count, size + count
-    return size, gap if size > before or length == 0 else _BREAK
+    before, gap = size, max(gap, _BLANK)
+    separator = int64(10 if gap == _BREAK else 32)
+    is_started, due = int64(size > 0), int64(1)
+    for i in range(length):  # without a branch: a processor guesses wrong at the end of most words
+        byte = int64(load8(data + i))
+        blank = _IS_BLANK[byte]
+        begins = due & 1 - blank
+        due = blank
+        store8(text + size, separator)
+        size += begins & is_started
+        is_started |= begins
+        separator += (32 - separator) * begins
+        store8(text + size, byte)
+        size += 1 - blank
+    if size > before:
+        return size, due * _BLANK
+    return size, gap if length == 0 else _BREAK
 
 
 @inner

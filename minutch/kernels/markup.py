@@ -311,8 +311,11 @@ def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -
 @inner
 def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
     """Find the end tag of an element with text; its name stands from `start` to `end`."""
-    while at + 2 + end - start <= data.size:
-        if data[at] == 60 and data[at + 1] == 47:
+    while True:
+        at = next_of(data, at, 60)
+        if at + 2 + end - start > data.size:
+            return data.size
+        if data[at + 1] == 47:
             same = True
             for k in range(end - start):
                 if lower(data[at + 2 + k]) != lower(data[start + k]):
@@ -322,7 +325,6 @@ def skip_raw(data: U8, at: Int, start: Int, end: Int) -> Int:
             if same and (after == data.size or ends_name(data[after])):
                 return at
         at += 1
-    return data.size
 
 
 @inner

@@ -352,16 +352,11 @@ def _is_of_event(name: Int) -> Bool:
 @inner
 def _is_script(data: Int, size: Int) -> Bool:
     """Tell whether `javascript:` stands there in any case."""
-    for start in range(size - _JAVASCRIPT.size + 1):
-        k = 0
-        while k < _JAVASCRIPT.size:
-            byte = load8(data + start + k)
-            if byte >= 65 and byte <= 90:
-                byte |= uint64(32)
-            if byte != _JAVASCRIPT[k]:
-                break
-            k += 1
-        if k == _JAVASCRIPT.size:
+    last = _JAVASCRIPT.size - 1
+    for colon in range(last, size):
+        if load8(data + colon) == 58 and _stands(
+            data + colon - last, _JAVASCRIPT.size, _JAVASCRIPT
+        ):
             return True
     return False
 
@@ -413,21 +408,42 @@ def find_scripts(root: Int, script: Int, href: Int, out: U8, ends: I64) -> Int:
                     ends[count] = size
                     count += 1
             while attribute != 0:
-                name = at(attribute + ATTRIBUTE_QUALIFIED)
-                if name == 0:
-                    name = at(attribute + LOCAL_NAME)
-                value = at(attribute + ATTRIBUTE_VALUE)
-                if value != 0 and at(value + STRING_DATA) != 0 and at(value + STRING_LENGTH) > 0:
-                    is_one = _is_of_event(name)
-                    if name == href:
-                        is_one = _is_script(at(value + STRING_DATA), at(value + STRING_LENGTH))
-                    if is_one:
-                        size = _put(value, out, size)
+                name = _name_of(attribute)
+                if name == href or _is_of_event(name):
+                    data, length = _value_of(attribute)
+                    if length > 0 and (name != href or _is_script(data, length)):
+                        size = _put(at(attribute + ATTRIBUTE_VALUE), out, size)
                         if size < 0 or count == ends.size:
                             return FULL
                         ends[count] = size
                         count += 1
                 attribute = at(attribute + ATTRIBUTE_NEXT)
+        if child != 0:
+            node = child
+            continue
+        while node != root and at(node + NEXT) == 0:
+            node = at(node + PARENT)
+        if node == root:
+            return count
+        node = at(node + NEXT)
+
+
+@kernel
+def find_texts(root: Int, tag: Int, out: U8, ends: I64) -> Int:
+    """Copy all text of each element below `root` that has the number `tag`: how many, FULL for want
+    of room. `ends` has where each ends.
+    """
+    node, size, count = root, int64(0), 0
+    while True:
+        child = int64(0)
+        if load32(node + TYPE) == ELEMENT:
+            child = at(node + FIRST_CHILD)
+            if at(node + LOCAL_NAME) == tag:
+                size = _put_text(node, out, size)
+                if size < 0 or count == ends.size:
+                    return FULL
+                ends[count] = size
+                count += 1
         if child != 0:
             node = child
             continue

@@ -5,13 +5,13 @@ of style sheets and in running text, words without numbers, what languages are k
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from minutch.kernels.html import is_blank
 from minutch.kernels.markup import lower, next_of
-from minutch.kernels.memory import HIGH_BITS, first_marked, load64
+from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load32, load64
 from minutch.kernels.native import (
     F32,
     I32,
@@ -37,6 +37,15 @@ ROW_AT, FEATURE_MASK = 32, 0xFFFFFFFF
 """Of a word of an automaton's state."""
 START, END, TEXT, TEXT_END, STRING_ROW = range(5)
 """Columns of a string's row: the whole of it with its quotes, and what is between them."""
+
+
+class Transitions(NamedTuple):
+    """From a state a byte leads to `moves[row + byte]`: a word of `states` has a state's row above
+    ROW_AT, and below it its feature and 1, 0 for none.
+    """
+
+    moves: I32
+    states: I64
 
 
 @inlined
@@ -315,40 +324,101 @@ def marks_of(data: U8) -> Int:
     return found
 
 
+_DIGIT, _SPACE, _SLASH = 1, 2, 4
+_OF_WORDS = np.zeros(256, np.uint8)
+"""What a byte is in a text of words; 0 is any other."""
+_OF_WORDS[48:58], _OF_WORDS[47] = _DIGIT, _SLASH
+_OF_WORDS[9:14] = _OF_WORDS[32] = _SPACE
+_SPELLED = np.arange(256).astype(np.uint8)
+"""A byte as it is copied: blanks are all alike."""
+_SPELLED[9:14] = 32
+
+
 @kernel
 def drop_numbers(data: U8, out: U8) -> Int:
     """Copy the words of a text without their digits, a blank between two, but for those with a
     slash; the size. There is room for a byte more than the text has.
     """
-    size, word, has_slash = 0, 0, False
-    for i in range(data.size + 1):
-        byte = int64(data[i]) if i < data.size else 32
-        if is_blank(byte):
-            if has_slash:
-                size = word
-            elif size > word:
-                out[size] = 32
-                size += 1
-            word, has_slash = size, False
-        elif byte < 48 or byte > 57:
-            has_slash |= byte == 47
-            out[size] = byte
-            size += 1
-    return max(size - 1, 0)
+    at = size = word = has_word = int64(0)
+    while at < data.size:
+        kind = int64(_OF_WORDS[data[at]])
+        if kind == _SLASH:
+            size, has_word = word, int64(0)
+            while at < data.size and _OF_WORDS[data[at]] != _SPACE:
+                at += 1
+            continue
+        # Without a branch: a processor guesses wrong at the end of every other word.
+        out[size] = _SPELLED[data[at]]
+        is_space = kind >> 1
+        is_other = 1 - is_space - (kind & 1)
+        size += is_other | is_space & has_word
+        has_word = (has_word | is_other) & ~is_space
+        word += (size - word) * is_space
+        at += 1
+    return size if has_word else max(size - 1, int64(0))
+
+
+_APART = 16
+"""Bytes after which it hardly matters in which state an automaton was before them."""
+
+
+@inlined
+def _moved(state: Int, text: Int, moves: Int, states: Int) -> Int:
+    """The state to which the byte at an address leads."""
+    row = (state >> ROW_AT) + int64(load8(text))
+    return int64(load64(states + 8 * int64(load32(moves + 4 * row))))
+
+
+@inner
+def _move_along(state: Int, text: U8, at: Int, end: Int, tables: Transitions, path: I32) -> Int:
+    """Walk from one place to another; the state there. `path` gets the features, and 1."""
+    moves, states = int64(tables.moves.ctypes.data), int64(tables.states.ctypes.data)
+    start = int64(text.ctypes.data)
+    for i in range(at, end):
+        state = _moved(state, start + i, moves, states)
+        path[i] = state & FEATURE_MASK
+    return state
 
 
 @kernel
-def count_features(text: U8, moves: I32, states: I64, counts: I32, found: I32) -> Int:
+def count_features(text: U8, tables: Transitions, path: I32, counts: I32, found: I32) -> Int:
     """Walk an automaton over a text: how many features it meets. `found` gets them as they come
-    first, `counts` (of zeros) how often each comes.
+    first, `counts` (of zeros) how often each comes; `path` is room for one a byte.
 
-    From a state a byte leads to `moves[row + byte]`: a word of `states` has a state's row above
-    ROW_AT, and below it its feature and 1, 0 for none.
+    A step waits for memory, so four parts are walked at once: each but the first from the start
+    _APART bytes before it. Where that has not led to the state in which the part before ends, it
+    is walked again.
     """
-    state, kinds = int64(states[0]), 0
+    moves, states = int64(tables.moves.ctypes.data), int64(tables.states.ctypes.data)
+    start, size = int64(tables.states[0]), int64(text.size // 4)
+    if size >= _APART:
+        a, first = start, int64(text.ctypes.data)
+        b = second = _move_along(start, text, size - _APART, size, tables, path)
+        c = third = _move_along(start, text, 2 * size - _APART, 2 * size, tables, path)
+        d = fourth = _move_along(start, text, 3 * size - _APART, 3 * size, tables, path)
+        for i in range(size):
+            a, b = (
+                _moved(a, first + i, moves, states),
+                _moved(b, first + size + i, moves, states),
+            )
+            c, d = (
+                _moved(c, first + 2 * size + i, moves, states),
+                _moved(d, first + 3 * size + i, moves, states),
+            )
+            path[i], path[size + i] = a & FEATURE_MASK, b & FEATURE_MASK
+            path[2 * size + i], path[3 * size + i] = c & FEATURE_MASK, d & FEATURE_MASK
+        if second != a:
+            b = _move_along(a, text, size, 2 * size, tables, path)
+        if third != b:
+            c = _move_along(b, text, 2 * size, 3 * size, tables, path)
+        if fourth != c:
+            d = _move_along(c, text, 3 * size, 4 * size, tables, path)
+        _move_along(d, text, 4 * size, text.size, tables, path)
+    else:
+        _move_along(start, text, 0, text.size, tables, path)
+    kinds = 0
     for i in range(text.size):
-        state = int64(states[moves[(state >> ROW_AT) + int64(text[i])]])
-        feature = (state & FEATURE_MASK) - 1
+        feature = int64(path[i]) - 1
         if feature >= 0:
             if counts[feature] == 0:
                 found[kinds] = feature
@@ -364,9 +434,24 @@ def sum_features(
     """Add up the weights of the first features in `found`, each times what `logarithms` has for how
     often it came (the last for all that is more); `counts` of these are 0 afterwards.
     """
-    for i in range(kinds):
-        feature = int64(found[i])
-        times = logarithms[min(int64(counts[feature]), int64(logarithms.size) - 1)]
-        counts[feature] = 0
-        for column in range(sums.size):
-            sums[column] += times * weights[feature, column]
+    most = int64(logarithms.size) - 1
+    i = 0
+    while i + 4 <= kinds:  # as many rows on their way from memory at once
+        a, b, c, d = int64(found[i]), int64(found[i + 1]), int64(found[i + 2]), int64(found[i + 3])
+        e = logarithms[min(int64(counts[a]), most)]
+        f = logarithms[min(int64(counts[b]), most)]
+        g = logarithms[min(int64(counts[c]), most)]
+        h = logarithms[min(int64(counts[d]), most)]
+        for k in range(sums.size):
+            sums[k] = (
+                sums[k] + e * weights[a, k] + f * weights[b, k] + g * weights[c, k]
+            ) + h * weights[d, k]
+        i += 4
+    while i < kinds:
+        a = int64(found[i])
+        e = logarithms[min(int64(counts[a]), most)]
+        for k in range(sums.size):
+            sums[k] += e * weights[a, k]
+        i += 1
+    for k in range(kinds):
+        counts[found[k]] = 0

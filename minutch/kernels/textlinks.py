@@ -52,6 +52,9 @@ def _end_of_plain(data: U8, at: Int) -> Int:
     return at
 
 
+_MATTERS = np.zeros(256, np.bool_)
+"""The bytes with which something of a style sheet begins that matters."""
+_MATTERS[np.frombuffer(b"/\"'@uU", np.uint8)] = True
 _IMPORT, _URL = np.frombuffer(b"@import", np.uint8), np.frombuffer(b"url(", np.uint8)
 
 
@@ -63,6 +66,10 @@ def find_css_links(data: U8, place: I64, rows: I64Rows) -> Int:
     """
     at, size, count = int64(place[0]), int64(data.size), 0
     while at < size and count < rows.shape[0]:
+        while at < size and not _MATTERS[data[at]]:
+            at += 1
+        if at == size:
+            break
         byte = lower(data[at])
         if byte == 47 and at + 1 < size and data[at + 1] == 42:
             at += 2

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
+
+from selectolax.lexbor import LexborHTMLParser
 
 from minutch.conf import Configuration
+from minutch.kernels.html import NUMBERED_NAMES
+from minutch.kernels.occurrences import find_texts
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
 from minutch.records.protocol import Content
 
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+from ..lib_html.tree_reader import Copier, attribute_numbers
 
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _BLANKS = re.compile(r"[ \t\n\x0b\f\r]+")
 _TRIMMED = "".join(map(chr, range(0x21)))
 
@@ -28,6 +32,7 @@ class HeadingsParseFilter(HtmlParseFilter):
         super().__init__(conf, parameters)
         self.names = conf.get_strings("headings")
         self.multivalued = conf.get_boolean("headings.multivalued")
+        self._copier = Copier()
 
     def filter(
         self,
@@ -45,6 +50,22 @@ class HeadingsParseFilter(HtmlParseFilter):
 
     def _texts(self, document: LexborHTMLParser, name: str) -> Iterator[str]:
         """Yields the texts of the elements, blanks folded; all text counts, scripts', too."""
-        nodes = document.tags(name.lower()) if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name) else []
+        number = self._numbers.get(name)
+        if number is not None:
+            found = self._copier.copied(find_texts, document, number)
+            for text in found if self.multivalued else found[:1]:
+                yield b" ".join(text.split()).decode().strip(_TRIMMED)
+            return
+        nodes = document.tags(name.lower()) if _NAME.fullmatch(name) else []
         for node in nodes if self.multivalued else nodes[:1]:
             yield _BLANKS.sub(" ", node.text()).strip(_TRIMMED)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The elements that a kernel knows, with Lexbor's numbers."""
+        if attribute_numbers() is None:
+            return {}
+        names = [name for name in self.names if _NAME.fullmatch(name)]
+        made = LexborHTMLParser("").create_node
+        numbers = {name: made(name.lower()).tag_id for name in names}
+        return {name: number for name, number in numbers.items() if number < NUMBERED_NAMES}

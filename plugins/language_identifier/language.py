@@ -29,7 +29,7 @@ from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, ParseRes
 from minutch.records.protocol import Content
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
+    from selectolax.lexbor import LexborHTMLParser
 
 
 # Lists ISO 639-1 codes with their ISO 639-2 codes (terminology and bibliography).
@@ -120,20 +120,21 @@ def _identifier() -> Any:
     class ByKernel(LanguageIdentifier):  # type: ignore[misc]
         def __init__(self, *args: Any, **named: Any) -> None:
             super().__init__(*args, **named)
-            self._moves = np.array(self.tk_nextmove, np.int32)
+            moves = np.array(self.tk_nextmove, np.int32)
             rows, features = (np.array(table, np.int64) for table in (self.tk_row, self.tk_output))
-            self._states = (rows << 8 << scan.ROW_AT) | (features + 1)
+            states = (rows << 8 << scan.ROW_AT) | (features + 1)
+            self._automaton = scan.Transitions(moves, states)
             self._counts, self._found = np.zeros((2, len(self.nb_ptc)), np.int32)
             self._weights = np.ascontiguousarray(self.nb_ptc, np.float32)
             self._logarithms = np.log1p(np.arange(_MOST_COUNTED, dtype=np.float32))
             self._lock = Lock()
 
         def _raw_score(self, text: bytes) -> Any:
-            data, tables = np.frombuffer(text, np.uint8), (self._moves, self._states)
+            data, path = np.frombuffer(text, np.uint8), np.empty(len(text), np.int32)
             scores = np.zeros(self._weights.shape[1], np.float32)
             with self._lock:
                 counts, found = self._counts, self._found
-                count = scan.count_features(data, *tables, counts, found)
+                count = scan.count_features(data, self._automaton, path, counts, found)
                 scan.sum_features(found, count, counts, self._logarithms, self._weights, scores)
             return scores + self.nb_pc if count else super()._raw_score(text)
 
@@ -142,30 +143,19 @@ def _identifier() -> Any:
 
 def _stated(document: LexborHTMLParser) -> str | None:
     """Returns the language that a page states: lang, then dc.language, then content-language."""
-    first = document.css_first("[lang]")  # mostly the page's own element
-    if first is not None and (language := primary_language(first.attributes["lang"] or "")):
+    own = None if document.root is None else document.root.attributes.get("lang")
+    if own is not None and (language := primary_language(own)):  # as most pages do
         return language
-    for values in (
-        (node.attributes["lang"] or "" for node in _nodes(document, "[lang]")),
-        _metas(document, "name", "dc.language"),
-        _metas(document, "http-equiv", "content-language"),
-    ):
-        for value in values:
-            language = primary_language(value)
-            if language is not None:
-                return language
-    return None
+    return next(filter(None, map(primary_language, _statements(document))), None)
 
 
-def _metas(document: LexborHTMLParser, attribute: str, name: str) -> Iterator[str]:
-    for node in _nodes(document, "meta"):
-        values = node.attributes
-        if (values.get(attribute) or "").lower() == name and "content" in values:
-            yield values["content"] or ""
-
-
-def _nodes(document: LexborHTMLParser, query: str) -> list[LexborNode]:
-    return document.css(query)
+def _statements(document: LexborHTMLParser) -> Iterator[str]:
+    yield from (node.attributes["lang"] or "" for node in document.css("[lang]"))
+    metas = [node.attributes for node in document.css("meta[content]")]
+    for attribute, name in (("name", "dc.language"), ("http-equiv", "content-language")):
+        for values in metas:
+            if (values.get(attribute) or "").lower() == name:
+                yield values["content"] or ""
 
 
 def primary_language(value: str) -> str | None:

@@ -227,6 +227,8 @@ _WITHIN: Final = re.compile(
 """What is in every page that has links: icons, of which pages of our day have dozens in their
 styles and sources, have nothing of the kind.
 """
+_DRAWING: Final = re.compile(rb"\A\s*+<svg\s[^<>]*+>")
+"""Its namespaces are URLs, but no text."""
 
 Read = Callable[[bytes], tuple[LexborHTMLParser, ParsedMarkup]]
 """Reads a page in UTF-8."""
@@ -331,7 +333,8 @@ class BrowserLinks:
                 yield from self._of_page_within(markup, read, level + 1)
 
     def _of_page_within(self, data: bytes, read: Read, level: int) -> Iterator[str]:
-        if "text" not in self.kinds and not _WITHIN.search(data):
+        has_urls = "text" in self.kinds and b"://" in _DRAWING.sub(b"", data)
+        if not has_urls and not _WITHIN.search(data):
             return
         with suppress(ParseError):
             document, page = read(data)

@@ -183,15 +183,20 @@ def kinds_of(conf: Configuration) -> frozenset[str]:
 LONGEST: Final = 8192
 """Characters of a link that is taken from a style sheet or a header."""
 
+_SHORT: Final = 512
+"""Bytes of a style that is looked through for a word before a kernel is called."""
 _ROWS: Final = 64
 """Links of a style sheet that are found at a time."""
 _BLANKS: Final = " \t\n\f\r"
-_CANDIDATE: Final = re.compile(r"[\s,]*+([^\s]++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
 _WIDTH, _HEIGHT = (rf"0*+[1-9][0-9]*+{letter}" for letter in "wh")
 _DENSITY: Final = r"(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?x"
-_DESCRIPTORS: Final = re.compile(
-    rf"\s*+(?:{_WIDTH}(?:\s++{_HEIGHT})?|{_HEIGHT}\s++{_WIDTH}|{_DENSITY})?\s*+", re.ASCII
+_DESCRIPTORS: Final = (
+    rf"(?a:\s*+(?:{_WIDTH}(?:\s++{_HEIGHT})?|{_HEIGHT}\s++{_WIDTH}|{_DENSITY})?\s*+)(?=,|\Z)"
 )
+_CANDIDATE: Final = re.compile(
+    rf"[\s,]*+(?:(\S++)(?:(?<=,)|{_DESCRIPTORS})|\S++(?:[^,(]|\([^)]*+(?:\)|\Z))*+)"
+)
+"""Without a URL if its descriptors are in error."""
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
 _IN_LINK_HEADER: Final = re.compile(
     rf"\s*+<([^<>]{{0,{LONGEST}}}+)>((?:[^,\"]++|\"(?:[^\"\\]++|\\.)*+(?:\"|\Z))*+),?", re.DOTALL
@@ -212,13 +217,8 @@ _QUOTES: Final = ("'", '"')
 
 def in_srcset(value: str) -> Iterator[str]:
     """Yields the URLs of the candidates; one whose descriptors are in error is none."""
-    at = 0
-    while (match := _CANDIDATE.match(value, at)) is not None:
-        url, descriptors = match.groups()
-        at = match.end()
-        if url.endswith(","):
-            at, descriptors = match.end(1), ""
-        if _DESCRIPTORS.fullmatch(descriptors) is not None:
+    for url in _CANDIDATE.findall(value):
+        if url:
             yield url.rstrip(",")
 
 
@@ -235,6 +235,8 @@ def in_css(style: str) -> Iterator[str]:
 def in_css_bytes(data: bytes) -> Iterator[str]:
     """The same of a style in UTF-8."""
     if b"(" not in data and b"@" not in data:
+        return
+    if len(data) <= _SHORT and b"@" not in data and b"url" not in data.lower():
         return
     page, place = np.frombuffer(data, np.uint8), np.zeros(1, np.int64)
     rows = np.empty((_ROWS, 2), np.int64)
@@ -303,6 +305,8 @@ def in_text(text: bytes) -> Iterator[str]:
 
     Only what stands around `://` is looked at, up to characters that no link has.
     """
+    if b"://" not in text:
+        return
     page, place = np.frombuffer(text, np.uint8), np.zeros(1, np.int64)
     rows = np.empty((_ROWS, 2), np.int64)
     while place[0] < len(text):

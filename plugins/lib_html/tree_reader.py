@@ -7,8 +7,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from threading import Lock
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.kernels import blocks
 from minutch.kernels import html as kernels
+from minutch.kernels.occurrences import FULL
 from minutch.records.links import OutlinkRun
 
 from .elements import BROWSER_LINKS, CONTENT, HEAD_ATTRIBUTES, NAME, NEEDS_CONTENT, SILENT, Elements
@@ -318,3 +320,28 @@ def _names(names: Sequence[str]) -> tuple[Any, Any]:
     return np.frombuffer(padded, np.uint8).reshape(-1, kernels.SHORT_NAME), np.array(
         [*map(len, data)], np.int64
     )
+
+
+class Copier:
+    """Room for texts that a kernel copies out of a tree, those of one page at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._room, self._ends = np.empty(_ROOM, np.uint8), np.empty(_ROOM >> 6, np.int64)
+
+    def copied(
+        self, kernel: Callable[..., int], document: LexborHTMLParser, *numbers: int
+    ) -> list[bytes]:
+        """Returns what a kernel copies of a page, which is given its root, `numbers` and room."""
+        root = document.root
+        if root is None:
+            return []
+        with self._lock:
+            room, ends = self._room, self._ends
+            while (count := kernel(root.mem_id, *numbers, room, ends)) == FULL:
+                room, ends = np.empty(2 * len(room), np.uint8), np.empty(2 * len(ends), np.int64)
+            if len(room) <= _MOST_KEPT:
+                self._room, self._ends = room, ends
+            bounds = [0, *ends[:count].tolist()]
+            data = room[: bounds[-1]].tobytes()
+        return [data[start:end] for start, end in pairwise(bounds)]

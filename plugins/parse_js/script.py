@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import pairwise
-from threading import Lock
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
@@ -22,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser
 from minutch.conf import Configuration
 from minutch.errors import UrlError
 from minutch.kernels import scan
-from minutch.kernels.occurrences import FULL, find_scripts
+from minutch.kernels.occurrences import find_scripts
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, Parser, ParseResult
 from minutch.records.links import Outlink, as_run, joined
 from minutch.records.metadata import Metadata
@@ -31,7 +29,7 @@ from minutch.records.protocol import Content
 from minutch.urls.resolve import resolver
 
 from ..lib_html.elements import LONGEST, in_text, is_likely
-from ..lib_html.tree_reader import attribute_numbers
+from ..lib_html.tree_reader import Copier, attribute_numbers
 
 MAX_TITLE = 80
 _STRING = re.compile(r"(\\{0,8}[\"'])([^\s\"']+?)\1")
@@ -54,8 +52,6 @@ _GIVES = re.compile(r"=\s*+[\"']")
 _GOES_ON = re.compile(r"\s*+[\"'A-Za-z_$]")
 _QUOTES, _SHORTEST = "\"'", 3
 _ROWS = 1024
-_ROOM, _MOST_KEPT = 1 << 18, 1 << 24
-"""Bytes for a page's scripts, at first and for the next page."""
 _BLANKS_BEFORE = 64
 """Characters in which the sign before a string is looked for."""
 
@@ -260,23 +256,12 @@ class ScriptFinder:
     def __init__(self, numbers: Mapping[str, int]) -> None:
         """`numbers` are Lexbor's of attributes."""
         self._numbers = LexborHTMLParser("").create_node("script").tag_id, numbers["href"]
-        self._lock = Lock()
-        self._room, self._ends = np.empty(_ROOM, np.uint8), np.empty(_ROOM >> 6, np.int64)
+        self._copier = Copier()
 
     def scripts(self, document: LexborHTMLParser) -> list[str]:
         """Returns all pieces of JavaScript in a page that are not empty."""
-        root = document.root
-        if root is None:
-            return []
-        with self._lock:
-            room, ends = self._room, self._ends
-            while (count := find_scripts(root.mem_id, *self._numbers, room, ends)) == FULL:
-                room, ends = np.empty(2 * len(room), np.uint8), np.empty(2 * len(ends), np.int64)
-            if len(room) <= _MOST_KEPT:
-                self._room, self._ends = room, ends
-            bounds = [0, *ends[:count].tolist()]
-            data = room[: bounds[-1]].tobytes()
-        return [data[start:end].decode() for start, end in pairwise(bounds)]
+        found = self._copier.copied(find_scripts, document, *self._numbers)
+        return [script.decode() for script in found]
 
 
 def _scripts(document: LexborHTMLParser) -> Iterator[str]:

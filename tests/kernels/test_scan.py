@@ -123,7 +123,7 @@ def test_words_without_numbers(text: bytes) -> None:
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(st.binary(max_size=30), st.integers(0, 1 << 32))
+@given(st.binary(max_size=300), st.integers(0, 1 << 32))
 def test_features_are_counted_as_they_come(text: bytes, seed: int) -> None:
     rng = np.random.default_rng(seed)
     moves = rng.integers(0, 5, 3 << 8).astype(np.int32)
@@ -136,8 +136,9 @@ def test_features_are_counted_as_they_come(text: bytes, seed: int) -> None:
         state = moves[rows[state] + byte]
         if outputs[state] >= 0:
             expected[int(outputs[state])] += 1
-    states = rows << scan.ROW_AT | (outputs + 1)
-    count = scan.count_features(_bytes(text), moves, states, counts, found)
+    tables = scan.Transitions(moves, rows << scan.ROW_AT | (outputs + 1))
+    path = np.empty(len(text), np.int32)
+    count = scan.count_features(_bytes(text), tables, path, counts, found)
     assert [*zip(found[:count], counts[found[:count]], strict=True)] == [*expected.items()]
     weights = rng.integers(-9, 9, (4, 3)).astype(np.float32)
     logarithms, sums = np.arange(4, dtype=np.float32), np.zeros(3, np.float32)

@@ -310,6 +310,12 @@ def test_css(style: str, expected: list[str]) -> None:
     assert list(in_css(style)) == expected
 
 
+def test_text_of_a_drawing() -> None:
+    drawing = "<svg xmlns='http://a.org/x'><b c='ftp://d/'>http://e.org/f</b><i>http://g.org/h"
+    page = f'<img src="data:image/svg+xml,{drawing}">'
+    assert targets(parse(page, only("data", "text"))) == ["http://e.org/f", "http://g.org/h"]
+
+
 def test_text() -> None:
     text = "at https://a.example/b?c=d#e. or mailto:a@b ./c/d ../e.html, a./f .. ../ (../g)"
     assert list(in_text(text.encode())) == ["https://a.example/b?c=d#e"]

@@ -19,6 +19,7 @@ from minutch.job import JobContext
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.document import NutchDocument
 from minutch.records.parsedata import ParseData
+from plugins.headings.headings import HeadingsParseFilter
 from plugins.language_identifier.indexing import LanguageIndexingFilter
 from plugins.language_identifier.language import _identifier, primary_language
 from plugins.microformats_reltag.reltag import RelTagIndexingFilter
@@ -55,6 +56,16 @@ class TestHeadings:
     def test_all_of_them(self) -> None:
         found = meta(self.PAGE, "headings", headings_multivalued="true", headings="h2,h1")
         assert (found["h2"], found["h1"]) == (["b c d", "e"], ["a"])
+
+    @pytest.mark.parametrize("is_known", [True, False])
+    def test_all_text_in_them_counts(self, monkeypatch: pytest.MonkeyPatch, is_known: bool) -> None:
+        if not is_known:  # to the kernel
+            monkeypatch.setattr(HeadingsParseFilter, "_numbers", {})
+        page = """<h1>\x01 a\xa0<script>b</script>  <svg><text>c</text></svg>\x02</h1><h2>d<b><h2>e
+            </h2>f</b></h2><h2></h2><svg><h1>g</svg><x-y>h"""
+        found = meta(page, "headings", headings_multivalued="true", headings="H2,h1,x-y")
+        expected = {"H2": ["de f", "e"], "h1": ["a\xa0b c", "gh"], "x-y": ["h"]}
+        assert {name: found[name] for name in expected} == expected
 
 
 class TestLanguage:

@@ -20,6 +20,7 @@ from minutch.kernels import scan
 from minutch.kernels.blocks import BITS, NODE
 from minutch.records.links import Outlink, OutlinkRun, RelativeRun, resolve_runs
 from minutch.urls.resolve import resolver
+from plugins.headings.headings import HeadingsParseFilter
 from plugins.language_identifier.language import _identifier
 from plugins.lib_html.browserlinks import BrowserLinks, _with_drawings
 from plugins.lib_html.elements import Elements, in_css, in_text
@@ -261,6 +262,21 @@ def find_scripts_of_pages(made: Made) -> Ways:
         lambda: [finder.scripts(document) for document in documents],
         lambda: [[*filter(None, _scripts(document))] for document in documents],
     )
+
+
+@row("occurrences.find_texts", by="Lexbor: its elements of a name")
+def find_headings(made: Made) -> Ways:
+    conf = made.conf.with_values({"headings": "h1,h2"})
+    ours, theirs = HeadingsParseFilter(conf, {}), HeadingsParseFilter(conf, {})
+    theirs._numbers = {}
+    documents = [build_tree(page) for page in made.html]
+
+    def texts(found: HeadingsParseFilter) -> list[str]:
+        return [
+            text for page in documents for name in found.names for text in found._texts(page, name)
+        ]
+
+    return Ways(lambda: texts(ours), lambda: texts(theirs))
 
 
 @row("textlinks.find_css_links", by="Python: a pattern")
