@@ -415,13 +415,15 @@ def sum_kinds(
     tokens: I64Rows,
     words: I64Rows,
     others: I64,
+    known: U8,
     slots: I32,
     weights: I64Rows,
     sums: I64,
     met: I64,
 ) -> None:
     """Add up the weights, a row a slot, of the tokens that occur, each once. `slots` has a token's
-    row, 0 for none; it is as it was in the end. `met` is room for all rows.
+    row; it is as it was in the end. `known` has a bit for each token, 1 for those that have a row:
+    it stays near the processor. `met` is room for all rows.
     """
     inner, last = tokens.shape[0], tokens.shape[0] + words.shape[0]
     count = 0
@@ -432,6 +434,8 @@ def sum_kinds(
             token = words[i - inner, TOKEN]
         else:
             token = others[i - last]
+        if known[token >> 3] >> (token & 7) & 1 == 0:
+            continue
         slot = int64(slots[token])
         if slot > 0:
             slots[token] = -slot

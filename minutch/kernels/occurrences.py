@@ -372,6 +372,14 @@ def _put(string: Int, out: U8, size: Int) -> Int:
 
 
 @inner
+def _after(node: Int, root: Int) -> Int:
+    """The node that comes after one and what is in it; 0 if that is not below `root`."""
+    while node != root and at(node + NEXT) == 0:
+        node = at(node + PARENT)
+    return int64(0) if node == root else at(node + NEXT)
+
+
+@inner
 def _put_text(root: Int, out: U8, size: Int) -> Int:
     """Append all text below an element; the new size, FULL for want of room."""
     node = at(root + FIRST_CHILD)
@@ -379,12 +387,7 @@ def _put_text(root: Int, out: U8, size: Int) -> Int:
         if load32(node + TYPE) == TEXT:
             size = _put(node + TEXT_STRING, out, size)
         child = at(node + FIRST_CHILD) if load32(node + TYPE) == ELEMENT else int64(0)
-        if child != 0:
-            node = child
-            continue
-        while node != root and at(node + NEXT) == 0:
-            node = at(node + PARENT)
-        node = int64(0) if node == root else at(node + NEXT)
+        node = child if child != 0 else _after(node, root)
     return size
 
 
@@ -395,7 +398,7 @@ def find_scripts(root: Int, script: Int, href: Int, out: U8, ends: I64) -> Int:
     how many, FULL for want of room. `ends` has where each ends.
     """
     node, size, count = root, int64(0), 0
-    while True:
+    while node != 0:
         child = at(node + FIRST_CHILD)
         if load32(node + TYPE) == ELEMENT:
             attribute = at(node + FIRST_ATTRIBUTE)
@@ -418,14 +421,55 @@ def find_scripts(root: Int, script: Int, href: Int, out: U8, ends: I64) -> Int:
                         ends[count] = size
                         count += 1
                 attribute = at(attribute + ATTRIBUTE_NEXT)
-        if child != 0:
-            node = child
-            continue
-        while node != root and at(node + NEXT) == 0:
-            node = at(node + PARENT)
-        if node == root:
-            return count
-        node = at(node + NEXT)
+        node = child if child != 0 else _after(node, root)
+    return count
+
+
+_CANONICAL, _ALTERNATE = (np.frombuffer(word, np.uint8) for word in (b"canonical", b"alternate"))
+
+
+@inner
+def _may_be_version(relation: Int) -> Bool:
+    data, size = _value_of(relation)
+    for i in range(size):
+        if _stands(data + i, size - i, _CANONICAL) or _stands(data + i, size - i, _ALTERNATE):
+            return True
+    return False
+
+
+@kernel
+def find_relations(
+    root: Int, link: Int, rel: Int, href: Int, hreflang: Int, out: U8, ends: I64
+) -> Int:
+    """Copy relation, target and language of each element below `root` with the number `link` that
+    has a target and may be `canonical` or `alternate`: three times how many, otherwise as below.
+    """
+    node, size, count = root, int64(0), 0
+    while node != 0:
+        child = int64(0)
+        if load32(node + TYPE) == ELEMENT:
+            child = at(node + FIRST_CHILD)
+            if at(node + LOCAL_NAME) == link:
+                relation = target = language = int64(0)
+                attribute = at(node + FIRST_ATTRIBUTE)
+                while attribute != 0:
+                    name = _name_of(attribute)
+                    relation = attribute if name == rel else relation
+                    target = attribute if name == href else target
+                    language = attribute if name == hreflang else language
+                    attribute = at(attribute + ATTRIBUTE_NEXT)
+                if target != 0 and relation != 0 and _may_be_version(relation):
+                    if count + 3 > ends.size:
+                        return FULL
+                    for one in (relation, target, language):
+                        value = at(one + ATTRIBUTE_VALUE) if one != 0 else int64(0)
+                        size = _put(value, out, size) if value != 0 else size
+                        ends[count] = size
+                        count += 1
+                    if size < 0:
+                        return FULL
+        node = child if child != 0 else _after(node, root)
+    return count
 
 
 @kernel
@@ -434,7 +478,7 @@ def find_texts(root: Int, tag: Int, out: U8, ends: I64) -> Int:
     of room. `ends` has where each ends.
     """
     node, size, count = root, int64(0), 0
-    while True:
+    while node != 0:
         child = int64(0)
         if load32(node + TYPE) == ELEMENT:
             child = at(node + FIRST_CHILD)
@@ -444,11 +488,5 @@ def find_texts(root: Int, tag: Int, out: U8, ends: I64) -> Int:
                     return FULL
                 ends[count] = size
                 count += 1
-        if child != 0:
-            node = child
-            continue
-        while node != root and at(node + NEXT) == 0:
-            node = at(node + PARENT)
-        if node == root:
-            return count
-        node = at(node + NEXT)
+        node = child if child != 0 else _after(node, root)
+    return count

@@ -324,6 +324,42 @@ def marks_of(data: U8) -> Int:
     return found
 
 
+_JSON, _TYPE, _MAKER = (
+    np.frombuffer(word, np.uint8) for word in (b"application/ld+json", b"og:type", b"generator")
+)
+_PLUS, _COLON = 14, 2
+"""Where these have a byte that is rare in pages."""
+
+
+@inner
+def _find_word(data: U8, at: Int, end: Int, word: U8, rare: Int) -> Int:
+    """Find where a word comes next that ends before `end`, by a rare byte of it; -1 if it does
+    not.
+    """
+    at += rare
+    while True:
+        at = next_of(data, at, word[rare])
+        start = at - rare
+        if start + word.size > min(end, int64(data.size)):
+            return -1
+        k = 0
+        while k < word.size and data[start + k] == word[k]:
+            k += 1
+        if k == word.size:
+            return start
+        at += 1
+
+
+@kernel
+def find_names(data: U8, at: Int, head: Int, found: I64) -> None:
+    """Find `application/ld+json` from `at` on, `og:type` and `generator` in the first `head` bytes:
+    where they are, -1 for those that are not there.
+    """
+    found[0] = _find_word(data, at, int64(data.size), _JSON, _PLUS)
+    found[1] = _find_word(data, 0, head, _TYPE, _COLON)
+    found[2] = _find_word(data, 0, head, _MAKER, 0)
+
+
 _DIGIT, _SPACE, _SLASH = 1, 2, 4
 _OF_WORDS = np.zeros(256, np.uint8)
 """What a byte is in a text of words; 0 is any other."""

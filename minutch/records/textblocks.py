@@ -23,6 +23,8 @@ PLACES: Final = 1 << 18
 _DIGITS: Final = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8
 )
+_PAIRS: Final = np.stack([_DIGITS.repeat(64), np.tile(_DIGITS, 64)], axis=1).view(np.uint16)[:, 0]
+"""Two digits for each number of 12 bits."""
 _VALUES: Final = np.zeros(256, np.uint32)
 _VALUES[_DIGITS] = np.arange(64)
 SIZE: Final = 4
@@ -31,10 +33,9 @@ SIZE: Final = 4
 
 def marks_of(chances: np.ndarray, places: np.ndarray) -> str:
     """Returns the marks of lines with these probabilities (0 to 1) and places."""
-    marks = np.empty((len(chances), SIZE), np.uint8)
-    marks[:, 0] = _DIGITS[np.rint(chances * MOST).astype(np.int64)]
-    for digit in range(1, SIZE):
-        marks[:, digit] = _DIGITS[places >> 6 * (SIZE - 1 - digit) & 63]
+    marks = np.empty((len(chances), SIZE // 2), np.uint16)
+    marks[:, 0] = _PAIRS[np.rint(chances * MOST).astype(np.int64) << 6 | places >> 12]
+    marks[:, 1] = _PAIRS[places & 0xFFF]
     return marks.tobytes().decode("ascii")
 
 

@@ -52,7 +52,7 @@ class HeadingsParseFilter(HtmlParseFilter):
         """Yields the texts of the elements, blanks folded; all text counts, scripts', too."""
         number = self._numbers.get(name)
         if number is not None:
-            found = self._copier.copied(find_texts, document, number)
+            found = self._copier.copied(find_texts, document.root, number)
             for text in found if self.multivalued else found[:1]:
                 yield b" ".join(text.split()).decode().strip(_TRIMMED)
             return

@@ -135,6 +135,7 @@ class NameWeights:
         self.weights[data["tokens"]] = data["token_weights"]
         self._slots = np.zeros(2 << BITS, np.int32)
         self._slots[data["kind_tokens"]] = np.arange(1, len(data["kind_tokens"]) + 1)
+        self._known = np.packbits(self._slots > 0, bitorder="little")
         weights = np.vstack([np.zeros(len(KINDS)), data["kind_weights"]])
         self._kind_weights = np.rint(weights * _HALF_STEPS).astype(np.int64)
         self._met = np.empty(len(weights), np.int64)
@@ -146,7 +147,8 @@ class NameWeights:
         sums = np.zeros(len(KINDS), np.int64)
         with self._lock:
             kernels.sum_kinds(
-                page.tokens, page.words, tokens, self._slots, self._kind_weights, sums, self._met
+                *(page.tokens, page.words, tokens, self._known, self._slots),
+                *(self._kind_weights, sums, self._met),
             )
         scores = sums / _HALF_STEPS + self._kind_bias
         chances = np.exp(scores - scores.max())

@@ -38,6 +38,7 @@ _NAMES: Final = (
     *kernels.ATTRIBUTES,
     *(name for name in BROWSER_LINKS if name not in kernels.ATTRIBUTES and ":" not in name),
     *(name for name in blocks.ATTRIBUTES if name not in {*kernels.ATTRIBUTES, *BROWSER_LINKS}),
+    "hreflang",
 )
 """Attributes that kernels look for."""
 _MARKUP: Final = (
@@ -330,10 +331,9 @@ class Copier:
         self._room, self._ends = np.empty(_ROOM, np.uint8), np.empty(_ROOM >> 6, np.int64)
 
     def copied(
-        self, kernel: Callable[..., int], document: LexborHTMLParser, *numbers: int
+        self, kernel: Callable[..., int], root: LexborNode | None, *numbers: int
     ) -> list[bytes]:
-        """Returns what a kernel copies of a page, which is given its root, `numbers` and room."""
-        root = document.root
+        """Returns what a kernel copies of a tree, which is given its root, `numbers` and room."""
         if root is None:
             return []
         with self._lock:

@@ -13,12 +13,16 @@ Sources: RFC 6596, section 3; RFC 8288, section 3.3 and 3.4.1; HTML standard, 4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain, islice
+from typing import Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
+from minutch.kernels.occurrences import find_relations
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
 from minutch.records.metadata import CANONICAL_KEY, HREFLANG_KEY, VERSIONS_KEY
 from minutch.records.protocol import Content
@@ -26,15 +30,14 @@ from minutch.urls.resolve import resolver_class
 from minutch.urls.urlkeys import url_key
 
 from ..lib_html.elements import in_link_header
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+from ..lib_html.tree_reader import Copier, attribute_numbers
 
 _RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
 _LANGUAGE: Final = re.compile(r";\s*hreflang\s*=\s*\"?([A-Za-z0-9-]+)", re.IGNORECASE)
 _TAG: Final = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
 _CANONICAL, _ALTERNATE = "canonical", "alternate"
 _LINKS: Final = f"link[href][rel*={_CANONICAL} i], link[href][rel*={_ALTERNATE} i]"
+_ATTRIBUTES: Final = ("rel", "href", "hreflang")
 _MOST: Final = 1000
 """Links that are looked at, of a kind; sites have a version for each of some dozens of markets."""
 
@@ -45,6 +48,7 @@ class CanonicalParseFilter(HtmlParseFilter):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         self._resolver = resolver_class(conf)
+        self._copier = Copier()
 
     def filter(
         self,
@@ -54,7 +58,13 @@ class CanonicalParseFilter(HtmlParseFilter):
         document: LexborHTMLParser,
     ) -> ParseResult:
         canonical, versions = None, set[tuple[str, str]]()
-        for base, target, relations, language in self._links(content, metatags, document):
+        base_of_elements = metatags.base_href or content.base
+        found = chain(
+            ((base_of_elements, *one) for one in self._elements(document.head)),
+            ((content.url, *one) for one in _headers(content)),
+        )
+        for base, target, relation, language in found:
+            relations = relation.lower().split()
             is_canonical = canonical is None and _CANONICAL in relations
             is_version = _ALTERNATE in relations and _TAG.fullmatch(language)
             if not (is_canonical or is_version):
@@ -78,24 +88,34 @@ class CanonicalParseFilter(HtmlParseFilter):
                 break
         return result
 
-    @staticmethod
-    def _links(
-        content: Content, metatags: HTMLMetaTags, document: LexborHTMLParser
-    ) -> Iterator[tuple[str, str, list[str], str]]:
-        """Yields links with a relation: what they are relative to, where they lead, their relations
-        and language. Elements come first.
-        """
-        head = document.head
-        for node in islice([] if head is None else head.css(_LINKS), _MOST):
-            attributes = node.attributes
-            if target := (attributes["href"] or "").strip():
-                relations = (attributes["rel"] or "").lower().split()
-                language = (attributes.get("hreflang") or "").strip().lower()
-                yield metatags.base_href or content.base, target, relations, language
-        links = (
-            one for value in content.metadata.field_values("Link") for one in in_link_header(value)
-        )
-        for target, rest in islice(links, _MOST):
-            if found := _RELATION.search(rest):
-                language = named[1].lower() if (named := _LANGUAGE.search(rest)) else ""
-                yield content.url, target, (found[1] or found[2] or "").lower().split(), language
+    @cached_property
+    def _numbers(self) -> tuple[int, ...] | None:
+        """Lexbor's numbers of a link and its attributes, where a kernel reads them."""
+        numbers = attribute_numbers()
+        if numbers is None or not numbers.keys() >= {*_ATTRIBUTES}:
+            return None
+        link = LexborHTMLParser("").create_node("link").tag_id
+        return link, *(numbers[name] for name in _ATTRIBUTES)
+
+    def _elements(self, head: LexborNode | None) -> Iterator[tuple[str, str, str]]:
+        """Yields target, relations and language of links in a head."""
+        found: Iterable[tuple[str, ...]]
+        if self._numbers is not None:
+            values = map(bytes.decode, self._copier.copied(find_relations, head, *self._numbers))
+            found = zip(values, values, values, strict=True)
+        else:
+            nodes = [] if head is None else head.css(_LINKS)
+            all_attributes = (node.attributes for node in nodes)
+            found = (tuple(own.get(name) or "" for name in _ATTRIBUTES) for own in all_attributes)
+        for relation, target, language in islice(found, _MOST):
+            if target := target.strip():
+                yield target, relation, language.strip().lower()
+
+
+def _headers(content: Content) -> Iterator[tuple[str, str, str]]:
+    """Yields target, relations and language of links in headers."""
+    values = content.metadata.field_values("Link")
+    for target, rest in islice(chain.from_iterable(map(in_link_header, values)), _MOST):
+        if found := _RELATION.search(rest):
+            language = named[1].lower() if (named := _LANGUAGE.search(rest)) else ""
+            yield target, found[1] or found[2] or "", language

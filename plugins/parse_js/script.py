@@ -260,7 +260,7 @@ class ScriptFinder:
 
     def scripts(self, document: LexborHTMLParser) -> list[str]:
         """Returns all pieces of JavaScript in a page that are not empty."""
-        found = self._copier.copied(find_scripts, document, *self._numbers)
+        found = self._copier.copied(find_scripts, document.root, *self._numbers)
         return [script.decode() for script in found]
 
 

@@ -148,5 +148,29 @@ def test_features_are_counted_as_they_come(text: bytes, seed: int) -> None:
     assert not counts.any()
 
 
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            (
+                *(b"application/ld+json", b"og:type", b"generator", b"gg", b"application/ld+jso"),
+                *(b"+", b":", b"og:", b"gener", b" ", b"\0"),
+            )
+        ),
+        max_size=9,
+    ).map(b"".join),
+    st.integers(0, 60),
+    st.integers(0, 60),
+)
+def test_names_are_found(page: bytes, at: int, head: int) -> None:
+    found = np.empty(3, np.int64)
+    scan.find_names(_bytes(page), at, head, found)
+    assert found.tolist() == [
+        page.find(b"application/ld+json", at),
+        page.find(b"og:type", 0, head),
+        page.find(b"generator", 0, head),
+    ]
+
+
 def _may_begin(text: str) -> bool:
     return len(text.encode()) > 1 and re.match(r"/|\.[./]|[hH][tT]", text) is not None

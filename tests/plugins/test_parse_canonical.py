@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from minutch.records.metadata import CANONICAL_KEY, HREFLANG_KEY, VERSIONS_KEY
+from plugins.lib_html.tree import build_tree
+from plugins.parse_canonical.canonical import CanonicalParseFilter
+from tests.support.examples import examples
 from tests.support.pages import URL, configuration, content, parse_all
 
 PLUGINS = configuration("parse-html|parse-canonical")
@@ -70,6 +75,26 @@ def test_languages_of_the_page_and_of_the_one_that_it_names() -> None:
     assert meta(f"<link rel=canonical href=page.html>{versions}") == own | itself
     header = '<page.html>; rel="alternate"; hreflang="nl", </x>; rel=alternate; hreflang=fr'
     assert meta("", header) == {"own": ["nl"]}
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            (
+                *("<link", "<meta", "<template>", "<svg>", "</svg>", "<noscript>", ">", "</head>"),
+                *(" rel=canonical", " rel='a xALTERNATEs'", " rel", " rel=''", " rel=next"),
+                *(" href=/b", " href=' '", " href", " hreflang=' DE\xa0'", "<body>"),
+            )
+        )
+    ).map("".join)
+)
+def test_the_kernel_finds_what_selectors_do(page: str) -> None:
+    ours, theirs = (CanonicalParseFilter(PLUGINS, {}) for _ in range(2))
+    assert ours._numbers is not None
+    theirs._numbers = None
+    head = build_tree(page.encode()).head
+    assert [*ours._elements(head)] == [*theirs._elements(head)]
 
 
 def test_hostile_heads() -> None:

@@ -29,6 +29,7 @@ from plugins.lib_html.textblocks import Blocks, Flattener, places
 from plugins.lib_html.tree import Limits, build_tree, next_tag_of
 from plugins.lib_html.tree_reader import TreeReader, attribute_numbers, tree_reader
 from plugins.lib_html.walk import ParsedMarkup, Walk
+from plugins.parse_canonical.canonical import CanonicalParseFilter
 from plugins.parse_js.script import ScriptFinder, _scripts, candidates
 from tests.benchmarks.htmlpages import made_up_pages
 from tests.benchmarks.kernels import vectors
@@ -277,6 +278,36 @@ def find_headings(made: Made) -> Ways:
         ]
 
     return Ways(lambda: texts(ours), lambda: texts(theirs))
+
+
+@row("occurrences.find_relations", by="Lexbor: by selectors")
+def find_versions(made: Made) -> Ways:
+    ours, theirs = CanonicalParseFilter(made.conf, {}), CanonicalParseFilter(made.conf, {})
+    theirs._numbers = None
+    links = "".join(f"<link rel=alternate hreflang=de href=/{i}><meta a=b>" for i in range(30))
+    heads = [build_tree(f"<head>{links}".encode()).head for _ in range(_TEXTS)]
+    return Ways(
+        lambda: [[*ours._elements(head)] for head in heads],
+        lambda: [[*theirs._elements(head)] for head in heads],
+    )
+
+
+@row("scan.find_names", by="Python: three searches")
+def find_names_of_pages(made: Made) -> Ways:
+    words, head = (b"application/ld+json", b"og:type", b"generator"), 1 << 16
+
+    def by_kernel(page: bytes) -> list[int]:
+        places = np.empty(len(words), np.int64)
+        scan.find_names(np.frombuffer(page, np.uint8), 0, head, places)
+        return places.tolist()
+
+    return Ways(
+        lambda: [by_kernel(page) for page in made.html],
+        lambda: [
+            [page.find(words[0]), *(page.find(word, 0, head) for word in words[1:])]
+            for page in made.html
+        ],
+    )
 
 
 @row("textlinks.find_css_links", by="Python: a pattern")
