@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from minutch.hadoop.formats.batch import Batch
 from minutch.hadoop.formats.writables import BytesWritable, FloatWritable, MapWritable, Text
-from minutch.inspect.query.parselinks import LinkCollector
+from minutch.inspect.query.parselinks import LinkCollector, UrlPlaces
 from minutch.records.links import Outlink
 from minutch.records.parsedata import ParseData
 from minutch.records.parsedata_columns import decode
@@ -34,7 +34,8 @@ def test_links_to_known_urls(
 ) -> None:
     urls = data.draw(st.permutations(sorted(known)))
     told = np.array([len(url) % 2 == 0 for url in urls], np.bool_)
-    collector = LinkCollector(pl.Series(urls, dtype=pl.String), told)
+    places = UrlPlaces(pl.Series(urls, dtype=pl.String))
+    collector = LinkCollector(places, told)
     for records in batches:
         values = [record.to_bytes() for record in records]
         collector.add(decode(Batch.of([b"k"] * len(values), values)))
@@ -53,5 +54,6 @@ def test_links_to_known_urls(
     ]
     assert found == [(number, to) for number, to, _ in links]
     assert collector.told(wanted).rows() == [one for one in links if told[one[1]]]
-    places = collector.places_of(pl.Series(URLS))
-    assert places.tolist() == [urls.index(url) if url in known else -1 for url in URLS]
+    assert places.of(pl.Series(URLS)).tolist() == [
+        urls.index(url) if url in known else -1 for url in URLS
+    ]

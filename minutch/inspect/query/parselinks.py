@@ -41,23 +41,27 @@ class _Links(NamedTuple):
     anchors: pl.Series
 
 
-class LinkCollector:
-    """A collector of links to `urls`, whose places are their rows. `told` are those whose links
-    have anchors.
-    """
+class UrlPlaces:
+    """Finds URLs among `urls`, whose places are their rows; of equal ones the last."""
 
-    def __init__(self, urls: pl.Series, told: Mask) -> None:
-        self._table = kernels.new_url_slots(len(urls))
-        kernels.put_urls(from_series(urls).column, self._table)
-        self._told = told
+    def __init__(self, urls: pl.Series) -> None:
+        self.table = kernels.new_url_slots(len(urls))
+        kernels.put_urls(from_series(urls).column, self.table)
+
+    def of(self, urls: pl.Series) -> Numbers:
+        """Returns the places of URLs; -1 where one is none of those, or null."""
+        places = np.empty(len(urls), np.int32)
+        kernels.find_urls(from_series(urls.fill_null("")).column, self.table, places)
+        return places
+
+
+class LinkCollector:
+    """A collector of links to URLs with places. `told` are those whose links have anchors."""
+
+    def __init__(self, places: UrlPlaces, told: Mask) -> None:
+        self._places, self._told = places, told
         self._lock, self._size = Lock(), 0
         self._found: list[_Links] = []
-
-    def places_of(self, urls: pl.Series) -> Numbers:
-        """Returns the places of `urls`; -1 where one is none of those."""
-        places = np.empty(len(urls), np.int32)
-        kernels.find_urls(from_series(urls).column, self._table, places)
-        return places
 
     def add(self, table: ParseTable) -> pl.Series:
         """Adds the links of records; returns the numbers of these. Raises FormatError."""
@@ -79,7 +83,7 @@ class LinkCollector:
         )
         found = kernels.FoundLinks(counts, to, at, length)
         links_at = np.ascontiguousarray(table.places["links_at"].to_numpy())
-        wanted = self._table, self._told, kernels.new_record_links(int(own.max(initial=0)))
+        wanted = self._places.table, self._told, kernels.new_record_links(int(own.max(initial=0)))
         if not kernels.find_links(table.buffer, links_at, *wanted, found, sizes):
             return None
         count, told = sizes.tolist()
@@ -88,7 +92,7 @@ class LinkCollector:
 
     def _read_one_by_one(self, table: ParseTable) -> tuple[Numbers, Numbers, pl.Series]:
         links = table.outlinks()
-        to = self.places_of(links["to_url"])
+        to = self._places.of(links["to_url"])
         links = links.filter(pl.Series(to >= 0, dtype=pl.Boolean))
         counts = np.bincount(links["row"].to_numpy(), minlength=len(table)).astype(np.int32)
         to = to[to >= 0]

@@ -22,7 +22,7 @@ import polars as pl
 
 from minutch.cycle.segment.store import CRAWL_FETCH, PARSE_DATA, Segment
 from minutch.errors import StoreError
-from minutch.inspect.query.columns import ID, STATUS, of_keys
+from minutch.inspect.query.columns import ID, STATUS, Mask, of_keys
 from minutch.inspect.query.links import LinksTable
 from minutch.inspect.query.pages import (
     OUTCOMES,
@@ -33,7 +33,13 @@ from minutch.inspect.query.pages import (
     was_answered,
     was_asked,
 )
-from minutch.inspect.query.parselinks import RECORD, LinkCollector, LinkedParses
+from minutch.inspect.query.parselinks import (
+    RECORD,
+    LinkCollector,
+    LinkedParses,
+    Numbers,
+    UrlPlaces,
+)
 from minutch.inspect.query.parses import ParsesTable
 from minutch.inspect.query.reach import IS_ROOT, Reach, with_ends
 from minutch.inspect.query.table import Request, SqlColumn, Table
@@ -103,41 +109,58 @@ class SiteTable(Table):
         """
         needed = _with_origins({"url", *needed, *((*_OF_LINKS, *_OF_TARGET) if with_wrong else ())})
         rows = self._entries(needed)
+        rows = rows[rows["url"].hash().arg_sort()]  # the order of places in `Reach`
+        places = UrlPlaces(rows["url"])
+        own = places.of(rows["url"])
         fetches = self._fetches(needed & {"outcome", *_OF_PAGE, *_OF_ANSWER})
+        fetches = self._placed(fetches, places)
         links = None
         if needed & {*_OF_LINKS}:
-            wrong = _wrong(rows, fetches) if with_wrong else rows.clear()
-            reach = Reach.of(self._tables, self._segments, self._ids(rows), self._seen(fetches))
-            links = _SiteLinks(self._links, rows["url"], reach, wrong["url"])
-        parses = self._parses(needed, links)
+            reach = Reach.of(self._tables, self._segments, self._ids(rows), _seen(fetches, rows))
+            told = np.zeros(len(rows), np.bool_)
+            if with_wrong:
+                told[own[_are_wrong(rows, fetches, own)]] = True
+            links = _SiteLinks(self._links, rows["url"], places, reach, told)
+        parses = self._placed(self._parses(needed, links), places)
         if "digest" in needed:
             fetches = _with_digests(fetches, parses)
-        rows = _joined(needed, rows, fetches, parses).sort("url")
-        named = _Names(rows["url"]) if needed & {_CANONICAL, "redirect_to"} else None
+        rows = _joined(needed, rows, own, fetches, parses)
+        named = _Names(rows["url"], places) if needed & {_CANONICAL, "redirect_to"} else None
         rows = rows if named is None else named.in_rows(rows)
         if "leads_to" in needed:
             rows = with_ends(rows)
         if links is None or named is None:
-            return rows, pl.DataFrame()
-        redirects = fetches.filter("asked").select("url", "segment", to="redirect_to")
-        refreshes = parses.filter("is_good").select("url", "segment", to="refresh_to")
+            return rows.sort("url"), pl.DataFrame()
+        redirects = fetches.filter("asked").select("url", "at", "number", to="redirect_to")
+        refreshes = parses.filter("is_good").select("url", "at", "number", to="refresh_to")
         for ways in (redirects, refreshes):
-            newest = ways.with_columns(is_newest=pl.col("url").is_last_distinct()).drop_nulls("to")
+            newest = ways.filter(pl.col("at") >= 0)
+            newest = newest.with_columns(is_newest=pl.col("at").is_last_distinct()).drop_nulls("to")
             to = named.here(newest["to"]).hash().alias("to")
-            links.reach.add_ways(newest.select(ID, to, self._number(), "is_newest"))
-        found = links.read(parses.with_columns(self._number()))
-        rows = rows.with_columns(ID).join(
-            links.reach.table(), on="id", how="left", maintain_order="left"
-        )
-        of_target = rows.select("url", pl.col(_OF_TARGET) if with_wrong else [])
-        return rows.drop("id"), found.join(of_target, on="url")
+            links.reach.add_ways(newest.select(ID, to, "number", "is_newest"))
+        found = links.read(parses)
+        reached = links.reach.table().select(_OF_LINKS)[own]
+        rows = rows.hstack(reached)
+        if with_wrong:
+            found = found.hstack(rows.select("url", *_OF_TARGET)[found["to"]])
+        return rows.sort("url"), found
+
+    def _placed(self, frame: pl.DataFrame, places: UrlPlaces) -> pl.DataFrame:
+        """Returns fetches or parses with the places of their URLs, `at`, -1 for one without a row,
+        and the `number` of their segments, if that is known.
+        """
+        if not frame.width:
+            return frame
+        frame = frame.with_columns(pl.Series("at", places.of(frame["url"])))
+        return frame.with_columns(self._number()) if "segment" in frame.columns else frame
 
     def _entries(self, needed: Collection[str]) -> pl.DataFrame:
         if self._has_entries:
             names = [name for name in _OF_ENTRY if name == "url" or name in needed]
             return _read(self._tables["crawldb"].scan().select(names))
         pages = self._tables["pages"].scan().filter(is_fetch()).select("url", "host")
-        return _newest(_read(pages)).with_columns(status=pl.lit(None, STATUS))
+        found = _read(pages).unique("url", keep="last", maintain_order=False)
+        return found.with_columns(status=pl.lit(None, STATUS))
 
     def _fetches(self, wanted: Collection[str]) -> pl.DataFrame:
         """Returns all fetches, oldest first, and if they were `asked` for; nothing if nothing is
@@ -173,67 +196,78 @@ class SiteTable(Table):
         # Without a CrawlDb the first fetch list is all that is known of where the crawl began.
         return rows.select(ID, "status", IS_ROOT & self._has_entries)
 
-    def _seen(self, fetches: pl.DataFrame) -> pl.DataFrame:
-        """Returns the number of the `first` segment with a fetch of each URL."""
-        seen = fetches.select(ID, self._number().alias("first"))
-        return seen.unique("id", keep="first", maintain_order=True)
-
     def _number(self) -> pl.Expr:
         numbers = {segment.name: number for number, segment in enumerate(self._segments)}
         return pl.col("segment").replace_strict(numbers, return_dtype=pl.Int32).alias("number")
 
 
 class _SiteLinks:
-    """The links of a crawl, for `reach`, and those to URLs that are `wrong`."""
+    """The links of a crawl, for `reach`, and those to URLs that somebody is `told` of."""
 
-    def __init__(self, table: LinksTable, urls: pl.Series, reach: Reach, wrong: pl.Series) -> None:
+    def __init__(
+        self, table: LinksTable, urls: pl.Series, places: UrlPlaces, reach: Reach, told: Mask
+    ) -> None:
         self._table, self.reach = table, reach
-        self._urls, self._wrong = urls.gather(urls.hash().arg_sort()), wrong.hash().sort()
-        told = np.isin(reach.ids.ids, self._wrong.to_numpy())
-        self.collector = LinkCollector(self._urls, told) if table.are_in_segments else None
+        self._urls, self._places, self._told = urls, places, told
+        self.collector = LinkCollector(places, told) if table.are_in_segments else None
 
     def read(self, parses: pl.DataFrame) -> pl.DataFrame:
-        """Adds all links, of `parses` or of the LinkDb. Returns `url`, `from_url` and `anchor` of
-        those to what is wrong.
+        """Adds all links, of `parses` or of the LinkDb. Returns the place `to` which those lead
+        that are told of, `from_url` and `anchor`.
         """
         if self.collector is None:
             return self._inverted()
-        is_newest = np.zeros(len(parses), np.bool_)
-        is_newest[parses[RECORD].to_numpy()] = _are_newest(parses).to_numpy()
-        place = np.empty(len(parses), np.int32)
-        place[parses[RECORD].to_numpy()] = self.collector.places_of(parses["url"])
-        for record, to in self.collector.of(is_newest):
-            self.reach.add_edges(place[record], to)
+        record = parses[RECORD].to_numpy()
+        row_of = np.empty(len(parses), np.int64)
+        row_of[record] = np.arange(len(parses))
+        is_newest, place = _are_newest(parses)[row_of], parses["at"].to_numpy()[row_of]
+        for records, to in self.collector.of(is_newest):
+            self.reach.add_edges(place[records], to)
         told = self.collector.told(is_newest)
-        url = self._urls.gather(told["to"]).alias("url")
-        from_url = parses.select(RECORD, from_url="url")
-        found = told.join(from_url, on=RECORD, how="left", maintain_order="left")
-        return found.select(url, "from_url", "anchor")
+        from_url = parses["url"].gather(row_of[told[RECORD].to_numpy()]).alias("from_url")
+        return told.select("to", from_url, "anchor")
 
     def _inverted(self) -> pl.DataFrame:
         names = ("url", "from_url", "anchor")
         found = [pl.DataFrame(schema=dict.fromkeys(names, pl.String))]
+        wanted = self._urls.filter(pl.Series(self._told)).hash()
         with suppress(StoreError):  # neither a LinkDb nor parses: no links
             for frame in self._table.inverted():
                 self.reach.add_links(frame)
-                mine = frame.filter(pl.col("id").is_in(self._wrong.implode()))
+                mine = frame.filter(pl.col("id").is_in(wanted.implode()))
                 found.append(mine.select(decode_keys(mine[name]) + "" for name in names))
-        return pl.concat(found)
+        every = pl.concat(found)
+        return every.select(pl.Series("to", self._places.of(every["url"])), "from_url", "anchor")
 
 
-def _are_newest(parses: pl.DataFrame) -> pl.Series:
+def _seen(fetches: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the `id` of each URL with a fetch, and the number of the `first` segment with one."""
+    known = fetches.filter(pl.col("at") >= 0)
+    at, number = known["at"].to_numpy()[::-1], known["number"].to_numpy()[::-1]
+    first = np.full(len(rows), -1, np.int32)
+    first[at] = number  # of several the last that is set, the oldest
+    found = rows.select(ID, first=pl.Series(first, dtype=pl.Int32))
+    return found.filter(pl.col("first") >= 0)
+
+
+def _are_newest(parses: pl.DataFrame) -> Mask:
     """Returns whether there is no newer parse that succeeded, in another segment."""
-    found = parses.select(ID, "number", "is_good")
-    newest = found.filter("is_good").group_by("id").agg(newest=pl.max("number"))
-    found = found.join(newest, on="id", how="left", maintain_order="left")
-    return found.select((pl.col("number") >= pl.col("newest")).fill_null(value=True)).to_series()
+    at, number = parses["at"].to_numpy().copy(), parses["number"].to_numpy()
+    others = at < 0
+    unknown = parses["url"].filter(pl.Series(others, dtype=pl.Boolean)).rank("dense")
+    at[others] = at.max(initial=0) + unknown.to_numpy()
+    newest = np.full(at.max(initial=0) + 1, -1, np.int32)
+    is_good = parses["is_good"].fill_null(value=False).to_numpy()
+    newest[at[is_good]] = number[is_good]  # the last that is set: the newest
+    found: Mask = number >= newest[at]
+    return found
 
 
-def _wrong(rows: pl.DataFrame, fetches: pl.DataFrame) -> pl.DataFrame:
-    """Returns the URLs that are no pages, by their newest fetches."""
-    newest = _newest(fetches.filter("asked").select("url", "outcome"))
-    found = rows.select("url", "status").join(newest, on="url", how="left")
-    return found.with_columns(came_of()).filter(~pl.col("outcome").is_in(["fetched", "unchanged"]))
+def _are_wrong(rows: pl.DataFrame, fetches: pl.DataFrame, own: Numbers) -> Mask:
+    """Returns which URLs are no pages, by their newest fetches."""
+    found = rows.select("status").hstack(_newest(fetches, own, "asked").select("outcome"))
+    is_page = came_of().is_in(["fetched", "unchanged"])
+    return found.select((~is_page).fill_null(value=False)).to_series().to_numpy()
 
 
 class WrongLinksTable(Table):
@@ -262,16 +296,18 @@ class _Names:
     normalize and pages do not.
     """
 
-    def __init__(self, urls: pl.Series) -> None:
-        self._urls, self._keys = urls, url_keys(urls)
+    def __init__(self, urls: pl.Series, places: UrlPlaces) -> None:
+        self._keys, self._places = url_keys(urls), places
         known = pl.DataFrame({"here": urls, "key": self._keys, "id": urls.hash()})
         self._known = of_keys(known).select("here", "key")
 
     def here(self, to: pl.Series) -> pl.Series:
         """Returns what each of `to` is called here; itself, if it is not of the table."""
+        if to.null_count() == len(to):
+            return to
         found = pl.DataFrame({"to": to, "key": url_keys(to)})
         found = found.join(self._known, on="key", how="left", maintain_order="left")
-        is_here = pl.col("to").is_in(self._urls.implode())
+        is_here = pl.Series(self._places.of(to) >= 0, dtype=pl.Boolean)
         name = pl.when(is_here).then("to").otherwise(pl.coalesce("here", "to"))
         return found.select(name).to_series()
 
@@ -297,20 +333,24 @@ def _with_origins(needed: set[str]) -> set[str]:
 
 
 def _joined(
-    needed: Collection[str], rows: pl.DataFrame, fetches: pl.DataFrame, parses: pl.DataFrame
+    needed: Collection[str],
+    rows: pl.DataFrame,
+    own: Numbers,
+    fetches: pl.DataFrame,
+    parses: pl.DataFrame,
 ) -> pl.DataFrame:
     """Returns the entries with what is needed of the newest fetch and parse of each."""
-    if fetches.width > 1:
-        rows = rows.join(_newest(fetches.filter("asked")), on="url", how="left")
+    if fetches.width:
+        newest = _newest(fetches, own, "asked")
+        rows = rows.hstack(newest.drop("url", "asked", "at", "number", strict=False))
     if "outcome" in needed:
         rows = rows.with_columns(came_of())
     if "reason" in needed:
-        said = _newest(parses).select("url", "why", parsed="is_good")
-        rows = rows.join(said, on="url", how="left")
-        rows = rows.with_columns(reason=pl.coalesce("reason", "why", _silent()))
+        said = _newest(parses, own).select("why", parsed="is_good")
+        reason = pl.coalesce("reason", "why", _silent())
+        rows = rows.hstack(said).with_columns(reason.alias("reason"))
     if wanted := {*needed} & {*_OF_PARSE}:
-        good = parses.filter("is_good").select("url", "is_good", *wanted)
-        rows = rows.join(_newest(good), on="url", how="left")
+        rows = rows.hstack(_newest(parses, own, "is_good").select("is_good", *wanted))
     if "content_type" in needed:
         of_answer = pl.when("is_good").then("media_type")
         rows = rows.with_columns(pl.coalesce("content_type", of_answer))
@@ -321,7 +361,7 @@ def _with_digests(fetches: pl.DataFrame, parses: pl.DataFrame) -> pl.DataFrame:
     """Returns the fetches with the digests of what they brought: in a segment, a URL's n-th answer
     has its n-th parse. Those are read here, not in `pages`, since each reading inflates all parses.
     """
-    of = ["segment", "url"]
+    of = ["number", "at"]
     nth = pl.col("answered").cum_sum().over(of).alias("nth")
     found = parses.select(*of, "digest", nth=pl.int_range(1, pl.len() + 1).over(of))
     found = found.with_columns(pl.col("nth").cast(pl.UInt32))
@@ -347,6 +387,16 @@ def _silent() -> pl.Expr:
     )
 
 
-def _newest(rows: pl.DataFrame) -> pl.DataFrame:
-    """Returns the last row of each URL; the tables of segments have them oldest first."""
-    return rows.unique("url", keep="last", maintain_order=False)
+def _newest(frame: pl.DataFrame, own: Numbers, wanted: str = "") -> pl.DataFrame:
+    """Returns for each of `own` places the last row of a table `at` it, all null where there is
+    none; the tables of segments have them oldest first. With `wanted` of those where that is true.
+    """
+    at = frame["at"].to_numpy()
+    counted = at >= 0
+    if wanted:
+        counted &= frame[wanted].fill_null(value=False).to_numpy()
+    rows = np.flatnonzero(counted)
+    last = np.full(len(own), -1)
+    last[at[rows]] = rows  # of several the last that is set
+    found = pl.Series(last[own], dtype=pl.Int64)
+    return frame.select(pl.all().gather(pl.lit(found.set(found < 0, None))))

@@ -12,7 +12,7 @@ from minutch.cycle.linkdb.invertlinks import inflated_links, merged
 from minutch.cycle.webgraph import dumpers
 from minutch.hadoop.formats.batch import Batch, Places
 from minutch.hadoop.formats.javaio import DataInput, encode_text
-from minutch.inspect.query.parselinks import LinkCollector
+from minutch.inspect.query.parselinks import LinkCollector, UrlPlaces
 from minutch.kernels import inlinks as inlinks_kernels
 from minutch.records import crawldatum_columns as crawldata
 from minutch.records import parsedata_columns as parsedata
@@ -155,7 +155,7 @@ def find_links_to_known_urls(made: Made) -> Ways:
     told = np.zeros(len(known), np.bool_)
 
     def by_kernel() -> list[int]:
-        collector = LinkCollector(known, told)
+        collector = LinkCollector(UrlPlaces(known), told)
         collector.add(table)
         return [to for _, places in collector.of(np.ones(len(table), np.bool_)) for to in places]
 
@@ -171,14 +171,14 @@ def find_links_to_known_urls(made: Made) -> Ways:
 def find_known_urls(made: Made) -> Ways:
     urls = parsedata.decode(made.parse_data).outlinks()["to_url"].unique(maintain_order=True)
     known = urls.gather_every(2)
-    collector = LinkCollector(known, np.zeros(len(known), np.bool_))
+    places = UrlPlaces(known)
 
     def by_polars() -> pl.Series:
         places = pl.DataFrame({"url": known}).with_row_index("to")
         found = pl.DataFrame({"url": urls}).join(places, on="url", how="left")
         return found["to"].cast(pl.Int32).fill_null(-1)
 
-    return Ways(lambda: collector.places_of(urls), by_polars, list)
+    return Ways(lambda: places.of(urls), by_polars, list)
 
 
 @row("inlinks.spread", by="ISA-L, and Python: record by record")
