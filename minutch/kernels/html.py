@@ -212,6 +212,22 @@ def says_post(data: Int, size: Int) -> Bool:
     return size == 4 and (load32(data) | uint64(0x20202020)) == 0x74736F70
 
 
+@inlined
+def leads_to_no_page(data: Int, size: Int) -> Bool:
+    """Tell whether a link has one of the schemes, in lower case, that many links and no pages
+    have.
+    """
+    if size < 5:
+        return False
+    word, last = load32(data), load8(data + 4)
+    return bool(
+        (word == 0x61746164 and last == 58)  # data:
+        or word == 0x3A6C6574  # tel:
+        or (size > 6 and word == 0x6C69616D and load32(data + 3) == 0x3A6F746C)  # mailto:
+        or (size > 10 and load64(data) == 0x697263736176616A and load32(data + 7) == 0x3A747069)
+    )  # javascript:
+
+
 @inner
 def trimmed(data: U8, start: Int, end: Int) -> tuple[Int, Int]:
     """The bounds without what java.lang.String.trim takes off."""

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from minutch.kernels.html import leads_to_no_page
 from minutch.kernels.memory import compare, copy_bytes, load8, load32, load64, put_vint, vint_at
 from minutch.kernels.native import (
     I32,
@@ -284,7 +285,7 @@ def resolve_links(
     state: I64,
 ) -> Bool:
     """Resolve the runs of many pages, which stand back to back in `data` and have so many links
-    (`lengths`) each; if `state[STRICT]`, as the WHATWG's standard has it.
+    (`lengths`) each; if `state[STRICT]`, as the WHATWG's standard has it, without those to no page.
 
     The links go to `out`, which has room for all; `counts` get how many each page has there (to
     begin with 0), `ends` where they end. `bounds` has five rows for each page. `state` is AT_PAGE,
@@ -292,11 +293,8 @@ def resolve_links(
     short way: the caller puts it there, and goes on behind it.
     """
     size = len(data)
-    source, target, prefix = (
-        int64(data.ctypes.data),
-        int64(out.ctypes.data),
-        int64(prefixes.ctypes.data),
-    )
+    source, target = int64(data.ctypes.data), int64(out.ctypes.data)
+    prefix = int64(prefixes.ctypes.data)
     done, at, to = state[DONE], state[AT], state[TO]
     for page in range(state[AT_PAGE], len(lengths)):
         for number in range(done, lengths[page]):
@@ -314,6 +312,9 @@ def resolve_links(
                 and not _is_whatwgs(data, start, end, stop == 0)
             ):
                 stop = -1
+            if stop < 0 and state[STRICT] != 0 and leads_to_no_page(source + first, end - first):
+                at = following
+                continue
             if stop < 0:
                 state[AT_PAGE], state[DONE], state[AT], state[TO] = page, number, at, to
                 return False

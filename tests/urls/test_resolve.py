@@ -137,7 +137,8 @@ WHATWGS = st.lists(
                     "-",
                 ),
                 *("../", "./", "127.0.0.1", "1.2.3.256", "01.2.3.4", ":8080", ":60000", ":080"),
-                *("1.2", "0x7f", "javascript:", "mailto:x", "e.org/", "A.org", "~", "\t", "ß", "{"),
+                *("1.2", "0x7f", "javascript:", "mailto:", "e.org/", "A.org", "~", "\t", "ß", "{"),
+                *("data:", "data", "tel:", "tel", "mailto", "javascript", "Data:", "te", "l:"),
             ]
         ),
         max_size=6,
