@@ -345,15 +345,24 @@ def _in_folder(parent: Path) -> Iterator[tuple[Path, str]]:
 
 @lru_cache(maxsize=1)
 def _announced(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """The entry points in the folders of `sys.path`: to look for them among 150 packages took half
-    of what a worker needs until its first page.
+    """The entry points in these folders of `sys.path`: to look for them among 150 packages took
+    half of what a worker needs until its first page.
     """
     return tuple(sorted(entry_points(group=ENTRY_POINTS)))
 
 
+def _with_packages() -> Iterator[str]:
+    """Yields the folders of `sys.path` in which packages are installed. In others a worker differs
+    from the fork server that it comes of, which has looked for entry points already.
+    """
+    for folder in sys.path:
+        if any(Path(folder or ".").glob("*-info")):
+            yield folder
+
+
 def _installed() -> Iterator[tuple[Path, str]]:
     """Yields folder and name of each installed package that announces itself as a plugin."""
-    for entry in _announced(tuple(sys.path)):
+    for entry in _announced(tuple(_with_packages())):
         try:
             spec = find_spec(entry.module)
         except ImportError:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minutch.conf import Configuration
+from minutch.cycle.parse import linkverdicts
 from minutch.cycle.parse.outlinks import OutlinkRules
 from minutch.plugin.chains import SCOPE_OUTLINK
 from minutch.records.links import Outlink, OutlinkRun
@@ -88,6 +89,7 @@ def test_ordinary_links_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> 
     expected = [some.accept("", url, None) for url in ordinary]
     for way in ("_normalize_and_filter", "_judge_column"):
         monkeypatch.setattr(OutlinkRules, way, lambda *_: pytest.fail("asked"))
+    monkeypatch.setattr(linkverdicts, "_ALONE", 0)
     run = OutlinkRun.of([Outlink(url, "") for url in ordinary])
     assert run is not None
     [(kept, *_)] = some.keep([("", run)], 1000, 1000)

@@ -10,6 +10,7 @@ judged, not before: a process that was copied while Polars has threads is not sa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,6 +41,10 @@ _REMEMBERED: Final = 1 << 17
 """URLs whose verdicts are kept; when there are more, all are forgotten."""
 _REMEMBERED_BYTES: Final = 64 << 20
 _ROOM: Final = 1 << 16
+_ALONE: Final = 512
+"""URLs that are judged one by one before there is an automaton: to build it, and its first steps,
+cost some 25 ms, as much as these.
+"""
 _FEW: Final = 2048
 """URLs up to which asking one by one costs less than a column, which has a price of its own (some
 10 ms).
@@ -127,20 +132,22 @@ class LinkVerdicts(UrlTable):
 
     `judge` gives a column of URLs as they are to be stored, null for those that are not.
     `judge_one` does so for one; it is asked where there are few, and about URLs that are not UTF-8.
-    `automaton` decides about plain URLs. `sites` are for rules about two URLs.
+    What `make_automaton` makes decides about plain URLs, once there were more than a few. `sites`
+    are for rules about two URLs.
     """
 
     def __init__(
         self,
         judge: Callable[[pl.Series], pl.Series],
         judge_one: Callable[[str], str | None],
-        automaton: PlainUrlAutomaton | None = None,
+        make_automaton: Callable[[], PlainUrlAutomaton | None] = lambda: None,
         sites: SiteVerdicts | None = None,
     ) -> None:
         super().__init__()
         self._judge = judge
         self._judge_one = judge_one
-        self._automaton = automaton
+        self._make_automaton = make_automaton
+        self._has_automaton = False
         self._sites = sites
 
     def keep(
@@ -174,12 +181,16 @@ class LinkVerdicts(UrlTable):
         runs = _cut(kept.data, counts.tolist(), ends.tolist())
         return list(zip(runs, unread.tolist(), external.tolist(), strict=True))
 
+    @cached_property
+    def _automaton(self) -> PlainUrlAutomaton | None:
+        return self._make_automaton()
+
     def _settle(self, first: int) -> None:
         """Finds the verdicts on the URLs from number `first` on."""
+        self._has_automaton |= len(self) > _ALONE
+        automaton = self._automaton if self._has_automaton else None
         rows = (
-            np.arange(first, len(self))
-            if self._automaton is None
-            else self._undecided(self._automaton, first)
+            np.arange(first, len(self)) if automaton is None else self._undecided(automaton, first)
         )
         if len(rows) < _FEW:
             self._settle_each(rows.tolist())

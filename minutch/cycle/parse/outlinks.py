@@ -167,7 +167,7 @@ class OutlinkRules:
 
         judge_one = partial(self._normalize_and_filter, scope=SCOPE_OUTLINK)
         return LinkVerdicts(
-            self._judge_column, judge_one, self._plain_automaton(), self._site_table()
+            self._judge_column, judge_one, self._plain_automaton, self._site_table()
         )
 
     def _site_table(self) -> SiteVerdicts | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 import pytest
@@ -28,6 +28,7 @@ from minutch.plugin.chains import ScoringFilters, URLFilters
 from minutch.records.crawldatum import STATUS_LINKED, CrawlDatum
 from minutch.records.links import Outlink, OutlinkRun
 from minutch.records.protocol import Content
+from minutch.urls.plainautomaton import PlainUrlAutomaton
 from tests.support.examples import examples
 from tests.support.pages import configuration
 from tests.urls.strategies import urls
@@ -41,6 +42,14 @@ COMMON = [
     "mailto:x",
     "http://h/%7e",
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _of_many() -> Iterator[None]:
+    """A few links are judged as many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linkverdicts, "_ALONE", 0)
+        yield
 
 
 def run_of(links: list[Outlink]) -> OutlinkRun:
@@ -297,6 +306,23 @@ class TestRules:
         links = [Outlink("http://e.org/" + "\u65e5 " * 40 + str(number)) for number in range(50)]
         for _ in range(3):
             check([("http://e.org/", links)] * 3, 100, 4096)
+
+    def test_an_automaton_is_built_for_many_links_alone(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(linkverdicts, "_ALONE", 30)
+        alone: list[str] = []
+        automata = [PlainUrlAutomaton.of([], [])]
+
+        def judge(url: str) -> str:
+            alone.append(url)
+            return url
+
+        table = LinkVerdicts(lambda urls: urls, judge, automata.pop)
+        few, more, last = ([Outlink(f"http://h/{n}/{i}") for i in range(20)] for n in "abc")
+        for links in (few, more, last):
+            assert list(table.keep([("u", run_of(links))], 99, 80)[0][0]) == links
+        assert alone == [link.to_url for link in few]
 
     def test_one_page_after_the_other_is_remembered(self) -> None:
         rules = OutlinkRules(CONF)
