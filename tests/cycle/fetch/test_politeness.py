@@ -196,7 +196,7 @@ def test_a_robots_txt_that_fails_rests_its_host_alone(
     ended = Counter((url.split("/")[2][0], *statuses) for url, statuses in found.items())
     assert ended["b", "fetch_success"] == ended["c", "fetch_success"] == 3
     asked = server.of("a.example.com")
-    assert set(asked) == {"/robots.txt"} and len(asked) <= 2 and took < 8
+    assert set(asked) == {"/robots.txt"} and len(asked) <= 2 and took < 30
     assert shortest(server) > DELAY - EARLY
 
 
