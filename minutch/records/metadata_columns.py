@@ -26,6 +26,7 @@ from minutch.hadoop.formats.javaio import DataInput, encode_vlong
 from minutch.hadoop.formats.writables import PREDEFINED_CLASSES, Text, Writable, lookup
 from minutch.kernels import maps, sequencefile
 from minutch.kernels.arrow import Bytes, Strings, from_series
+from minutch.records import rawmap
 from minutch.records.protocol import ProtocolStatus
 from minutch.records.rawmap import RawMap, merge
 
@@ -266,30 +267,11 @@ def with_all(metadata: pl.Series, others: pl.Series) -> pl.Series:
     first = np.cumsum(count) - count
     usual = new_count == 1
     usual[new.row] &= (new.kind == TEXT) & (new.key_at == other_at[new.row] + _LEAST + 2)
-    names = pl.concat([_gathered("name", one.key_at, one.key_len) for one in (found, new)])
-    distinct = names.unique()
-    number = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64)
-    hashes = np.array([text_hash(name) & 0xFFFF_FFFF for name in distinct], np.int64)
-    name, of_new = np.split(number.to_numpy().astype(np.int64), [len(found.row)])
-    buckets = (hashes ^ hashes >> 16) & (_CAPACITY - 1)
-    bucket = buckets[name]
+    (name, of_new), (bucket, bucket_of_new) = _numbered(found, new)
     new_name, new_bucket = np.full(rows, -1), np.full(rows, -1)
-    new_name[new.row], new_bucket[new.row] = of_new, buckets[of_new]
-    # the entries of a usual map: without gaps, in the order of a HashMap of this size, none twice
+    new_name[new.row], new_bucket[new.row] = of_new, bucket_of_new
     start, end = found.key_at - 2, found.value_at + found.value_len
-    follows = np.diff(found.row, prepend=-1) == 0
-    odd = (found.kind == OTHER) | (found.key_len > _ONE_BYTE)
-    odd |= follows & ((start != np.roll(end, 1)) | (bucket < np.roll(bucket, 1)))
-    odd |= pl.Series(found.row * max(1, len(distinct)) + name).is_duplicated().to_numpy()
-    some = np.flatnonzero(count)
-    head = np.zeros(rows, np.int64)
-    head[some] = start[first[some]] - _SIZE - at[some]
-    begins = np.empty((len(some), 2), np.uint8)
-    maps.gather(at[some], np.full(len(some), 2, np.int32), begins.reshape(-1), np.empty_like(some))
-    is_numbered = np.zeros(rows, bool)
-    is_numbered[some] = (begins == 1).all(axis=1)  # one class, with the id that it would get
-    plain = (head == 1) | (is_numbered & (head == 1 + 3 + len(_STATUS)))
-    plain &= (count < _CAPACITY * 3 // 4) & ~np.isin(np.arange(rows), found.row[odd])
+    head, plain = _written(at, found, name, bucket)
     usual &= plain | (length == 0)
     # where the new entry goes: over its old value, or behind those that do not come after it
     before = np.bincount(found.row[bucket <= new_bucket[found.row]], minlength=rows)
@@ -314,6 +296,71 @@ def with_all(metadata: pl.Series, others: pl.Series) -> pl.Series:
     slowly = np.flatnonzero(~usual)
     pairs = zip(metadata.gather(slowly), others.gather(slowly), strict=True)
     return result.scatter(slowly, pl.Series([merge(*pair) for pair in pairs], dtype=pl.Binary))
+
+
+def _written(
+    at: Offsets, found: maps.Entries, name: Offsets, bucket: Offsets
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Returns how long the head of each map is, without the count of entries (0: no entries), and
+    which maps are as Hadoop writes them: of Texts, numbers and a ProtocolStatus, without gaps, in
+    the order of a HashMap of the first size, no key twice.
+
+    `name` numbers the keys, `bucket` has their places in the HashMap.
+    """
+    rows = len(at)
+    count = np.bincount(found.row, minlength=rows)
+    first = np.cumsum(count) - count
+    start, end = found.key_at - 2, found.value_at + found.value_len
+    follows = np.diff(found.row, prepend=-1) == 0
+    odd = (found.kind == OTHER) | (found.key_len > _ONE_BYTE)
+    odd |= follows & ((start != np.roll(end, 1)) | (bucket < np.roll(bucket, 1)))
+    odd |= pl.Series(found.row * (name.max(initial=0) + 1) + name).is_duplicated().to_numpy()
+    some = np.flatnonzero(count)
+    head = np.zeros(rows, np.int64)
+    head[some] = start[first[some]] - _SIZE - at[some]
+    begins = np.empty((len(some), 2), np.uint8)
+    maps.gather(at[some], np.full(len(some), 2, np.int32), begins.reshape(-1), np.empty_like(some))
+    is_numbered = np.zeros(rows, bool)
+    is_numbered[some] = (begins == 1).all(axis=1)  # one class, with the id that it would get
+    plain = (head == 1) | (is_numbered & (head == 1 + 3 + len(_STATUS)))
+    plain &= (count < _CAPACITY * 3 // 4) & ~np.isin(np.arange(rows), found.row[odd])
+    return head, plain
+
+
+def _numbered(*tables: maps.Entries) -> tuple[list[Offsets], list[Offsets]]:
+    """Returns the keys of entries as numbers, and their buckets in a HashMap of the first size."""
+    names = pl.concat([_gathered("name", one.key_at, one.key_len) for one in tables])
+    distinct = names.unique()
+    number = names.replace_strict(distinct, np.arange(len(distinct)), return_dtype=pl.Int64)
+    hashes = np.array([text_hash(name) & 0xFFFF_FFFF for name in distinct], np.int64)
+    buckets = (hashes ^ hashes >> 16) & (_CAPACITY - 1)
+    ends = np.cumsum([len(one.row) for one in tables])[:-1]
+    found = np.split(number.to_numpy().astype(np.int64), ends)
+    return found, [buckets[one] for one in found]
+
+
+def with_defaults(metadata: pl.Series, defaults: pl.Series) -> pl.Series:
+    """Returns the maps of a column, each with those entries of another column's map whose keys it
+    lacks; none is null. The bytes are those of `rawmap.with_defaults`.
+
+    Mostly it lacks none: what is fetched has the metadata of the entry before by the fetch list.
+    """
+    rows = len(metadata)
+    own, other = from_series(metadata), from_series(defaults)
+    found, old = _find(own, ()), _find(other, ())
+    (name, of_old), (bucket, _) = _numbered(found, old)
+    _, usual = _written(_places(own)[0], found, name, bucket)
+    distinct = max(name.max(initial=0), of_old.max(initial=0)) + 1
+    lacks = ~np.isin(old.row * distinct + of_old, found.row * distinct + name)
+    usual[old.row[lacks | (old.kind == OTHER)]] = False
+    # the class of a ProtocolStatus joins the table of a map that has it not
+    has_status, had_status = (
+        np.isin(np.arange(rows), one.row[one.kind == STATUS]) for one in (found, old)
+    )
+    slowly = np.flatnonzero(~usual | (had_status & ~has_status))
+    pairs = zip(metadata.gather(slowly), defaults.gather(slowly), strict=True)
+    slow = [rawmap.with_defaults(*pair) for pair in pairs]
+    return metadata.clone().scatter(slowly, pl.Series(slow, dtype=pl.Binary))
 
 
 def _joined(

@@ -21,7 +21,7 @@ from minutch.hadoop.formats.writables import (
     Text,
     Writable,
 )
-from minutch.records import metadata_columns
+from minutch.records import metadata_columns, rawmap
 from minutch.records.metadata_columns import (
     OTHER,
     STATUS,
@@ -32,6 +32,7 @@ from minutch.records.metadata_columns import (
     stored_value,
     text_values,
     with_all,
+    with_defaults,
 )
 from minutch.records.protocol import ProtocolStatus
 from minutch.records.rawmap import RawMap, merge
@@ -222,3 +223,39 @@ def test_maps_are_put_into_others_as_one_by_one(monkeypatch: pytest.MonkeyPatch)
         assert mine is not first or 300 < slowly.call_count < len(first) - 300
     empty = pl.Series([], dtype=pl.Binary)
     assert with_all(empty, empty).is_empty()
+
+
+def test_maps_get_what_they_lack_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an entry had, of which a fetch has all by its list, or not: other keys, classes, orders,
+    none at all, and values that differ.
+    """
+    chance = Random(6)
+    some = [Text(name) for name in ("_pst_", "_rs_", "Content-Type", "a", "b", "é" * 70, "_ngt_")]
+    values = [IntWritable(5), Text("x" * 200), ProtocolStatus(1), LongWritable(-1), Text("")]
+    olds, news = [*MAPS, ODD, MapWritable()], [*MAPS[1:], ODD, ODD, MapWritable()]
+    for _ in range(1500):
+        names = chance.sample(some, chance.randrange(8))
+        more = chance.sample(some, chance.choice([0, 0, 0, 2]))
+        more += [Text(f"k{number}") for number in range(chance.choice([0, 0, 0, 0, 9]))]
+        olds.append(MapWritable({name: chance.choice(values) for name in names}))
+        news.append(
+            MapWritable({name: chance.choice(values) for name in {**dict.fromkeys(names + more)}})
+        )
+        if chance.random() < 0.2:
+            olds[-1], news[-1] = news[-1], olds[-1]
+    old, new = [one.to_bytes() for one in olds], [one.to_bytes() for one in news]
+    twice = b"\0\0\0\0\x02" + 2 * (stored(b"a") + stored_value(Text("v")))
+    for mine, other in (
+        (new, old),
+        (own_order(new), old),
+        (new, own_order(old)),
+        ([twice] * len(old), old),
+    ):
+        slowly = Mock(wraps=rawmap.with_defaults)
+        monkeypatch.setattr(metadata_columns.rawmap, "with_defaults", slowly)
+        found = with_defaults(pl.Series(mine, dtype=pl.Binary), pl.Series(other, dtype=pl.Binary))
+        calls = slowly.call_count
+        monkeypatch.undo()
+        pairs = zip(mine, other, strict=True)
+        assert found.to_list() == [rawmap.with_defaults(*pair) for pair in pairs]
+        assert mine is not new or 300 < calls < len(new) - 300

@@ -54,7 +54,7 @@ from minutch.records import crawldatum as status
 from minutch.records import rawmap, validators
 from minutch.records.crawldatum_columns import CRAWLDB_SCHEMA, resealed
 from minutch.records.metadata import GENERATE_TIME_KEY
-from minutch.records.metadata_columns import with_all
+from minutch.records.metadata_columns import with_all, with_defaults
 from minutch.work.tables.frame import has_repeats
 from minutch.work.tables.recordfiles import Patched, pack, take, unpack
 
@@ -340,9 +340,9 @@ def with_old_metadata(pages: FetchRecords, *overlays: pl.Series) -> pl.DataFrame
 def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.Series:
     """Returns the fetch's metadata with the old entry's as defaults, then the overlays on top."""
     if (known := old.is_not_null()).any():
-        pairs = zip(new.filter(known), old.filter(known), strict=True)
-        merged = [rawmap.with_defaults(*pair) for pair in pairs]
-        new = new.scatter(known.arg_true(), pl.Series(merged, dtype=pl.Binary))
+        both = known & new.is_not_null()
+        merged = with_defaults(new.filter(both), old.filter(both))
+        new = new.zip_with(~known | both, old).scatter(both.arg_true(), merged)
     for overlay in overlays:
         if (over := overlay.is_not_null()).any():
             put = with_all(new.filter(over), overlay.filter(over))
