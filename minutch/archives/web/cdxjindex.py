@@ -22,7 +22,6 @@ from functools import lru_cache
 from ipaddress import IPv4Address
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -290,12 +289,7 @@ class SortedLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def add(self, entry: IndexEntry) -> None:

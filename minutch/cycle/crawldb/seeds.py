@@ -48,7 +48,6 @@ from minutch.work.tables.parallel import ordered
 log = logging.getLogger(__name__)
 
 CHUNK_BYTES: Final = 8 << 20
-BLANKS: Final = "".join(map(chr, range(0x21)))
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _STREAMING: Final[dict[str, Callable[[Path], Any]]] = {".gz": gzip.open, ".bz2": bz2.open}

@@ -45,7 +45,6 @@ from minutch.plugin.repository import Extension, PluginRepository
 from minutch.terminal import counted
 
 EXCHANGES_PROPERTY: Final = "exchanges.exchanges.file"
-EXCHANGES_FILE: Final = "exchanges.xml"
 DEFAULT: Final = "default"
 
 

@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.sharedctypes import RawValue
-from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 from minutch.conf import Configuration, Settings, made_by, prop
@@ -180,12 +179,7 @@ class WorkerPool(Generic[R]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -99,12 +99,7 @@ class Streams:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def ranges(self) -> Iterator[dict[str, list[pl.DataFrame]]]:

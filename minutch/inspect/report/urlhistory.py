@@ -22,7 +22,6 @@ SIZE_BOUNDS: Final = (
     1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 10**6, 10**7, 10**8,
 )  # fmt: skip
 _HOUR: Final = 3600
-_DAY: Final = 24 * _HOUR
 _HOURS: Final = (1, 3, 6, 12, 24, 48, 96, 168, 336, 720, 1440, 2160, 4320, 8760, 17520, 43800)
 AGE_BOUNDS: Final = (60, 300, 900, *(_HOUR * hours for hours in _HOURS))
 """Seconds."""

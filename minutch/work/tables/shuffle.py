@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -338,12 +337,7 @@ class Shuffle:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._directory is not None:
             remove(self._directory)
 
