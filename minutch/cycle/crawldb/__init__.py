@@ -9,6 +9,7 @@ Read `store` first, then `updatedb` and `transitions`, which decide what becomes
     `transitions`, `updatesteps`             decide a URL's new status, and explain it
     `scoring`                                calls the scoring filters
     `schedule`, `adaptive`, `fresh`          decide when a page is due again
+    `habits`                                 learns how a page changes, for `fresh`
     `mergedb`                                merges CrawlDbs
     `dedup`, `duplicates`                    mark pages with equal or similar content
     `canonical`, `twins`                     which pages are twins by their canonical links

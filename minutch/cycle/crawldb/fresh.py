@@ -1,20 +1,9 @@
 """Decides how a given number of requests keeps the most copies fresh: each page is asked for again
 when a request is worth as much there as anywhere else.
 
-A page changes by chance (Poisson), at a rate that nobody knows. What is known of it is a gamma
-distribution of `shape` and `time` (s), its mean shape ÷ time, which each visit sharpens, w seconds
-after the one before:
-
-    no change                      time + w
-    changed, s seconds ago         shape + 1, time + s: where Last-Modified tells
-    changed at some moment         the gamma distribution whose means of rate and 1 ÷ rate are those
-                                   of what is then left, by the likelihood 1 - exp(-rate w)
-
-These are the estimators of Cho and Garcia-Molina for irregular visits and for dates of
-modification; what their corrections of bias mend, pages that never or always changed so far, the
-prior does: at first a page is taken to change once in its interval (db.fetch.interval.default, the
-changefreq of its sitemap, what another schedule found out). What a visit contradicts is forgotten:
-rates shift.
+What is known of a page are its `habits`: the rate at which it changes by chance, or the time of the
+day or week at which it does, or that it always has. At first it is taken to change once in its
+interval (db.fetch.interval.default, the changefreq of its sitemap, what another schedule found).
 
 A copy whose page is asked for every T seconds is fresh for E[(1 - exp(-rate T)) ÷ rate T] of the
 time. One more request is worth, at the page's importance (its score),
@@ -25,7 +14,10 @@ and the best plan has the same worth for all pages (Cho and Garcia-Molina; Azar 
 Lagrange multiplier, found by `surveyed` in one pass over the CrawlDb, as the one that spends
 db.fetch.schedule.fresh.budget. Pages that change too often get the longest interval, where nobody
 could keep them fresh; those of which little is known do not, for the expectation is over all rates
-that are possible.
+that are possible. A page that keeps time is asked for after its change, where that is worth it. So
+that no copy rots, a request counts for a little where it makes an old copy young; a page that is
+asked for just for that is given up until a visit finds it as it was. (Weighed anew each time, when
+the multiplier had fallen a little, such pages took a third of a budget.)
 
 generate surveys, and so decides by the CrawlDb as it is: nothing is kept beside it. The multiplier
 travels with the fetch list to updatedb, which writes interval and fetch time by it: what Nutch, or
@@ -35,11 +27,10 @@ now as a fetch list (no multiplier, the same plan in the end), since then all pa
 nobody could say when one comes back, and a crawl would not know how long to rest.
 
     metadata `_fresh_`    last visit (s since the epoch), visits compared, changes, shape (10^-6),
-                          time (s), the multiplier, or -
+                          time (s), the multiplier, or -; `habits.Clocks`, if any; x if given up
 
-Source: J. Cho, H. Garcia-Molina: Estimating Frequency of Change, ACM TOIT 3 (2003), and Effective
-Page Refresh Policies for Web Crawlers, ACM TODS 28 (2003); Y. Azar, E. Horvitz, E. Lubetzky, Y.
-Peres, D. Shahaf: Tractable near-optimal policies for crawling, PNAS 115 (2018).
+Source: Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf: Tractable near-optimal policies for
+crawling, PNAS 115 (2018).
 """
 
 from __future__ import annotations
@@ -52,10 +43,21 @@ from zlib import crc32
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.adaptive import fixed_intervals
+from minutch.cycle.crawldb.habits import (
+    MOST_TIME,
+    TEXT,
+    Clocks,
+    Floats,
+    Ints,
+    Mask,
+    Prospects,
+    bounded,
+    is_timely,
+    learned,
+)
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
     STATUS_UNKNOWN,
@@ -69,10 +71,6 @@ from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
 from minutch.records.metadata import FIXED_INTERVAL_KEY
 from minutch.terminal import counted
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
 KEY: Final = "_fresh_"
 HELD: Final = (status.STATUS_DB_FETCHED, status.STATUS_DB_NOTMODIFIED, status.STATUS_DB_DUPLICATE)
 """Statuses of entries of whose page the crawl has a copy."""
@@ -82,17 +80,9 @@ _REDIRECTS: Final = (
 )  # fmt: skip
 _SHAPE: Final = 0.5
 """Of the prior: any rate from a thousandth to three times the mean is as good a guess."""
-_SHIFTS: Final = 0.02
-"""How likely a page's rate shifts from one visit to the next. What was known counts as much as it
-is probable, by what a visit has seen, that it still holds.
-"""
 _MICRO: Final = 1_000_000
-_LEAST_SHAPE, _MOST_SHAPE = 1e-3, 1e6
-_MOST_TIME: Final = 1e11
 _MOST_SCORE: Final = 1e6
 _INT_MAX: Final = 0x7FFF_FFFF
-_HALVINGS: Final = 20  # of intervals from the shortest to the longest: to 1 in 100,000
-_TRIES: Final = 128  # intervals that a kind of page is tried with
 _KINDS: Final = 20_000
 """Kinds of pages that are told apart at most, by shape, time and importance. Pages of a kind are
 counted by their mean: wide kinds missed a budget by a sixth, where many pages are just not worth a
@@ -100,11 +90,12 @@ request. So kinds are narrow at first, and wider only where there are too many: 
 of the entries, and sums are of whole numbers, which come out the same in any order, too.
 """
 _FINE: Final = 1 << 20  # of a doubling
+_LEAST: Final = 1e-9
+"""What no field of a kind is below, as its logarithm is taken."""
 _FINEST: Final = 14  # bits of it that make a kind
-_TURNS: Final = 40
 _TEXT: Final = (
     r"^([0-9]{1,12}) ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,13}) ([0-9]{1,12})"
-    r" (-|[0-9][.][0-9]{6}e[+-][0-9]{2})$"
+    rf" (-|[0-9][.][0-9]{{6}}e[+-][0-9]{{2}})(?: ({TEXT}))?( x)?$"
 )
 _NO_WORTH: Final = "-"
 _MAP: Final = b"\0\0\0\0\1" + metadata_columns.stored(KEY.encode()) + b"%c" % metadata_columns.TEXT
@@ -120,93 +111,9 @@ _STIR: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
 
 
-def _bounded(shape: Floats, time: Floats) -> tuple[Floats, Floats]:
-    return np.clip(shape, _LEAST_SHAPE, _MOST_SHAPE), np.clip(time, 1.0, _MOST_TIME)
-
-
-def learned(
-    shape: Floats, time: Floats, waited: Floats, changed: Mask, since: Floats
-) -> tuple[Floats, Floats]:
-    """Returns shape and time (s) after a visit `waited` s after the one before; `since` are the s
-    from a change to the visit, NaN where nobody knows.
-    """
-    dated = changed & ~np.isnan(since)
-    more = np.where(dated, np.nan_to_num(since), waited)
-    same = np.exp(-shape * np.log1p(waited / time))
-    seen = np.where(changed, 1 - same, same) * (1 - _SHIFTS)
-    memory = seen / (seen + _SHIFTS / 2)
-    shape, time = _bounded(shape * memory, time * memory)
-    log = np.log1p(waited / time)
-    left = -np.expm1(-shape * log)  # the probability of a change
-    mean = shape / time * (-np.expm1(-(shape + 1) * log) / left)
-    inverse = _inverse(shape, time, log) / left
-    guessed = changed & ~dated
-    known = np.maximum(mean * inverse - 1, 1 / _MOST_SHAPE)
-    shape = np.where(guessed, 1 / known + 1, shape + dated)
-    return _bounded(shape, np.where(guessed, shape / mean, time + more))
-
-
-def _inverse(shape: Floats, time: Floats, log: Floats) -> Floats:
-    """Returns the mean of (1 - exp(-rate w)) ÷ rate (s), `log` of 1 + w ÷ time."""
-    less = shape - 1
-    small = np.abs(less) < 1e-9
-    found: Floats = np.where(small, log, -np.expm1(-less * log) / np.where(small, 1, less))
-    return time * found
-
-
-def worth_of(shape: Floats, time: Floats, interval: Floats) -> Floats:
-    """Returns the seconds of freshness that one more request is worth for a page of importance 1
-    that is asked for every `interval` s.
-    """
-    log = np.log1p(interval / time)
-    return _inverse(shape, time, log) - interval * np.exp(-shape * log)
-
-
-def interval_of(
-    shape: Floats, time: Floats, importance: Floats, worth: Floats, bounds: tuple[float, float]
-) -> Floats:
-    """Returns the interval (s), within `bounds`, at which one more request is `worth` as much; the
-    longest one where it never is.
-    """
-    low, high = (np.full(len(shape), np.log(bound)) for bound in bounds)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        above = importance * worth_of(shape, time, np.exp(middle)) > worth
-        high, low = np.where(above, middle, high), np.where(above, low, middle)
-    found: Floats = np.exp(high)
-    return found
-
-
-def multiplier(
-    shape: Floats,
-    time: Floats,
-    importance: Floats,
-    count: Floats,
-    probes: Floats,
-    budget: float,
-    bounds: tuple[float, float],
-) -> float:
-    """Returns the worth of a request at which `count` pages of each kind are asked for `budget`
-    times a second, `probes` times as often as their intervals say if these are not the longest.
-    """
-    tries = np.geomspace(*bounds, _TRIES)
-    worths = importance[:, None] * worth_of(shape[:, None], time[:, None], tries)
-    worths = np.log(np.maximum(worths, 1e-300))
-    worths = np.maximum.accumulate(worths, axis=1)
-    rates = np.append(1 / tries, 1 / bounds[1])
-    low, high = float(worths[:, 0].min()) - 1, float(worths[:, -1].max()) + 1
-    for _ in range(_TURNS):
-        middle = (low + high) / 2
-        at = (worths < middle).sum(axis=1)
-        # between two tries the logarithm of the interval is nearly straight by that of the worth
-        inside = (at > 0) & (at < _TRIES)
-        row, before = np.flatnonzero(inside), at[inside] - 1
-        first, then = worths[row, before], worths[row, before + 1]
-        share = (middle - first) / np.maximum(then - first, 1e-12)
-        demand = count * rates[at] * np.where(at < _TRIES, probes, 1)
-        demand[row] *= (rates[before] / rates[before + 1]) ** (1 - share)
-        low, high = (middle, high) if demand.sum() > budget else (low, middle)
-    return float(np.exp(high))
+def _length(text: bytes) -> bytes:
+    """Returns the VInt before a Text of at most 255 bytes."""
+    return bytes((len(text),) if len(text) < 128 else (0x8F, len(text)))
 
 
 class PageHistories(NamedTuple):
@@ -221,6 +128,10 @@ class PageHistories(NamedTuple):
     time: Floats  # s
     worth: pl.Series
     """The multiplier by which the page was listed, as text."""
+    clocks: pl.Series
+    """`Clocks` as text."""
+    given_up: Mask
+    """Pages that changed too often for what a request was worth, and have at each visit since."""
 
     @classmethod
     def of(cls, frame: pl.DataFrame, default_interval: int) -> PageHistories:
@@ -236,9 +147,15 @@ class PageHistories(NamedTuple):
             last,
             visits,
             changes,
-            *_bounded(np.where(known, shape / _MICRO, _SHAPE), np.where(known, time, prior)),
+            *bounded(np.where(known, shape / _MICRO, _SHAPE), np.where(known, time, prior)),
             fields[:, 5].fill_null(_NO_WORTH),
+            fields[:, 6].fill_null(""),
+            fields[:, 7].is_not_null().to_numpy(),
         )
+
+    def at(self, rows: Ints) -> PageHistories:
+        """Returns those of some rows."""
+        return PageHistories._make(column[rows] for column in self)
 
     @property
     def unsteady(self) -> Mask:
@@ -252,8 +169,21 @@ class PageHistories(NamedTuple):
         numbers = np.stack([*self[:3], *whole], axis=1).astype(np.int64)
         table = pl.DataFrame(numbers, schema=[*"lvcst"])
         texts = table.select(pl.concat_str([*table.columns, self.worth], separator=" ")).to_series()
-        others = [_MAP + bytes((len(text),)) + text for text in texts.cast(pl.Binary)]
+        texts += (pl.repeat(" ", len(texts), eager=True) + self.clocks).str.strip_chars_end()
+        texts += pl.Series(np.where(self.given_up, " x", ""), dtype=pl.String)
+        others = [_MAP + _length(text) + text for text in texts.cast(pl.Binary)]
         return metadata_columns.with_all(metadata, pl.Series(others, dtype=pl.Binary))
+
+
+class _Plans(NamedTuple):
+    """When pages are to be asked for again, a row for each."""
+
+    interval: Floats
+    """s; NaN where there is no multiplier."""
+    timely: Mask
+    """They are asked for after their time, whatever the multiplier will be until then."""
+    worthwhile: Mask
+    """A request keeps them fresh for as long as it has to; others only get younger."""
 
 
 class FreshnessFetchSchedule(DefaultFetchSchedule):
@@ -274,8 +204,9 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         """
 
     def surveyed(self, tables: Callable[[], Iterable[pl.DataFrame]], now: int) -> Self:
-        kinds: Ints = np.zeros((0, 4), np.int64)
-        sums: Ints = np.zeros((0, 5), np.int64)  # the number of pages, and of their logarithms
+        fields = len(Prospects._fields)
+        kinds: Ints = np.zeros((0, fields), np.int64)
+        sums: Ints = np.zeros((0, fields + 1), np.int64)  # the number of pages, and of logarithms
         coarse = _FINEST
         fixed = held = 0.0
         newest = 0
@@ -287,10 +218,8 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             newest = max([newest, *last.filter(last <= now).top_k(1)])
             fixed += float(np.nansum(1 / np.maximum(own, 1)))
             pages = pages.filter(pl.Series(np.isnan(own)))
-            known = PageHistories.of(pages, self.default_interval)
-            probes = np.where(known.unsteady & (known.visits > 0), _PROBED, 1)
-            values = np.stack([known.shape, known.time, _importance(pages), probes], axis=1)
-            logs = np.rint(_FINE * np.log2(values)).astype(np.int64)
+            values, _ = _prospects(pages, PageHistories.of(pages, self.default_interval))
+            logs = np.rint(_FINE * np.log2(np.stack(values, axis=1) + _LEAST)).astype(np.int64)
             kinds = np.concatenate([kinds, logs >> coarse])
             sums = np.concatenate([sums, np.insert(logs, 0, 1, axis=1)])
             kinds, sums = _summed(kinds, sums)
@@ -303,8 +232,8 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             if self.budget <= 0:
                 budget = held / self.default_interval
             counts, *logarithms = sums.T
-            shape, time, importance, probes = (2.0 ** (one / counts / _FINE) for one in logarithms)
-            worth = multiplier(shape, time, importance, counts, probes, budget - fixed, self.bounds)
+            pages_of = Prospects(*(2.0 ** (one / counts / _FINE) for one in logarithms))
+            worth = pages_of.multiplier(counts, budget - fixed, self.bounds)
             found.worth = f"{worth:.6e}"
             found.early = (now - newest) // 2
         return found
@@ -321,17 +250,21 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         interval = frame["fetch_interval"].to_numpy()
         return np.where(np.isnan(own) & (interval == self.bounds[1]), interval, own)
 
-    def _intervals_of(self, frame: pl.DataFrame, known: PageHistories) -> Floats:
-        """Returns the intervals of pages (s), NaN where there is no multiplier."""
+    def _plans(self, frame: pl.DataFrame, known: PageHistories) -> _Plans:
         worth = known.worth.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        found = interval_of(known.shape, known.time, _importance(frame), worth, self.bounds)
-        some = np.flatnonzero(known.unsteady & (found < self.bounds[1]))
-        sums = np.fromiter(map(crc32, frame["key"].gather(some)), np.uint64, len(some))
-        turns = sums + known.visits[some].astype(np.uint64)
-        chance = (turns * _STIR >> np.uint64(40)) / 2.0**24  # sums of like URLs are alike
-        found[some] *= np.where(known.visits[some] > 0, _PROBES**-chance, 0.5 + chance)
-        whole: Floats = np.clip(np.rint(found), *self.bounds)
-        return np.where(np.isnan(worth), np.nan, whole)
+        pages, wait = _prospects(frame, known)
+        found = pages.intervals(worth, self.bounds)
+        fresh = pages.fresh(np.full(len(frame), self.bounds[1])) > worth
+        some = np.flatnonzero(known.unsteady & fresh)
+        turns = known.visits[some]
+        chance = _chances(frame["key"].gather(some), turns)
+        found[some] *= np.where(turns > 0, _PROBES**-chance, 0.5 + chance)
+        some = np.flatnonzero(pages.period)
+        chance = _chances(frame["key"].gather(some), np.zeros(len(some), np.int64))
+        timely = np.zeros(len(frame), bool)
+        timely[some] = is_timely(pages.importance[some], pages.period[some], chance, worth[some])
+        whole: Floats = np.clip(np.rint(np.where(timely, wait, found)), *self.bounds)
+        return _Plans(np.where(np.isnan(worth), np.nan, whole), timely, fresh | timely)
 
     # -- tables ------------------------------------------------------------------------------------
 
@@ -354,6 +287,13 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         is_new = is_page & (known.last == 0) & (kind == STATUS_UNKNOWN)
         since = (fetched - _modified(frame, modified_time, changed | is_new)) / 1000
         since[~((since > 0) & (is_new | (since < waited)))] = np.nan
+        rows = np.flatnonzero(tells)
+        before = known.at(rows)
+        same = np.exp(-before.shape * np.log1p(waited[rows] / before.time))
+        chance = np.where(changed[rows], 1 - same, same)
+        clocks = Clocks.of(before.clocks).after(
+            fetched[rows] / 1000, waited[rows], changed[rows], chance
+        )
         shape, time = learned(known.shape, known.time, np.where(tells, waited, 1), changed, since)
         # as old as its date says, if not older: a page that is made changes, and none before it
         steady = known.time + np.where(is_new, np.nan_to_num(since), 0)
@@ -362,10 +302,16 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             visits=known.visits + tells,
             changes=known.changes + changed,
             shape=np.where(tells, shape, known.shape),
-            time=np.where(tells, time, np.minimum(steady, _MOST_TIME)),
+            time=np.where(tells, time, np.minimum(steady, MOST_TIME)),
+            clocks=known.clocks.scatter(rows, clocks.texts()),
+            given_up=known.given_up & ~(tells & ~changed),
+        )
+        plans = self._plans(frame, known)
+        known = known._replace(
+            given_up=known.given_up | ~(plans.worthwhile | np.isnan(plans.interval))
         )
         own = fixed_intervals(frame["metadata"])
-        wanted = np.where(np.isnan(own), self._intervals_of(frame, known), own)
+        wanted = np.where(np.isnan(own), plans.interval, own)
         stays = np.isnan(wanted) | ~is_page
         wanted = np.clip(np.rint(np.nan_to_num(wanted)), 0, _INT_MAX)
         interval = np.where(stays, self._intervals(frame).to_numpy(), wanted)
@@ -386,11 +332,11 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         if self.worth == _NO_WORTH:
             return frame, due
         held = frame["status"].is_in(HELD).to_numpy()
-        held &= np.isnan(self._settled(frame))
         known = PageHistories.of(frame, self.default_interval)
+        held &= np.isnan(self._settled(frame)) & ~self._plans(frame, known).timely
         worth = pl.Series([self.worth]).new_from_index(0, len(frame))
         known = known._replace(last=np.where(held, last // 1000, known.last), worth=worth)
-        interval = np.nan_to_num(self._intervals_of(frame, known)).astype(np.int64)
+        interval = np.nan_to_num(self._plans(frame, known).interval).astype(np.int64)
         planned = last + interval * 1000
         # never within the shortest interval: in rounds of 20 s pages came back after 52 s of 60
         soonest = last + int(self.bounds[0] * 1000)
@@ -402,7 +348,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             fetch_interval=np.where(waits, interval, frame["fetch_interval"]).astype(np.int32),
         )
         rows = np.flatnonzero(is_due)
-        listed = PageHistories._make(column[rows] for column in known)
+        listed = known.at(rows)
         metadata = frame["metadata"].scatter(rows, listed.put_into(frame["metadata"][rows]))
         return frame.with_columns(metadata=metadata), pl.Series(is_due)
 
@@ -454,11 +400,39 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
                 float(known.worth[0]),
             )
             by = f"it is, for a score of {frame['score'][0]:g}, after"
-            if interval >= self.bounds[1]:
+            period = _prospects(frame, known)[0].period[0]
+            if period and self._plans(frame, known).timely[0]:
+                kind = "day" if period == SECONDS_PER_DAY else "week"
+                by = f"it keeps time: after its change of each {kind}, or before it, as a test"
+            elif known.given_up[0]:
+                by = "given up until it is found unchanged: so that its copy gets no older than"
+            elif interval >= self.bounds[1]:
                 by = "it never is: the longest interval (db.fetch.interval.max)"
             elif known.unsteady[0]:
                 by += " about (at a chance by its URL, as no visit found it unchanged)"
             yield ScheduleStep(by, interval)
+
+
+def _prospects(frame: pl.DataFrame, known: PageHistories) -> tuple[Prospects, Floats]:
+    """Returns what requests for pages are worth, and after how long (s) they are next to be asked
+    for by the clock, NaN where they do not keep time.
+    """
+    period, wait = np.zeros(len(frame)), np.full(len(frame), np.nan)
+    rows = np.flatnonzero((known.clocks != "").to_numpy())
+    chance = _chances(frame["key"].gather(rows), known.visits[rows])
+    last = known.last[rows].astype(np.float64)
+    period[rows], wait[rows] = Clocks.of(known.clocks.gather(rows)).plan(last, chance)
+    probes = np.where(known.unsteady & (known.visits > 0), _PROBED, 1)
+    calm: Floats = np.where(known.given_up, 0.0, 1.0)
+    found = Prospects(known.shape, known.time, _importance(frame), calm, period, probes)
+    return found, wait
+
+
+def _chances(keys: pl.Series, turns: Ints) -> Floats:
+    """Returns a number from 0 to 1 for the URL of each page and its turn."""
+    sums = np.fromiter(map(crc32, keys), np.uint64, len(keys)) + turns.astype(np.uint64)
+    found: Floats = (sums * _STIR >> np.uint64(40)) / 2.0**24  # sums of like URLs are alike
+    return found
 
 
 def _summed(kinds: Ints, sums: Ints) -> tuple[Ints, Ints]:

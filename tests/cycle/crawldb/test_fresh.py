@@ -1,10 +1,8 @@
-"""FreshnessFetchSchedule: what it learns, what a request is worth, and where its budget goes."""
+"""FreshnessFetchSchedule: where its budget goes."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +15,10 @@ from numpy.typing import NDArray
 from minutch import jobs
 from minutch.clock import FakeClock
 from minutch.conf import Configuration
-from minutch.cycle.crawldb import fresh
 from minutch.cycle.crawldb.fresh import (
     KEY,
     FreshnessFetchSchedule,
     PageHistories,
-    interval_of,
-    learned,
-    multiplier,
-    worth_of,
 )
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
@@ -35,21 +28,16 @@ from minutch.cycle.crawldb.schedule import (
 )
 from minutch.cycle.segment.store import Segment, part_writer
 from minutch.hadoop.formats.writables import FloatWritable, MapWritable, Text
-from minutch.inspect.report.rates import gain
 from minutch.records import crawldatum as status
 from minutch.records.crawldatum import CrawlDatum
 from minutch.records.crawldatum_columns import records, to_frame
+from tests.cycle.crawldb.test_habits import memory
 from tests.support.crawldbs import read_db, write_db
-from tests.support.examples import examples, few, tabled
+from tests.support.examples import examples, few
 
 DAY = 86_400
 NOW = 1_800_000_000_000
-BOUNDS = (60.0, 90.0 * DAY)
 URL = "http://a.example/"
-
-
-def one(value: float) -> NDArray[np.float64]:
-    return np.array([value], np.float64)
 
 
 def schedule(**settings: str) -> FreshnessFetchSchedule:
@@ -72,123 +60,6 @@ def told(rate: float, visits: int = 40, worth: str = "-") -> str:
     """What is known of a page that changes so many times a day."""
     shape = max(1, visits // 2)
     return f"1 {visits} {shape} {shape * 1_000_000} {round(shape * DAY / rate)} {worth}"
-
-
-# -- what visits tell ------------------------------------------------------------------------------
-
-
-@tabled("shape, waited", product((0.5, 5.0, 50.0), (1e-3, 0.1, 1.0, 30.0)))
-def test_a_change_at_some_moment_leaves_the_means_of_the_likelihood(
-    shape: float, waited: float
-) -> None:
-    """By integrals over a grid of rates, of the gamma distribution times 1 - exp(-rate w)."""
-    time = 1e6
-    kept = memory(shape, time, waited * time, changed=True)
-    kept_shape, kept_time = max(1e-3, shape * kept), time * kept
-    rate = np.exp(np.linspace(-300, 6, 20_001)) * max(kept_shape, 1) / kept_time
-    logs = kept_shape * np.log(rate * kept_time) - rate * kept_time
-    weight = np.exp(logs) * -np.expm1(-rate * waited * time)
-    mean, inverse = ((weight * each).sum() / weight.sum() for each in (rate, 1 / rate))
-    found, found_time = learned(
-        one(shape), one(time), one(waited * time), np.array([True]), one(np.nan)
-    )
-    assert (found / found_time)[0] == pytest.approx(mean, rel=1e-2)
-    assert (found_time / (found - 1))[0] == pytest.approx(inverse, rel=1e-2)
-
-
-def memory(shape: float, time: float, waited: float, *, changed: bool) -> float:
-    """How probable it is that the rate is still what it was, by Bayes' rule: a visit to a page
-    whose rate has shifted finds a change as often as none.
-    """
-    same = (1 + waited / time) ** -shape
-    stays: float = (1 - fresh._SHIFTS) * (1 - same if changed else same)
-    return stays / (stays + fresh._SHIFTS * 0.5)
-
-
-def test_what_a_visit_contradicts_is_forgotten() -> None:
-    """A page that was steady for three years changes: what was known of it counts for little."""
-    steady, few = (0.5, 1100.0 * DAY), np.array([True])
-    assert memory(*steady, 30 * DAY, changed=True) < 0.6
-    assert memory(*steady, 30 * DAY, changed=False) > 0.98
-    found = learned(one(steady[0]), one(steady[1]), one(30.0 * DAY), few, one(np.nan))
-    assert (found[0] / found[1])[0] * DAY > 2 / 1100
-
-
-def test_no_change_and_a_dated_one() -> None:
-    waited, shape, time = np.full(2, 5.0 * DAY), np.full(2, 2.0), np.full(2, 10.0 * DAY)
-    found = learned(shape, time, waited, np.array([False, True]), np.array([np.nan, 1.0 * DAY]))
-    same, dated = (memory(2, 10 * DAY, 5 * DAY, changed=changed) for changed in (False, True))
-    assert found[0] == pytest.approx([2 * same, 2 * dated + 1])
-    assert found[1] == pytest.approx([(10 * same + 5) * DAY, (10 * dated + 1) * DAY])
-
-
-@pytest.mark.parametrize("rate", [0.02, 0.2, 1.0])
-def test_irregular_visits_come_to_the_rate_of_greatest_likelihood(rate: float) -> None:
-    """200 pages, 60 visits each; the maximum is that of Cho and Garcia-Molina's likelihood, over
-    all pages. The last visits count most, so that single pages stay vague.
-    """
-    chance = np.random.default_rng(5)
-    shape, time = np.full(200, 0.5), np.full(200, 15.0 * DAY)
-    same, waits = 0.0, []
-    for _ in range(60):
-        waited = chance.uniform(0.2, 2.0, 200) / rate
-        changed = chance.random(200) < -np.expm1(-rate * waited)
-        shape, time = learned(shape, time, waited * DAY, changed, np.full(200, np.nan))
-        same += waited[~changed].sum()
-        waits.append(waited[changed])
-    changes = np.concatenate(waits)
-    low, high = rate / 10, rate * 10
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        slope = (changes / np.expm1(middle * changes)).sum() - same
-        low, high = (middle, high) if slope > 0 else (low, middle)
-    assert (shape / time * DAY).mean() == pytest.approx(low, rel=0.15)
-
-
-# -- what a request is worth -----------------------------------------------------------------------
-
-
-def test_worth_is_what_one_more_request_adds() -> None:
-    """The slope of the expected freshness by the number of requests; that of a page whose rate is
-    known is `rates.gain`.
-    """
-    rate = np.random.default_rng(1).gamma(3.0, 1 / (2.0 * DAY), 200_000)
-
-    def fresh_share(interval: float) -> float:
-        return float((-np.expm1(-rate * interval) / (rate * interval)).mean())
-
-    for interval in (0.2 * DAY, DAY, 9.0 * DAY):
-        more = 1 / interval * 1.001
-        slope = (fresh_share(1 / more) - fresh_share(interval)) / (more - 1 / interval)
-        assert worth_of(one(3.0), one(2.0 * DAY), one(interval))[0] == pytest.approx(
-            slope, rel=0.02
-        )
-        known = worth_of(one(1e6), one(1e6 * DAY), one(interval))[0]
-        assert known == pytest.approx(float(gain(one(interval / DAY))[0]) * DAY, rel=1e-4)
-        near = [worth_of(one(1 + by), one(DAY), one(interval))[0] for by in (-1e-6, 0.0, 1e-6)]
-        assert near[1] == pytest.approx(near[0], rel=1e-4) == pytest.approx(near[2], rel=1e-4)
-
-
-def test_the_multiplier_spends_the_budget() -> None:
-    chance = np.random.default_rng(2)
-    shape, time = chance.gamma(2.0, 5.0, 500) + 0.1, chance.lognormal(13, 2, 500)
-    importance, count = chance.lognormal(0, 1, 500), chance.integers(1, 9, 500).astype(float)
-    for a_day in (50.0, 500.0, 5000.0):
-        worth = multiplier(shape, time, importance, count, np.ones(500), a_day / DAY, BOUNDS)
-        intervals = interval_of(shape, time, importance, np.full(500, worth), BOUNDS)
-        assert (count / intervals).sum() * DAY == pytest.approx(a_day, rel=0.01)
-    floor = (count / BOUNDS[1]).sum() * DAY  # each page once in the longest interval
-    worth = multiplier(shape, time, importance, count, np.ones(500), floor / 2 / DAY, BOUNDS)
-    assert (interval_of(shape, time, importance, np.full(500, worth), BOUNDS) > BOUNDS[1] / 2).all()
-
-
-def test_a_page_that_changes_too_often_waits_longest_and_one_of_unknown_rate_does_not() -> None:
-    rates = np.array([0.01, 0.1, 1.0, 100.0])
-    worth = np.full(4, DAY / 5)
-    found = interval_of(np.full(4, 1e4), 1e4 * DAY / rates, np.ones(4), worth, BOUNDS) / DAY
-    assert found[3] == pytest.approx(90) and found[1] < found[0] and found[2] < 5
-    vague = interval_of(one(0.5), one(0.5 * DAY / 100), one(1.0), worth[:1], BOUNDS) / DAY
-    assert vague[0] < 90
 
 
 # -- the schedule ----------------------------------------------------------------------------------
@@ -293,6 +164,44 @@ def test_generate_decides_by_the_multiplier_of_today() -> None:
     listed = PageHistories.of(alone, DAY)
     assert list(listed.last[:2]) == [NOW // 1000 - 7 * DAY, NOW // 1000 - 15 * DAY]
     assert (listed.worth[:2] != "-").all() and listed.worth[2] == "-"
+
+
+def test_a_page_that_is_given_up_stays_so_until_it_is_found_unchanged() -> None:
+    """Whatever a request has to be worth by then; what is asked for is a copy that is no older."""
+    rules = schedule()
+    page = held(told(20, worth=f"{DAY:.6e}"))
+    found: list[tuple[bool, float]] = []
+    for worth, state in ((1, 1), (1e-6, 1), (1e-6, 2), (1e-6, 1)):
+        words = str(page.metadata[Text(KEY)]).split()
+        page.metadata[Text(KEY)] = Text(" ".join([*words[:5], f"{worth * DAY:.6e}", *words[6:]]))
+        page = visited(rules, page, len(found) + 5, (0, STATUS_MODIFIED, STATUS_NOTMODIFIED)[state])
+        found.append((str(page.metadata[Text(KEY)]).endswith(" x"), page.fetch_interval / DAY))
+    assert [given_up for given_up, _ in found] == [True, True, False, False]
+    assert found[0][1] == pytest.approx(8, rel=0.05)
+
+
+@pytest.mark.parametrize("period", [1, 7])
+def test_a_page_that_keeps_time_has_a_date_of_its_own(period: int) -> None:
+    """generate leaves it, whatever the multiplier is, and pays it from the budget."""
+    phases = ["f" * 24] * 2
+    phases[period == 7] = "0" + "f" * 23  # changes at the beginning of a day or a week
+    clock = f" {''.join(phases)} {'130 0' if period == 1 else '0 130'}"
+    rules = schedule(db__fetch__schedule__fresh__budget="3")
+    week = 7 * DAY
+    begin = NOW // 1000 // week * week
+    page = held(f"{begin - 60} 40 10 9000000 {9 * period * DAY} {DAY / 100:.6e}{clock}")
+    after = visited(rules, page, 0, STATUS_MODIFIED)
+    assert after.fetch_time // 1000 % (period * DAY) <= 1.1 * period * DAY / 24
+    beside = [(f"{URL}{n}", held(told(0.1))) for n in range(30)]
+    table = to_frame([(URL, after), *beside])
+    for now in (after.fetch_time - 1000, after.fetch_time + 1000):
+        _, due = rules.surveyed(lambda: [table], now).should_fetch_columns(table, now)
+        assert due[0] == (now > after.fetch_time)
+    worth = [
+        float(rules.surveyed(lambda rows=rows: [to_frame(rows)], NOW).worth)  # type: ignore[misc]
+        for rows in (beside, [(URL, after), *beside])
+    ]
+    assert worth[0] < worth[1]
 
 
 @pytest.mark.parametrize(("ago", "is_due"), [(0.9, False), (1.01, True)])
