@@ -404,10 +404,10 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             if period and self._plans(frame, known).timely[0]:
                 kind = "day" if period == SECONDS_PER_DAY else "week"
                 by = f"it keeps time: after its change of each {kind}, or before it, as a test"
-            elif known.given_up[0]:
-                by = "given up until it is found unchanged: so that its copy gets no older than"
             elif interval >= self.bounds[1]:
                 by = "it never is: the longest interval (db.fetch.interval.max)"
+            elif known.given_up[0]:
+                by = "given up until it is found unchanged: so that its copy gets no older than"
             elif known.unsteady[0]:
                 by += " about (at a chance by its URL, as no visit found it unchanged)"
             yield ScheduleStep(by, interval)

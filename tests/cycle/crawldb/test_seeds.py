@@ -36,6 +36,7 @@ def test_lines(tmp_path: Path) -> None:
     ]
 
 
+_BLANKS = "".join(map(chr, range(0x21)))  # what java.lang.String.trim takes off
 _PARTS = (
     "http://a/",
     "#",
@@ -58,9 +59,9 @@ def by_line(text: str, number: int) -> list[tuple[int, str, str | None]]:
     found = []
     for at, line in enumerate(text.split("\n"), number):
         url, tab, extra = line.partition("\t")
-        url = url.strip(seeds.BLANKS)
+        url = url.strip(_BLANKS)
         if url and url[0] != "#":
-            found.append((at, url, extra.strip(seeds.BLANKS) if tab else None))
+            found.append((at, url, extra.strip(_BLANKS) if tab else None))
     return found
 
 

@@ -108,6 +108,16 @@ def test_which_entry_it_led_to() -> None:
                 "the page: another signature than before",
                 "100 visits compared, 100 with a change: it is taken to change every",
                 "one more request has to be worth, in time that a copy is fresh, times score",
+                "given up until it is found unchanged: so that its copy gets no older than",
+            ],
+        ),
+        (
+            f"{NOW // 1000 - 10 * 86_400} 99 0 500000 864000000 9.000000e+07",
+            False,
+            [
+                "the page: another signature than before",
+                "100 visits compared, 1 with a change: it is taken to change every",
+                "one more request has to be worth, in time that a copy is fresh, times score",
                 "it never is: the longest interval (db.fetch.interval.max)",
             ],
         ),
