@@ -1,9 +1,9 @@
 """Decides how a given number of requests keeps the most copies fresh: each page is asked for again
 when a request is worth as much there as anywhere else.
 
-What is known of a page are its `habits`: the rate at which it changes by chance, or the time of the
-day or week at which it does, or that it always has. At first it is taken to change once in its
-interval (db.fetch.interval.default, the changefreq of its sitemap, what another schedule found).
+What is known of a page are its `habits`: the rate at which it changes by chance, or the time of day
+or week at which it does. At first it is taken to change once in its interval
+(db.fetch.interval.default, the changefreq of its sitemap, what another schedule found).
 
 A copy whose page is asked for every T seconds is fresh for E[(1 - exp(-rate T)) ÷ rate T] of the
 time. One more request is worth, at the page's importance (its score),
@@ -49,14 +49,15 @@ from minutch.cycle.crawldb.adaptive import fixed_intervals
 from minutch.cycle.crawldb.habits import (
     MOST_TIME,
     TEXT,
-    Clocks,
     Floats,
     Ints,
     Mask,
     Prospects,
+    after_visits,
     bounded,
     is_timely,
     learned,
+    next_visits,
 )
 from minutch.cycle.crawldb.schedule import (
     STATUS_MODIFIED,
@@ -158,6 +159,11 @@ class PageHistories(NamedTuple):
         return PageHistories._make(column[rows] for column in self)
 
     @property
+    def worths(self) -> Floats:
+        """The multipliers as numbers, NaN where there is none."""
+        return self.worth.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+
+    @property
     def unsteady(self) -> Mask:
         """Pages that each visit found changed, be there none: nobody knows how often they do."""
         found: Mask = self.visits == self.changes
@@ -251,7 +257,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         return np.where(np.isnan(own) & (interval == self.bounds[1]), interval, own)
 
     def _plans(self, frame: pl.DataFrame, known: PageHistories) -> _Plans:
-        worth = known.worth.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        worth = known.worths
         pages, wait = _prospects(frame, known)
         found = pages.intervals(worth, self.bounds)
         fresh = pages.fresh(np.full(len(frame), self.bounds[1])) > worth
@@ -259,10 +265,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         turns = known.visits[some]
         chance = _chances(frame["key"].gather(some), turns)
         found[some] *= np.where(turns > 0, _PROBES**-chance, 0.5 + chance)
-        some = np.flatnonzero(pages.period)
-        chance = _chances(frame["key"].gather(some), np.zeros(len(some), np.int64))
-        timely = np.zeros(len(frame), bool)
-        timely[some] = is_timely(pages.importance[some], pages.period[some], chance, worth[some])
+        timely = _are_timely(frame, pages, worth)
         whole: Floats = np.clip(np.rint(np.where(timely, wait, found)), *self.bounds)
         return _Plans(np.where(np.isnan(worth), np.nan, whole), timely, fresh | timely)
 
@@ -291,9 +294,8 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         before = known.at(rows)
         same = np.exp(-before.shape * np.log1p(waited[rows] / before.time))
         chance = np.where(changed[rows], 1 - same, same)
-        clocks = Clocks.of(before.clocks).after(
-            fetched[rows] / 1000, waited[rows], changed[rows], chance
-        )
+        times = fetched[rows] / 1000
+        clocks = after_visits(before.clocks, times, waited[rows], changed[rows], chance)
         shape, time = learned(known.shape, known.time, np.where(tells, waited, 1), changed, since)
         # as old as its date says, if not older: a page that is made changes, and none before it
         steady = known.time + np.where(is_new, np.nan_to_num(since), 0)
@@ -303,7 +305,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             changes=known.changes + changed,
             shape=np.where(tells, shape, known.shape),
             time=np.where(tells, time, np.minimum(steady, MOST_TIME)),
-            clocks=known.clocks.scatter(rows, clocks.texts()),
+            clocks=known.clocks.scatter(rows, clocks),
             given_up=known.given_up & ~(tells & ~changed),
         )
         plans = self._plans(frame, known)
@@ -333,7 +335,8 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             return frame, due
         held = frame["status"].is_in(HELD).to_numpy()
         known = PageHistories.of(frame, self.default_interval)
-        held &= np.isnan(self._settled(frame)) & ~self._plans(frame, known).timely
+        timely = _are_timely(frame, _prospects(frame, known)[0], known.worths)
+        held &= np.isnan(self._settled(frame)) & ~timely
         worth = pl.Series([self.worth]).new_from_index(0, len(frame))
         known = known._replace(last=np.where(held, last // 1000, known.last), worth=worth)
         interval = np.nan_to_num(self._plans(frame, known).interval).astype(np.int64)
@@ -421,11 +424,22 @@ def _prospects(frame: pl.DataFrame, known: PageHistories) -> tuple[Prospects, Fl
     rows = np.flatnonzero((known.clocks != "").to_numpy())
     chance = _chances(frame["key"].gather(rows), known.visits[rows])
     last = known.last[rows].astype(np.float64)
-    period[rows], wait[rows] = Clocks.of(known.clocks.gather(rows)).plan(last, chance)
+    period[rows], wait[rows] = next_visits(known.clocks.gather(rows), last, chance)
     probes = np.where(known.unsteady & (known.visits > 0), _PROBED, 1)
     calm: Floats = np.where(known.given_up, 0.0, 1.0)
     found = Prospects(known.shape, known.time, _importance(frame), calm, period, probes)
     return found, wait
+
+
+def _are_timely(frame: pl.DataFrame, pages: Prospects, worth: Floats) -> Mask:
+    """Returns which pages are asked for after their time, where a request has to be `worth` so much
+    (NaN: nobody knows).
+    """
+    found = np.zeros(len(frame), bool)
+    some = np.flatnonzero(pages.period)
+    chance = _chances(frame["key"].gather(some), np.zeros(len(some), np.int64))
+    found[some] = is_timely(pages.importance[some], pages.period[some], chance, worth[some])
+    return found
 
 
 def _chances(keys: pl.Series, turns: Ints) -> Floats:

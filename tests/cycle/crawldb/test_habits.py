@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from minutch.cycle.crawldb import habits
-from minutch.cycle.crawldb.habits import Clocks, Floats, Prospects, is_timely, learned, worth_of
+from minutch.cycle.crawldb.habits import (
+    Clocks,
+    Floats,
+    Prospects,
+    after_visits,
+    is_timely,
+    learned,
+    next_visits,
+    worth_of,
+)
 from minutch.inspect.report.rates import gain
 from tests.support.examples import examples, tabled
 
@@ -240,6 +249,23 @@ def test_any_history_fits_its_text(visits: list[tuple[float, bool, float]]) -> N
         period, wait = again.plan(one(now), one(now % 1))
         assert (period[0] == 0) == np.isnan(wait[0])
         assert period[0] == 0 or 0 < wait[0] <= period[0]
+
+
+def test_many_pages_are_told_of_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clocks of 300,000 pages at once took 0.5 GB."""
+    texts, found = pl.Series([""] * 7), []
+    for pieces in (7, 2):
+        monkeypatch.setattr(habits, "_AT_ONCE", pieces)
+        told, now = texts, 1e9
+        for turn in range(6):
+            waited = np.array([1e4 * (1 + row % 5 + turn) for row in range(7)])
+            now += 1e5
+            changed = np.arange(7) % 3 != turn % 3
+            told = after_visits(told, np.full(7, now), waited, changed, np.full(7, 0.3))
+        found.append((told.to_list(), *next_visits(told, np.full(7, now), np.zeros(7))))
+    assert found[0][0] == found[1][0] and len(set(found[0][0])) > 3
+    for one, other in zip(found[0][1:], found[1][1:], strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
 
 
 def test_many_equal_pages_that_keep_time_share_a_budget() -> None:
