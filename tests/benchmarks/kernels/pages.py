@@ -53,6 +53,8 @@ _NOT_COUNTED = 2
 """Elements that each page has, html and body."""
 _ODD_LINKS = 3000
 """More than are judged one by one."""
+_AUTOMATON_LINKS = 600
+"""So many that there is an automaton, however few pages are made."""
 _BASE = "http://www.example.org/docs/manual/page%d.html"
 _MOST, _LONGEST = 100, 512
 _FEATURES, _ROWS, _DEPTH, _TREES = 109, 300, 6, 160
@@ -427,7 +429,8 @@ def _absolute(made: Made) -> list[tuple[str, OutlinkRun]]:
     by="Python: link by link, each URL once",
 )
 def normalize_and_filter_links(made: Made) -> Ways:
-    return _kept(made.conf, _absolute(made))
+    more = [f"http://www.example.org/user{number}/page.html" for number in range(_AUTOMATON_LINKS)]
+    return _kept(made.conf, [*_absolute(made), *_linking(more)])
 
 
 @row("outlinks.keep_links", by="Python: link by link, each URL once")
@@ -445,12 +448,17 @@ def keep_links_within_a_domain(made: Made) -> Ways:
 def normalize_and_filter_links_that_are_not_plain(made: Made) -> Ways:
     count = max(made.count // 10, _ODD_LINKS)
     urls = [f"http://WWW.Example.org/%7euser{number}/./page.html" for number in range(count)]
+    return _kept(made.conf, _linking(urls))
+
+
+def _linking(urls: list[str]) -> list[tuple[str, OutlinkRun]]:
+    """Returns pages' URLs and their links, as many on each as are kept."""
     pages = []
-    for first in range(0, count, _MOST):
+    for first in range(0, len(urls), _MOST):
         run = OutlinkRun.of([Outlink(url, "") for url in urls[first : first + _MOST]])
         assert run is not None, "links without metadata"
         pages.append((_BASE % first, run))
-    return _kept(made.conf, pages)
+    return pages
 
 
 def _kept(conf: Configuration, pages: list[tuple[str, OutlinkRun]]) -> Ways:
