@@ -20,7 +20,8 @@ def main() -> None:
     try:
         for line in sys.stdin:
             asked = json.loads(line)
-            mine, messages = client.execute(asked["code"]), []
+            # Else a kernel that has just told of an error may drop this cell without a word.
+            mine, messages = client.execute(asked["code"], stop_on_error=False), []
             while True:
                 message = client.get_iopub_msg(timeout=120)
                 if message["parent_header"].get("msg_id") != mine:
