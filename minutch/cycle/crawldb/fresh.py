@@ -12,9 +12,9 @@ time. One more request is worth, at the page's importance (its score),
 
 and the best plan has the same worth for all pages (Cho and Garcia-Molina; Azar and others): the
 Lagrange multiplier, found by `surveyed` in one pass over the CrawlDb, as the one that spends
-db.fetch.schedule.fresh.budget. Pages that change too often get the longest interval, where nobody
-could keep them fresh; those of which little is known do not, for the expectation is over all rates
-that are possible. A page that keeps time is asked for after its change, where that is worth it. So
+db.fetch.schedule.fresh.budget. Pages that change too often for anybody to keep them fresh are not
+worth one; those of which little is known are, for the expectation is over all rates that are
+possible. A page that keeps time is asked for after its change, where that is worth it. So
 that no copy rots, a request counts for a little where it makes an old copy young; a page that is
 asked for just for that is given up until a visit finds it as it was. (Weighed anew each time, when
 the multiplier had fallen a little, such pages took a third of a budget.)
@@ -66,6 +66,7 @@ from minutch.cycle.crawldb.schedule import (
     PlannedFetch,
     ScheduleStep,
 )
+from minutch.hadoop.formats.javaio import encode_vlong
 from minutch.records import crawldatum as status
 from minutch.records import crawldatum_columns, metadata_columns, validators
 from minutch.records.crawldatum import SECONDS_PER_DAY, CrawlDatum
@@ -110,11 +111,6 @@ interval, from half of it to as much again.
 _PROBED: Final = math.log(_PROBES) / (1 - 1 / _PROBES)
 _STIR: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
-
-
-def _length(text: bytes) -> bytes:
-    """Returns the VInt before a Text of at most 255 bytes."""
-    return bytes((len(text),) if len(text) < 128 else (0x8F, len(text)))
 
 
 class PageHistories(NamedTuple):
@@ -177,7 +173,7 @@ class PageHistories(NamedTuple):
         texts = table.select(pl.concat_str([*table.columns, self.worth], separator=" ")).to_series()
         texts += (pl.repeat(" ", len(texts), eager=True) + self.clocks).str.strip_chars_end()
         texts += pl.Series(np.where(self.given_up, " x", ""), dtype=pl.String)
-        others = [_MAP + _length(text) + text for text in texts.cast(pl.Binary)]
+        others = [_MAP + encode_vlong(len(text)) + text for text in texts.cast(pl.Binary)]
         return metadata_columns.with_all(metadata, pl.Series(others, dtype=pl.Binary))
 
 
