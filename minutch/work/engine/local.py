@@ -153,7 +153,7 @@ class LocalEngine:
         progress: Progress | None,
     ) -> list[R]:
         """Reduces partitions in parallel; where there are few, each uses all cores."""
-        threads = 1 if parts >= workers() else 0
+        threads = 1 if parts >= workers() else 0  # partitions side by side fill the cores
 
         def work(part: int) -> tuple[R, list[Counters]]:
             task = Task(folder, part=part, threads=threads)
@@ -208,12 +208,13 @@ class LocalEngine:
         def windows(window: RankWindow) -> Iterator[list[pl.DataFrame]]:
             yield window.tables()
             while window.last < LAST:
+                # Another reading of the input: nothing is counted twice.
                 window = RankWindow(window.last + 1, most, 2 * most, rules.ranks_in)
                 _enter(window, find, pieces, Counters(), None)
                 yield window.tables()
 
         first = RankWindow(0, likely, 2 * most, rules.ranks_in)
-        total = _enter(first, find, pieces, counters, progress)
+        total = _enter(first, find, pieces, counters, progress)  # the reading that counts
         selected = select_rows(rules, range(rules.groups), windows(first), counters, total)
         return Selected(selected.rows.iter_slices(_TOGETHER), total - selected.seen)
 
@@ -292,5 +293,6 @@ def _all(
     task, selection = Task(advance=progress.advance, counters=counters), None
     for piece in pieces:
         for table in find(task, piece):
+            # Made by the first table, which has the schema.
             selection = selection or rules.selection([table], range(rules.groups))
             yield selection.choose([table], counters, len(table))

@@ -36,7 +36,7 @@ def mapped(
     Raises what the function raises; MinutchError where a process dies.
     """
     queue = iter(items)
-    first = list(islice(queue, 2))
+    first = list(islice(queue, 2))  # a single item needs no processes
     count = processes or workers()
     if len(first) < 2 or count < 2:
         function = make()
@@ -83,6 +83,7 @@ class _Pool(Generic[T, R]):
             while taken in held:
                 yield held.pop(taken)
                 taken += 1
+            # Nothing can be sent, so wait for an answer.
             if busy and not (more and idle and sent - taken < AHEAD * len(self._workers)):
                 for ready in [
                     connection
@@ -95,7 +96,7 @@ class _Pool(Generic[T, R]):
                         raise MinutchError("a worker process has died: out of memory?") from None
                     if error is not None:
                         raise error
-                    held[busy.pop(ready)] = result
+                    held[busy.pop(ready)] = result  # until those before it are taken
                     idle.append(ready)
 
     def close(self) -> None:
@@ -115,7 +116,7 @@ def _serve(connection: Connection, make: Callable[[], Callable[[T], R]]) -> None
         except (EOFError, OSError):
             return
         try:
-            function = function or make()
+            function = function or make()  # made here, once: what it holds need not be pickled
             answer: tuple[BaseException | None, R | None] = None, function(item)
         except Exception as error:  # noqa: BLE001 - handed to the caller
             answer = _portable(error), None
@@ -130,6 +131,7 @@ def _portable(error: Exception) -> Exception:
     if not isinstance(error, MinutchError):
         error.add_note("".join(traceback.format_exception(error)))
     try:
+        # An error that pickles may still not unpickle, which would hide it behind another.
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - pickle calls anything
         return MinutchError(f"{type(error).__name__}: {error}")

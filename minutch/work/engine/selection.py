@@ -57,7 +57,7 @@ class RankWindow:
     def add(self, place: TableNumber, table: pl.DataFrame) -> None:
         """Takes in what of a table is in the window."""
         held: tuple[pl.DataFrame, Ranks | None] = table, None
-        if self._first or self.last < LAST:
+        if self._first or self.last < LAST:  # else all are in: ranks may never be needed
             held = _between(table, self._ranks_in(table), self._first, self.last)
         with self._lock:
             self._held[place] = held
@@ -76,6 +76,7 @@ class RankWindow:
         ranked = dict(zip(self._held, for_each(self._ranked, self._held.values()), strict=True))
         ranks = np.concatenate([own for _, own in ranked.values()])
         if len(ranks) > self._most:
+            # The rank of row `most`, without sorting.
             self.last = min(self.last, int(np.partition(ranks, self._most - 1)[self._most - 1]))
         within = (ranks >= np.uint64(self._first)) & (ranks <= np.uint64(self.last))
         ends = np.cumsum([len(table) for table, _ in ranked.values()])
@@ -104,6 +105,7 @@ def _those(
     if within.all():
         return table, ranks
     table = table.filter(pl.Series(within))
+    # Strings are copied, or a few rows would hold those of all.
     return table.with_columns(map(own_column, table.select(pl.col(pl.Binary)))), ranks[within]
 
 
@@ -175,7 +177,7 @@ class SketchRanks:
     def __call__(self, task: Task, piece: Any) -> RankSketch:
         found = [self.rules.ranks_in(table) for table in self.find(task, piece)]
         ranks = np.sort(np.concatenate([np.empty(0, np.uint64), *found]))
-        step = max(1, -(-len(ranks) // _SAMPLES))
+        step = max(1, -(-len(ranks) // _SAMPLES))  # rounded up: no more than _SAMPLES
         return RankSketch(len(ranks), step, ranks[step - 1 :: step].copy())
 
 

@@ -111,9 +111,10 @@ def _records(part: Path) -> int:
         return 0
     with SequenceFileReader(part / INDEX) as reader:
         positions = [int.from_bytes(value, "big") for _, value in islice(reader, _ENTRIES)]
-    if len(positions) < 2:
+    if len(positions) < 2:  # fewer than 256 records
         with SequenceFileReader(part / DATA) as reader:
             return sum(1 for _ in reader)
+    # Extrapolated from the bytes per entry of those that were read.
     first, last, size = positions[0], positions[-1], (part / DATA).stat().st_size
     return (len(positions) - 1) * INDEX_INTERVAL * (size - first) // (last - first)
 
@@ -182,6 +183,7 @@ class Database:
 
         key = encode_text(url)
         parts = self.require_parts()
+        # Hadoop's partition first, then the others: the files may be partitioned otherwise.
         home = partition(key, len(parts)) if parts else 0
         for part in [*parts[home : home + 1], *parts[:home], *parts[home + 1 :]]:
             with MapFileReader(part) as reader:
@@ -202,6 +204,7 @@ class Database:
         install.make_directory(self.path)
         try:
             with lock(self.path, force, wait) as path:
+                # With the lock held, work folders can only be left over.
                 install.recover(self.path)
                 yield path
         except BaseException:

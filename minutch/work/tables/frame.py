@@ -72,7 +72,7 @@ def sorted_rows(frame: pl.DataFrame, rows: Rows) -> pl.DataFrame:
         return frame[order]
     out, views = np.empty(size, np.uint8), np.empty((len(rows), 4), np.int32)
     sort.pack_entries(entries, out, views)
-    del entries
+    del entries  # 52 bytes a row, which gathering needs
     key = to_series("key", views, [out])
     return frame.drop("key")[order].insert_column(frame.columns.index("key"), key)
 
@@ -111,6 +111,7 @@ def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ..
             if any(len(cursor.frame) for cursor in cursors):
                 yield tuple(cursor.frame for cursor in cursors)
             return
+        # Below this key every stream is complete.
         bound = min(bounds)
         parts = tuple(cursor.take_below(bound) for cursor in cursors)
         if any(len(part) for part in parts):
@@ -122,6 +123,7 @@ def aligned(*streams: Iterable[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, ..
 def pieces(frame: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
     """Yields a sorted table in tables of about `size` rows; no key is spread over two."""
     while len(frame) > rows:
+        # Behind all rows of this key.
         last = frame["key"].search_sorted(frame["key"][rows], side="right")
         yield frame[:last]
         frame = frame[last:]
@@ -162,6 +164,7 @@ class _Cursor:
 
     def take_below(self, bound: bytes) -> pl.DataFrame:
         """Removes and returns the rows with keys below `bound`."""
+        # Rows of `bound` itself may go on in the next frame.
         count = self.frame["key"].search_sorted(bound, side="left")
         taken, self.frame = self.frame[:count], self.frame[count:]
         return taken

@@ -118,7 +118,7 @@ def clear(parent: Path, prefix: str) -> None:
 
 
 def _is_left(name: str) -> bool:
-    match = _NAME.fullmatch(name)
+    match = _NAME.fullmatch(name)  # another program's
     if match is None:
         return False
     here = Owner.current().host
@@ -153,20 +153,20 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
     """Makes `new` (a complete directory in `database`) the database; the one before becomes `old`
     or goes away.
     """
-    _put_in_order(database, name)
+    _put_in_order(database, name)  # a killed job may have left a complete `.next`
     if copies(database) and copies(new):
         if name == CURRENT and (not keep_old or (database / name).exists()):
             remove(database / OLD)
         old = database / OLD if keep_old and name == CURRENT else None
         database.begin_moves([(database / name, old), (new, database / name)])
         return
-    sync_tree(new)
+    sync_tree(new)  # complete on disk before any name leads to it
     current = database / name
     next_, previous = beside(database, name)
     new.rename(next_)
     if not current.exists():
         next_.rename(current)
-    elif _exchange(next_, current):
+    elif _exchange(next_, current):  # `current` never misses
         next_.rename(previous)
     else:
         current.rename(previous)
@@ -204,7 +204,7 @@ def _put_in_order(database: Path, name: str) -> None:
     current = database / name
     next_, previous = beside(database, name)
     if not current.exists():
-        for candidate in (next_, previous):
+        for candidate in (next_, previous):  # `.next` is complete: only `install` gives that name
             if candidate.exists():
                 candidate.rename(current)
                 break
@@ -245,6 +245,7 @@ def make_directory(path: Path) -> None:
     if not is_local(path):
         path.mkdir(parents=True, exist_ok=True)
         return
+    # Their parents get new names, which are synced below.
     missing = [place for place in (path, *path.parents) if not place.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for place in reversed(missing):
@@ -303,6 +304,7 @@ class WholeFile(WholeOrNothing):
             self._file.close()
             sync_tree(self._folder)
             new = self._folder / self.path.name
+            # First: no sums for an instant, rather than those of the old file.
             crc_path(self.path).unlink(missing_ok=True)
             new.replace(self.path)
             if crc_path(new).exists():

@@ -144,9 +144,11 @@ class SortedPart:
     def _span(self, keys: KeyRange) -> Span:
         start, end = self.file.start, self.file.size
         if keys.low is not None:
+            # Records of this key may begin in the block before the one that starts with it.
             before = self._first_from(keys.low) - 1
             start = int(self.bounds[before]) if before >= 0 else start
         if keys.high is not None:
+            # A compressed block may also begin with earlier keys.
             after = self._first_from(keys.high) + (self.file.compression == BLOCK)
             end = int(self.bounds[after]) if after < len(self.keys) else end
         return Span(start, max(start, end))
@@ -175,6 +177,7 @@ def _index_of(path: Path) -> tuple[pl.Series, Offsets]:
             keys.append(keys_of(batch))
             if (batch.value_len != _LONG).any():
                 raise FormatError("an index whose values are no longs", path=path / INDEX)
+            # All values at once, as big-endian longs.
             bytes_of = np.lib.stride_tricks.sliding_window_view(batch.values, _LONG)[batch.value_at]
             positions.append(
                 np.ascontiguousarray(bytes_of).view(">i8").reshape(-1).astype(np.int64)
@@ -201,7 +204,7 @@ def cut(parts: Sequence[SortedPart], size: int) -> list[KeyRange]:
     bounds: list[bytes] = []
     goal = size
     for (key, _), before in zip(found, total, strict=False):
-        if before >= goal and (not bounds or key > bounds[-1]):
+        if before >= goal and (not bounds or key > bounds[-1]):  # no range is empty
             bounds.append(key)
             goal = int(before) + size
     return [KeyRange(low, high) for low, high in zip([None, *bounds], [*bounds, None], strict=True)]

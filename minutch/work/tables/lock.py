@@ -80,11 +80,12 @@ class Owner:
         if not self.is_here:
             return False
         try:
-            os.kill(self.pid, 0)
+            os.kill(self.pid, 0)  # signal 0 only asks
         except ProcessLookupError:
             return True
-        except PermissionError:
+        except PermissionError:  # it runs, as another user
             pass
+        # The pid may have been reused.
         return bool(self.started) and _start_time(self.pid) not in {0, self.started}
 
     @property
@@ -110,6 +111,7 @@ def _start_time(pid: int) -> int:
     """Returns when a process began, in clock ticks since boot; 0 if the machine does not say."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        # Field 22 of proc(5). The name in parentheses may have blanks and parentheses itself.
         return int(stat.rpartition(")")[2].split()[19])
     except (OSError, IndexError, ValueError):
         return 0
@@ -223,10 +225,11 @@ def _take_over(path: Path, force: bool) -> int | None:
             return None  # its owner removed it meanwhile
         holder = Owner.parse(os.pread(descriptor, _LONGEST, 0).decode("utf-8", "replace"))
         since = os.fstat(descriptor).st_mtime
+        # An owner on this host that does not hold the system's lock is gone.
         if is_free and holder is not None and holder.is_here:
             log.warning("taking over lock %s: its owner, %s, is gone", path, holder)
             _write_owner(descriptor)
-            taken, descriptor = descriptor, -1
+            taken, descriptor = descriptor, -1  # keep it open
             return taken
     finally:
         if descriptor >= 0:

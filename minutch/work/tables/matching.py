@@ -65,10 +65,11 @@ def _by_fields(frame: pl.DataFrame, expression: Expression) -> pl.Series:
     if not fields:
         return pl.repeat(expression.matches({}), len(frame), dtype=pl.Boolean, eager=True)
     columns = frame.select([_FIELDS[field] for field in fields])
-    if "url" in fields:
+    if "url" in fields:  # each row is distinct
         return _evaluated(columns, fields, expression)
     distinct = columns.unique()
     answers = distinct.with_columns(_evaluated(distinct, fields, expression).alias("_match"))
+    # `nulls_equal`: a signature may be missing.
     joined = columns.join(
         answers, on=columns.columns, how="left", nulls_equal=True, maintain_order="left"
     )

@@ -63,8 +63,9 @@ def cores(root: Path = Path("/")) -> int:
     limits = [may_run or 1]
     for group in _control_groups(root):
         with suppress(OSError, ValueError):
+            # "max", no quota, is a ValueError.
             quota, period = map(int, (group / "cpu.max").read_text(encoding="ascii").split())
-            limits.append(max(1, math.ceil(quota / period)))
+            limits.append(max(1, math.ceil(quota / period)))  # half a core is still one thread
     return min(limits)
 
 
@@ -77,7 +78,7 @@ def _control_groups(root: Path) -> Iterator[Path]:
     groups = root / "sys/fs/cgroup"
     with suppress(OSError):
         for line in (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines():
-            if line.startswith("0::/"):
+            if line.startswith("0::/"):  # cgroup v2
                 own = groups / line.removeprefix("0::/")
                 yield from (group for group in (own, *own.parents) if group.is_relative_to(groups))
 
@@ -122,6 +123,7 @@ def ordered(
         running: list[Future[R]] = []
         for item in items:
             running.append(pool.submit(work, item))
+            # One item more than there are threads: none idles while the caller works.
             if len(running) > count:
                 yield running.pop(0).result()
         while running:

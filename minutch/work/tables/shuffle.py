@@ -83,6 +83,7 @@ class CacheRanges:
         rows = sum(map(len, tables))
         self._tables, self._schema = tables, tables[0].schema
         self._count = max(1, rows // parts // RANGE_ROWS)
+        # Borders are evenly spaced keys of a sorted sample.
         every = max(1, rows // (self._count * _SAMPLES))
         sample = pl.concat([table["key"].gather_every(every) for table in tables]).sort()
         chosen = sample.gather(np.arange(1, self._count) * len(sample) // self._count)
@@ -150,6 +151,7 @@ class CacheRanges:
             self._starts[:, bucket],
             self._starts[:, bucket + 1] - self._starts[:, bucket],
         )
+        # The kernel takes addresses; `self._pieces` keeps what they point to.
         strings = [column.values for column in columns if isinstance(column.values, Strings)]
         rows_at = np.array([piece.order.ctypes.data for piece in self._pieces]) + 4 * first
         views = np.array([column.views.ctypes.data for column in strings])
@@ -259,6 +261,7 @@ class Shuffle:
         if not runs:
             yield from memory(part)
             return
+        # Runs in the order they were written, memory last: a stable sort keeps the order of equals.
         for frames in aligned(*map(_read_run, runs), chain([empty(self.schema)], memory(part))):
             yield sort_by_key(pl.concat(frames))
 
@@ -294,13 +297,13 @@ class Shuffle:
                 self._frames, self._numbers = [], []
             ranges = self._ranges
             self._taken += 1
-            if self._taken == self.parts:
+            if self._taken == self.parts:  # each is taken once
                 self._forget()
         return ranges
 
     def _sorted(self, ranges: CacheRanges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
         """Returns the sorted ranges of a partition, some ahead if it has fewer than the cores."""
-        threads = 1 if self.parts >= workers() else 0
+        threads = 1 if self.parts >= workers() else 0  # partitions side by side fill the cores
 
         def of_part(part: int) -> Iterator[pl.DataFrame]:
             if ranges is None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_NO_ROOM = -2
+_NO_ROOM = -2  # of `sequencefile.walk`
 _TYPICAL_RECORD = 64
 
 KeyFilter = Callable[["pl.Series"], "pl.Series"]
@@ -78,7 +78,7 @@ def find_plain(
         )
         if count != _NO_ROOM:
             break
-        room *= 3
+        room *= 3  # a record may have as few as 9 bytes
     if count < 0:
         return None
     keys, values = (key_at[:count], key_len[:count]), (value_at[:count], value_len[:count])
@@ -125,7 +125,7 @@ def _read_block(source: DataInput, sync: bytes) -> Batch:
         np.frombuffer(
             codec(DEFAULT_CODEC).decompress(source.read_bytes(source.read_vint()), MOST), np.uint8
         )
-        for _ in range(4)
+        for _ in range(4)  # key lengths, keys, value lengths, values
     ]
     keys, values = _column(parts[0], parts[1], count), _column(parts[2], parts[3], count)
     if not sequencefile.strip_lengths(parts[1], *keys):
@@ -218,9 +218,10 @@ class SpannedFile:
         if self.sync and self.size > size:
             with self._finder() as find_marker:
                 for goal in range(max((first - 1) // size, 1) * size, self.size, size):
+                    # FileInputFormat.SPLIT_SLOP.
                     if self.size - goal <= size / 10 or cuts[-1] >= last:
                         break
-                    if goal <= cuts[-1]:
+                    if goal <= cuts[-1]:  # the last marker lies beyond this goal
                         continue
                     found = find_marker(goal)
                     if found < 0:
@@ -284,6 +285,7 @@ class SpannedFile:
         try:
             batch = self.batch(span, MOST_AT_A_TIME)
         except LargeSpanError as exc:
+            # Halve it at a marker; if the second half has none, cut at the first one.
             middle = self._marker_after((span.start + span.end) // 2)
             if not span.start < middle < span.end:
                 middle = self._marker_after(span.start + 1)
@@ -342,8 +344,9 @@ class SpannedFile:
         if not self._is_usual or span.end <= span.start:
             return None
         checksums, chunk = self._read_sums()
-        unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)
+        unit = math.lcm(mmap.ALLOCATIONGRANULARITY, chunk)  # of pages and of chunks
         base = span.start // unit * unit
+        # Up to the end of a chunk, whose sum is of all its bytes.
         data = self._map(base, min(self.size, -(-span.end // chunk) * chunk))
         sums = checksums[base // chunk * 4 :]
         return Stretch(data, span.start - base, span.end - base, self._marker, sums, chunk)
@@ -355,6 +358,7 @@ class SpannedFile:
         stretch = self.stretch(span)
         if stretch is None:
             return None
+        # The checksums tell damage, so nothing has to be inflated.
         if self.stored and self.compression == RECORD and len(stretch.sums):
             return find_plain(stretch, most, wanted)
         found = FINDERS[self.compression](stretch, most, wanted)
@@ -375,6 +379,7 @@ class SpannedFile:
         return deflated(batch) if self.stored else batch
 
     def _records(self, span: Span) -> Iterator[tuple[bytes, bytes]]:
+        # A reader starts behind the header by itself.
         start = 0 if span.start == self.start else span.start
         end = None if span.end == self.size else span.end
         if self.compression == BLOCK:
@@ -430,7 +435,7 @@ def _read_small(path: Path) -> tuple[Bytes, tuple[Bytes, int], SequenceHeader, i
                 found = file.readall()
             chunk = int.from_bytes(found[4:HEADER_SIZE], "big")
             sums = np.frombuffer(found, np.uint8)[HEADER_SIZE:]
-            count = -(-len(data) // chunk)
+            count = -(-len(data) // chunk)  # a damaged .crc may have 0
             if found[: len(MAGIC)] != MAGIC or len(sums) != 4 * count:
                 return None
             if first_bad_sum(data, 0, count, chunk, sums, libdeflate().crc32) >= 0:
@@ -448,5 +453,6 @@ def _find_in_store(path: StorePath, marker: bytes, size: int, position: int) -> 
         found = path.read_range(position, position + length).find(marker)
         if found >= 0:
             return position + found
+        # A marker may span two windows. Later windows are large, as each is a request.
         position, length = position + length - len(marker) + 1, SPAN_SIZE
     return -1

@@ -109,9 +109,8 @@ def scan(
     is in the file, or makes one of it. Raises FormatError: damage, or other classes than <Text,
     value_class>.
     """
-    groups = [
-        *spans_together(places_of(split), value_class, span_size=span_size, stored=stored)
-    ]  # opened at once, not when the first table is taken
+    # Opened at once, not when the first table is taken.
+    groups = [*spans_together(places_of(split), value_class, span_size=span_size, stored=stored)]
     return _read_groups(groups, lambda batch, _: decode(batch), threads)
 
 
@@ -178,7 +177,7 @@ def spans_together(
         FileSpan(number, file, span)
         for number, place in enumerate(places)
         for file, spans in [opened_at(place, value_class, span_size=span_size, stored=stored)]
-        for span in [*spans, *([] if spans else [None])]
+        for span in [*spans, *([] if spans else [None])]  # an empty file, too, is a table
     )
     return _grouped(
         found,
@@ -218,6 +217,7 @@ def _decoded(
     try:
         return decode(Batch.joined(batches), numbers.repeat([batch.size for batch in batches]))
     except FormatError:
+        # One by one, to name the damaged file.
         for number, path, batch in found:
             try:
                 decode(batch, np.full(batch.size, number, np.uint32))
@@ -267,9 +267,8 @@ def read_all(
 
     def begun(piece: tuple[Any, ...]) -> Iterator[pl.DataFrame]:
         found = iter(read(*piece))
-        first = list(
-            islice(found, 1)
-        )  # one is made here; there are more only where little unpacks to much
+        # One is made here, in a thread; there are more only where little unpacks to much.
+        first = list(islice(found, 1))
         return chain(first, found)
 
     return chain.from_iterable(ordered(begun, pieces, threads, leave=True))

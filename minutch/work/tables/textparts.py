@@ -42,10 +42,10 @@ def output_folder(out: Path) -> Iterator[Path]:
     make_directory(out.parent)
     with work_folder(out.parent, f".{out.name}-") as folder:
         yield folder
-        sync_tree(folder)
-        require_absent(out)
+        sync_tree(folder)  # on disk before it has its name
+        require_absent(out)  # rename would replace an empty folder made meanwhile
         folder.rename(out)
-        sync_path(out.parent)
+        sync_path(out.parent)  # and the name itself
 
 
 @contextmanager
@@ -81,9 +81,8 @@ def text_file(path: Path, codec: Codec | None) -> ChecksumWriter | CompressedWri
 
 def float_texts(values: pl.Series) -> pl.Series:
     """Returns floats (Float32) as Java's Float.toString writes them."""
-    bits = pl.Series(
-        "bits", values.fill_null(0).to_numpy().view(np.int32)
-    )  # which also join where a float is NaN
+    # Bits also join where a float is NaN.
+    bits = pl.Series("bits", values.fill_null(0).to_numpy().view(np.int32))
     distinct = bits.unique()
     texts_of = javafloats.float_texts(distinct.to_numpy().view(np.float32))
     table = pl.DataFrame([distinct, pl.Series("text", texts_of, pl.String)])

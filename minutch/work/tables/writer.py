@@ -167,7 +167,7 @@ class PlacesWriter:
         self._out[: len(header)] = np.frombuffer(header, np.uint8)
         self._state = np.zeros(9, np.int64)
         self._state[sequencefile.USED] = self._state[sequencefile.POSITION] = len(header)
-        self._state[sequencefile.INDEX_POSITION] = -1
+        self._state[sequencefile.INDEX_POSITION] = -1  # no entry yet
         remove_sums(path)
         self._file = path.open("wb", buffering=0)
         self._sums = new_sums(path)
@@ -211,16 +211,17 @@ class PlacesWriter:
     def _drain(self, *, all_of_it: bool = False) -> None:
         """Moves what is in the buffer into the file, whole checksum chunks but at the end."""
         used = int(self._state[sequencefile.USED])
+        # Checksums are of whole chunks.
         size = used if all_of_it else used // BYTES_PER_CHECKSUM * BYTES_PER_CHECKSUM
         found = np.empty(-(-size // BYTES_PER_CHECKSUM) * 4, np.uint8)
         sequencefile.make_sums(self._out, 0, size, BYTES_PER_CHECKSUM, found, libdeflate().crc32)
         view = self._out[:size].data
         done = 0
         while done < len(view):
-            done += os.write(self._file.fileno(), view[done:])
+            done += os.write(self._file.fileno(), view[done:])  # may write only a part
         _start_storing(self._file, int(self._state[sequencefile.POSITION]) - used, size)
         self._sums.write(found.tobytes())
-        self._out[: used - size] = self._out[size:used]
+        self._out[: used - size] = self._out[size:used]  # the incomplete chunk
         self._state[sequencefile.USED] = used - size
 
     def close(self) -> None:
@@ -290,7 +291,7 @@ class PlacesMapWriter:
         if not records.size:
             return
         key = records.key(0)
-        if key < self._last:
+        if key < self._last:  # `lay_out` compares keys of one call
             self._data.reject(self._last, key)
         self._last = records.key(records.size - 1)
         rows, positions = self._data.append(records)
@@ -300,7 +301,7 @@ class PlacesMapWriter:
 
     def _append_index(self, records: Places, rows: Offsets, positions: Offsets, first: int) -> int:
         """Adds index entries from number `first` on to the current block; returns the next one."""
-        room = _VINT * (len(rows) - first)
+        room = _VINT * (len(rows) - first)  # for the longest VInts
         lengths = np.empty(room, np.uint8)
         keys = np.empty(room + int(records.key_len[rows[first:]].sum(dtype=np.int64)), np.uint8)
         used, held = np.empty(2, np.int64), self._index.held

@@ -51,21 +51,20 @@ def inflated(batch: Batch, most: int = sys.maxsize) -> Batch | None:
             if done == batch.size or done < 0:
                 break
             end = int(at[done - 1] + length[done - 1]) if done else 0
-            if len(out) - end > MOST:
+            if len(out) - end > MOST:  # the next record is larger than any may be
                 return None
             if len(out) >= most:
                 raise LargeSpanError(
                     "records unpack to too much", expected=f"at most {most} bytes", found="more"
                 )
-            # What nobody writes to costs nothing.
+            # Pages that nobody writes to cost nothing.
             larger = np.empty(min(max(2 * len(out), 3 * MOST), most), np.uint8)
             larger[:end] = out[:end]
             out = larger
     if done < 0 or length.max(initial=0) > MOST:
         return None
-    used = (
-        int(at[-1] + length[-1]) if batch.size else 0
-    )  # the rest is not written to, and is not to be copied
+    # The rest is not written to, and is not to be copied.
+    used = int(at[-1] + length[-1]) if batch.size else 0
     return batch._replace(values=out[:used], value_at=at, value_len=length)
 
 
