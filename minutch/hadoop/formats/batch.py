@@ -100,6 +100,7 @@ class Batch(NamedTuple):
             return batches[0]
 
         def pack(buffers: Sequence[Bytes], at: Sequence[Offsets]) -> tuple[Bytes, Offsets]:
+            # Offsets move by what stands before their buffer.
             bases = np.cumsum([0, *map(len, buffers)])
             moved = [here + base for here, base in zip(at, bases[:-1], strict=True)]
             return np.concatenate(buffers), np.concatenate(moved)
@@ -200,13 +201,14 @@ def string_column(
     found = np.empty(3, np.int64)
     sequencefile.extent(at, length, shortest, found)
     base, end, present = found.tolist()
-    if least is not None and not present:
+    if least is not None and not present:  # no string: there is no buffer to point into
         import polars as pl
 
         return pl.Series(name, [None], dtype=pl.String if is_text else pl.Binary).new_from_index(
             0, len(at)
         )
     views = np.empty((len(at), 4), np.int32)
+    # A bitmap only where some are null.
     valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
     sequencefile.fill_views(buffer, at, length, shortest, base, views, valid)
     return to_series(
@@ -227,5 +229,5 @@ def own_column(column: pl.Series) -> pl.Series:
     sort.pack(strings.views, strings.addresses, rows, out, at, length)
     if not column.null_count():
         return string_column(column.name, out, at, length)
-    length[column.is_null().to_numpy()] = -1
+    length[column.is_null().to_numpy()] = -1  # nulls again
     return string_column(column.name, out, at, length, least=0)

@@ -126,6 +126,7 @@ class ChecksumWriter(WholeOrNothing):
 
     def _put(self, size: int) -> None:
         """Moves `size` pending bytes, whole chunks or the rest, to the file. OSError names it."""
+        # Both views have to be released before the buffer may shrink.
         with memoryview(self._pending) as view, view[:size] as part, naming(self.path):
             self._sums.write(chunk_sums(part))
             done = 0
@@ -226,13 +227,14 @@ class ChecksumReader:
         size = min(size, self.size - start)
         if size <= 0:
             return b""
-        if not self._is_local:
+        if not self._is_local:  # a store's files are compared by the store
             self._file.seek(start)
             data = self._file.read(size) or b""
         elif self._sums < 0:
             data = os.pread(self._file.fileno(), size, start)
         else:
             first = start - start % self._chunk
+            # Whole chunks, as their sums are of whole chunks.
             last = min(self.size, -(-(start + size) // self._chunk) * self._chunk)
             whole = os.pread(self._file.fileno(), last - first, first)
             self._compare(whole, first)
@@ -261,6 +263,7 @@ class ChecksumReader:
 
     def pieces(self) -> Iterator[bytes]:
         """Yields the rest of the file in pieces of up to 1 MiB."""
+        # Up to the end of a chunk: none is read twice.
         while piece := self.read(_PIECE - self._pos % self._chunk):
             yield piece
 

@@ -89,12 +89,13 @@ def _too_much(most: int) -> FormatError:
 def _zlib_decompress(data: bytes, most: int) -> bytes:
     if len(data) >= _FAST_FROM and isinstance(data, bytes):
         found = _streams_of_thread().inflate(data, 0)
-        if found is not None and found[1] == len(data):
+        if found is not None and found[1] == len(data):  # else zlib's interface tells what is wrong
             return found[0]
     module = zlib if len(data) < _FAST_FROM else _isal()
     stream = module.decompressobj()
     try:
         out: bytes = (
+            # A byte beyond the limit shows that there is more.
             stream.decompress(data, most + 1) if most < NO_LIMIT else stream.decompress(data)
         )
     except module.error as exc:
@@ -190,6 +191,7 @@ def _zstandard_compress(data: bytes) -> bytes:
 def _zstandard_decompress(data: bytes, most: int) -> bytes:
     from minutch.hadoop.formats import zstd
 
+    # Windows of up to 2²⁷ bytes, the most that zstd takes unasked.
     return _streams(data, most, lambda: zstd.decompressor(27), (zstd.ZstdError,), "zstd")
 
 
@@ -303,11 +305,11 @@ def _read_size(data: bytes, pos: int) -> tuple[int, int]:
 
 
 _snappy = (
-    _blocks_compress(_snappy_compress_raw, _BLOCK_BUFFER // 6 + 32),
+    _blocks_compress(_snappy_compress_raw, _BLOCK_BUFFER // 6 + 32),  # overhead as in SnappyCodec
     _blocks_decompress(_snappy_chunk),
 )
 _lz4 = (
-    _blocks_compress(_lz4_compress_raw, _BLOCK_BUFFER // 255 + 16),
+    _blocks_compress(_lz4_compress_raw, _BLOCK_BUFFER // 255 + 16),  # overhead as in Lz4Codec
     _blocks_decompress(_lz4_chunk),
 )
 

@@ -18,9 +18,10 @@ Longs = npt.NDArray[np.int64]
 
 _BITS: Final = 23
 _PRECISION: Final = 24
+# Up to here FloatingDecimal's sizes are exact.
 _POWERS: Final = np.array([5**n for n in range(27)], np.int64)
 _SIZES: Final = np.array([0, *((5**n).bit_length() for n in range(1, 27))], np.int64)
-_MOST_DIGITS: Final = 19
+_MOST_DIGITS: Final = 19  # of a long
 
 
 def float_texts(values: npt.NDArray[np.float32]) -> list[str]:
@@ -30,6 +31,7 @@ def float_texts(values: npt.NDArray[np.float32]) -> list[str]:
     zeros = _trailing_zeros(fraction)
     width = _PRECISION - zeros
     below_point = np.maximum(0, width - exponent - 1)
+    # No zeros or subnormals, no infinities or NaN, no whole numbers.
     usual = (bits >> _BITS > 0) & (bits >> _BITS < 255) & (below_point > 0)
     numbers = _Numbers(fraction >> zeros, width, below_point, exponent, fraction)
     usual &= numbers.fits
@@ -45,7 +47,7 @@ def float_texts(values: npt.NDArray[np.float32]) -> list[str]:
 
 def _trailing_zeros(numbers: Longs) -> Longs:
     """Returns the number of trailing zero bits."""
-    lowest = (numbers & -numbers).astype(np.float64)
+    lowest = (numbers & -numbers).astype(np.float64)  # a power of two, which frexp tells exactly
     return np.frexp(lowest)[1].astype(np.int64) - 1
 
 
@@ -74,6 +76,7 @@ class _Numbers:
         """True for those that fit into 64 bits."""
         self._short = widest < 32
         with np.errstate(over="ignore"):
+            # Shifts beyond 63 are undefined; numbers that would need them don't fit.
             self._rest = odd * _power(rest5) << np.minimum(rest2, 63)
             self._scale = _power(scale5) << np.minimum(scale2, 63)
             self._margin = _power(rest5) << np.minimum(margin2, 63)
@@ -86,9 +89,10 @@ class _Numbers:
             setattr(self, name, getattr(self, name)[chosen])
         number, low, high = self._next()
         count = np.ones(len(number), np.int64)
-        dropped = (number == 0) & ~high
+        dropped = (number == 0) & ~high  # the guess was one too large
         count -= dropped
         self._ten = self._ten - dropped
+        # Printed with an exponent: at least two digits.
         beyond = (self._ten < -3) | (self._ten >= 8)
         low &= ~beyond
         high &= ~beyond

@@ -63,6 +63,7 @@ def _polynomial(units: Sequence[int], start: int) -> int:
     for at in range(0, len(units), _SPAN):
         span = units[at : at + _SPAN]
         first = _SPAN - len(span)
+        # The sum of products is added up in C.
         start = start * _POWERS[first] + sum(map(mul, span, _POWERS[first + 1 :])) & _MASK
     return int32(start)
 
@@ -73,7 +74,7 @@ def string_hash(value: str) -> int:
         return _polynomial(value.encode("ascii"), 0)
     units = array("H", value.encode("utf-16-be", "surrogatepass"))
     if byteorder == "little":
-        units.byteswap()
+        units.byteswap()  # to the machine's order
     return _polynomial(units, 0)
 
 
@@ -87,7 +88,7 @@ def partition(data: bytes, parts: int) -> int:
     return (text_hash(data) & 0x7FFF_FFFF) % parts
 
 
-_TREEIFY, _MIN_TREE_CAPACITY = 8, 64
+_TREEIFY, _MIN_TREE_CAPACITY = 8, 64  # HashMap.TREEIFY_THRESHOLD, MIN_TREEIFY_CAPACITY
 
 
 def hash_map_order(hashes: Iterable[int], capacity: int = 16) -> list[int]:
@@ -98,22 +99,24 @@ def hash_map_order(hashes: Iterable[int], capacity: int = 16) -> list[int]:
     beyond three quarters and, while it is below 64, when a bucket grows beyond 8. Larger tables
     turn such a bucket into a tree, which may iterate in another order; that is not followed.
     """
-    mixed = [(h & _MASK) ^ (h & _MASK) >> 16 for h in hashes]
+    mixed = [(h & _MASK) ^ (h & _MASK) >> 16 for h in hashes]  # HashMap.hash
     buckets: dict[int, int] = {}
     for size, value in enumerate(mixed, 1):
         bucket = value & capacity - 1
         buckets[bucket] = buckets.get(bucket, 0) + 1
         grow = buckets[bucket] > _TREEIFY and capacity < _MIN_TREE_CAPACITY
+        # Once for a long bucket, and once more if the table is three quarters full.
         for _ in range(grow + (4 * size > 3 * capacity << grow)):
             capacity *= 2
             buckets = {}
             for earlier in mixed[:size]:
                 bucket = earlier & capacity - 1
                 buckets[bucket] = buckets.get(bucket, 0) + 1
+    # Stable: within a bucket by insertion.
     return sorted(range(len(mixed)), key=lambda i: mixed[i] & capacity - 1)
 
 
-_LONGEST_KEPT = 512
+_LONGEST_KEPT = 512  # characters: long keys would stay in memory
 
 
 def names_order(names: tuple[str, ...]) -> tuple[int, ...]:
@@ -137,12 +140,12 @@ def property_names_order(names: Sequence[str]) -> list[str]:
     It copies the ConcurrentHashMap that holds them into a Hashtable (11 buckets, growing), which is
     walked backwards.
     """
-    capacity = (
-        16 if len(names) < 12 else 32
-    )  # a ConcurrentHashMap grows when three quarters are reached
+    # A ConcurrentHashMap grows when three quarters are reached.
+    capacity = 16 if len(names) < 12 else 32
     order = [names[i] for i in hash_map_order([string_hash(name) for name in names], capacity)]
     table: list[list[str]] = [[] for _ in range(11)]
     for count, name in enumerate(order):
+        # Hashtable.rehash: from three quarters on, to 2 n + 1 buckets.
         if count >= len(table) * 3 // 4:
             walked = [earlier for bucket in reversed(table) for earlier in bucket]
             table = [[] for _ in range(2 * len(table) + 1)]
@@ -230,7 +233,7 @@ def _decimal(fraction: int, exponent: int, precision: int) -> tuple[str, int]:
     zeros = (fraction & -fraction).bit_length() - 1
     width = _FRACTION_BITS + 1 - zeros
     below_point = max(0, width - exponent - 1)
-    if -21 <= exponent <= 62 and below_point == 0:
+    if -21 <= exponent <= 62 and below_point == 0:  # FloatingDecimal prints it as a long
         return _integer(fraction << exponent >> _FRACTION_BITS, exponent, precision)
     ten = _estimate(fraction, exponent)
     return _generate(fraction >> zeros, width, below_point, exponent, precision=precision, ten=ten)
@@ -250,7 +253,7 @@ def _integer(value: int, exponent: int, precision: int) -> tuple[str, int]:
 
 def _estimate(fraction: int, exponent: int) -> int:
     """floor(log10) by a tangent at 1.5, which may be one too large."""
-    mantissa = fraction / (1 << _FRACTION_BITS)
+    mantissa = fraction / (1 << _FRACTION_BITS)  # FloatingDecimal.estimateDecExp
     return math.floor((mantissa - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981)
 
 
@@ -274,7 +277,7 @@ def _generate(
     remainder = _Remainder(odd, width, below_point, exponent, precision=precision, ten=ten)
     digit, low, high = remainder.next_digit()
     digits = [digit]
-    if digit == 0 and not high:
+    if digit == 0 and not high:  # the estimate was one too large
         digits.clear()
         ten -= 1
     if not -3 <= ten < 8:
@@ -323,7 +326,7 @@ class _Remainder:
         if self._wrap is None:
             return digit, rest < self._margin, rest + self._margin >= tens
         self._margin = self._wrap(self._margin)
-        if self._margin <= 0:
+        if self._margin <= 0:  # it has wrapped
             return digit, True, True
         return digit, rest < self._margin, self._wrap(rest + self._margin) > tens
 

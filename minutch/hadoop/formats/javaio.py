@@ -56,7 +56,9 @@ def encode_text(value: str) -> bytes:
     try:
         return value.encode("utf-8")
     except UnicodeEncodeError:
+        # Surrogates that make a pair become the character that they stand for.
         paired = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        # U+DC80 to U+DCFF stand for bytes that were no UTF-8 (surrogateescape).
         return b"".join(
             bytes((ord(c) - 0xDC00,)) if "\udc80" <= c <= "\udcff" else c.encode("utf-8", "replace")
             for c in paired
@@ -207,9 +209,8 @@ class DataInput:
     def read_text(self) -> str:
         """Returns a Text (VInt length, UTF-8)."""
         pos = self.pos
-        if (
-            pos < self.end and pos + 1 + (size := self.buf[pos]) <= self.end and size < 128
-        ):  # a length of one byte
+        # A length of one byte, without a VInt's three calls.
+        if pos < self.end and pos + 1 + (size := self.buf[pos]) <= self.end and size < 128:
             self.pos = pos + 1 + size
             return str(self.buf[pos + 1 : self.pos], "utf-8", "surrogateescape")
         size = self.read_vint()
@@ -336,7 +337,7 @@ def inflate(compressed: bytes, offset: int, wbits: int = 15) -> bytes:
         result = decoder.decompress(compressed, _MAX_INFLATED)
     except zlib.error as exc:
         raise FormatError("damaged compressed string", offset=offset, found=str(exc)) from exc
-    if not decoder.eof:
+    if not decoder.eof:  # cut off, or beyond the limit
         raise FormatError(
             "compressed string without its end", offset=offset, found=f"{len(compressed)} bytes"
         )

@@ -209,13 +209,14 @@ class MapFileReader:
 
     def _before(self, sought: Key) -> int:
         """Returns a position at or before the first record from `sought` on."""
+        # Version 1 has no markers: from the start.
         low, high = self.data.header_end, self.data.size if self.data.sync else 0
         while high - low > _NEAR:
             middle = (low + high) // 2
             if middle not in self._firsts:
                 self._firsts[middle] = self._first_from(middle)
             first = self._firsts[middle]
-            if first is None or first[1] >= sought:
+            if first is None or first[1] >= sought:  # records with an equal key may begin before it
                 high = middle
             else:
                 low = first[0]
@@ -310,7 +311,7 @@ class MapFileWriter(WholeOrNothing):
 
     def _check(self, key: bytes, shown: object) -> None:
         sort = self._sort(key)
-        if self._choice.count and sort < self._last:
+        if self._choice.count and sort < self._last:  # equal keys may repeat
             raise FormatError(
                 "key out of order",
                 path=self.path / DATA,
@@ -427,7 +428,7 @@ def sort_records(
 
 
 def _write_run(path: Path, records: Iterable[Record]) -> Path:
-    with SequenceFileWriter(path, "", "") as writer:
+    with SequenceFileWriter(path, "", "") as writer:  # nobody asks a run for its classes
         for key, value in records:
             writer.append_raw(key, value)
     return path

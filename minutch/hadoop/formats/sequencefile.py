@@ -84,6 +84,7 @@ class ReadBuffer:
         parts = [self.data[self.pos :]]
         end = self.base + len(self.data)
         while have < need:
+            # Up to a multiple of 16 KiB, and so of a chunk: no chunk is read and compared twice.
             part = self.source.read(self._unit - end % SMALLEST_READ)
             if not part:
                 break
@@ -99,6 +100,7 @@ class ReadBuffer:
     def take(self, size: int, what: str) -> bytes:
         """Returns the next `size` bytes; TruncatedError if they are not there."""
         at = self.offset
+        # Before anything is read: a damaged length may claim gigabytes.
         if self.size is not None and size > self.size - at:
             raise self.truncated(what, at, size, self.size - at)
         have = self.fill(size)
@@ -110,7 +112,7 @@ class ReadBuffer:
 
     def take_vint(self, what: str) -> int:
         at = self.offset
-        self.fill(9)
+        self.fill(9)  # the longest VLong
         source = DataInput(self.data, self.pos)
         try:
             value = source.read_vint()
@@ -189,7 +191,7 @@ class SequenceFileReader:
             except TruncatedError:
                 if have < size or size >= _HEADER_LIMIT:
                     raise
-                size *= 4
+                size *= 4  # long metadata
             else:
                 self._in.pos = source.pos
                 return header
@@ -236,7 +238,7 @@ class SequenceFileReader:
             if have < size:
                 self._in.pos += have
                 return
-            self._in.pos += have - len(self._marker) + 1
+            self._in.pos += have - len(self._marker) + 1  # a marker may begin in the last bytes
             size = min(2 * size, LARGEST_READ)
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
@@ -262,18 +264,19 @@ class SequenceFileReader:
         between two markers are read that have them. Damage elsewhere shows in the checksums alone.
         """
         window, marker = self._in, self._marker
-        sought = len(key).to_bytes(4, "big") + key
+        sought = len(key).to_bytes(4, "big") + key  # as it stands in a record
         if self.compression == BLOCK or not marker:
             return self._value_of(key, None)
         need = LARGEST_READ
         while True:
             have = window.fill(need)
             place = window.data.find(sought, window.pos)
+            # Where records begin is known from a marker on.
             last = window.data.rfind(marker, window.pos + 1, None if place < 0 else place)
             if place >= 0:
                 end = window.base + place
                 window.pos = max(last, window.pos)
-                value = self._value_of(key, end)
+                value = self._value_of(key, end)  # nothing, if the bytes stood in a value
                 if value is not None:
                     return value
                 need = LARGEST_READ
@@ -281,6 +284,7 @@ class SequenceFileReader:
                 return None
             else:
                 window.pos = max(last, window.pos)
+                # No marker in all of it: a long record.
                 need = LARGEST_READ if last >= 0 else 2 * need
 
     def _value_of(self, key: bytes, end: int | None) -> bytes | None:
@@ -329,7 +333,7 @@ class SequenceFileReader:
                 length, key_length = unpack(data, pos)
                 value_at = pos + 8 + key_length
                 end = pos + 8 + length
-                if 0 <= key_length <= length and end <= len(data):
+                if 0 <= key_length <= length and end <= len(data):  # a marker's -1 is no length
                     window.pos = end
                     yield data[pos + 8 : value_at], data[value_at:end]
                     continue
@@ -353,7 +357,7 @@ class SequenceFileReader:
                 expected="0 <= key <= record",
                 found=f"key {key_length}, record {length}",
             )
-        window.take(8 + length, "a record")
+        window.take(8 + length, "a record")  # brings it into the window
         window.seek(at)
         return True
 
@@ -454,7 +458,7 @@ class SequenceFileReader:
 
 def _read_lengths(data: bytes, count: int, what: str, name: str, at: int) -> list[int]:
     """`count` VInts that are not negative and use up `data`."""
-    if len(data) == count and (not data or max(data) < 128):
+    if len(data) == count and (not data or max(data) < 128):  # each in one byte
         return list(data)
     if count <= len(data):
         source = DataInput(data)

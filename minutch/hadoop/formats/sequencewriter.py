@@ -107,6 +107,7 @@ class SequenceHeader:
         if self.compression != NONE:
             out.write_text(self.codec or DEFAULT_CODEC)
         out.write_int(len(self.metadata))
+        # In a TreeMap of Texts: by the bytes of the names.
         for name, value in sorted(
             (encode_text(k), encode_text(v)) for k, v in self.metadata.items()
         ):
@@ -237,6 +238,7 @@ class SequenceFileWriter(WholeOrNothing):
         if self._compress is not None and not compressed:
             value = self._compress(value)
         out = self._out
+        # SequenceFile.Writer.checkAndWriteSync.
         if out.position >= self._last_sync + self._interval:
             self._write_marker()
         out.write(_LENGTHS.pack(len(key) + len(value), len(key)) + key + value)
@@ -268,6 +270,7 @@ class SequenceFileWriter(WholeOrNothing):
             return
         out = self._out
         begin = 0
+        # Records are told apart only where a marker is due among them.
         due = self._last_sync + self._interval - out.position
         if due < len(records):
             for start, _, _ in record_places(records):
@@ -292,7 +295,7 @@ class SequenceFileWriter(WholeOrNothing):
             self._block.clear()
 
     def _write_marker(self) -> None:
-        if self._last_sync != self._out.position:
+        if self._last_sync != self._out.position:  # SequenceFile.Writer.sync
             self._out.write(self._marker)
             self._last_sync = self._out.position
 

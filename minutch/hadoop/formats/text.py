@@ -102,7 +102,7 @@ def _json_line(record: dict[str, Any]) -> str:
     """One line; bytes that are not UTF-8 appear as escaped lone surrogates."""
     line = json.dumps(record, ensure_ascii=False, allow_nan=False)
     try:
-        line.encode("utf-8")
+        line.encode("utf-8")  # a lone surrogate can't be
     except UnicodeEncodeError:
         line = json.dumps(record, allow_nan=False)
     return line + "\n"
@@ -122,6 +122,7 @@ def _plain(path: Path) -> Iterator[str]:
     rest = b""
     with ChecksumReader(path) as reader:
         for piece in reader.pieces():
+            # Whole lines: no character is cut in two.
             whole, newline, rest = (rest + piece).rpartition(b"\n")
             yield decode_text(whole + newline)
     yield decode_text(rest)

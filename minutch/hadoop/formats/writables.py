@@ -45,7 +45,7 @@ _ID_TO_NAME = {_FIRST_ID + i: f"org.apache.hadoop.io.{name}" for i, name in enum
 _NAME_TO_ID = {name: i for i, name in _ID_TO_NAME.items()}
 PREDEFINED_CLASSES = _ID_TO_NAME
 """Class ids (signed bytes) that every MapWritable knows without an entry in its class table."""
-_MAX_NEW_CLASSES = 127
+_MAX_NEW_CLASSES = 127  # ids are signed bytes, from 1 on
 
 
 @register
@@ -197,7 +197,7 @@ class BooleanWritable(Writable):
     value: bool
 
     def java_hash(self) -> int:
-        return 0 if self.value else 1
+        return 0 if self.value else 1  # BooleanWritable.hashCode
 
     def __str__(self) -> str:
         return "true" if self.value else "false"
@@ -387,7 +387,7 @@ class MapWritable(dict[Writable, Writable], Writable):
             result.new_classes.append(name)
         start = data.pos
         size = data.read_int()
-        if not 0 <= size <= data.remaining:
+        if not 0 <= size <= data.remaining:  # an entry has two bytes at least
             raise FormatError("impossible size of a MapWritable", offset=start, found=size)
         for _ in range(size):
             key = _read_by_id(data, names)
@@ -404,7 +404,7 @@ class MapWritable(dict[Writable, Writable], Writable):
         for entry in self.java_items():
             for value in entry:
                 name = value.class_name
-                out.write_byte(_NAME_TO_ID.get(name) or own.index(name) + 1)
+                out.write_byte(_NAME_TO_ID.get(name) or own.index(name) + 1)  # no id is 0
                 value.write(out)
 
     def java_hash(self) -> int:
