@@ -160,7 +160,7 @@ class OldMapWritable(dict[Writable, Writable], Writable):
             names[class_id] = data.read_text()
         for _ in range(size):
             start = data.pos
-            ids = data.read_byte(), data.read_byte()
+            ids = data.read_byte(), data.read_byte()  # both before the key
             unknown = [i for i in ids if i not in names]
             if unknown:
                 raise FormatError(
@@ -317,8 +317,10 @@ class CrawlDatum(Writable):
             "signature": None if self.signature is None else self.signature.hex(),
         }
         for key, value in self.metadata.items():
+            # Others are left out, as in CrawlDatum.execute.
             if isinstance(value, FloatWritable | IntWritable):
                 result[str(key)] = value.value
+            # CrawlDatum.execute replaces `-` in these names alone: JEXL would subtract.
             elif isinstance(value, Text | ProtocolStatus):
                 result[str(key).replace("-", "_")] = str(value)
         return result
@@ -346,7 +348,7 @@ def java_round(value: float) -> int:
         return 0
     if math.isinf(value):
         return 0x7FFF_FFFF if value > 0 else -0x8000_0000
-    return max(-0x8000_0000, min(0x7FFF_FFFF, math.floor(value + 0.5)))
+    return max(-0x8000_0000, min(0x7FFF_FFFF, math.floor(value + 0.5)))  # Java's cast saturates
 
 
 def _read_old_metadata(data: DataInput) -> MapWritable:

@@ -86,7 +86,7 @@ FIELDS: Final = (*NUMBERS, *STRINGS)
 
 FieldPlaces = tuple[Offsets, Lengths]
 MAX_SIGNATURE = 127
-_ROWS_AT_A_TIME = 100_000
+_ROWS_AT_A_TIME = 100_000  # bounds the buffer that is encoded
 _RECORDS_AT_A_TIME = 1 << 15
 
 
@@ -160,9 +160,8 @@ def scan(stretch: Stretch, names: Collection[str]) -> CrawlDatumFields | None:
     """Returns the fields of all records of <Text, CrawlDatum> in a part of a file; None if
     something looks wrong, or is old.
     """
-    room = (
-        stretch.end - stretch.start
-    ) // kernels.LEAST_RECORD + 1  # what is not written to takes no memory
+    # What is not written to takes no memory.
+    room = (stretch.end - stretch.start) // kernels.LEAST_RECORD + 1
     found = CrawlDatumFields.room(stretch.data, stretch.data, names, room)
     count = kernels.scan(stretch.place, *found.key_places, found.columns)
     return None if count < 0 else found.first(count)
@@ -215,6 +214,7 @@ def decode_packed(batch: Batch) -> pl.DataFrame:
     value = batch.values, batch.value_at, batch.value_len
     if not kernels.plain(*value, status, fetch_time, score.view(np.int32)):
         frame = decode(batch)
+        # Once more, now as `encode` writes them.
         return decode_packed(Batch(batch.keys, batch.key_at, batch.key_len, *encode(frame)))
     return pl.DataFrame(
         [
@@ -245,7 +245,7 @@ def encode(frame: pl.DataFrame) -> tuple[Bytes, Offsets, Lengths]:
     signatures, metadata = from_series(frame["signature"]), from_series(frame["metadata"])
     at, length = np.empty(len(frame), np.int64), np.empty(len(frame), np.int32)
     longest = int(signatures.views[:, 0].max(initial=0))
-    if longest > MAX_SIGNATURE:
+    if longest > MAX_SIGNATURE:  # its length is one signed byte
         raise ValueError(f"signature of {longest} bytes, at most {MAX_SIGNATURE} can be stored")
     length[:] = kernels.FIXED_SIZE + 1
     length += signatures.views[:, 0]
@@ -359,6 +359,7 @@ def map_rows(
     changed = []
     for (url, datum), *values in zip(records(frame), *columns, strict=True):
         result = change(url, datum, *values)
+        # None: changed in place.
         changed.append((url, result if isinstance(result, CrawlDatum) else datum))
     return frame.with_columns(to_frame(changed).drop("key"))
 
@@ -371,8 +372,10 @@ def _seals(keys: pl.Series, signatures: pl.Series, times: pl.Series) -> Bytes:
     words = np.empty((len(keys), 3), ">u4")
     # In all 0.2 µs a row: a kernel would not be seen beside what merging metadata takes.
     words[:, 0] = np.fromiter(map(crc32, keys, map(crc32, signatures)), np.uint32, len(keys))
+    # 64 bits as two words.
     words[:, 1:] = times.fill_null(0).to_numpy().astype(">i8").view(">u4").reshape(-1, 2)
     found = _HEX[words.view(np.uint8)].view(np.uint8).reshape(-1, SEAL)
+    # A parse knows no fetch time.
     found[times.is_null().to_numpy(), -len(NO_TIME) :] = ord(NONE)
     return found
 
@@ -384,6 +387,7 @@ def resealed(entries: pl.DataFrame) -> pl.Series:
     `entries` has key, metadata, signature and fetch_time; `is_held`, and the `known_signature` and
     `known_time` (ms, null for a parse) that the validators were sealed with.
     """
+    # Seal and date have a fixed width, and lie in the maps where they are written over.
     width = SEAL + 1 + DIGITS
     texts = metadata_columns.texts_in_place(entries["metadata"], str(VALIDATORS_KEY), width)
     held = entries["is_held"].to_numpy()[texts.row]
@@ -392,6 +396,7 @@ def resealed(entries: pl.DataFrame) -> pl.Series:
     some, found = entries[row], windows[at]
     since = (found[:, -DIGITS:].astype(np.int64) - ord("0")) @ 10 ** np.arange(DIGITS)[::-1]
     seals = _seals(some["key"], some["known_signature"], some["known_time"])
+    # Sealed by the entry before, and not older than a segment may be.
     good = (found[:, :SEAL] == seals).all(axis=1) & (since >= some["oldest"].to_numpy())
     some = some.filter(pl.Series(good))
     windows[at[good], :SEAL] = _seals(some["key"], some["signature"], some["fetch_time"])

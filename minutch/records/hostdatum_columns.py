@@ -29,8 +29,8 @@ HOSTDB_SCHEMA: Final = pl.Schema(
     }
 )
 
-_HEAD: Final = 12
-_NUMBERS: Final = 64
+_HEAD: Final = 12  # score, last check
+_NUMBERS: Final = 64  # eight counts of 8 bytes
 _NO_METADATA: Final = b"\0\0\0\0\0"
 _ROWS_AT_A_TIME: Final = 100_000
 
@@ -51,7 +51,7 @@ def decode(batch: Batch) -> pl.DataFrame:
         for i, name in enumerate(COUNTS)
     }
     is_empty = (_words(batch.values, rest_at, 5) == 0).reshape(-1, 5).all(axis=1)
-    rest[is_empty & (rest == len(_NO_METADATA))] = 0
+    rest[is_empty & (rest == len(_NO_METADATA))] = 0  # an empty map counts as none
     return pl.DataFrame(
         [
             string_column("key", batch.keys, batch.key_at, batch.key_len),
@@ -83,7 +83,7 @@ def _url(batch: Batch) -> tuple[Offsets, Offsets]:
         _explain(batch, int(short[0]))
     first = batch.values[at + _HEAD].view(np.int8).astype(np.int64)
     size, start = first.copy(), at + _HEAD + 1
-    for row in np.flatnonzero(first < 0):
+    for row in np.flatnonzero(first < 0):  # URLs of 128 bytes and more
         more = -112 - first[row]
         if not 1 <= more <= 4:
             _explain(batch, int(row))

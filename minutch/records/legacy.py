@@ -70,7 +70,7 @@ WITH_STATUS: Final = 2
 
 def short_enough(text: str) -> str:
     """Cuts a text to the length that a string may have."""
-    if len(text) * 2 <= LONGEST:
+    if len(text) * 2 <= LONGEST:  # no character has more than two units
         return text
     return text.encode("utf-16-le", "surrogatepass")[: 2 * LONGEST].decode(
         "utf-16-le", "surrogatepass"
@@ -92,7 +92,7 @@ def write_gzipped(out: DataOutput, content: bytes) -> None:
     """Writes bytes as a gzip stream, preceded by its length."""
     deflate = zlib.compressobj(wbits=-15)
     packed = deflate.compress(content) + deflate.flush()
-    out.write_int(len(_GZIP_HEAD) + len(packed) + 8)
+    out.write_int(len(_GZIP_HEAD) + len(packed) + 8)  # CRC-32 and size
     out.write_bytes(
         _GZIP_HEAD + packed + struct.pack("<II", zlib.crc32(content), len(content) & 0xFFFF_FFFF)
     )
@@ -102,7 +102,7 @@ def read_list(data: DataInput, what: str, least: int, read: Callable[[DataInput]
     """Returns an int and so many values of at least `least` bytes. FormatError if it can't be."""
     start = data.pos
     count = data.read_int()
-    if not 0 <= count <= data.remaining // least:
+    if not 0 <= count <= data.remaining // least:  # before as many are made
         raise FormatError(
             f"impossible number of {what}",
             offset=start,

@@ -97,7 +97,7 @@ class HoldsPage(Writable):
                 value = cls.read_fields(source, False)
             except FormatError:
                 raise first from None
-            if source.remaining:
+            if source.remaining:  # neither fits: the error of the first
                 raise
             return value
 
@@ -155,7 +155,7 @@ class FetcherOutput(HoldsPage):
         value = cls(
             FetchListEntry.read_fields(data, counted),
             data.read_bytes(16),
-            version=max(version, WITH_PARSE),
+            version=max(version, WITH_PARSE),  # what is older is written as version 3
         )
         if version == WITH_STATUS:
             value.protocol_status = ProtocolStatus.read(data)

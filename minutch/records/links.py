@@ -72,9 +72,8 @@ class Outlink(Writable):
 
     def write(self, out: DataOutput) -> None:
         url, anchor = encode_text(self.to_url), encode_text(self.anchor)
-        if (
-            not self.metadata and len(url) < 128 and len(anchor) < 128
-        ):  # nearly all: lengths and flag of a byte each
+        # Nearly all: lengths and flag take a byte each.
+        if not self.metadata and len(url) < 128 and len(anchor) < 128:
             out.buf += b"%c%b%c%b\0" % (len(url), url, len(anchor), anchor)
             return
         out.write_text_bytes(url)
@@ -162,7 +161,7 @@ class Inlinks(Writable):
     def read(cls, data: DataInput, layout: str = LAYOUT_METADATA) -> Self:
         start = data.pos
         count = data.read_int()
-        if not 0 <= count <= data.remaining:
+        if not 0 <= count <= data.remaining:  # a link takes two bytes at least
             raise FormatError("impossible number of inlinks", offset=start, found=count)
         return cls(Inlink.read(data, layout) for _ in range(count))
 
@@ -217,7 +216,7 @@ def layout_of(records: Iterable[bytes]) -> str:
             )
         if len(fitting) == 1:
             return fitting[0]
-        if not _has_urls(record, likely):
+        if not _has_urls(record, likely):  # forged, or a URL without a scheme
             likely = next((layout for layout in LAYOUTS if _has_urls(record, layout)), likely)
     return likely
 
@@ -308,12 +307,12 @@ def joined(*parts: Sequence[Outlink]) -> Sequence[Outlink]:
     if len(parts) == 2:
         first, last = parts
         if isinstance(first, OutlinkRun) and isinstance(last, RelativeRun):
-            if not first:
+            if not first:  # nothing to put before it
                 return last
             before = first if last.before is None else _run_of(first, last.before)
             return RelativeRun(last.base, last.outlinks, last.resolver, before)
     runs = [part for part in parts if isinstance(part, OutlinkRun)]
-    if len(runs) < len(parts):
+    if len(runs) < len(parts):  # one has links with metadata, or objects
         return [link for part in parts for link in part]
     return _run_of(*runs)
 
@@ -360,9 +359,9 @@ class RelativeRun(OutlinkRun):
         self.before = before
 
     def __getattr__(self, name: str) -> Any:
-        if name not in OutlinkRun.__slots__:
+        if name not in OutlinkRun.__slots__:  # else a lookup of a missing name would resolve
             raise AttributeError(name)
-        resolve_runs([self])
+        resolve_runs([self])  # sets `length` and `data`, which were asked for
         return getattr(self, name)
 
 
@@ -391,6 +390,8 @@ def _resolve(runs: Sequence[RelativeRun]) -> None:
     )
     state[kernel.STRICT] = runs[0].resolver is not None
     links = np.frombuffer(data, np.uint8)
+    # The kernel stops at each link that is not for a short way: the library resolves it, and the
+    # kernel goes on behind it.
     while not kernel.resolve_links(links, lengths, prefixes, bounds, out, counts, ends, state):
         page, to = int(state[kernel.AT_PAGE]), int(state[kernel.TO])
         source = DataInput(data, int(state[kernel.AT]))
@@ -436,6 +437,7 @@ def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:
             prefixes = [
                 None if text is None else encode_text(text) for text in Resolver(base).prefixes()
             ]
+            # Prefixes stand one after the other, where they are not all beginnings of the base.
             text = b"".join(filter(None, prefixes))
             ends = accumulate((len(prefix or b"") for prefix in prefixes), initial=at)
             bounds += [
@@ -443,6 +445,7 @@ def _prefixes(bases: Sequence[str]) -> tuple[Any, Any, Any]:
                 for (start, end), p in zip(pairwise(ends), prefixes, strict=True)
             ]
         else:
+            # The base itself is all prefixes: bounds alone tell them apart.
             text = base.encode()
             root, directory, path = plain.end(2), plain.end(3), plain.end(4)
             places = (0, root), (0, directory), (0, len(text)), (0, plain.end(1)), (root, path)

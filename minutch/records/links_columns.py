@@ -56,7 +56,7 @@ OUTLINKS_SCHEMA = pl.Schema(
 
 Rows = npt.NDArray[np.uint32]
 _KEYS_AT_A_TIME = 8192  # what they become fits into a core's cache
-_LEVEL = 1
+_LEVEL = 1  # small records gain nothing from more
 
 _Row = tuple[bytes, bytes | None, bytes | None, bytes | None]
 
@@ -151,6 +151,7 @@ def _decode(batch: Batch, parse_data: bool, flag: bool) -> kernels.LinkPlaces | 
     )
     if total < 0:
         return None
+    # A key without inlinks has a row, too.
     rows = total if parse_data else int(np.maximum(count, 1).sum())
     links = kernels.new_link_places(rows)
     kernels.read_links(batch.values, first, count, flag, not parse_data, links)
@@ -176,6 +177,7 @@ def _by_record(
         except FormatError as exc:
             error = exc if layout is None else _misfit(exc, value, layout)
             raise error.at(f"record of {key!r}") from exc
+        # The readers know no key.
         rows += [(key, *link[1:]) for link in links]
         if not links and empty_row:
             rows.append((key, None, None, None))
@@ -222,7 +224,7 @@ def _read_outlinks(record: bytes) -> list[_Row]:
 def _misfit(error: FormatError, value: bytes, layout: str) -> FormatError:
     """Returns the error for a record not in `layout`: a mixture of layouts, or `error`."""
     fitting = layouts_of(value) - {layout}
-    if not fitting:
+    if not fitting:  # damaged in either
         return error
     return FormatError(
         "LinkDb with records in two layouts of Inlinks",
@@ -287,8 +289,9 @@ class InlinksEncoder:
         )
         kernels.take_links(starts, rows, links.present, views, self._flag, length, own_views, sums)
         total, longest = sums.tolist()
+        # Streams, and one record before it is compressed.
         room = total + longest + deflate.LIBRARY_OVERHEAD * count
-        if room > len(self._buffer):
+        if room > len(self._buffer):  # kept from piece to piece
             self._buffer = np.empty(room, np.uint8)
         streams = Slices(self._buffer, at, length)
         compressor = deflate.Compressor(self._places, state, libdeflate().zlib_compress)

@@ -125,6 +125,7 @@ class Metadata(dict[str, list[str]], Writable):
             value
             for key, values in self.items()
             if len(key) == size
+            # Only ASCII is folded: field names are tokens.
             and (key == name or (key.lower() == folded and key.isascii() and name.isascii()))
             for value in values
         ]
@@ -199,7 +200,7 @@ def _read_usual(data: DataInput, left: int, found: Metadata) -> int:
     """
     near = bytes(data.buf[data.pos : min(data.pos + _NEAR, data.end)])
     at = 0
-    with suppress(IndexError):
+    with suppress(IndexError):  # `near` ends within an entry
         while left:
             name_size = near[at]
             name_end = at + 1 + name_size
@@ -231,6 +232,7 @@ def _layout(metadata: Metadata) -> Iterable[tuple[str, bytes]]:
 
     Short ones are kept: the metadata of pages have the same names over and over.
     """
+    # Only names decide the order, so that values need not be looked at.
     names = tuple(metadata)
     return _kept_layout(names) if sum(map(len, names)) <= _LONGEST_KEPT else _layout_of(names)
 

@@ -43,7 +43,7 @@ SCHEMA: Final = pl.Schema(
 )
 
 _STATUS: Final = np.frombuffer(ProtocolStatus.class_name.encode(), np.uint8)
-_TYPICAL_ENTRIES: Final = 3
+_TYPICAL_ENTRIES: Final = 3  # a map; the kernel is called again where there are more
 _KINDS: Final = {name: number & 0xFF for number, name in PREDEFINED_CLASSES.items()}
 _CLASSES: Final = {kind: name for name, kind in _KINDS.items()}
 _PLAIN: Final = frozenset((TEXT, FLOAT, INT, LONG))
@@ -71,7 +71,7 @@ def entries(metadata: pl.Series, keys: pl.Series, names: Sequence[str] = ()) -> 
         ]
     )
     odd = found.filter(pl.col("kind") == OTHER)["row"]
-    if not len(odd):
+    if not len(odd):  # nearly always
         return found
     slowly = [
         (number, *entry)
@@ -125,6 +125,7 @@ def texts_in_place(metadata: pl.Series, name: str, least: int) -> InPlace:
     row, value_at = found.row[text], found.value_at[text]
     start, length = np.empty(len(metadata), np.int64), np.empty(len(metadata), np.int32)
     sequencefile.string_places(*strings.column, start, length)
+    # A window of `least` bytes fits at the end.
     out, at = np.empty(int(length.sum(dtype=np.int64)) + least, np.uint8), np.empty_like(start)
     maps.gather(start, length, out, at)
     return InPlace(out, at, length, row, at[row] + value_at - start[row])
@@ -227,6 +228,7 @@ def maps_of(found: pl.DataFrame, rows: int) -> pl.Series:
     owner = found["row"].to_numpy().astype(np.int64)
     sizes = np.bincount(owner, minlength=rows)
     names = found["key"].unique()
+    # Each name is hashed once: a crawl has few of them.
     hashes = pl.Series(
         [text_hash(DataInput(key[1:]).read_text_bytes()) & 0xFFFF_FFFF for key in names],
         dtype=pl.Int64,
@@ -234,10 +236,11 @@ def maps_of(found: pl.DataFrame, rows: int) -> pl.Series:
     bucket = hash_buckets(
         owner, found["key"].replace_strict(names, hashes, return_dtype=pl.Int64).to_numpy()
     )
+    # Within a bucket in the order of coming, as the sort is stable.
     ordered = found.select("row", "key", "value", bucket=pl.Series(bucket)).sort(
         "row", "bucket", maintain_order=True
     )
-    heads = np.flatnonzero(sizes)
+    heads = np.flatnonzero(sizes)  # maps without entries are null
     head = pl.DataFrame(
         {"row": heads.astype(np.uint32), "bytes": [_head(int(size)) for size in sizes[heads]]}
     )
@@ -288,12 +291,13 @@ def with_all(metadata: pl.Series, others: pl.Series) -> pl.Series:
         np.stack([at, other_at + skipped, goes_on], axis=1)[usual],
         np.stack([cut - at, other_length - skipped, at + length - goes_on], axis=1)[usual],
     )
+    # The count's last byte alone: such maps have fewer than 12 entries.
     had = length[usual] > 0
     out[(map_at + head[usual] + _SIZE - 1)[had]] = (count + grows)[usual][had]
     result = metadata.scatter(
         np.flatnonzero(usual), string_column("metadata", out, map_at, lengths, least=1)
     )
-    slowly = np.flatnonzero(~usual)
+    slowly = np.flatnonzero(~usual)  # by `RawMap`, one by one
     pairs = zip(metadata.gather(slowly), others.gather(slowly), strict=True)
     return result.scatter(slowly, pl.Series([merge(*pair) for pair in pairs], dtype=pl.Binary))
 
@@ -313,6 +317,7 @@ def _written(
     start, end = found.key_at - 2, found.value_at + found.value_len
     follows = np.diff(found.row, prepend=-1) == 0
     odd = (found.kind == OTHER) | (found.key_len > _ONE_BYTE)
+    # A gap, or not in the order of buckets.
     odd |= follows & ((start != np.roll(end, 1)) | (bucket < np.roll(bucket, 1)))
     odd |= pl.Series(found.row * (name.max(initial=0) + 1) + name).is_duplicated().to_numpy()
     some = np.flatnonzero(count)
@@ -350,6 +355,7 @@ def with_defaults(metadata: pl.Series, defaults: pl.Series) -> pl.Series:
     found, old = _find(own, ()), _find(other, ())
     (name, of_old), (bucket, _) = _numbered(found, old)
     _, usual = _written(_places(own)[0], found, name, bucket)
+    # Makes one number of a row and a name.
     distinct = max(name.max(initial=0), of_old.max(initial=0)) + 1
     lacks = ~np.isin(old.row * distinct + of_old, found.row * distinct + name)
     usual[old.row[lacks | (old.kind == OTHER)]] = False
@@ -392,7 +398,7 @@ def hash_buckets(
     """
     sizes = np.bincount(owner)
     capacity = np.full(len(sizes), _CAPACITY, np.int64)
-    while (full := sizes * 4 > capacity * 3).any():
+    while (full := sizes * 4 > capacity * 3).any():  # HashMap.resize
         capacity[full] *= 2
     return (hashes ^ hashes >> 16) & (capacity[owner] - 1)
 

@@ -38,7 +38,7 @@ _PLACES: Final = {
     "title_len": np.int32, "links_at": np.int64, "content_at": np.int64, "parse_at": np.int64,
 }  # fmt: skip
 _OFFSETS: Final = [name for name in _PLACES if name == "at" or name.endswith("_at")]
-_TEXT_VERSION: Final = 2
+_TEXT_VERSION: Final = 2  # version 1 has gzip'd text
 _CONTENT: Final = "content"
 """The metadata whose names are header fields: their case does not count (RFC 9110, 5.1)."""
 
@@ -107,6 +107,7 @@ class ParseTable:
         at = self.places["links_at"].to_numpy()
         if not len(at):
             return np.zeros(0, np.int32)
+        # The count is a big-endian int.
         words = np.lib.stride_tricks.sliding_window_view(self.buffer, 4)[at]
         return np.ascontiguousarray(words).view(">i4").reshape(-1).astype(np.int32)
 
@@ -146,6 +147,7 @@ class ParseTable:
                 np.empty(0, np.uint8),
                 pl.DataFrame({name: np.empty(0, kind) for name, kind in _PLACES.items()}),
             )
+        # Offsets move by the buffers before.
         bases = np.cumsum([0, *(len(table.buffer) for table in tables)])
         places = [
             table.places.with_columns(pl.col(_OFFSETS) + int(base))
@@ -204,7 +206,7 @@ def _places(data: DataInput) -> dict[str, int]:
 
 def decode_texts(batch: Batch) -> pl.Series:
     """Returns the texts of a batch of ParseText (Binary). Raises FormatError with the key."""
-    at, length = batch.value_at + 1, batch.value_len - 1
+    at, length = batch.value_at + 1, batch.value_len - 1  # behind the version
     versions = batch.values[batch.value_at[batch.value_len > 0]]
     if (
         len(versions) == batch.size
@@ -238,6 +240,7 @@ def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
     text = encode_text(value)
     texts = [encode_vlong(len(text)) + text]
     number = np.zeros(batch.size, np.int64)
+    # None or several: the whole Metadata is made anew, in Java's order.
     for row in np.flatnonzero((single == 0) | (size < 0)).tolist():
         if size[row] < 0:
             new = _checked(batch, row, place, size, name, value)
@@ -245,6 +248,7 @@ def with_content_meta(batch: Batch, name: str, value: str) -> Batch:
             new = _changed(batch.values[place[row] : place[row] + size[row]].tobytes(), name, value)
         number[row] = len(texts)
         texts.append(new)
+    # `texts[0]` is the usual value; each other record has its own.
     each_len = np.fromiter(map(len, texts), np.int32, len(texts))
     each_at = np.empty(len(texts), np.int64)
     sequencefile.running_sum(each_len, each_at)
@@ -273,5 +277,6 @@ def _checked(batch: Batch, row: int, place: Offsets, size: Lengths, name: str, v
     except FormatError as exc:
         raise exc.at(f"ParseData of {batch.key(row)!r}") from exc
     record.content_meta.set(name, value)
+    # All of the record is replaced.
     place[row], size[row] = batch.value_at[row], batch.value_len[row]
     return record.to_bytes()

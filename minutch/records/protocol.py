@@ -78,7 +78,7 @@ class Content(Writable):
     def read(cls, data: DataInput) -> Self:
         start = data.pos
         size = data.read_int()
-        if size == VERSION:
+        if size == VERSION:  # -1 is no size: so versions from -1 on are told apart
             return cls._read_fields(data)
         if size < 0:
             raise FormatError(
@@ -102,6 +102,7 @@ class Content(Writable):
 
     def to_bytes(self) -> bytes:
         """Returns the value's bytes; the page itself is copied once."""
+        # Pages are large: only what stands around them is put together.
         before, behind = DataOutput(), DataOutput()
         before.write_int(VERSION)
         before.write_text(self.url)

@@ -137,7 +137,7 @@ class RawMap:
         name = other.classes[class_id - 1]
         if name not in self.classes:
             self.classes.append(name)
-        own_id = self.classes.index(name) + 1
+        own_id = self.classes.index(name) + 1  # ids are positions, from 1
         return item if own_id == class_id else bytes((own_id,)) + item[1:]
 
     def value(self, key: bytes) -> Writable | None:
@@ -174,7 +174,7 @@ def _order(keys: tuple[bytes, ...], classes: tuple[bytes, ...], peak: int) -> tu
         else:
             name = _NAMES.get(key[0]) or DataInput(classes[key[0] - 1]).read_utf8()
             hashes.append(lookup(name).from_bytes(key[1:]).java_hash())
-    capacity = _CAPACITY
+    capacity = _CAPACITY  # a HashMap never shrinks
     while peak > capacity * _LOAD_FACTOR:
         capacity *= 2
     return tuple(hash_map_order(hashes, capacity))
@@ -182,7 +182,7 @@ def _order(keys: tuple[bytes, ...], classes: tuple[bytes, ...], peak: int) -> tu
 
 def merge(first: bytes | None, *others: bytes | None) -> bytes | None:
     """Returns a new map of `first`, then all entries of each of `others`; None is an empty map."""
-    if not any(others):
+    if not any(others):  # the bytes stay as they are
         return first
     result = RawMap(first)
     for other in others:
@@ -209,7 +209,7 @@ def with_defaults(new: bytes | None, old: bytes | None, *overlays: bytes | None)
 
 def without(data: bytes | None, key: bytes) -> bytes | None:
     """Returns the map without the entry of `key` (see `text_key`), the others in their order."""
-    if data is None or key not in data:
+    if data is None or key not in data:  # a search for bytes spares most maps the walk
         return data
     try:
         classes, size, start = _header(data)
@@ -217,7 +217,7 @@ def without(data: bytes | None, key: bytes) -> bytes | None:
         for _ in range(size):
             middle = _skip(data, pos, classes)
             end = _skip(data, middle, classes)
-            if end > len(data):
+            if end > len(data):  # slices would not notice
                 raise IndexError(end)
             if data[pos:middle] == key:
                 if size == 1:
@@ -233,6 +233,7 @@ def without(data: bytes | None, key: bytes) -> bytes | None:
 
 def values_of(metadata: pl.Series, key: bytes) -> dict[int, Writable]:
     """Returns the values of `key` (see `text_key`) in a column of metadata: row number -> value."""
+    # Bytes that may also stand in a value: `RawMap` decides.
     rows = metadata.bin.contains(key).fill_null(False).arg_true()
     found = zip(rows, metadata.gather(rows), strict=True)
     return {i: value for i, data in found if (value := RawMap(data).value(key)) is not None}

@@ -76,6 +76,7 @@ class Validators:
         """
         tag = entity_tag(answer)
         if tag and self.etag:
+            # A tag is stronger than a date (RFC 9110, 13.2.2).
             return _opaque(tag) == _opaque(self.etag)
         dates = answer.field_values("Last-Modified")
         return not (dates and self.last_modified) or _seconds(dates[0]) in (
@@ -93,6 +94,7 @@ def of_page(metadata: Metadata, now: int) -> Validators | None:
     """Returns the validators that came with the content of a page that is parsed `now` (ms); None
     if there are none, or the content is not whole, which another request may mend.
     """
+    # A 304 would keep the torn copy for ever.
     if "true" in (metadata.get(TRUNCATED_KEY), metadata.get(DAMAGED_KEY)):
         return None
     etag, modified = entity_tag(metadata), _last_modified(metadata)
@@ -102,14 +104,14 @@ def of_page(metadata: Metadata, now: int) -> Validators | None:
 def entity_tag(metadata: Metadata) -> str:
     """Returns the entity tag of an answer; empty if there is none, or not one that is valid."""
     tags = {value.strip() for value in metadata.field_values("ETag")}
-    tag = tags.pop() if len(tags) == 1 else ""
+    tag = tags.pop() if len(tags) == 1 else ""  # two that differ tell nothing
     return tag if len(tag) <= LONGEST and _TAG.fullmatch(tag) else ""
 
 
 def _last_modified(metadata: Metadata) -> str:
     """Returns the Last-Modified of a page, if it is a date before that of its answer."""
     dates = {value.strip() for value in metadata.field_values("Last-Modified")}
-    if len(dates) != 1:
+    if len(dates) != 1:  # two that differ tell nothing
         return ""
     date = dates.pop()
     said, received = metadata.field_values("Date"), metadata.get(CONTENT_FETCH_TIME_KEY) or ""
@@ -123,10 +125,11 @@ def _last_modified(metadata: Metadata) -> str:
 @lru_cache(maxsize=1024)  # the answers of a second have one Date
 def _seconds(date: str) -> int | None:
     """Returns an HTTP date in seconds since the epoch; None for anything else."""
+    # Hostile, or no date of HTTP.
     if len(date) > LONGEST or not date.isascii() or not date.isprintable():
         return None
     found = http_time(date)
-    return None if found is None else found // 1000
+    return None if found is None else found // 1000  # HTTP dates have whole seconds
 
 
 def _opaque(tag: str) -> str:
@@ -140,6 +143,7 @@ def held(url: str, datum: CrawlDatum) -> Validators | None:
     if stored is None or datum.status not in HELD or not datum.signature:
         return None
     found, _, words = str(stored).partition(" ")
+    # Something else has changed the entry since.
     if found != seal(url, datum.signature, datum.fetch_time):
         return None
     since, _, words = words.partition(" ")

@@ -270,6 +270,7 @@ def link_data_records(table: pl.DataFrame) -> Iterator[Places]:
 
 def decode_nodes(batch: Batch) -> pl.DataFrame:
     """Returns the nodes of a batch as a table of NODES_SCHEMA. Raises FormatError."""
+    # The shortest record names the error.
     if batch.size and batch.value_len.min() < _COUNTS + len(_NO_METADATA):
         _require(int(batch.value_len.argmin()), batch, Node)
     counts = (
@@ -295,6 +296,7 @@ def decode_nodes(batch: Batch) -> pl.DataFrame:
 def node_values(table: pl.DataFrame) -> pl.Series:
     """Returns the serialized nodes of a table of NODES_SCHEMA."""
     views: Views = np.empty((len(table), 4), np.int32)
+    # 12 bytes fit into a view: the three numbers are written where the string stands.
     views[:, 0] = _COUNTS
     for column, name in enumerate(("num_inlinks", "num_outlinks"), 1):
         views[:, column] = table[name].to_numpy().byteswap()
@@ -327,6 +329,7 @@ def decode_dated_outlinks(batch: Batch) -> pl.DataFrame:
         start = kernels.content_times(*values, _TIME_NAME, start, links, times)
         if start < 0:
             break
+        # Links with metadata that kernels don't know, or a damaged record.
         links[start], times[start] = _read_time(batch, start)
         start += 1
     timestamp = pl.Series("timestamp", np.repeat(times, links))
