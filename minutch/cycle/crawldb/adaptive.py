@@ -196,7 +196,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         offset = 0
         if self.sync_delta:
             delta = fetch_time - modified_time
-            if float32(delta) > float32(interval * 1000):
+            if float32(delta) > float32(interval * 1000):  # Nutch compares floats here
                 interval = float32(_divide(delta, 1000))
                 steps.append(
                     ScheduleStep("sync_delta: as long as the page has been the same", interval)
@@ -252,6 +252,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         change.
         """
         offset = _round(delta * self.sync_delta_rate)
+        # 0, unless the rate is 1 or more.
         return offset // delta * longest if delta > 0 and offset > longest else offset
 
     def set_fetch_schedule_columns(
@@ -270,6 +271,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         inc_rate, dec_rate = self.rates_columns(frame)
         changed, same = kind == STATUS_MODIFIED, kind == STATUS_NOTMODIFIED
         modified = np.where(((modified <= 0) | changed) & np.isnan(fixed), fetched, modified)
+        # In Java's order: rate, sync_delta, bounds, fixedInterval.
         interval = np.where(changed, interval * (np.float32(1) - dec_rate), interval)
         interval = np.where(same, interval * (np.float32(1) + inc_rate), interval)
         shortest, longest = self._bounds_columns(frame["key"])
@@ -285,6 +287,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         )
         interval = np.where(np.isnan(fixed), interval, fixed)
         least = np.where(np.isnan(fixed), _round_columns(shortest.astype(np.float64) * 1000.0), 0)
+        # Nutch lacks this limit of the wait.
         wait = np.maximum(_round_columns(interval.astype(np.float64) * 1000.0) - offset, least)
         return frame.with_columns(
             retries=pl.lit(0, pl.Int8),
@@ -305,6 +308,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         shortest = np.full(len(keys), self.min_interval, np.float32)
         longest = np.full(len(keys), self.longest_interval, np.float32)
         for host, (least, most) in self.host_bounds.items():
+            # Few URLs name the host at all: only those are parsed.
             near = keys.bin.contains(host.encode()).arg_true()
             mine = [
                 i
@@ -353,7 +357,7 @@ class MimeAdaptiveFetchSchedule(AdaptiveFetchSchedule):
 def clean_mime_type(content_type: str) -> str:
     """Returns a Content-Type without its parameters, as MimeUtil.cleanMimeType cuts it."""
     first, _, rest = content_type.partition(";")
-    return first if rest.strip(";") else content_type
+    return first if rest.strip(";") else content_type  # MimeUtil splits at `;`, and wants two parts
 
 
 def uri_host(url: str) -> str | None:
@@ -383,7 +387,7 @@ def _divide(value: int, divisor: int) -> int:
 def _round(value: float) -> int:
     """Math.round of a double: half up, without the error of adding one half first."""
     floor = math.floor(value)
-    return floor + (value - floor >= 0.5)
+    return floor + (value - floor >= 0.5)  # 0.49999999999999994 + 0.5 is 1.0
 
 
 def _round_columns(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

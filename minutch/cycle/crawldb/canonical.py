@@ -63,6 +63,7 @@ def decide(claims: pl.DataFrame, entries: pl.DataFrame, mode: str, near: Agree) 
         .sort("url")
     )
     near_by = (_places(table["url"], mode) == _places(table["says"], mode)).fill_null(value=False)
+    # The first condition that fails is the reason.
     why = (
         pl.when(pl.col("says").is_null())
         .then(pl.lit(REJECTED))
@@ -77,11 +78,15 @@ def decide(claims: pl.DataFrame, entries: pl.DataFrame, mode: str, near: Agree) 
         .otherwise(pl.lit(TWIN))
     )
     table = table.with_columns(why=why)
+    # Texts are compared last: it is what costs.
     table = _set(table, ~_alike(table, near), UNLIKE)
+    # By all that name one page: a template's mistake names the front page.
     unlike = (pl.col("why") == UNLIKE).sum() > (pl.col("why") == TWIN).sum()
     table = _set(table, table.select(unlike.over("says")).to_series(), MISUSED)
+    # A link to a link leads to where that leads.
     originals, loops = _followed(table)
     table = _set(table, loops, LOOP).with_columns(originals)
+    # Likeness is not transitive: the first page and the last are compared as well.
     ends = table.filter(pl.col("original") != pl.col("says")).select(
         "url", "own", "signature", "original", "why"
     )
@@ -136,12 +141,12 @@ def _followed(table: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
     pages, targets = numbers(table["url"]), numbers(table["says"])
     is_link = (table["why"] == TWIN).to_numpy()
-    to = np.arange(len(names))
+    to = np.arange(len(names))  # each leads to itself, or on by its link
     to[pages[is_link]] = targets[is_link]
     ends = _ends(to)
     in_loop = np.zeros(len(names), np.bool_)
-    in_loop[ends[to[ends] != ends]] = True
-    to[in_loop] = np.flatnonzero(in_loop)
+    in_loop[ends[to[ends] != ends]] = True  # what still moves after all steps goes round
+    to[in_loop] = np.flatnonzero(in_loop)  # cut, so that what leads there comes to an end
     ends = _ends(to)
     rows = np.where(is_link, ends[pages], 0)
     original = names.gather(rows)
@@ -151,6 +156,6 @@ def _followed(table: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 def _ends(to: I64) -> I64:
     """Returns where each one leads after as many steps as there are: an end, or a loop."""
-    for _ in range(max(len(to), 1).bit_length()):
+    for _ in range(max(len(to), 1).bit_length()):  # steps double: 1, 2, 4 …
         to = to[to]
     return to

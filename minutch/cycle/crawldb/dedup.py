@@ -120,6 +120,7 @@ def compared(
     tables = [pl.DataFrame(schema=duplicates.SCHEMA)]
     for page in pages:
         url, groups = pl.col("url"), pl.col("group").hash() if grouped else pl.lit(0, pl.UInt64)
+        # What follows `http`: https twins are told by equal hashes of it.
         address = (
             pl.when(url.bin.starts_with(b"https://"))
             .then(url.bin.slice(5))
@@ -175,6 +176,7 @@ def dedup(
         if is_followed:
             with CanonicalTwins(db, context.conf) as found_twins:
                 is_twin, comes_back = sorted_out(found_twins.changes(), twins)
+            # As they will be: what comes back is compared, twins are not.
             fetched = (FETCHED | (IS_MARKED & comes_back)) & ~is_twin
         with (
             EntrySources([db], engine, entry_filter, spill=crawldb, packed=True) as entries,
@@ -206,6 +208,7 @@ def _found(
     def pages(task: Task, piece: InputSplit) -> Iterator[pl.DataFrame]:
         for table in pages_in(piece, group, where):
             yield table.select(
+                # Equal signatures of one group meet in a partition.
                 key=pl.col("signature") + pl.col("group"),
                 url="url",
                 score="score",
@@ -287,6 +290,7 @@ class _Compared(NamedTuple):
         else:
             at, of = self.texts[some], self.texts[others]
             found = sum(texts.keys(band, at) != texts.keys(band, of) for band in KEYS)
+            # Equal signatures are at no distance, whatever their texts.
             found = np.where(words[some] == words[others], 0, found)
         return pl.Series(found, dtype=pl.UInt8)
 
@@ -301,13 +305,14 @@ def _find_near(
 ) -> Iterator[pl.Series]:
     """Yields the keys of pages near a better one."""
     pages = near.compared(db, group, fetched)
-    if near.texts is None and pages.table.is_empty():
+    if near.texts is None and pages.table.is_empty():  # nothing to compare by bits
         log.warning(
             "no page has a SimHash: see db.signature.class, and fetch or parse again; equal"
             " ones are marked"
         )
     rows, leaders = pages.leaders(order)
     goes = np.zeros(len(rows), np.bool_)
+    # Numbers of rows, not URLs, are held; a second reading gives these.
     goes[rows[leaders != duplicates.NO_LEADER]] = True
     at = 0
     for table in pages_with_signature(db, group, fetched & near.where):
@@ -332,6 +337,7 @@ def _mark(count: int, tables: Sequence[pl.DataFrame]) -> tuple[Patched, Counters
     places = match(twins[0]["key"], frame["key"]).at
     told = twins[0].select("original").filter(pl.Series(places >= 0)).with_columns(is_told=True)
     told = told.with_columns(row=pl.Series(places[places >= 0]))
+    # An entry may be found and told of at once.
     every = pl.DataFrame({"row": np.union1d(at, told["row"].to_numpy())})
     told = every.join(told, on="row", how="left", maintain_order="left")
     rows = every["row"].to_numpy()
@@ -339,6 +345,7 @@ def _mark(count: int, tables: Sequence[pl.DataFrame]) -> tuple[Patched, Counters
     is_back = told["is_told"].fill_null(value=False) & ~goes
     changed = take(frame, rows)
     was_marked = changed["status"] == status.STATUS_DB_DUPLICATE
+    # A twin stays marked, even if it is found no more.
     codes = pl.when(goes | is_found).then(status.STATUS_DB_DUPLICATE)
     then = codes.when(is_back & was_marked).then(status.STATUS_DB_FETCHED).otherwise("status")
     metadata = with_originals(changed["metadata"], told["original"], is_back)
@@ -422,8 +429,10 @@ def _equal(db: CrawlDb, group: str, order: Sequence[str], where: pl.Expr) -> pl.
         table.select((pl.col("signature") + pl.col("group")).hash())
         for table in pages_with_signature(db, group, where)
     ]
+    # URLs are read in a second pass, of groups that may have several pages alone.
     repeats = may_repeat(pl.concat(hashes).to_series()) if hashes else pl.Series(dtype=pl.Boolean)
     pages = _chosen(db, group, where, repeats.to_numpy())
+    # Ranks in place of hashes: two signatures must not meet by chance.
     word = (pl.col("signature") + pl.col("group")).rank("dense").cast(pl.UInt64)
     table = compared([pages], grouped=False, word=word)
     return _members(_Compared(_Nearness(None, 0), table, np.zeros(0, np.int64)), pages, order)

@@ -84,9 +84,8 @@ LEFT_OUT: Final = "entries left out"
 _MORE: Final = 500_000
 """Entries that may be held beside twice those asked for, before the highest are chosen."""
 _HASHES: Final = 1 << 30
-_MIXER: Final = np.uint64(
-    0x9E37_79B9_7F4A_7C15
-)  # 2**64 divided by the golden ratio: spreads hashes that are close
+_MIXER: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+"""2**64 divided by the golden ratio: spreads hashes that are close."""
 
 
 class Writer(Protocol):
@@ -231,7 +230,7 @@ def _texts(
         )
 
     interval = frame["fetch_interval"]
-    days = interval.cast(pl.Float64) / SECONDS_PER_DAY
+    days = interval.cast(pl.Float64) / SECONDS_PER_DAY  # CrawlDatum.toString divides ints as floats
     return {
         "status": frame["status"].cast(pl.String),
         "name": map_distinct(frame["status"], status_name, pl.String()),
@@ -269,7 +268,7 @@ def _json_value(value: Writable) -> str:
         return str(value.value)
     if isinstance(value, writables.FloatWritable | writables.DoubleWritable):
         text = str(value)
-        return text if text[-1].isdigit() else f'"{text}"'
+        return text if text[-1].isdigit() else f'"{text}"'  # NaN and Infinity are no JSON
     if isinstance(value, writables.BytesWritable):
         return f'"{b64encode(value.value).decode()}"'
     return json_text(str(value))
@@ -297,10 +296,11 @@ class ReaddbDumpOptions:
         steps: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
         if self.sample is not None and self.sample < 1:
             steps.append(_sampling(self.sample))
-        if self.retries is not None and self.retries != -1:
+        if self.retries is not None and self.retries != -1:  # -1 is Nutch's "not given"
             least = self.retries
             steps.append(lambda frame: frame.filter(pl.col("retries") >= least))
         if self.status is not None:
+            # `unknown` names many codes.
             codes = [code for code in range(0x100) if status_name(code) == self.status.lower()]
             steps.append(lambda frame: frame.filter(pl.col("status").is_in(codes)))
         if self.regex is not None:
@@ -320,6 +320,7 @@ def _sampling(fraction: float) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Returns about `fraction` of the entries, by a hash of the URL: a sample can be repeated."""
 
     def select(frame: pl.DataFrame) -> pl.DataFrame:
+        # The same sample on every run.
         hashes = partition_of(frame["key"], _HASHES).to_numpy().astype(np.uint64) * _MIXER
         return frame.filter(pl.Series(hashes / 2.0**64 < fraction))
 
@@ -419,6 +420,7 @@ def readdb_top(
         def wanted() -> Iterator[pl.DataFrame]:
             for frame in scan(piece):
                 task.advance(len(frame))
+                # NaN is below nothing, and stays.
                 yield frame.filter(~(pl.col("score") < float32(least))).select("key", "score")
 
         return _highest_of(wanted(), count)
@@ -443,12 +445,13 @@ def _highest_of(tables: Iterable[pl.DataFrame], count: int) -> pl.DataFrame:
         best = _highest(sort_by_key(table), count)
         whole = len(best) == len(table)  # what they lie in stays mapped anyway
         held.append(best if whole else best.with_columns(own_column(best["key"])))
-        if sum(map(len, held)) > 2 * count + _MORE:
+        if sum(map(len, held)) > 2 * count + _MORE:  # each sort then throws half away
             held = [_highest(sort_by_key(pl.concat(held)), count)]
     return _highest(sort_by_key(pl.concat(held)), count)
 
 
 def _highest(frame: pl.DataFrame, count: int) -> pl.DataFrame:
     """Returns the `count` highest scores, equal ones in the table's order; NaN comes first."""
+    # Polars has NaN above all numbers.
     order = frame.select(pl.arg_sort_by("score", descending=True, maintain_order=True)).to_series()
     return frame[order.head(count)]

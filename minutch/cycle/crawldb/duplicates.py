@@ -90,11 +90,13 @@ def find(pages: pl.DataFrame, order: Sequence[str]) -> pl.Series:
     pages = pages.filter(may_repeat(pages["key"]))
     pages = pages.with_columns(shortness=-url_lengths(pages["url"]))
     criteria = [_NUMERIC[name] for name in dict.fromkeys(order) if name in _NUMERIC]
+    # It compares two URLs, and so gives no order: by pairs, as DedupReducer does.
     if HTTPS in order:
         descending = [False, *[True] * len(criteria), False]
         return _one_by_one(pages.sort("key", *criteria, "url", descending=descending), order)
     best = pages.with_row_index("row")
     for column in criteria:
+        # Criterion by criterion, the best of each group are left.
         best = best.filter(pl.col(column) == pl.col(column).max().over("key"))
     worse = np.ones(len(pages), np.bool_)
     worse[best["row"].to_numpy()] = False
@@ -154,6 +156,7 @@ def url_lengths(keys: pl.Series) -> pl.Series:
     """Returns the length of each URL in UTF-16 units after percent-decoding."""
     lengths = keys.bin.size().cast(pl.Int64)
     urls = decode_keys(keys)
+    # ASCII without escapes has as many units as bytes.
     special = urls.str.contains("%", literal=True) | (
         urls.str.len_chars().cast(pl.Int64) != lengths
     )
@@ -187,7 +190,7 @@ def _decode(url: str) -> str:
 
 def _escape(digits: str) -> int:
     """Returns the byte of an escape, from its two characters, as Integer.parseInt reads them."""
-    if len(digits) < 2 or "_" in digits or digits.strip() != digits:
+    if len(digits) < 2 or "_" in digits or digits.strip() != digits:  # int() is laxer than parseInt
         raise ValueError(digits)
     value = int(digits, 16)
     if value < 0:
@@ -208,6 +211,7 @@ class Tables:
 
     def key(self, words: U64, chosen: tuple[int, ...]) -> U64:
         """Returns the key of each word in a table: the bits of its blocks."""
+        # Blocks differ by a bit at most.
         edges = [64 * i // self.blocks for i in range(self.blocks + 1)]
         key = np.zeros(len(words), np.uint64)
         for block in chosen:
@@ -223,6 +227,7 @@ def cheapest(rows: int, bits: int) -> Tables:
     def cost(cut: Tables) -> float:
         width = 64 * cut.equal // cut.blocks
         sort = _SHORT_SORT_COST if width <= 16 else _SORT_COST
+        # Tables are sorted; then half of the rows with one key are compared with each.
         return float(
             comb(cut.blocks, cut.equal) * (sort + _COMPARISON_COST * rows / 2 ** (width + 1))
         )
@@ -246,11 +251,13 @@ def leaders(
     firsts, of_row = _distinct(words, groups)
     words = words[firsts]
     if tables is not None:
+        # All 64 may differ: the keys decide.
         bits, cuts = 64, [lambda keys=keys: keys()[firsts] for keys in tables]
     else:
         cut = cheapest(len(words), bits)
         cuts = [partial(cut.key, words, chosen) for chosen in cut.choices()] if bits else []
     groups = groups[firsts] if len(groups) else groups
+    # Rows of equal words share their fate: one of them is compared.
     found = _Rounds(words, groups, ranks[firsts], bits, cuts).run()
     above = np.where(found == NO_LEADER, np.arange(len(firsts)), found)[of_row]
     result = firsts[above]
@@ -281,6 +288,7 @@ class _Rounds:
     def run(self) -> I64:
         """Returns the leader of each one that is not kept."""
         while self.undecided.any():
+            # A row stays if no better one near it stays or is undecided, goes if one stays.
             blocked, found = self.sweep(self.undecided)
             self.kept |= self.undecided & ~blocked & (found == NO_LEADER)
             self.undecided &= blocked & (found == NO_LEADER)
@@ -303,7 +311,7 @@ class _Rounds:
             kernels.sweep(by_key, rows, self.bits, blocked, own)
             return own
 
-        for own in ordered(table, self.tables):
+        for own in ordered(table, self.tables):  # threads only ever set flags, in any order
             better = (own != NO_LEADER) & ((found == NO_LEADER) | (own < found))
             found[better] = own[better]
         return blocked, found
@@ -314,12 +322,14 @@ def _together(key: U64, asked: Flags) -> U32:
     if asked.all():
         rows = np.arange(len(key), dtype=np.uint32)
     else:
+        # A filter of 4 MB, by Fibonacci hashing: keys that nobody asked for need not be sorted.
         wanted = np.zeros(1 << 22, np.bool_)
         places = (key * np.uint64(0x9E37_79B9_7F4A_7C15)) >> np.uint64(42)
         wanted[places[asked]] = True
         rows = np.flatnonzero(wanted[places]).astype(np.uint32)
     key = key[rows]
     small = len(key) and int(key.max()) < 1 << 16
+    # NumPy sorts 16 bits by radix.
     return rows[np.argsort(key.astype(np.uint16) if small else key, kind="stable")]
 
 

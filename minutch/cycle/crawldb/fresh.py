@@ -196,7 +196,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         self.budget = conf.get_float("db.fetch.schedule.fresh.budget")
         longest = float(max(1, self.max_interval))
         shortest = max(1.0, conf.get_float("db.fetch.schedule.adaptive.min_interval"))
-        self.bounds = min(shortest, longest), longest
+        self.bounds = min(shortest, longest), longest  # a maximum below the minimum wins
         self.worth = _NO_WORTH
         """The multiplier for the CrawlDb, once it is `surveyed`."""
         self.early = 0
@@ -217,22 +217,24 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             own = self._settled(pages)
             held += len(pages)
             last = self.calculate_last_fetch_time_columns(pages)
+            # A clock that was ahead is no round.
             newest = max([newest, *last.filter(last <= now).top_k(1)])
             fixed += float(np.nansum(1 / np.maximum(own, 1)))
             pages = pages.filter(pl.Series(np.isnan(own)))
             values, _ = _prospects(pages, PageHistories.of(pages, self.default_interval))
+            # Logarithms as whole numbers: their sums are the same in any order.
             logs = np.rint(_FINE * np.log2(np.stack(values, axis=1) + _LEAST)).astype(np.int64)
             kinds = np.concatenate([kinds, logs >> coarse])
             sums = np.concatenate([sums, np.insert(logs, 0, 1, axis=1)])
             kinds, sums = _summed(kinds, sums)
-            while len(kinds) > _KINDS:
+            while len(kinds) > _KINDS:  # twice as wide, until they are few enough
                 coarse += 1
                 kinds, sums = _summed(kinds >> 1, sums)
-        found = copy(self)
+        found = copy(self)  # the schedule itself may be asked by other jobs
         if len(kinds):
             budget = self.budget / SECONDS_PER_DAY
             if self.budget <= 0:
-                budget = held / self.default_interval
+                budget = held / self.default_interval  # as the default schedule would spend
             counts, *logarithms = sums.T
             pages_of = Prospects(*(2.0 ** (one / counts / _FINE) for one in logarithms))
             worth = pages_of.multiplier(counts, budget - fixed, self.bounds)
@@ -285,6 +287,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         changed = tells & (kind == STATUS_MODIFIED)
         is_new = is_page & (known.last == 0) & (kind == STATUS_UNKNOWN)
         since = (fetched - _modified(frame, modified_time, changed | is_new)) / 1000
+        # A date before the last visit, or in the future, tells nothing of this change.
         since[~((since > 0) & (is_new | (since < waited)))] = np.nan
         rows = np.flatnonzero(tells)
         before = known.at(rows)
@@ -310,7 +313,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         )
         own = fixed_intervals(frame["metadata"])
         wanted = np.where(np.isnan(own), plans.interval, own)
-        stays = np.isnan(wanted) | ~is_page
+        stays = np.isnan(wanted) | ~is_page  # as before: no survey, or a redirect
         wanted = np.clip(np.rint(np.nan_to_num(wanted)), 0, _INT_MAX)
         interval = np.where(stays, self._intervals(frame).to_numpy(), wanted)
         frame = frame.with_columns(
@@ -346,6 +349,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             fetch_time=np.where(waits, planned, frame["fetch_time"]),
             fetch_interval=np.where(waits, interval, frame["fetch_interval"]).astype(np.int32),
         )
+        # Only what is listed carries the multiplier: all others stay as they are.
         rows = np.flatnonzero(is_due)
         listed = known.at(rows)
         metadata = frame["metadata"].scatter(rows, listed.put_into(frame["metadata"][rows]))
@@ -455,6 +459,7 @@ def _summed(kinds: Ints, sums: Ints) -> tuple[Ints, Ints]:
 
 def _importance(frame: pl.DataFrame) -> Floats:
     score = frame["score"].to_numpy().astype(np.float64)
+    # A score of 0 or NaN must not hide a page.
     found: Floats = np.clip(np.nan_to_num(score, posinf=_MOST_SCORE), 1 / _MOST_SCORE, _MOST_SCORE)
     return found
 

@@ -148,7 +148,7 @@ def _counted(tables: Iterator[pl.DataFrame], count: Count, task: Task) -> Iterat
 def _summed(tables: Iterator[Counts]) -> Counts:
     """Adds up tables of counts; returns one with a row for each name."""
     total = pl.DataFrame(schema=_SCHEMA)
-    while group := list(islice(tables, _MANY)):
+    while group := list(islice(tables, _MANY)):  # memory for the names, not for all tables
         total = pl.concat([total, *group]).group_by("key").agg(pl.col("count").sum())
     return total
 
@@ -193,6 +193,7 @@ def crawlcomplete(
         ):
             hosts = hosts_of(decode_keys(rows["key"]))
             counters.merge({status: len(hosts) - hosts.null_count(), MALFORMED: hosts.null_count()})
+            # Null, without a host, stays null.
             found.append(counts_of(MODES[options.mode](hosts) + f" {status}"))
         return found
 

@@ -102,6 +102,7 @@ def learned(
     dated = changed & ~np.isnan(since)
     more = np.where(dated, np.nan_to_num(since), waited)
     same = np.exp(-shape * np.log1p(waited / time))
+    # What was expected is believed; a surprise may mean that the page has changed its ways.
     seen = np.where(changed, 1 - same, same) * (1 - _SHIFTS)
     memory = seen / (seen + _SHIFTS / 2)
     shape, time = bounded(shape * memory, time * memory)
@@ -118,7 +119,7 @@ def learned(
 def _inverse(shape: Floats, time: Floats, log: Floats) -> Floats:
     """Returns the mean of (1 - exp(-rate w)) ÷ rate (s), `log` of 1 + w ÷ time."""
     less = shape - 1
-    small = np.abs(less) < 1e-9
+    small = np.abs(less) < 1e-9  # the limit for a shape of 1
     found: Floats = np.where(small, log, -np.expm1(-less * log) / np.where(small, 1, less))
     return time * found
 
@@ -168,7 +169,7 @@ class Prospects(NamedTuple):
         the longest one where it never is.
         """
         low, high = (np.full(len(self.shape), np.log(bound)) for bound in bounds)
-        for _ in range(_HALVINGS):
+        for _ in range(_HALVINGS):  # worth falls with shorter intervals
             middle = (low + high) / 2
             above = self.worth(np.exp(middle)) > worth
             high, low = np.where(above, middle, high), np.where(above, low, middle)
@@ -182,7 +183,7 @@ class Prospects(NamedTuple):
         tries = np.geomspace(*bounds, _TRIES)
         columns = Prospects(*(one[:, None] for one in self))
         worths = np.log(np.maximum(columns.worth(tries), 1e-300))
-        worths = np.maximum.accumulate(worths, axis=1)
+        worths = np.maximum.accumulate(worths, axis=1)  # searched below: must not fall
         fresh = self.fresh(np.full(len(count), bounds[1]))
         rates = np.append(1 / tries, 1 / bounds[1])
         low, high = float(worths[:, 0].min()) - 1, float(worths[:, -1].max()) + 1
@@ -252,7 +253,7 @@ class Clocks(NamedTuple):
         bits = np.minimum(np.rint(bits - least[..., None]), _MOST_BITS)
         odds = np.minimum(odds - least, _MOST_ODDS - _spread(bits))
         gone = odds + _spread(bits) < _NEVER
-        bits[gone], odds[gone] = 0, 0
+        bits[gone], odds[gone] = 0, 0  # begins anew
         return Clocks(bits, odds)
 
     def plan(self, time: Floats, chance: Floats) -> tuple[Floats, Floats]:
@@ -310,7 +311,7 @@ def _overlap(time: Floats, waited: Floats, period: float) -> Floats:
     begin = ((time - waited) % period)[:, None]
     first = np.arange(_PHASES) * width
     found: Floats = np.zeros((len(time), _PHASES))
-    for turn in (0.0, period):
+    for turn in (0.0, period):  # the wait may go over the period's end
         low = np.maximum(begin, first + turn)
         high = np.minimum(begin + waited[:, None], first + width + turn)
         found += np.clip(high - low, 0, None)
@@ -326,6 +327,7 @@ def _next(bits: Floats, time: Floats, period: Floats, tested: Mask) -> Floats:
     into = np.minimum(into / width, 1.0)
     order = (phase.astype(np.int64)[:, None] + np.arange(_PHASES + 1)) % _PHASES
     mass = np.take_along_axis(2.0**-bits, order, axis=1)
+    # The current phase comes twice: its rest first, its beginning last.
     mass[:, 0] *= 1 - into
     mass[:, -1] *= into
     passed = np.cumsum(mass, axis=1) / mass.sum(axis=1)[:, None]

@@ -90,7 +90,7 @@ def inject(
     log.info("Injector: urlDir: %s", url_dir)
     log.info("Injector: overwrite: %s", str(options.overwrite).lower())
     log.info("Injector: update: %s", str(options.update).lower())
-    files = seed_files(url_dir)
+    files = seed_files(url_dir)  # before the lock: the list may be missing
     now = conf.get_long("injector.current.time", context.clock.now())
     db, defaults = CrawlDb(crawldb), Defaults.from_conf(conf, now=now)
     rules = UrlRules(
@@ -171,7 +171,7 @@ def _read(
         lines, counted = seeds_in(text), Counters()
         urls = rules.apply(lines["url"], counted)
         passes = urls.is_not_null()
-        if passes.all():
+        if passes.all():  # nothing to copy
             accepted, rejected = lines.with_columns(url=urls), lines.clear()
         else:
             accepted, rejected = lines.with_columns(url=urls).filter(passes), lines.filter(~passes)
@@ -202,7 +202,7 @@ def add_seeds(
     """
     old, counters = last_of_key(old), Counters()
     found = match(seeds["key"], old["key"])
-    rows = last(np.arange(len(seeds)), found.group)
+    rows = last(np.arange(len(seeds)), found.group)  # the last line of each URL
     counters.add(DUPLICATES, len(seeds) - len(rows))
     if not len(rows):
         return old, counters
@@ -228,6 +228,7 @@ def _updated(
         rawmap.merge(own, seed)
         for own, seed in zip(before["metadata"], seeds["metadata"], strict=True)
     ]
+    # InjectReducer: only values that are not the default.
     own_score = seeds["score"] != defaults.score
     own_interval = seeds["fetch_interval"] != defaults.interval
     return old.with_columns(

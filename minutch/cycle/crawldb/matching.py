@@ -59,13 +59,13 @@ def latest(rows: Rows, group: Ints, times: Ints) -> Rows:
     own = group[rows]
     if not _repeats(own):
         return rows
-    rows = rows[np.lexsort((-times[rows], own))]
+    rows = rows[np.lexsort((-times[rows], own))]  # stable: of equally late ones the first
     return rows[_starts(group[rows])]
 
 
 def last(rows: Rows, group: Ints) -> Rows:
     """Returns the last of `rows` for each URL."""
-    return rows[_starts(group[rows][::-1])[::-1]]
+    return rows[_starts(group[rows][::-1])[::-1]]  # the first from behind
 
 
 def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -> Rows:
@@ -86,7 +86,7 @@ def by_score(rows: Rows, group: Ints, scores: NDArray[np.float32], limit: int) -
     sizes = np.bincount(own)
     if sizes.max() > limit:
         ends = np.cumsum(sizes)
-        rows = rows[ends[group[rows]] - np.arange(len(rows)) <= limit]
+        rows = rows[ends[group[rows]] - np.arange(len(rows)) <= limit]  # distance to the URL's end
     return rows
 
 

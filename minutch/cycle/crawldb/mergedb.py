@@ -103,7 +103,7 @@ def merge(
     if not has_repeats(table["key"]):
         counters.add(ENTRIES, len(table))
         return table, counters
-    several = table["key"].is_duplicated()
+    several = table["key"].is_duplicated()  # mostly few: the others are not sorted again
     merged = _newest(table.filter(several), schedule)
     result = merge_sorted(table.filter(~several), merged)
     counters.add(ENTRIES, len(result))
@@ -115,6 +115,7 @@ def _newest(table: pl.DataFrame, schedule: AbstractFetchSchedule) -> pl.DataFram
     """Returns the newest entry of each key, with the metadata of all its entries."""
     table = table.with_columns(last_fetch=schedule.calculate_last_fetch_time_columns(table))
     order = ["key", "last_fetch", "fetch_time"]
+    # Stable: of equals the first.
     latest_first = table.sort(order, descending=[False, True, True], maintain_order=True)
     newest = latest_first.unique("key", keep="first", maintain_order=True).select(
         CRAWLDB_SCHEMA.names()
@@ -133,6 +134,7 @@ def _merged_metadata(table: pl.DataFrame) -> pl.DataFrame:
     keys, merged = [], []
     rows = table.select("key", "last_fetch", "fetch_time", "metadata").iter_rows()
     for key, entries in groupby(rows, key=lambda row: row[0]):
+        # CrawlDbMerger.Merger.reduce: values of newer entries win, of older ones fill gaps.
         result, newest = RawMap(), (-1, -1)
         for _, last_fetch, fetch_time, data in entries:
             own = RawMap(data)

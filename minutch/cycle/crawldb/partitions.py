@@ -183,6 +183,7 @@ class EntrySources:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            # Under a new URL an entry belongs elsewhere.
             if self._filter.normalizes or not all(
                 is_partitioned(db, self._engine.parts) for db in self._dbs
             ):
@@ -190,7 +191,7 @@ class EntrySources:
             else:
                 read = partial(_entries, self._scan, self._filter)
                 self.sources = [StoredParts(db.parts(), read, self._schema) for db in self._dbs]
-            self._stack = stack.pop_all()
+            self._stack = stack.pop_all()  # only when all have been opened
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -262,11 +263,12 @@ def _replace(
     open_writer: Callable[[Path, int, Compression], TableWriter[T]],
 ) -> Counters:
     counters = Counters()
-    progress.expect(db.estimate)
+    progress.expect(db.estimate)  # looks at indexes, if progress is shown
 
     def write_part(task: Task, partitions: Sequence[Partition]) -> None:
         streams = aligned(*(partition.sorted() for partition in partitions))
         with open_writer(task.folder, task.part, output.compression) as writer:
+            # Ranges side by side, written in order.
             for frame, counted in ordered(step, streams, task.threads):
                 writer.write(frame)
                 task.counters.merge(counted)

@@ -133,6 +133,7 @@ class AbstractFetchSchedule:
         super().__init_subclass__(**named)
         for method, loop in _LOOPS.items():
             columns = f"{method}_columns"
+            # Else the inherited method for tables would not ask the class's own rule.
             if method in vars(cls) and columns not in vars(cls):
                 setattr(cls, columns, loop)
 
@@ -140,6 +141,7 @@ class AbstractFetchSchedule:
         self.default_interval = conf.get_int("db.fetch.interval.default")
         self.max_interval = conf.get_int("db.fetch.interval.max")
         self.retry_interval = conf.get_int("db.fetch.retry.interval")
+        # AbstractFetchSchedule: max * 0.9f.
         self._shortened = java_round(float32(float32(self.max_interval) * _MAX_FACTOR))
 
     def surveyed(self, tables: Callable[[], Iterable[pl.DataFrame]], now: int) -> Self:
@@ -190,6 +192,7 @@ class AbstractFetchSchedule:
         """Schedules a page that is gone: the interval grows by half, up to the maximum; a page
         without an interval had the default.
         """
+        # Java multiplies floats.
         longer = float32(float32(datum.fetch_interval or self.default_interval) * _GONE_FACTOR)
         datum.fetch_interval = (
             java_round(longer) if longer < float32(self.max_interval) else self._shortened
@@ -208,6 +211,7 @@ class AbstractFetchSchedule:
         db.fetch.retry.interval.
         """
         datum.fetch_time = fetch_time + min(self.retry_interval, self.max_interval) * 1000
+        # A byte in Java: after 127 comes -128.
         datum.retries = (datum.retries + 1 + 0x80) % 0x100 - 0x80
 
     def calculate_last_fetch_time(self, datum: CrawlDatum) -> int:
@@ -220,6 +224,7 @@ class AbstractFetchSchedule:
 
     def should_fetch(self, url: str, datum: CrawlDatum, now: int) -> bool:
         """Returns True if the page is due; one due later than the maximum interval is due now."""
+        # Nutch: no page waits for longer than segments are kept.
         if datum.fetch_time - now > self.max_interval * 1000:
             if datum.fetch_interval > self.max_interval:
                 datum.fetch_interval = self._shortened
@@ -232,7 +237,7 @@ class AbstractFetchSchedule:
             datum.fetch_interval = self._shortened
         datum.status = STATUS_DB_UNFETCHED
         datum.retries = 0
-        datum.signature = None
+        datum.signature = None  # whatever comes next counts as new
         datum.modified_time = 0
         if asap:
             datum.fetch_time = now
@@ -285,6 +290,7 @@ class AbstractFetchSchedule:
     ) -> pl.DataFrame:
         return frame.with_columns(
             fetch_time=fetch_time + min(self.retry_interval, self.max_interval) * 1000,
+            # Wraps as Java's byte does.
             retries=pl.Series(frame["retries"].to_numpy() + np.int8(1), dtype=pl.Int8),
         )
 
@@ -351,6 +357,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
         self, url: str, datum: CrawlDatum, fetch_time: int, modified_time: int, state: int
     ) -> PlannedFetch:
         interval = datum.fetch_interval or self.default_interval
+        # DefaultFetchSchedule.setFetchSchedule.
         modified = fetch_time if modified_time <= 0 or state == STATUS_MODIFIED else modified_time
         text = (
             "the page's own interval"
@@ -382,6 +389,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
 
 def round_int(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Math.round of 32-bit floats: half up, clipped to 32 bits; 0 for NaN."""
+    # In 64 bits: no rounding before the floor.
     wide = np.clip(np.floor(values.astype(np.float64) + 0.5), _INT_MIN, _INT_MAX)
     rounded: np.ndarray[Any, Any] = np.nan_to_num(wide, nan=0.0).astype(np.int32)
     return rounded
@@ -421,6 +429,7 @@ def updated(
         )
     )
     frame = entries.with_columns(fetch_time=fetched)
+    # Column by column what `transitions` does for a success.
     frame = schedule.set_fetch_schedule_columns(
         frame, entries["fetch_time"], before, fetched, before, state
     )

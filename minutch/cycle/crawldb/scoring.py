@@ -42,7 +42,7 @@ def initial_scores(
         try:
             scoring.initial_score(url, datum)
         except PluginError:
-            datum.score = 0.0
+            datum.score = 0.0  # as CrawlDbReducer where initialScore fails
             raise
 
     return _guarded(frame, scoring.initial_score_columns, lambda: change, counters)
@@ -78,6 +78,7 @@ def updated_scores(
         return frame
 
     def one_by_one() -> Callable[[str, CrawlDatum], None]:
+        # New for each try: they are used up as rows are gone through.
         old_data, inlinks = _optional_records(old), _grouped(inlinked, len(frame))
         return lambda url, datum: scoring.update_db_score(url, next(old_data), datum, next(inlinks))
 
@@ -97,7 +98,7 @@ def linked_scores(
 
     `inlinked` as in `updated_scores`, which is to be called then.
     """
-    if sees_orphans(scoring):
+    if sees_orphans(scoring):  # it would have to see the whole entry
         return None
     try:
         return scoring.linked_score_columns(scores, inlinked)

@@ -47,7 +47,7 @@ from minutch.work.tables.parallel import ordered
 
 log = logging.getLogger(__name__)
 
-CHUNK_BYTES: Final = 8 << 20
+CHUNK_BYTES: Final = 8 << 20  # read and decoded side by side
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _STREAMING: Final[dict[str, Callable[[Path], Any]]] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -75,7 +75,7 @@ def seed_files(path: Path) -> list[Path]:
         raise StoreError(f"{path}: no such seed file or directory")
     files = []
     for entry in sorted(path.iterdir()):
-        if entry.is_file() and entry.name[0] not in "._":
+        if entry.is_file() and entry.name[0] not in "._":  # as Hadoop's FileInputFormat
             files.append(entry)
         else:
             log.warning(
@@ -111,6 +111,7 @@ def _open(path: Path) -> BinaryIO:
     if codec is None:
         return path.open("rb")
     opener = _STREAMING.get(codec.extension)
+    # Other codecs take a whole file.
     return opener(path) if opener else io.BytesIO(codec.decompress(path.read_bytes()))
 
 
@@ -119,9 +120,8 @@ def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
     while data := stream.read(CHUNK_BYTES):
         data = rest + (data.removeprefix(_BYTE_ORDER_MARK) if first else data)
         first = False
-        end = (
-            max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
-        )  # a CR at the very end may belong to a CR LF
+        # A CR at the very end may belong to a CR LF.
+        end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
         rest = data[end:]
         if end:
             yield _with_line_feeds(data[:end])
@@ -186,7 +186,7 @@ def parse_metadata(extra: str, where: str) -> SeedMetadata:
     result = SeedMetadata()
     for part in extra.split("\t"):
         name, equals, value = part.partition("=")
-        if not equals:
+        if not equals:  # Nutch skips it, too
             continue
         try:
             match name:
@@ -196,7 +196,7 @@ def parse_metadata(extra: str, where: str) -> SeedMetadata:
                     result.interval = _java_int(value)
                 case "nutch.fetchInterval.fixed":
                     interval = _java_int(value)
-                    if interval >= 0:
+                    if interval >= 0:  # Nutch ignores others
                         result.metadata[Text(FIXED_INTERVAL_KEY)] = FloatWritable(float(interval))
                         result.interval = interval
                 case _:
@@ -230,6 +230,7 @@ def _with_metadata(
 ) -> pl.DataFrame:
     """Returns the entries, those at rows `special` with their line's values, each parsed once."""
     extras = lines.select(pl.col("line", "extra").gather(special))
+    # Most lines of a list say the same.
     texts = extras.unique("extra", keep="first", maintain_order=True)
     parsed = [parse_metadata(extra, f"{path}:{number}") for number, extra in texts.iter_rows()]
     read = pl.DataFrame(
@@ -259,6 +260,7 @@ def _column(
 
 def _java_int(text: str) -> int:
     """Integer.parseInt. Raises ValueError."""
+    # Python takes `1_000` and blanks.
     if not _INTEGER.fullmatch(text) or int(text) not in _INT_RANGE:
         raise ValueError(text)
     return int(text)

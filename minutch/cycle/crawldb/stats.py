@@ -99,6 +99,7 @@ class CrawlDbStatistics:
         self._statuses.update(dict(frame["status"].value_counts().iter_rows()))
         self._retries.update(dict(frame["retries"].value_counts().iter_rows()))
         times = frame["fetch_time"]
+        # Java's division goes towards zero.
         self._times.add(times // _MINUTE + ((times < 0) & (times % _MINUTE != 0)).cast(pl.Int64))
         self._intervals.add(frame["fetch_interval"].cast(pl.Int64))
         self._scores.append(frame["score"].to_numpy())
@@ -130,10 +131,10 @@ class CrawlDbStatistics:
         yield f"earliest fetch time:\t{iso_date(self._times.least * _MINUTE)}"
         yield f"avg of fetch times:\t{iso_date(_quotient(self._times.sum, self.total) * _MINUTE)}"
         yield f"latest fetch time:\t{iso_date(self._times.most * _MINUTE)}"
-        for retries in sorted(self._retries, key=str):
+        for retries in sorted(self._retries, key=str):  # Nutch's keys are texts
             yield f"retry {retries}:\t{self._retries[retries]}"
         yield from self._score_lines()
-        for code in sorted(self._statuses, key=str):
+        for code in sorted(self._statuses, key=str):  # also by text
             yield f"status {code} ({status_name(code)}):\t{self._statuses[code]}"
             for host in sorted(host for status, host in self._by_host if status == code):
                 count = self._by_host[code, host]
@@ -191,6 +192,7 @@ class CrawlDbStatistics:
         return known | ({"hostValues": hosts} if hosts else {})
 
     def _score_lines(self) -> Iterator[str]:
+        # NaN comes last.
         scores = np.sort(np.concatenate(self._scores) + np.float32(0))  # makes all zeros positive
         valid = scores[: len(scores) - np.isnan(scores).sum()]
         if len(valid) < len(scores):

@@ -108,14 +108,16 @@ def update(
     The counters have one count per URL, by the status with which it leaves or the reason why it
     does not. Raises FormatError for a fetch status that no Nutch writes.
     """
+    # Nutch tells entries from updates by their status alone, whichever file they lie in.
     old, segment = split_by_status(old, segment)
-    if has_repeats(old["key"]):
+    if has_repeats(old["key"]):  # a database of another program, or of two merged by hand
         # of entries of a key the latest counts, of equally late ones the first
         by_time = old.sort("key", "fetch_time", descending=[False, True], maintain_order=True)
         old = by_time.unique("key", keep="first", maintain_order=True)
     counters = Counters()
     updates = Updates(segment, old["key"], settings.max_inlinks)
     known = updates.at >= 0
+    # Signatures and parse metadata alone make no entry.
     urls = np.flatnonzero(updates.row >= 0)
     if not settings.additions:
         counters.add(NOT_ADDED, int((~known).sum()))
@@ -123,6 +125,7 @@ def update(
     else:
         _report_lost(updates, counters)
     scored, scores = _scored(updates, urls, old, settings)
+    # Known pages that only get a new score are copied; the others are taken apart.
     others = np.ones(len(updates.at), np.bool_)
     others[scored] = False
     urls = urls[others[urls]]
@@ -131,9 +134,11 @@ def update(
     result = scoring.updated_scores(
         result, before, inlinked(updates, urls), settings.scoring, counters
     )
+    # After the filters, as in CrawlDbReducer.
     result = _without_generate_time(result)
     if scoring.sees_orphans(settings.scoring):
         mask = untouched(old, updates.at[urls])
+        # Only then do entries matter that nothing happened to.
         old = pack(scoring.orphaned_scores(unpack(old), mask, settings.scoring, counters))
     patched = Patched(
         old, result, updates.at[urls], updates.before[urls], updates.at[scored], scores
@@ -148,6 +153,7 @@ def _scored(
     """Returns the known pages among `urls` that only get new scores from links; and these."""
     chosen = urls[~updates.fetched[urls] & (updates.at[urls] >= 0)]
     entries = old.select(pl.col("score", "value").gather(pl.lit(pl.Series(updates.at[chosen]))))
+    # Their mark has to go: such entries are written anew.
     marked = entries["value"].bin.contains(_GENERATE_TIME)
     if marked.any():
         entries, chosen = entries.filter(~marked), chosen[~marked.to_numpy()]
@@ -186,9 +192,9 @@ def _transit(
         return old.clear()
     if len(parts) == 1:
         return parts[0][1]
-    row = np.empty(
-        len(updates.row), np.uint32
-    )  # of each URL; that of URLs without an entry is not looked at
+    # Of each URL; that of URLs without an entry is not looked at.
+    row = np.empty(len(updates.row), np.uint32)
+    # Parts come by kind of change: back into the order of the keys.
     row[np.concatenate([numbers for numbers, _ in parts])] = np.arange(len(urls), dtype=np.uint32)
     return pl.concat([frame.select(_COLUMNS) for _, frame in parts], rechunk=True)[
         pl.Series(row[urls])
@@ -206,7 +212,7 @@ def _transit_fetched(
     """Returns the new entries of fetched URLs, one table per transition."""
     pages = updates.fetched_pages(urls, old)
     kinds = pages.new["status"]
-    _check_statuses(pages.new)
+    _check_statuses(pages.new)  # before anything is decided
     parts = []
     for step, codes in _STEPS.items():
         mask = kinds.is_in(codes)
@@ -232,6 +238,7 @@ def _success(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.Data
     frame = settings.schedule.set_fetch_schedule_columns(
         frame, *pages.previous, pages.new["modified_time"], state
     )
+    # An unchanged page keeps the time at which it was modified, and its signature.
     same = state == schedule.STATUS_NOTMODIFIED
     own_signature = pages.old["signature"].zip_with(pages.has_old, frame["signature"])
     frame = frame.with_columns(
@@ -243,6 +250,7 @@ def _success(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.Data
     )
     too_long = frame["fetch_interval"] > settings.max_interval
     if too_long.any():
+        # CrawlDbReducer: interval beyond db.fetch.interval.max.
         forced = settings.schedule.force_refetch_columns(frame.filter(too_long), False, now)
         frame = merge_sorted(frame.filter(~too_long), forced.select(frame.columns))
     return _sealed(frame, pages, settings)
@@ -256,6 +264,7 @@ def modification(pages: FetchRecords, needs_parse: bool) -> pl.Series:
     signature.
     """
     kinds, old = pages.new["status"], pages.old["signature"]
+    # Only contents can be compared: both of them, and not those of redirects.
     comparable = (
         (kinds == status.STATUS_FETCH_SUCCESS) & old.is_not_null() & pages.signature.is_not_null()
     )
@@ -273,7 +282,7 @@ def _retry(pages: FetchRecords, settings: UpdateSettings, now: int) -> pl.DataFr
     frame = settings.schedule.set_page_retry_schedule_columns(
         _with_old_signature(pages), *pages.previous
     )
-    again = frame["retries"] < settings.retry_max
+    again = frame["retries"] < settings.retry_max  # counted with this failure
     frame = frame.with_columns(status=pl.lit(status.STATUS_DB_UNFETCHED, pl.UInt8))
     if not again.all():
         gone = frame.filter(~again).with_columns(status=pl.lit(status.STATUS_DB_GONE, pl.UInt8))
@@ -340,6 +349,7 @@ def with_old_metadata(pages: FetchRecords, *overlays: pl.Series) -> pl.DataFrame
 def _merge_metadata(new: pl.Series, old: pl.Series, *overlays: pl.Series) -> pl.Series:
     """Returns the fetch's metadata with the old entry's as defaults, then the overlays on top."""
     if (known := old.is_not_null()).any():
+        # Where one side is empty the other is the answer, and no map is touched.
         both = known & new.is_not_null()
         merged = with_defaults(new.filter(both), old.filter(both))
         new = new.zip_with(~known | both, old).scatter(both.arg_true(), merged)
@@ -355,6 +365,7 @@ def _sealed(frame: pl.DataFrame, pages: FetchRecords, settings: UpdateSettings) 
     before where the fetch failed for now or found the page not modified, unless the copy is older
     than db.fetch.interval.max. All others go.
     """
+    # Nothing to seal where no validators are stored.
     marked = frame["metadata"].bin.contains(validators.RAW_KEY).fill_null(False)
     if not marked.any():
         return frame
@@ -362,6 +373,7 @@ def _sealed(frame: pl.DataFrame, pages: FetchRecords, settings: UpdateSettings) 
     stays = frame["status"].is_in(validators.HELD) & frame["signature"].is_not_null()
     fetched = stays & (new["status"] == status.STATUS_FETCH_SUCCESS) & pages.is_parsed
     was = old["status"].is_in(validators.HELD) & old["signature"].is_not_null()
+    # A failure to be retried says nothing against the copy.
     confirmed = stays & was & new["status"].is_in(_CONFIRMS) & ~pages.is_parsed
     of_parse = pl.Series([None], dtype=pl.Int64)
     entries = frame.select(
@@ -398,6 +410,7 @@ def _report_lost(updates: Updates, counters: Counters) -> None:
     codes = updates.segment["status"].to_numpy()
     found = np.flatnonzero(np.bincount(codes, minlength=_STATUSES)).astype(np.uint8)
     used = [status.STATUS_LINKED, status.STATUS_SIGNATURE, status.STATUS_PARSE_META]
+    # Told by a count of codes, so that rows are rarely searched.
     odd = found[~np.isin(found, used) & ~is_fetch(found)]
     strange = (
         updates.segment.filter(pl.col("status").is_in(odd.tolist()))
@@ -420,6 +433,7 @@ def _count_statuses(patched: Patched, counters: Counters) -> None:
         return np.bincount(codes, minlength=_STATUSES)
 
     before = patched.table["status"].to_numpy()
+    # By difference, without a look at the entries that stay.
     replaced = before[patched.at[patched.at >= 0]]
     counts = counted(before) - counted(replaced) + counted(patched.rows["status"].to_numpy())
     for code in np.flatnonzero(counts).tolist():

@@ -74,13 +74,14 @@ class CanonicalTwins:
     def changes(self) -> Iterator[pl.DataFrame]:
         """Yields what dedup is to do (SCHEMA), some at a time, each key once."""
         claims = self._claims
+        # Whole domains, within memory.
         parts = 1 if claims is None else claims.parts(memory_budget() // 4)
         for number in range(parts):
             pages = NO_PAGES if claims is None else claims.part(number, parts)
             named = self._named(pages)
             entries = self._entries(pages, named, (number, parts))
             yield _changes(pages, entries, self._decide(named, entries))
-        self._pairs.keep()
+        self._pairs.keep()  # answers for the next run, once all were given
 
     def why(self, url: str) -> pl.DataFrame:
         """Returns what `canonical.decide` says of a page: no row if it names no other one."""
@@ -92,7 +93,7 @@ class CanonicalTwins:
     def _named(self, pages: pl.DataFrame) -> pl.DataFrame:
         """Returns the pages that name others, in the form in which the CrawlDb has these."""
         named = pages.filter(pl.col("says").is_not_null())
-        said = named["says"].unique(maintain_order=True)
+        said = named["says"].unique(maintain_order=True)  # each URL goes through the rules once
         forms = encode_keys(self._rules.apply(said, Counters()))
         found = named.join(pl.DataFrame({"says": said, "form": forms}), on="says", how="left")
         return found.select("url", "versions", says="form")
@@ -106,6 +107,7 @@ class CanonicalTwins:
         """
         found = self._known(pl.concat([named["url"], named["says"]]), part)
         missing = found["twin"].drop_nulls()
+        # Originals of twins so far that nobody names any more.
         missing = missing.filter(~missing.is_in(found["key"].implode()))
         if len(missing):
             found = pl.concat([found, self._known(missing)])
@@ -121,6 +123,7 @@ class CanonicalTwins:
             mask = among(hashes, frame["key"].hash())
             marked = frame.select(HAS_TWIN).to_series()
             if part is not None and marked.any():
+                # Twins of this part's domains, whoever names them.
                 mask |= marked & (domains(decode_keys(frame["key"])) % part[1] == part[0])
             some = frame.filter(mask)
             twin = text_values(some["metadata"], some["key"], TWIN_KEY).alias("twin")
@@ -128,7 +131,7 @@ class CanonicalTwins:
 
         parts = self._db.require_parts()
         tables = [table for path in parts for table in ordered(chosen, scan(path))]
-        return pl.concat(tables).unique("key", keep="last")
+        return pl.concat(tables).unique("key", keep="last")  # of two entries the last counts
 
     def _decide(self, named: pl.DataFrame, entries: pl.DataFrame) -> pl.DataFrame:
         versions = entries.select("key", "version")
@@ -160,6 +163,7 @@ def _changes(pages: pl.DataFrame, entries: pl.DataFrame, decided: pl.DataFrame) 
     )
     is_marked = pl.col("status") == status.STATUS_DB_DUPLICATE
     there = entries.filter("is_page")["key"]
+    # Its parse is gone with its segment, its original is there: nothing speaks against it.
     stays = (
         is_marked
         & ~pl.col("page").is_in(pages["page"].implode())
@@ -167,7 +171,7 @@ def _changes(pages: pl.DataFrame, entries: pl.DataFrame, decided: pl.DataFrame) 
     )
     is_original = pl.col("key").is_in(twins["original"].implode())
     back = entries.filter((pl.col("twin").is_not_null() & ~stays) | (is_marked & is_original))
-    back = back.join(twins, on="key", how="anti")
+    back = back.join(twins, on="key", how="anti")  # one that is a twin again
     return pl.concat([twins, back.select("key", original=pl.lit(None, pl.Binary))])
 
 

@@ -106,7 +106,7 @@ def merge_files(
             progress,
         )
     counters = Counters(updates.counters)
-    counters.merge(old.counters)
+    counters.merge(old.counters)  # complete now that all parts have been read
     counters.merge(updated)
     return counters
 
@@ -204,7 +204,7 @@ def is_merged(
     fetched = (
         concat(tables).filter(pl.col("status").is_in(_FETCHED)).select("key", fetched="fetch_time")
     )
-    for index in range(len(db.parts())):
+    for index in range(len(db.parts())):  # the first page that shows it ends the search
         for table in db.scan_part(index):
             known = table.filter(pl.col("status").is_in(_KNOWN)).join(fetched, on="key")
             last = schedule.calculate_last_fetch_time_columns(known)

@@ -73,12 +73,14 @@ class Updates:
             np.flatnonzero(is_fetch(codes)), self.group, segment["fetch_time"].to_numpy()
         )
         links = np.flatnonzero(codes == status.STATUS_LINKED)
+        # CrawlDbReducer.InlinkPriorityQueue.
         self.links = by_score(links, self.group, segment["score"].to_numpy(), max_inlinks)
         self.row = np.full(len(self.at), -1)
         """Of each URL, the row that counts: the latest fetch, else the link with the highest score
         of those kept.
         """
         heads = first_of_each(self.links, self.group)
+        # Links first, so that a fetch takes their place.
         self.row[self.group[heads]] = heads
         self.row[self.group[self.fetches]] = self.fetches
         self.fetched = np.zeros(len(self.at), np.bool_)
@@ -90,6 +92,7 @@ class Updates:
         new = unpack(self.segment[self.row[urls]])
         signature = self._last(status.STATUS_SIGNATURE, "signature", urls)
         is_parsed = signature.is_not_null()
+        # The parse's signature counts, else the fetch's.
         signature = signature.zip_with(is_parsed, new["signature"])
         return FetchRecords(
             new, old, signature, is_parsed, self._last(status.STATUS_PARSE_META, "metadata", urls)
@@ -137,7 +140,7 @@ def untouched(old: pl.DataFrame, at: Ints) -> pl.Series:
 
 def inlinked(updates: Updates, urls: Ints) -> pl.DataFrame:
     """Returns the links (packed) that are kept, best first, with the `row` each leads to."""
-    row_of = np.full(len(updates.at), -1)
+    row_of = np.full(len(updates.at), -1)  # -1: the URL is not asked about
     row_of[urls] = np.arange(len(urls))
     rows = row_of[updates.group[updates.links]]
     links = updates.links if rows.min(initial=0) >= 0 else updates.links[rows >= 0]
