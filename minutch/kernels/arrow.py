@@ -35,7 +35,7 @@ Views = npt.NDArray[np.int32]
 
 INLINE = 12
 """Strings up to this length stand in their view."""
-MAX_BUFFER = 0x7FFF_FFFF
+MAX_BUFFER = 0x7FFF_FFFF  # offsets in views are ints
 
 
 class _Schema(ctypes.Structure):
@@ -106,7 +106,7 @@ def _drop_schema(schema: Any) -> None:
 
 def _let_go() -> None:
     """Give back what Polars no longer needs. Other threads may do the same."""
-    for token in tuple(_held):
+    for token in tuple(_held):  # a copy: other threads change it
         held = _held.get(token)
         if held is not None and held[0].value:
             _held.pop(token, None)
@@ -127,11 +127,15 @@ class _Export:
         addresses = [None if valid is None else valid.ctypes.data, views.ctypes.data]
         addresses += [*(buffer.ctypes.data for buffer in buffers), sizes.ctypes.data]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        # Set by a compiled function: Polars releases arrays in threads without Python's lock.
         flag = ctypes.c_int64(0)
         self.schema = _Schema(format=kind, name=b"", flags=_HAS_NULLS)
         self.schema.release = ctypes.cast(_release_schema, ctypes.c_void_p)
         self.array = _Array(
-            length=len(views), null_count=0 if valid is None else -1, n_buffers=len(addresses)
+            # -1: nobody has counted them.
+            length=len(views),
+            null_count=0 if valid is None else -1,
+            n_buffers=len(addresses),
         )
         self.array.buffers = pointers
         self.array.private_data = ctypes.addressof(flag)
@@ -139,6 +143,7 @@ class _Export:
         _held[next(_tokens)] = (flag, views, tuple(buffers), valid, sizes, pointers)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        # No destructors: this object owns the structs.
         return (
             _capsule_new(ctypes.addressof(self.schema), b"arrow_schema", None),
             _capsule_new(ctypes.addressof(self.array), b"arrow_array", None),
@@ -214,6 +219,7 @@ class _Received:
 def _format(stream: _Stream, address: int) -> bytes:
     """The format of a stream's arrays; empty if it does not say."""
     schema = _Schema()
+    # A non-zero result is an errno.
     if stream.get_schema(address, ctypes.byref(schema)) or not schema.release:
         return b""
     found = bytes(schema.format)
@@ -230,7 +236,9 @@ def from_series(series: pl.Series) -> Strings:
     _let_go()
     if series.null_count() == len(series):
         return Strings(np.zeros((len(series), 4), np.int32), np.zeros(1, np.uint64), None)
+    # Kernels know no nulls.
     series = series.fill_null(b"") if series.null_count() else series
+    # Kernels take a single array of views.
     capsule = series.rechunk().__arrow_c_stream__()
     address = _capsule_pointer(capsule, b"arrow_array_stream")
     stream = _Stream.from_address(address)
@@ -248,6 +256,7 @@ def from_series(series: pl.Series) -> Strings:
         array.buffers[1] + 16 * array.offset
     )
     views.owner = received  # lives as long as any array of them, as those that kernels take
+    # Buffer 0 is the validity bitmap, 1 the views, the last one the sizes of the others.
     addresses = [array.buffers[i] or 0 for i in range(2, array.n_buffers - 1)]
     return Strings(
         np.frombuffer(views, np.int32).reshape(-1, 4),

@@ -124,7 +124,7 @@ class BlockRoom(NamedTuple):
 @inlined
 def folded(code: Int) -> Int:
     """A hash of 31 bits as one of BITS."""
-    return (code ^ code >> (31 - BITS)) & ((1 << BITS) - 1)
+    return (code ^ code >> (31 - BITS)) & ((1 << BITS) - 1)  # FNV's xor-folding
 
 
 @inlined
@@ -142,6 +142,7 @@ def put_tokens(
     code, length, was_lower = mixed(SEED, seed), 0, False
     for i in range(min(size, LONGEST) + 1):
         letter = _LETTERS[int64(load8(data + i))] if i < size else 0
+        # `postBody` is two words.
         if length > 0 and (letter == 0 or (letter >= _CAPITAL and was_lower)):
             if length > 1:
                 if count - first >= most or count >= tokens.shape[0]:
@@ -164,7 +165,7 @@ def put_element(attributes: Attributes, owner: Int, tokens: I64Rows, count: Int)
         size = values[slot, 1]
         if size < 0:
             continue
-        if slot == HIDDEN:
+        if slot == HIDDEN:  # a boolean attribute: its presence counts
             if count < tokens.shape[0]:
                 tokens[count, OWNER], tokens[count, TOKEN] = owner, folded(mixed(SEED, HIDDEN))
                 count += 1
@@ -196,7 +197,7 @@ def put_text(
         begins = due & 1 - blank
         due = blank
         store8(text + size, separator)
-        size += begins & is_started
+        size += begins & is_started  # the separator is kept only before a word
         is_started |= begins
         separator += (32 - separator) * begins
         store8(text + size, byte)
@@ -241,9 +242,9 @@ def is_permalink(child: Int, attributes: Attributes) -> Int:
     data = at(child + TEXT_STRING + STRING_DATA)
     length = at(child + TEXT_STRING + STRING_LENGTH)
     code = int64(0)
-    for i in range(min(length, 5)):
+    for i in range(min(length, 5)):  # a byte more than the longest sign has
         code = code << 8 | int64(load8(data + i))
-    is_icon = length == 3 and 0xEE8080 <= code <= 0xEFA3BF
+    is_icon = length == 3 and 0xEE8080 <= code <= 0xEFA3BF  # U+E000 to U+F8FF: the private use area
     return 1 if code in (0x23, 0xC2B6, 0xC2A7, 0xE2808B, 0xE29A93, 0xF09F9497) or is_icon else 0
 
 
@@ -272,6 +273,7 @@ def flatten(
         if kind == TEXT:
             data = at(node + TEXT_STRING + STRING_DATA)
             length = at(node + TEXT_STRING + STRING_LENGTH)
+            # A block begins with the first text that is not blank, and ends at the next box.
             if box >= 0 and (is_open or has_text(data, length) != 0):
                 if size + length + 2 > text.size or block_count + 1 >= blocks.shape[0]:
                     return FULL
@@ -290,7 +292,7 @@ def flatten(
                     last_link = link
         elif kind == ELEMENT:
             tag = at(node + LOCAL_NAME)
-            if tag >= known:
+            if tag >= known:  # an entry's address: the name is none of Lexbor's
                 place = find_name(tag, tags, tag_sizes) if tag_sizes.size > 0 else -1
                 tag = known + place if place >= 0 else known - 1
             flags = kinds[tag]
@@ -315,6 +317,7 @@ def flatten(
                             if link == 0:
                                 link = node
                 else:
+                    # A box begins, and ends the block that is open.
                     if is_open:
                         is_open = False
                         blocks[block_count, TEXT_END] = size
@@ -322,6 +325,7 @@ def flatten(
                         size += 1
                         block_count += 1
                     else:
+                        # No text followed the inline elements: their tokens belong to no block.
                         count = kept
                     if box_count + 1 >= boxes.shape[0]:
                         return FULL
@@ -329,6 +333,7 @@ def flatten(
                     row[OUTER], row[TAG], row[DEPTH], row[NODE] = box, numbers[tag], depth, node
                     row[BLOCKS_AT], row[TOKENS_AT] = block_count, count
                     read_attributes(node, attributes)
+                    # The element itself is the first of its tokens.
                     code = mixed(mixed(SEED, TAG_SEED), numbers[tag])
                     tokens[count, OWNER], tokens[count, TOKEN] = box_count, folded(code)
                     count += 1
@@ -339,7 +344,7 @@ def flatten(
                     if count > first and attributes.values[CLASS, 1] > 0:
                         row[SHAPE] = mixed(code, tokens[first, TOKEN])
                     kept = count
-                    if child == 0:
+                    if child == 0:  # the walk up never passes it
                         row[BLOCKS_END] = block_count
                     else:
                         box = box_count
@@ -373,6 +378,7 @@ def flatten(
         if node == root:
             break
         node = following
+    # Words are taken from whole blocks, as a block may be made of several text nodes.
     if words.shape[0] < TEXT_WORDS * block_count:
         return FULL
     word_count = int64(0)

@@ -141,6 +141,7 @@ def compile_module(name: str) -> bytes:
             compiled = _numba().cfunc("void(int64)", **_options())(callback.function)
             whole.link_in(llvm.parse_assembly(compiled.inspect_llvm()))
             whole.get_function(compiled.native_name).name = library.symbol(callback, _processor())
+    # Nothing but the library's own symbols is exported: LLVM may inline the rest, and drop it.
     for found in (*whole.functions, *whole.global_variables):
         if not found.is_declaration and not found.name.startswith(library.PREFIX):
             found.linkage = "internal"
@@ -210,6 +211,7 @@ def _all() -> tuple[list[native.Kernel], list[native.Callback]]:
         "inlined": lambda function: njit(function, forceinline=True, **_options()),
         "inner": lambda function: njit(function, **_options()),
     }
+    # The first two define no kernels, but functions that kernels call.
     names = ("native", "memory", *library.modules())
     made: dict[Any, Any] = {}
     for module in [importlib.import_module(f"minutch.kernels.{name}") for name in names]:

@@ -116,7 +116,7 @@ class _Inflater:
 
         None if it is damaged, goes on behind `data`, or holds more than there is room for.
         """
-        if data is not self._data:
+        if data is not self._data:  # look the address up once per buffer
             self._data = data
             self._address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
         if self._inflate(

@@ -27,7 +27,7 @@ from minutch.kernels.native import (
 )
 from minutch.kernels.sequencefile import RecordPlaces, StretchPlace, records, verified
 
-FIXED_SIZE = 28
+FIXED_SIZE = 28  # from the version to the signature's length
 LEAST_RECORD = 8 + 1 + FIXED_SIZE + 1
 """Bytes of a record with its lengths, an empty URL and nothing that may be left out."""
 AT_A_TIME = 256
@@ -83,7 +83,7 @@ def decode_rows(
         p = at[k]
         size = length[k]
         empty = optional and size == 0
-        if not empty and (size < FIXED_SIZE + 1 or buf[p] != 7):
+        if not empty and (size < FIXED_SIZE + 1 or buf[p] != 7):  # CrawlDatum.CUR_VERSION
             return False
         if len(columns.status):
             columns.status[i] = 0 if empty else buf[p + 1]
@@ -101,15 +101,16 @@ def decode_rows(
             signature, entries = int64(0), int64(0)
             flag = int64(FIXED_SIZE)
             if not empty:
+                # CrawlDatum.readFields takes a length of 0 or less as none.
                 signature = max(int64(int8(buf[p + 27])), int64(0))
                 flag = FIXED_SIZE + signature
                 if size <= flag:
                     return False
-                if buf[p + flag]:
+                if buf[p + flag]:  # a boolean: metadata follow
                     entries = map_size(buf, p + flag + 1, p + size)
                     if entries < 0:
                         return False
-                elif size != flag + 1:
+                elif size != flag + 1:  # bytes that nobody reads
                     return False
             if len(columns.signature_at):
                 columns.signature_at[i] = p + FIXED_SIZE
@@ -163,12 +164,14 @@ def scan(
     places = RecordPlaces(found_at, found_len, value_at, value_len)
     row = int64(0)
     start, end = stretch.start, stretch.end
+    # Checksums cover whole chunks, and the first may begin before the stretch.
     at, good = start, start // stretch.chunk * stretch.chunk
     while at < end:
         good = verified(stretch, good)
         if good < 0:
             return -1
         count = int64(AT_A_TIME)
+        # A full batch may not be all that lies before `good`.
         while count == AT_A_TIME:
             count, at = records(stretch, at, min(good, end), int64(0), places)
             if count < 0 or not decode_rows(
@@ -186,7 +189,7 @@ def scan(
                     key_at[row + k] = found_at[k]
                     key_len[row + k] = found_len[k]
             row += count
-        if good >= end and at < end:
+        if good >= end and at < end:  # the last record is cut off
             return -1
     return row
 
@@ -201,6 +204,7 @@ def plain(buf: U8, at: I64, length: I32, status: U8, fetch_time: I64, score_bits
         size = length[i]
         if size < FIXED_SIZE + 1 or buf[p] != 7:
             return False
+        # The whole record is checked: unchanged ones are copied without being decoded.
         status[i] = buf[p + 1]
         fetch_time[i] = long_at(buf, p + 2)
         score_bits[i] = int_at(buf, p + 15)
@@ -210,6 +214,7 @@ def plain(buf: U8, at: I64, length: I32, status: U8, fetch_time: I64, score_bits
         if size == flag + 1:
             if buf[p + flag] != 0:
                 return False
+        # `encode` never writes an empty map.
         elif buf[p + flag] != 1 or map_size(buf, p + flag + 1, p + size) <= 0:
             return False
     return True
@@ -222,7 +227,7 @@ def map_size(buf: U8, at: Int, end: Int) -> Int:
         return -1
     classes = buf[at]
     at += 1
-    for _ in range(classes):
+    for _ in range(classes):  # non-Hadoop classes: id, then name by DataOutput.writeUTF
         if at + 3 > end:
             return -1
         at += 3 + (int64(buf[at + 1]) << 8 | buf[at + 2])

@@ -43,20 +43,22 @@ LIBRARY_OVERHEAD: Final = 64
 """Bytes that libdeflate may want beyond a string's."""
 
 _HASH_BITS: Final = 12
-_PLACES: Final = (1 << _HASH_BITS) + 1
-_MIN_MATCH: Final = 4
-_MAX_MATCH: Final = 258
-_END_OF_BLOCK_BITS: Final = 7
+_PLACES: Final = (1 << _HASH_BITS) + 1  # the last one is the running number
+_MIN_MATCH: Final = 4  # RFC 1951 allows 3, but the hash is of four bytes
+_MAX_MATCH: Final = 258  # RFC 1951, 3.2.5
+_END_OF_BLOCK_BITS: Final = 7  # symbol 256, seven zeros
 _MODULUS: Final = 65521
 _ADLER_RUN: Final = 2654  # bytes that can be summed before the modulus is taken, in 31 bits
 
 
 def _reversed(code: int, bits: int) -> int:
+    # Huffman codes are packed with their most significant bit first (RFC 1951, 3.1.1).
     return int(f"{code:0{bits}b}"[::-1], 2)
 
 
 def _literal_codes() -> tuple[list[int], list[int]]:
     """The fixed codes of 0 to 287 (bits reversed) and how many bits they have."""
+    # RFC 1951, 3.2.6: first symbol, the one after the last, bits, code of the first.
     ranges = ((0, 144, 8, 0x30), (144, 256, 9, 0x190), (256, 280, 7, 0), (280, 288, 8, 0xC0))
     codes, sizes = [], []
     for first, last, bits, base in ranges:
@@ -72,13 +74,14 @@ def _length_codes() -> tuple[list[int], list[int]]:
     codes, sizes = _literal_codes()
     whole, bits = [0] * (_MAX_MATCH + 1), [0] * (_MAX_MATCH + 1)
     length = 3
+    # RFC 1951, 3.2.5: from 265 on, every four symbols have one extra bit more.
     for symbol in range(257, 285):
         extra = 0 if symbol < 265 else (symbol - 261) // 4
         for value in range(1 << extra):
             whole[length] = codes[symbol] | value << sizes[symbol]
             bits[length] = sizes[symbol] + extra
             length += 1
-    whole[_MAX_MATCH], bits[_MAX_MATCH] = codes[285], sizes[285]
+    whole[_MAX_MATCH], bits[_MAX_MATCH] = codes[285], sizes[285]  # 258 has a symbol of its own
     return whole, bits
 
 
@@ -89,7 +92,7 @@ def _distance_codes() -> tuple[list[int], list[int]]:
     whole, bits = [0] * (SHORT + 1), [0] * (SHORT + 1)
     distance, symbol = 1, 0
     while distance <= SHORT:
-        extra = 0 if symbol < 4 else symbol // 2 - 1
+        extra = 0 if symbol < 4 else symbol // 2 - 1  # from 4 on, one more every two symbols
         for value in range(1 << extra):
             if distance <= SHORT:
                 whole[distance] = _reversed(symbol, 5) | value << 5
@@ -137,6 +140,7 @@ def _checksum(source: Int, size: Int) -> Word:
                 load8(source + at + 2),
                 load8(source + at + 3),
             )
+            # Four steps of `low += byte; high += low` at once.
             high += uint64(4) * low + uint64(4) * a + uint64(3) * b + uint64(2) * c + d
             low += a + b + c + d
             at += 4
@@ -153,6 +157,7 @@ def _checksum(source: Int, size: Int) -> Word:
 def _put_checksum(target: Int, source: Int, size: Int) -> Int:
     """The string's checksum at the address `target`; returns the address after it."""
     value = int64(_checksum(source, size))
+    # Big-endian (RFC 1950, 2.2); store32 is little-endian.
     store32(
         target, value >> 24 | (value >> 8 & 0xFF00) | (value & 0xFF00) << 8 | (value & 0xFF) << 24
     )
@@ -165,7 +170,7 @@ def finish_stored(target: Int, size: Int) -> Int:
     its length.
     """
     store32(target, int64(0x010178) | (size & 0xFF) << 24)  # zlib's header; the one block, stored
-    store32(target + 3, size | (~size & 0xFFFF) << 16)
+    store32(target + 3, size | (~size & 0xFFFF) << 16)  # LEN, NLEN
     return _put_checksum(target + BEFORE + size, target + BEFORE, size) - target
 
 
@@ -176,23 +181,25 @@ def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
     """
     base = places[-1]  # places of this string are counted from here
     places[-1] = base + size + 1
-    store32(target, int64(0x0178))
+    store32(target, int64(0x0178))  # CMF, FLG (RFC 1950, 2.2)
     at = target + 2
-    limit = target + 7 + size
-    word, used = uint64(3), uint64(3)
+    limit = target + 7 + size  # where the checksum of a stored stream would begin
+    word, used = uint64(3), uint64(3)  # BFINAL = 1, BTYPE = 01: one block, fixed codes
     position = int64(0)
     while position < size:
-        if at + 8 > limit:
+        if at + 8 > limit:  # the store below writes eight bytes
             return int64(-1)
         length = int64(0)
         distance = int64(0)
-        if position + 8 <= size:
+        if position + 8 <= size:  # load64 reads eight bytes
             four = load64(source + position) & uint64(0xFFFFFFFF)
+            # Multiplication by 2³² / golden ratio: its upper bits depend on all four bytes.
             slot = int64(
                 (four * uint64(0x9E3779B1) & uint64(0xFFFFFFFF)) >> uint64(32 - _HASH_BITS)
             )
-            other = places[slot] - base - 1
+            other = places[slot] - base - 1  # negative: left by an earlier string
             places[slot] = base + 1 + position
+            # Slots are shared, so the bytes decide.
             if other >= 0 and load64(source + other) & uint64(0xFFFFFFFF) == four:
                 distance = position - other
                 longest = min(size - position, int64(_MAX_MATCH))
@@ -212,6 +219,8 @@ def _compressed(source: Int, size: Int, target: Int, places: I64) -> Int:
             word |= _LITERAL[byte] << used
             used += _LITERAL_BITS[byte]
             position += 1
+        # At most 7 + 13 + 14 bits are pending: whole bytes are final, the rest is stored again
+        # with what follows.
         store64(at, int64(word))
         at += int64(used >> uint64(3))
         word >>= used & uint64(56)
@@ -285,6 +294,7 @@ def inflate(streams: Slices, first: Int, strings: Slices, decompressor: Decompre
                 out_at[i], out_len[i] = out_at[i - 1], out_len[i - 1]
                 continue
         room = len(out) - end
+        # The function returns a C int: the upper half of the register is undefined.
         code = (
             call7(
                 decompressor.function,
@@ -298,9 +308,9 @@ def inflate(streams: Slices, first: Int, strings: Slices, decompressor: Decompre
             )
             & 0xFFFF_FFFF
         )
-        if code == 3:
+        if code == 3:  # LIBDEFLATE_INSUFFICIENT_SPACE
             return i
-        if code != 0 or counts[0] != length[i]:
+        if code != 0 or counts[0] != length[i]:  # the latter: bytes follow the stream
             return -1
         out_at[i] = end
         out_len[i] = counts[1]

@@ -240,7 +240,7 @@ def name_features(i: Int, sums: Sums, around: I64, is_root: I64, rows: F32Rows) 
     for kind in range(3):
         rows[NAMES + 2 + kind, i] = own[SAID + kind]
     whole = least_at = most_at = int64(0)
-    greatest, least, most = int64(-1 << 40), int64(1), int64(-1)
+    greatest, least, most = int64(-1 << 40), int64(1), int64(-1)  # the first level sets each
     for level in range(REACH):
         box = sums.boxes[around[level]]
         names, low, high = (box[SUM], box[LEAST], box[MOST]) if not is_root[level] else (0, 0, 0)
@@ -268,7 +268,7 @@ def place_features(i: Int, sums: I64Rows, title: Int, heading: Int, rows: F32Row
     total, before = sums[count, BEFORE], sums[i, BEFORE]
     rows[PLACE, i], rows[PLACE + 1, i] = i / count, share(before, total)
     rows[PLACE + 2, i], rows[PLACE + 3, i] = before, total - sums[i + 1, BEFORE]
-    rows[PLACE + 4, i] = min(max(i - title, -50), 50) if title >= 0 else -99
+    rows[PLACE + 4, i] = min(max(i - title, -50), 50) if title >= 0 else -99  # out of their range
     rows[PLACE + 5, i] = before - sums[title, BEFORE] if title >= 0 else 0
     rows[PLACE + 6, i] = min(i - heading, 60) if heading >= 0 else -1
     for k, feature in enumerate(OF_HEADING):
@@ -358,7 +358,7 @@ def page_features(page: PageTables, tags: I64, kinds: F32, sums: Sums, rows: F32
         bits = tags[boxes[i, TAG]]
         articles += bits >> ARTICLE & 1
         names += sums.boxes[i, SUM] if bits >> ROOT & 1 else 0
-    for i in range(count):
+    for i in range(count):  # rows that `own_features` has filled
         words = page.blocks[i, WORDS]
         headings += 1 if rows[8, i] > 0 else 0
         in_article += words if rows[10 + ARTICLE, i] > 0 else 0
@@ -391,7 +391,7 @@ def describe(
     title = heading = int64(-1)
     for i in range(page.blocks.shape[0] - 1, -1, -1):
         if tags[boxes[page.blocks[i, BOX], TAG]] >> HEADING == 1:
-            title = i
+            title = i  # ends at the first h1
     for i in range(page.blocks.shape[0]):
         inside, box = int64(0), page.blocks[i, BOX]
         for level in range(REACH):
@@ -438,7 +438,7 @@ def sum_kinds(
             continue
         slot = int64(slots[token])
         if slot > 0:
-            slots[token] = -slot
+            slots[token] = -slot  # counted already
             met[count] = token
             count += 1
             for kind in range(sums.size):
@@ -451,6 +451,7 @@ def sum_kinds(
 def step(node: Word, nodes: Int, column: Int) -> Word:
     """The node after one, for the column of keys at an address."""
     word = load64(nodes + 8 * int64(node))
+    # The feature needs no shift: in place it is times 256, and its keys take 256 bytes.
     key = load32(column + int64(word & _FEATURE))
     return (word >> _NEXT_AT & _NEXT) + uint64(key > word >> _THRESHOLD_AT)
 
@@ -473,12 +474,16 @@ def score(rows: I32, count: Int, forest: Trees, keys: I32, scores: F32) -> None:
         for feature in range(rows.size // count):
             for i in range(here):
                 bits = rows[feature * count + first + i]
+                # As integers in the order of floats: negative ones with all bits flipped, others
+                # with the sign flipped.
                 keys[feature * AT_ONCE + i] = bits ^ ((bits >> 31) | MINUS)
         for tree in range(0, roots.size, TREES_AT_ONCE):
             depth = max(depths[tree], depths[tree + 1], depths[tree + 2], depths[tree + 3])
             for i in range(0, here, 2):
                 one = int64(keys.ctypes.data) + 4 * i
-                other = one + 4 * min(1, here - 1 - i)
+                other = one + 4 * min(
+                    1, here - 1 - i
+                )  # the same again for the last of an odd number
                 a = e = uint64(roots[tree])
                 b = f = uint64(roots[tree + 1])
                 c = g = uint64(roots[tree + 2])

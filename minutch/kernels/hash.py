@@ -50,7 +50,7 @@ def hash_ascii(at: Int, size: Int, value: Word) -> tuple[Word, Int]:
     done = int64(0)
     while done + 8 <= size:
         word = load64(at + done)
-        if word & uint64(0x8080_8080_8080_8080):
+        if word & uint64(0x8080_8080_8080_8080):  # negative in Java
             break
         pairs = (word & _BYTES) * _POWERS_OF_31[1] + ((word >> uint64(8)) & _BYTES)
         fours = (pairs & _PAIRS) * _POWERS_OF_31[2] + ((pairs >> uint64(16)) & _PAIRS)
@@ -65,9 +65,9 @@ def partitions(views: Views, addresses: U64, parts: Int, out: U32) -> None:
     """The part of each key: (Text.hashCode & 0x7fffffff) % parts."""
     for i in range(len(views)):
         at, size = string_at(views, addresses, i), int64(views[i, 0])
-        h, done = hash_ascii(at, size, uint64(1))
+        h, done = hash_ascii(at, size, uint64(1))  # WritableComparator.hashBytes begins with 1
         for k in range(done, size):
-            h = uint64(31) * h + uint64(int64(int8(load8(at + k))))
+            h = uint64(31) * h + uint64(int64(int8(load8(at + k))))  # Java's bytes are signed
         out[i] = (h & uint64(0x7FFF_FFFF)) % uint64(parts)
 
 
@@ -84,6 +84,7 @@ def url_hashes(views: Views, addresses: U64, hashes: I32) -> None:
     """
     for i in range(len(hashes)):
         address, left = string_at(views, addresses, i), int64(views[i, 0])
+        # Generator.HashComparator: from the end, so that the order hardly correlates with hosts.
         value = uint64(1)
         while left >= 8:  # eight bytes at a time while all are ASCII
             word = load64(address + left - 8)
@@ -109,6 +110,7 @@ def url_hashes(views: Views, addresses: U64, hashes: I32) -> None:
 
 SEED: Final = secrets.randbits(63)
 """The seed of all tables of this process, and of those that are copies of it."""
+# Two of the secrets of wyhash.
 _ODD: Final = uint64(0x8BB8_4B93_962E_ACC9)
 _OTHER: Final = uint64(0x2D35_8DCC_AA6C_78A5)
 _BYTE: Final = uint64(8)
@@ -129,7 +131,7 @@ def string_hash(at: Int, size: Int, seed: Int) -> Word:
         state = folded_product(load64(at + done) ^ secret, load64(at + done + 8) ^ state)
         done += 16
     first, last = uint64(0), uint64(0)
-    if size >= 8:
+    if size >= 8:  # the last 16, overlapping what was read: no loop over a tail
         first, last = load64(at + max(size - 16, 0)), load64(at + size - 8)
     else:
         for i in range(size):

@@ -164,7 +164,7 @@ def read_attributes(element: Int, attributes: Attributes) -> None:
     attribute = at(element + FIRST_ATTRIBUTE)
     while attribute != 0:
         name = at(attribute + ATTRIBUTE_QUALIFIED)
-        if name == 0:
+        if name == 0:  # 0: it is spelled as the local name
             name = at(attribute + LOCAL_NAME)
         if name < slots.size:
             slot = int64(slots[name])
@@ -209,7 +209,7 @@ def says_nofollow(data: Int, size: Int) -> Int:
 @inlined
 def says_post(data: Int, size: Int) -> Bool:
     """Tell whether a form's method is post."""
-    return size == 4 and (load32(data) | uint64(0x20202020)) == 0x74736F70
+    return size == 4 and (load32(data) | uint64(0x20202020)) == 0x74736F70  # post, in any case
 
 
 @inlined
@@ -273,7 +273,7 @@ def fold_text(data: Int, length: Int, text: Int, size: Int, gap: Int) -> tuple[I
         begins = due & 1 - blank
         due = blank
         store8(text + size, separator)
-        size += begins & is_started
+        size += begins & is_started  # the separator is kept only before a word
         is_started |= begins
         separator += (32 - separator) * begins
         store8(text + size, byte)
@@ -336,7 +336,7 @@ def pack_links(rows: I64Rows, count: Int, text: U8, side: U8, run: U8) -> Int:
     for i in range(count):
         row = rows[i]
         target, anchor = row[TARGET_END] - row[TARGET], row[ANCHOR_END] - row[ANCHOR]
-        if size + target + anchor + 11 > run.size:
+        if size + target + anchor + 11 > run.size:  # two VInts of up to 5 bytes, a flag
             return -1
         size = put_vint(run, size, target)
         copy_bytes(run.ctypes.data + size, side.ctypes.data + row[TARGET], target)
@@ -369,7 +369,7 @@ def walk(
     text_size = side_size = spare_size = count = head_count = 0
     gap = _BREAK
     if marked:
-        text[0], text[1], text[2] = 0xEF, 0xBB, 0xBF
+        text[0], text[1], text[2] = 0xEF, 0xBB, 0xBF  # U+FEFF
         text_size, gap = 3, 0
     link = -1  # the innermost one that has not ended: its row
     silent = title = 0  # the element that has not ended
@@ -380,20 +380,19 @@ def walk(
         kind = load32(node + TYPE)
         child = int64(0)
         if kind == TEXT:
-            data, size = (
-                at(node + TEXT_STRING + STRING_DATA),
-                at(node + TEXT_STRING + STRING_LENGTH),
-            )
+            data = at(node + TEXT_STRING + STRING_DATA)
+            size = at(node + TEXT_STRING + STRING_LENGTH)
             if silent == 0:
                 if text_size + size + 2 > text.size:
                     return FULL
                 text_size, gap = fold_text(data, size, text.ctypes.data, text_size, gap)
+            # Text that the page does not show may still be the anchor of a link without any other.
             if link >= 0 and (silent != 0 or not has_more_than_blanks(data, size)):
                 spare_size = put_after_blank(spare, spare_size, data, size)
         elif kind == ELEMENT:
             child = at(node + FIRST_CHILD)
             tag = at(node + LOCAL_NAME)
-            if tag >= numbers:
+            if tag >= numbers:  # an entry's address
                 tag = numbers + find_name(tag, tags, tag_sizes)
             flags = kinds[tag]
             if flags != 0:
@@ -403,6 +402,7 @@ def walk(
                     gap = _BREAK
                 if flags & (LINK | IMAGE | META | BASE):
                     read_attributes(node, attributes)
+                # A link begins: its target is kept now, its anchor settled when it ends.
                 if (
                     flags & LINK
                     and values[targets[tag], 1] >= 0
@@ -410,17 +410,13 @@ def walk(
                 ):
                     left_out = is_left_out(values)
                     if left_out < 0:
-                        return UNSURE
+                        return UNSURE  # beside `nofollow` is a character beyond ASCII
                     if left_out == 0:
                         if count >= rows.shape[0]:
                             return FULL
                         row = rows[count]
-                        row[NODE], row[OUTER], row[TEXT_AT], row[SPARE_AT] = (
-                            node,
-                            link,
-                            text_size,
-                            spare_size,
-                        )
+                        row[NODE], row[OUTER] = node, link
+                        row[TEXT_AT], row[SPARE_AT] = text_size, spare_size
                         row[TARGET] = side_size + 1
                         side_size = put_after_blank(
                             side, side_size, values[targets[tag], 0], values[targets[tag], 1]
@@ -434,11 +430,11 @@ def walk(
                     and has_more_than_blanks(values[ALT, 0], values[ALT, 1])
                 ):
                     spare_size = put_after_blank(spare, spare_size, values[ALT, 0], values[ALT, 1])
-                if flags & SILENT:
+                if flags & SILENT:  # nothing within is text, until its end
                     if silent == 0 and child != 0:
                         silent = node
                 elif in_head and flags != 0:
-                    if flags & BODY:
+                    if flags & BODY:  # title, meta and base count only before it
                         in_head = False
                     elif flags & TITLE and title_start < 0:
                         title_start, title = text_size, node
@@ -449,7 +445,7 @@ def walk(
                             heads[head_count], flags & BASE != 0, values, side, side_size
                         )
                         head_count += 1
-        if side_size < 0 or spare_size < 0:
+        if side_size < 0 or spare_size < 0:  # no room in `side` or `spare`
             return FULL
         if child != 0:
             node = child
@@ -462,7 +458,7 @@ def walk(
                 if side_size < 0:
                     return FULL
                 link = rows[link, OUTER]
-                if link < 0:
+                if link < 0:  # no open link can need it
                     spare_size = 0
             if node == silent:
                 silent = 0
@@ -474,22 +470,20 @@ def walk(
             node = at(node + PARENT)
         if node == root:
             break
+        # The last node that ended, whose sibling comes next.
         if load32(node + TYPE) == ELEMENT:
             tag = at(node + LOCAL_NAME)
             if tag >= numbers:
                 tag = numbers + find_name(tag, tags, tag_sizes)
             if kinds[tag] & SEPARATOR:
-                gap = _BREAK
+                gap = _BREAK  # blocks separate text at both ends
         node = following
     if gap == _BREAK and text_size > 0:
         text[text_size] = 10
         text_size += 1
-    found[TEXT_SIZE], found[SIDE_SIZE], found[LINKS], found[HEADS] = (
-        text_size,
-        side_size,
-        count,
-        head_count,
-    )
+    found[TEXT_SIZE], found[SIDE_SIZE] = text_size, side_size
+    found[LINKS], found[HEADS] = count, head_count
     found[TITLE_START], found[TITLE_END] = trimmed(text, max(0, title_start), max(0, title_end))
+    # All anchors are settled, and `spare` is free for the run.
     found[RUN_SIZE] = pack_links(rows, count, text, side, spare)
     return FULL if found[RUN_SIZE] < 0 else DONE

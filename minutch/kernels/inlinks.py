@@ -64,6 +64,7 @@ def _plain_host(address: Int, size: Int) -> Int:
     """Find where the host of a plain http(s) URL starts and how long it is, as start << 32 |
     length; -1 for other URLs.
     """
+    # load64 reads eight bytes, the length of `http://x`.
     if size < 8 or load64(address) & uint64(0xFFFFFFFF) != _HTTP:
         return int64(-1)
     at = int64(5) if load8(address + 4) == 115 else int64(4)
@@ -87,7 +88,7 @@ def _plain_host(address: Int, size: Int) -> Int:
         while after < size and 48 <= load8(address + after) <= 57:
             after += 1
             digits += 1
-        if digits == 0 or digits > 5:
+        if digits == 0 or digits > 5:  # 65535 has five
             return int64(-1)
     if after < size and load8(address + after) not in (47, 63, 35):
         return int64(-1)
@@ -105,6 +106,7 @@ def compare_hosts(from_strings: StringColumn, to_strings: StringColumn, found: I
             string_at(from_strings.views, from_strings.addresses, i),
             string_at(to_strings.views, to_strings.addresses, i),
         )
+        # Links of one page follow each other, so its host is found once.
         if i == 0 or from_address != last_address:
             last_address, last_host = (
                 from_address,
@@ -199,6 +201,7 @@ def spread(
             return 1
         if code & 0xFFFF_FFFF != 0 or counts[0] != length[i]:
             return -1
+        # The inflated record: its links follow the title.
         end = counts[1]
         p = first_outlink(scratch, 0, end)
         if p < 0 or p + 4 > end:
@@ -207,9 +210,12 @@ def spread(
         p += 4
         page, page_size = string_at(pages.views, pages.addresses, i), int64(pages.views[i, 0])
         row, used = state[1], state[4]
+        # Each link takes a byte at least: a count beyond `end` is damage, found below, and must
+        # not demand that much room.
         if count < 0 or row + min(count, end) > len(found) or used + page_size + end > len(out):
             return -1 if count < 0 else 2
         page_at = used
+        # Once per page: the views of all its links point here.
         copy_bytes(target + used, page, page_size)
         used += page_size
         page_host = _plain_host(page, page_size)
@@ -232,13 +238,13 @@ def spread(
                 else _compared(page, page_host, data + url, size)
             )
             if same == unwanted:
-                left_out += 1
+                left_out += 1  # counted, not copied
                 continue
             copy_bytes(target + used, data + url, size)
             _put_view(targets, row, data + url, size, used)
             used += size
             _put_view(sources, row, page, page_size, page_at)
-            if anchor_size > _INLINE:
+            if anchor_size > _INLINE:  # shorter ones live in their view
                 copy_bytes(target + used, data + anchor, anchor_size)
             _put_view(anchors, row, data + anchor, anchor_size, used)
             used += anchor_size if anchor_size > _INLINE else 0
@@ -259,7 +265,7 @@ def _is_equal(strings: StringColumn, i: Int, j: Int) -> Int:
     """Tell whether two strings of a column are equal, compared from the end, where URLs differ."""
     views, addresses = strings.views, strings.addresses
     size = int64(views[i, 0])
-    if size != views[j, 0] or views[i, 1] != views[j, 1]:
+    if size != views[j, 0] or views[i, 1] != views[j, 1]:  # the latter: their first four bytes
         return False
     one, other = string_at(views, addresses, i), string_at(views, addresses, j)
     if one == other:
@@ -309,9 +315,8 @@ def merge(
     Fills `sets`; returns how many records there are. `seed` as in `string_hash`.
     """
     count = len(order)
-    table = SetTable(
-        np.empty(4 * count, np.int64), np.empty(2 * count, np.uint64)
-    )  # mostly untouched
+    # `empty`: pages that are never touched cost no memory.
+    table = SetTable(np.empty(4 * count, np.int64), np.empty(2 * count, np.uint64))
     return merge_in(order, keys, urls, anchors, limit, seed, table, sets)
 
 
@@ -333,6 +338,7 @@ def merge_in(
         last: Int = place
         while last < len(order) and (last == place or _is_equal(keys, order[place], order[last])):
             last += 1
+            # Views first: they say where the strings are.
             far = int64(order[min(last + 2 * AHEAD, len(order) - 1)])
             ask_for_view(keys.views, far)
             ask_for_view(urls.views, far)
@@ -343,11 +349,12 @@ def merge_in(
             ask_for_string(anchors, near)
         starts[count] = used
         begin = used
-        if last - place == 1:
+        if last - place == 1:  # nothing to compare with
             if limit > 0:
                 rows[used] = order[place]
                 used += 1
         else:
+            # Slots have to be cleared: only as many as keep this record's chains short.
             size = int64(4)
             while size < 2 * (last - place):
                 size *= 2
@@ -361,6 +368,7 @@ def merge_in(
                     string_at(urls.views, urls.addresses, row), int64(urls.views[row, 0]), seed
                 )
                 anchor = string_at(anchors.views, anchors.addresses, row)
+                # Seeded by the URL's hash, so that it covers both.
                 mixed = string_hash(anchor, int64(anchors.views[row, 0]), int64(mixed))
                 slot: Int = int64(mixed & uint64(size - 1))
                 while slots[slot] >= 0:
@@ -377,7 +385,7 @@ def merge_in(
                     hashes[used - begin] = mixed
                     rows[used] = row
                     used += 1
-        count += used > begin
+        count += used > begin  # with a limit of 0 there is no record
         place = last
     starts[count] = used
     return count

@@ -34,7 +34,7 @@ def _copy_bytes(typingctx: Any, target: Any, source: Any, size: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         target, source, size = args
         memcpy = builder.module.declare_intrinsic("llvm.memcpy", [_BYTE, _BYTE, _WORD])
-        false = ir.Constant(ir.IntType(1), 0)
+        false = ir.Constant(ir.IntType(1), 0)  # not volatile
         builder.call(
             memcpy, [builder.inttoptr(target, _BYTE), builder.inttoptr(source, _BYTE), size, false]
         )
@@ -70,7 +70,7 @@ def _loader(bits: int) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kind = ir.IntType(bits)
             value = builder.load(builder.inttoptr(args[0], kind.as_pointer()))
-            value.align = 1
+            value.align = 1  # values in files are unaligned
             return value if bits == 64 else builder.zext(value, _WORD)
 
         return types.uint64(types.int64), codegen
@@ -108,7 +108,7 @@ def _storer(bits: int) -> Any:
 def _scratch(element: Any) -> Any:
     def scratch(typingctx: Any, size: Any) -> Any:
         if not isinstance(size, types.IntegerLiteral):
-            return None
+            return None  # not a constant
         kind = types.Array(element, 1, "C")
         count = size.literal_value
 

@@ -33,6 +33,7 @@ def numbered(strings: StringColumn) -> tuple[U32, U32]:
     each row's string.
     """
     count = len(strings.views)
+    # At most half of them are ever used.
     slots = np.zeros(1 << max(4, (2 * count).bit_length()), np.int32)
     hashes = np.empty(count, np.uint64)
     rows, numbers = np.empty(count, np.uint32), np.empty(count, np.uint32)
@@ -60,7 +61,7 @@ def number(
             known = int64(slots[slot]) - 1
             row = int64(rows[known])
             if (
-                hashes[known] == code
+                hashes[known] == code  # saves a trip to the string
                 and compare(string_at(views, addresses, row), int64(views[row, 0]), at, size) == 0
             ):
                 numbers[i] = known
@@ -98,12 +99,12 @@ def meet(
     for i in range(len(views)):
         here, size = string_at(views, addresses, i), int64(views[i, 0])
         if count:
-            last = string_at(
-                views, addresses, i - 1
-            )  # often the same place; see `pack` of the sort
+            # Often the same place; see `pack` of the sort.
+            last = string_at(views, addresses, i - 1)
             if last == here or compare(last, int64(views[i - 1, 0]), here, size) == 0:
                 group[i] = count - 1
                 continue
+        # Both columns ascend, so the table's row only moves forward.
         found = -1
         while row < rows:
             order = compare(
@@ -140,8 +141,9 @@ def sort_runs_in(group: I64, values: F32, order: I64, spare: I64) -> None:
         end = start + 1
         while end < n and group[end] == group[start]:
             end += 1
-        if end - start <= 32:
+        if end - start <= 32:  # insertion: in place and stable
             for i in range(start, end):
+                # `order[start:i]` is sorted; row i goes where it belongs.
                 value, to = values[i], i
                 while to > start and values[order[to - 1]] < value:
                     order[to] = order[to - 1]
@@ -163,7 +165,7 @@ def merge_sort(values: F32, order: I64, start: Int, end: Int, spare: I64) -> Non
     while width < end - start:
         for low in range(start, end - width, 2 * width):
             middle, high = low + width, min(low + 2 * width, end)
-            if values[order[middle]] <= values[order[middle - 1]]:
+            if values[order[middle]] <= values[order[middle - 1]]:  # already in order
                 continue
             left, right, to = low, middle, 0
             while left < middle and right < high:
@@ -178,7 +180,7 @@ def merge_sort(values: F32, order: I64, start: Int, end: Int, spare: I64) -> Non
                 spare[to] = order[left]
                 left += 1
                 to += 1
-            for i in range(to):
+            for i in range(to):  # the rest of the right run is in place
                 order[low + i] = spare[i]
         width *= 2
 
@@ -222,6 +224,7 @@ def group_by(
     ranges = len(border_views) + 1
     starts[:] = 0
     prefix, shared = int64(0), int64(0)
+    # Borders ascend: a prefix of the first and the last is one of all between.
     if ranges > 1:
         prefix = string_at(border_views, border_addresses, 0)
         final = string_at(border_views, border_addresses, ranges - 2)
@@ -235,12 +238,14 @@ def group_by(
     for i in range(len(views)):
         at, size = string_at(views, addresses, i), int64(views[i, 0])
         low, high = int64(0), int64(len(border_views))
+        # A key without the prefix lies before all borders or after them.
         side = compare(at, min(size, shared), prefix, shared)
         if side < 0:
             high = low
         elif side > 0:
             low = high
         word = word_of(at, size, shared) if low < high else uint64(0)
+        # By the eight bytes after the prefix; by the whole string only where these are equal.
         while low < high:
             middle = (low + high) >> 1
             if word != words[middle]:
@@ -254,9 +259,10 @@ def group_by(
                 low = middle + 1
         buckets[i] = parts[i] * ranges + low
         starts[buckets[i] + 1] += 1
-    for bucket in range(1, len(starts)):
+    for bucket in range(1, len(starts)):  # counts become offsets
         starts[bucket] += starts[bucket - 1]
     for i in range(len(views)):
+        # Each offset moves on with its rows, up to the start of the next bucket.
         order[starts[buckets[i]]] = i
         starts[buckets[i]] += 1
     for bucket in range(len(starts) - 1, 0, -1):  # each bucket's end is the next one's beginning
@@ -279,6 +285,7 @@ def held_bytes(views: Views) -> Int:
     total = int64(0)
     for i in range(len(views)):
         size = int64(views[i, 0])
+        # Sorted columns hold equal strings once (`sort.pack`).
         if size > INLINE and (
             i == 0 or views[i, 3] != views[i - 1, 3] or views[i, 2] != views[i - 1, 2]
         ):
@@ -312,6 +319,7 @@ def take_strings(views: I64, addresses: I64, rows: I64, counts: I64, out: U8, ta
             int64(rows[table]) + 4 * (int64(counts[table]) - 1),
         )
         while here <= last:
+            # Row numbers take 4 bytes: the view of the row 24 ahead, the string of that 12 ahead.
             prefetch(first + 16 * int64(load32(min(here + 8 * _AHEAD, last))))
             near = place_of(first + 16 * int64(load32(min(here + 4 * _AHEAD, last))), buffers)
             prefetch(near)

@@ -99,6 +99,7 @@ def _interpreted(function: Any) -> Any:
     """A function of a kernel module with globals to be interpreted with; those are there when it is
     called.
     """
+    # Registered before its globals exist, as these may lead back to it.
     if function not in _functions:
         module = function.__module__
         is_new = module not in _namespaces
@@ -123,6 +124,7 @@ def _counterpart(name: str, value: Any) -> Any:
     if kind == "kernel":
         return _interpreted(value.function)
     if kind == "primitive":
+        # Integers in it have to wrap, too.
         return (lambda size: _Array(value(size))) if name.startswith("scratch") else value
     return _interpreted(value) if kind else value
 
@@ -150,7 +152,7 @@ def function_of(kernel: Any) -> Callable[..., int]:
                 given.append(_Array(value))
             else:
                 return int(kernel.WRONG)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # compiled uint64 wraps silently
             found = function(*kernel.together(given))
         if found is not None:
             ctypes.c_int64.from_address(result).value = _NUMBERS["int64"](found)
@@ -199,6 +201,7 @@ def _sources() -> dict[str, bytes]:
 
 def modules() -> list[str]:
     """The modules that hold kernels."""
+    # Told by the text, so that nothing is imported.
     return [name for name, source in _sources().items() if b"\n@kernel\n" in source]
 
 
@@ -233,7 +236,7 @@ def is_built() -> bool:
     """Tell whether the library is there and made of these sources."""
     try:
         return _mark(ctypes.CDLL(str(PATH))) == digest()
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # missing, for another machine, without a mark
         return False
 
 
@@ -246,7 +249,7 @@ def load() -> ctypes.CDLL | None:
     """
     if is_interpreted():
         return None
-    is_newer()
+    is_newer()  # reads a file, which a sandboxed worker could not do later
     try:
         found = ctypes.CDLL(str(PATH))
         mark = _mark(found)

@@ -65,11 +65,11 @@ def skip_map(buf: U8, at: Int, end: Int) -> Int:
     """The offset after a MapWritable of Texts and numbers; -1 for any other, and if it is not
     inside.
     """
-    if at >= end or buf[at] != 0 or at + 5 > end:
+    if at >= end or buf[at] != 0 or at + 5 > end:  # 0: no classes of its own
         return -1
     entries = int_at(buf, at + 1)
     at += 5
-    for _ in range(2 * entries):
+    for _ in range(2 * entries):  # keys and values
         if at >= end:
             return -1
         kind = buf[at]
@@ -96,9 +96,8 @@ def after_status(buf: U8, at: Int, end: Int) -> Int:
         return -1
     arguments = int_at(buf, at + 5)
     at += 9
-    for _ in range(
-        arguments
-    ):  # strings with an int for their length; -1 is null, also for all of them
+    # Strings with an int for their length; -1 is null, also for all of them.
+    for _ in range(arguments):
         if at + 4 > end:
             return -1
         size = int_at(buf, at)
@@ -150,7 +149,7 @@ def count_links(
                 p = skip_map(buf, p + 1, end) if buf[p] else p + 1
                 if p < 0:
                     return -1
-        if not parse_data and p != end:
+        if not parse_data and p != end:  # ParseData goes on with metadata
             return -1
         total += links
     return total
@@ -462,8 +461,9 @@ def write_inlinks(
     end = int64(0)
     for i in range(len(length)):
         size = int64(length[i])
+        # LEN of a stored block has 16 bits.
         is_stored = starts[i + 1] - starts[i] == 1 and size < 0x10000
-        begin = end + BEFORE if is_stored else scratch
+        begin = end + BEFORE if is_stored else scratch  # in its final place, or aside
         p = begin + 4
         links = 0
         ask_for_string(keys, min(i + AHEAD, len(keys.views) - 1))

@@ -60,7 +60,7 @@ def text_size(at: Int, end: Int) -> tuple[Int, Int]:
     at += 1
     size = first
     if first < 0:
-        more = -112 - first
+        more = -112 - first  # WritableUtils.decodeVIntSize less the first byte
         if more < 1 or more > 4 or at + more > end:
             return -1, at
         size = int64(0)
@@ -73,7 +73,7 @@ def text_size(at: Int, end: Int) -> tuple[Int, Int]:
 @inner
 def status_end(at: Int, end: Int) -> Int:
     """The address after the ProtocolStatus (version 2) at an address; -1 if it is none."""
-    if at + 14 > end or load8(at) != 2:
+    if at + 14 > end or load8(at) != 2:  # version, code, time, number of arguments
         return -1
     arguments = word_of(at + 10)
     at += 14
@@ -81,7 +81,7 @@ def status_end(at: Int, end: Int) -> Int:
         if at + 4 > end:
             return -1
         size = word_of(at)
-        at += 4 + (size if size > 0 else 0)
+        at += 4 + (size if size > 0 else 0)  # -1 is null
         if size < -1 or at > end:
             return -1
     return at
@@ -136,7 +136,7 @@ def classes_end(at: Int, end: Int, status: U8) -> tuple[Int, Int]:
     found = int64(0)
     for _ in range(count):
         if at + 3 > end:
-            return -1, 0
+            return -1, 0  # as DataOutput.writeUTF has it
         number = int64(load8(at))
         size = int64(load8(at + 1) << uint64(8) | load8(at + 2))
         at += 3
@@ -185,17 +185,19 @@ def find_entries(maps: StringColumn, status: U8, names: U8, ends: I64, found: En
         if at >= 0 and at + 4 <= end:
             entries = word_of(at)
             at += 4
+        # Entries still to come: if any are left at a break, the whole map is odd.
         rest = entries
         for _ in range(entries):
             if at >= end or int64(load8(at)) != TEXT:
                 break
             key_size, key = text_size(at + 1, end)
-            at = key + key_size
+            at = key + key_size  # not used before the size is checked
             if key_size < 0 or at >= end:
                 break
             what = int64(load8(at))
             if status_id and what == status_id:
                 what = int64(STATUS)
+            # AbstractMapWritable numbers the map's own classes from 1 on, Hadoop's from -127 on.
             elif what < 0x80:
                 what = int64(ODD)
             start, length = value_place(what, at + 1, end)
@@ -212,6 +214,7 @@ def find_entries(maps: StringColumn, status: U8, names: U8, ends: I64, found: En
             key_at[count], key_len[count] = key, key_size
             value_at[count], value_len[count] = start, length
             count += 1
+        # Drop what was found of it.
         if rest != 0 or at != end:
             count = first
             if count == room:

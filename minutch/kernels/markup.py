@@ -86,6 +86,7 @@ def next_of(data: U8, at: Int, byte: Int) -> Int:
     size, pattern = data.size, uint64(byte) * _ONES
     while at + 8 <= size:
         word = load64(data.ctypes.data + at) ^ pattern
+        # Marks zero bytes; false marks can only follow a true one.
         found = (word - _ONES) & ~word & HIGH_BITS
         if found != 0:
             return at + first_marked(found)
@@ -119,6 +120,7 @@ def pop_to(size: Int, stack: I64Rows, formats: I64Rows, state: I64) -> None:
             state[LIVE] -= 1
             place = row[FORMAT_AT]
             if place >= 0:
+                # Closed by something else, it stays on the list: the next text reopens it.
                 formats[place, ON_STACK] = -1
                 state[PENDING] += 1
         if flags & Tag.TABLE:
@@ -185,6 +187,8 @@ def close_format(name: Int, stack: I64Rows, formats: I64Rows, state: I64) -> Boo
             continue
         at = formats[place, ON_STACK]
         drop_format(place, stack, formats, state)
+        # The standard's adoption agency, as far as depth is concerned: with a special element
+        # inside, the formatting element is gone, and what is inside stays open.
         if at >= 0:
             blocked = False
             for i in range(at + 1, state[SIZE]):
@@ -206,7 +210,7 @@ def open_format(name: Int, whole: Int, stack: I64Rows, formats: I64Rows, state: 
         if formats[place, WHOLE] == whole:
             alike += 1
             first = place
-    if alike >= 3:
+    if alike >= 3:  # the Noah's Ark clause, 13.2.4.3
         drop_format(first, stack, formats, state)
     place = state[LISTED]
     formats[place, FORMAT], formats[place, WHOLE], formats[place, ON_STACK] = (
@@ -263,6 +267,8 @@ def close_others(flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -> No
     elif flags & Tag.OPTION and top[FLAGS] & Tag.VALUE:
         end = size - 1
     elif flags & IN_TABLES:
+        # Within the table a section closes sections, rows and cells; a row, rows and cells; a
+        # cell, cells.
         wanted = (
             IN_TABLES
             if flags & Tag.SECTION
@@ -289,6 +295,7 @@ def close(name: Int, flags: Int, stack: I64Rows, formats: I64Rows, state: I64) -
     """Close an element by its end tag, if it is open as far as the tag can see."""
     if flags & Tag.FORMATTING and close_format(name, stack, formats, state):
         return
+    # How far an end tag looks: to the table, the end of its scope, or any special element.
     stop = (
         Tag.TABLE
         if flags & (IN_TABLES | Tag.TABLE)
@@ -399,7 +406,7 @@ def measure(
     while True:
         text = at
         at = next_of(data, at, 60)
-        if at > text and state[PENDING] > 0:
+        if at > text and state[PENDING] > 0:  # text reopens them
             copies += reopen_formats(stack, formats, state)
         if at + 2 >= size:
             return FINE
@@ -411,6 +418,7 @@ def measure(
             first = data[at]
         letter = lower(first)
         if letter < 97 or letter > 122:
+            # Comments, CDATA sections, and bogus comments, which end at the next `>`.
             if closes or first in (63, 33):
                 if (
                     first == 33
@@ -419,6 +427,8 @@ def measure(
                     and data[at + 2] == 45
                     and not closes
                 ):
+                    # CDATA exists in foreign elements alone. Once it was seen, what is a comment is
+                    # uncertain, so tags within comments count.
                     at = at + 3 if has_cdata else skip_comment(data, at + 1)
                 elif first == 33 and data[at + 1] == 91:
                     has_cdata = True
@@ -436,7 +446,7 @@ def measure(
         at = skip_attributes(data, at, state)
         count = state[SCRATCH]
         empty = count < 0
-        if empty:
+        if empty:  # svg and math honour `/>`, HTML does not
             count = -1 - count
         if closes:
             close(name, flags, stack, formats, state)
@@ -465,6 +475,7 @@ def measure(
                 close_others(flags, stack, formats, state)
             if flags & Tag.ALONE:
                 close_format(name, stack, formats, state)
+            # 13.2.6.4.7: phrasing content reopens what is on the list, blocks do not.
             if state[PENDING] > 0 and not flags & (Tag.CLOSES_P | IN_TABLES | Tag.TABLE | Tag.RAW):
                 copies += reopen_formats(stack, formats, state)
             if flags & Tag.RAW:
@@ -472,10 +483,12 @@ def measure(
             elif not flags & Tag.VOID and not (flags & FOREIGN and empty):
                 push(name, flags, stack, state)
                 if flags & Tag.FORMATTING:
+                    # Alike: equal names and attributes. Here, equal bytes.
                     whole = name
                     for i in range(end, at):
                         whole = mixed(whole, data[i])
                     open_format(name, whole, stack, formats, state)
+        # Pending ones count, as the next text reopens them.
         state[DEEPEST] = max(state[DEEPEST], state[LIVE] + state[PENDING])
         if state[DEEPEST] > most_depth or state[SIZE] > most_depth:
             return TOO_DEEP

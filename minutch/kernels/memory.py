@@ -127,6 +127,7 @@ def _store(address: Int, value: Int | Word, size: int) -> None:
     ctypes.memmove(int(address), data, size)
 
 
+# The top bit of each byte: none is set in ASCII.
 HIGH_BITS = uint64(0x8080808080808080)
 _PLACES = uint64(0x0001020304050607)
 
@@ -136,6 +137,7 @@ def first_marked(word: Word) -> Int:
     """The number of the first byte in memory of which a word has the high bit; there has
     to be one.
     """
+    # The lowest bit is 8k + 7: the product moves byte 7 - k of _PLACES, which is k, to the top.
     lowest = word & (~word + uint64(1))
     return int64((lowest >> uint64(7)) * _PLACES >> uint64(56))
 
@@ -195,7 +197,7 @@ def vint_at(buf: U8, at: Int, end: Int) -> tuple[Int, Int]:
     if first >= 0:
         return first, at + 1
     size = -112 - first
-    if size < 1 or size > 4 or at + 1 + size > end:
+    if size < 1 or size > 4 or at + 1 + size > end:  # negative, or longer than an int
         return -1, at
     value = int64(0)
     for i in range(size):
@@ -216,6 +218,7 @@ def word_at(buf: U8, at: Int, size: Int) -> Int:
 def byte_swap(value: Word) -> Word:
     """A little-endian word as a number whose order is that of its bytes."""
     bytes_, pairs = uint64(0x00FF00FF00FF00FF), uint64(0x0000FFFF0000FFFF)
+    # Swap neighbouring bytes, then pairs, then halves.
     value = (value & bytes_) << uint64(8) | (value >> uint64(8)) & bytes_
     value = (value & pairs) << uint64(16) | (value >> uint64(16)) & pairs
     return value << uint64(32) | value >> uint64(32)
@@ -233,7 +236,7 @@ def compare(a: Int, a_size: Int, b: Int, b_size: Int) -> Int:
         if x != y:
             return 1 if byte_swap(x) > byte_swap(y) else -1
         at += 8
-    if size >= 8:
+    if size >= 8:  # the tail by the last eight bytes, overlapping what is equal
         x, y = load64(a + size - 8), load64(b + size - 8)
         if x != y:
             return 1 if byte_swap(x) > byte_swap(y) else -1

@@ -28,9 +28,9 @@ from minutch.kernels.simhash import mixed
 MARK, ALONE = 0xFFFF_FFFF, 0x8000_0000
 """In a table of characters: one that is passed over; each of these is a word of its own."""
 _ZERO, _NINE, _DOT, _COMMA = 48, 57, 46, 44
-_PRIME = 0x100_0000_01B3
+_PRIME = 0x100_0000_01B3  # FNV-1a of 64 bits
 _OFFSET = 0xCBF2_9CE4_8422_2325
-_GOLDEN = 0x9E37_79B9_7F4A_7C15
+_GOLDEN = 0x9E37_79B9_7F4A_7C15  # 2⁶⁴ / golden ratio
 _MOST = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -45,12 +45,14 @@ def _plain_words(at: Int, size: Int, plain: U32, words: U64) -> Int:
         code, width = character(at + done, size - done)
         unit = int64(plain[code]) if code < len(plain) else code | ALONE
         done += width
+        # A point or comma between two digits is part of the number.
         if unit == 0 and inside and _ZERO <= before <= _NINE and (code in (_DOT, _COMMA)):
             after = int64(load8(at + done)) if done < size else int64(0)
             unit = int64(_DOT) if _ZERO <= after <= _NINE else unit
-        if unit == MARK:
+        if unit == MARK:  # combining marks change no word
             continue
         if inside and (unit == 0 or unit & ALONE):
+            # The word before it ends.
             words[count], count, inside = _word(value, kind), count + 1, False
         if unit:
             value, kind = (value, kind) if inside else (uint64(_OFFSET), uint64(0))
@@ -58,6 +60,7 @@ def _plain_words(at: Int, size: Int, plain: U32, words: U64) -> Int:
             kind = uint64(1) if _ZERO <= unit <= _NINE else kind
             inside = True
         if unit & ALONE:
+            # A character that is a word by itself.
             words[count], count, inside = _word(value, kind), count + 1, False
         before = unit
     if inside:
@@ -98,23 +101,27 @@ def band_keys(
         at, size = string_at(texts.views, texts.addresses, row), int64(texts.views[row, 0])
         count = _plain_words(at, size, plain, words)
         for k in range(len(least)):
+            # A number that every text has: texts without others differ by words alone.
             every = by.factors[k] * uint64(_GOLDEN) + by.summands[k]
             least[k] = uint64(_MOST) if k < numbers else every
         for i in range(count):
+            # Only words with a digit count as numbers.
             for k in range(numbers, len(least) if words[i] & uint64(1) else numbers):
                 least[k] = min(least[k], by.factors[k] * words[i] + by.summands[k])
+        # The least value of each function over all runs of words.
         for i in range(max(count - width + 1, 1 if count else 0)):
             run = uint64(0)
             for k in range(i, min(i + width, count)):
                 run = mixed(run * uint64(_PRIME) + words[k] + uint64(_GOLDEN))
             for k in range(numbers):
                 least[k] = min(least[k], by.factors[k] * run + by.summands[k])
+        # A band's key combines its own hashes and one of numbers.
         for band in range(bands):
-            key = uint64(band)
+            key = uint64(band)  # the same hashes in another band are no match
             for k in range(band * each, (band + 1) * each):
                 key = mixed(key * uint64(_PRIME) + least[k] + uint64(_GOLDEN))
             key = mixed(key * uint64(_PRIME) + least[numbers + band] + uint64(_GOLDEN))
-            key = key if key != 0 else uint64(1)
+            key = key if key != 0 else uint64(1)  # 0 stands for no words
             out[row * bands + band] = key if count else uint64(0)
 
 
@@ -135,11 +142,11 @@ def join_equal(keys: U64, order: I64, rows: I64) -> None:
     for i in range(1, len(keys)):
         if keys[i] == keys[i - 1] and keys[i] != 0:
             a, b = _root(rows, int64(order[i - 1])), _root(rows, int64(order[i]))
-            rows[max(a, b)] = min(a, b)
+            rows[max(a, b)] = min(a, b)  # roots are never later rows: `find_roots` relies on it
 
 
 @kernel
 def find_roots(rows: I64) -> None:
     """Give each row the first of those that it is joined with."""
     for i in range(len(rows)):
-        rows[i] = rows[rows[i]]
+        rows[i] = rows[rows[i]]  # earlier rows lead to their roots already

@@ -150,6 +150,7 @@ class Kernel:
         update_wrapper(self, function)
         self.function, self.kernel_kind = function, "kernel"
         self.module, self.name = function.__module__.rpartition(".")[2], function.__name__
+        # Annotations are strings here: the names of types.
         *arguments, result = function.__annotations__.values()
         self._records: list[Any] = [_record(function, name) for name in arguments]
         self._has_records = any(self._records)

@@ -104,7 +104,7 @@ def _is_empty(child: Int) -> Bool:
             data = at(child + TEXT_STRING + STRING_DATA)
             for i in range(at(child + TEXT_STRING + STRING_LENGTH)):
                 byte = load8(data + i)
-                if byte != 32 and (byte < 9 or byte > 13 or byte == 11):
+                if byte != 32 and (byte < 9 or byte > 13 or byte == 11):  # VT is no blank in HTML
                     return False
         child = at(child + NEXT)
     return True
@@ -130,7 +130,7 @@ def _may_hold_page(data: Int, size: Int) -> Bool:
     data, size = data + _DATA.size, size - _DATA.size
     if size > 0 and load8(data) >= 128:
         return True
-    for word, letter in ((_IMAGE, 115), (_TEXT, 104)):
+    for word, letter in ((_IMAGE, 115), (_TEXT, 104)):  # image/svg+xml, text/html
         if _stands(data, size, word) and size > word.size:
             following = load8(data + word.size)
             return bool(following >= 128 or following | uint64(32) == letter)
@@ -222,6 +222,7 @@ def _put_special(
     elif flags & META and values[CONTENT, 1] > 0:
         data, size = values[CONTENT, 0], values[CONTENT, 1]
         first = load8(data)
+        # `.`, `/` or `h`: the start of a URL or path.
         counts = (first >= 46 and first <= 47) or first | uint64(32) == 104
         if values[EQUIVALENT, 1] > 0:
             counts = True
@@ -267,6 +268,7 @@ def find_links(
             attribute = at(node + FIRST_ATTRIBUTE)
             if flags & LINK:
                 _put_hint(attribute, attributes, out, rows, state)
+            # Otherwise an attribute may be the reason to look at it.
             look = int64(0) if is_found else attribute
             while look != 0:
                 place = _place(_name_of(look), attributes)
@@ -296,6 +298,7 @@ def find_links(
             if flags & IGNORED:
                 attribute = int64(0)
         if is_found and attribute != 0:
+            # First what others depend on, then values in the order of the attributes.
             values[:, 1] = 0
             look = attribute
             while look != 0:
@@ -318,7 +321,7 @@ def find_links(
                     if _stands(data, size, _DATA) and _may_hold_page(data, size):
                         _put_value(OF_DATA, data, size, out, rows, state)
                 look = at(look + ATTRIBUTE_NEXT)
-            if is_left_out == 0:
+            if is_left_out == 0:  # what depends on several of them
                 _put_special(flags, child == 0, values, out, rows, state)
         if state[1] < 0:
             return FULL

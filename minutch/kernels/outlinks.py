@@ -129,7 +129,7 @@ def _site(data: U8, at: Int, size: Int, seed: Int, sites: VerdictTable) -> Int:
     url = _address(data, at)
     host, host_size = plain_host(url, url + size)
     if host_size >= 0:
-        size = host + host_size - url
+        size = host + host_size - url  # the URL up to there is the key
     return int64(sites.outs[_verdict(data, at, size, seed, sites), 1])
 
 
@@ -170,19 +170,23 @@ def keep_links(
         number = unknown = external = 0
         kept.unread[page] = 0
         here = _site(selves, own, own_size, seed, sites) if ignored else int64(NAMELESS)
-        here = int64(NAMELESS) if here == REJECTED else here
+        here = int64(NAMELESS) if here == REJECTED else here  # no link is of the same site
         for link in range(rows[page, 1]):
+            # Three of four links without a verdict are expected to be kept: fewer are asked about
+            # in vain.
             if number + unknown - unknown // 4 >= most:
                 kept.unread[page] = rows[page, 1] - link
                 break
             length, start = vint_at(data, at, size)
             rest = start + length
             anchor_length, anchor = vint_at(data, rest, size)
-            at = anchor + anchor_length + 1
+            at = anchor + anchor_length + 1  # behind the byte that says: no metadata
+            # ParseOutputFormat.filterNormalize drops links to the page itself.
             if length == own_size and _equal(data, start, selves, own, length):
                 continue
             if _is_longer(data, start, length, longest):
                 continue
+            # By site, if both are known.
             if ignored:
                 site = _site(data, start, length, seed, sites)
                 if PENDING in (site, here):
@@ -193,11 +197,12 @@ def keep_links(
                     continue
                 if site == REJECTED or (site == here and ignored & IGNORES_INTERNAL):
                     continue
+            # By what filters and normalizers have said.
             i = _verdict(data, start, length, seed, verdicts)
             stored = outs[i, 1]
             if stored == REJECTED:
                 continue
-            if stored == PENDING:
+            if stored == PENDING:  # the caller asks, and calls again
                 unknown += 1
                 continue
             number += 1
@@ -224,6 +229,7 @@ def view_urls(data: U8, places: I64Rows, views: Views) -> None:
         if size <= _INLINE:
             copy_bytes(int64(views.ctypes.data) + 16 * row + 4, _address(data, start), size)
         else:
+            # A long view begins with the first four bytes.
             copy_bytes(int64(views.ctypes.data) + 16 * row + 4, _address(data, start), 4)
             views[row, 3] = start
 
@@ -245,6 +251,7 @@ def settle(judged: StringColumn, rejected: Flags, rows: I64, verdicts: VerdictTa
         size = int64(views[row, 0])
         copy_bytes(_address(arena, used), string_at(views, addresses, row), size)
         outs[i, 1] = size
+        # Unchanged: the arena has it already.
         if size == urls[i, 1] and _equal(arena, used, arena, urls[i, 0], size):
             outs[i, 0] = urls[i, 0]
         else:

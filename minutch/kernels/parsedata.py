@@ -96,6 +96,7 @@ def split(
         p = after_metadata(buf, p, end)
         if p < 0:
             return False
+        # The Metadata of the parse, which ends the record.
         parse_at[i] = p
         if after_metadata(buf, p, end) != end:
             return False
@@ -112,7 +113,7 @@ def likeness(buf: U8, at: Int, size: Int, name: U8, folds: Bool) -> Int:
     found = 2
     for k in range(size):
         byte, wanted = int64(buf[at + k]), int64(name[k])
-        if byte >= 128 or wanted >= 128:
+        if byte >= 128 or wanted >= 128:  # only ASCII is folded
             folds = False
         if byte != wanted:
             found = 1
@@ -145,6 +146,7 @@ def first_values(
             p = start + size
             values = int_at(buf, p)
             p += 4
+            # An exact name replaces one in another case.
             wanted = like == 2 or (like == 1 and value_len[i] < 0)
             for number in range(values):
                 size, start = vint_at(buf, p, end)
@@ -152,7 +154,7 @@ def first_values(
                     value_at[i] = start
                     value_len[i] = size
                 p = start + size
-            if like == 2 and values > 0:
+            if like == 2 and values > 0:  # an exact match is final
                 break
 
 
@@ -181,7 +183,7 @@ def count_values(buf: U8, at: I64, end: Int, name: U8, folds: Bool, first: I64, 
                     first[i] = begin
                 count[i] += values
                 total += values
-            if like == 2 and not folds:
+            if like == 2 and not folds:  # a name occurs once
                 break
             for _ in range(values):
                 size, start = vint_at(buf, p, end)
@@ -263,7 +265,7 @@ def only_value(buf: U8, p: Int, end: Int, name: U8) -> tuple[Int, Int]:
             return -1, -1
         if is_name(buf, p, end, name):
             seen += values
-            found = after + 4
+            found = after + 4  # behind the number of values
         p = after + 4
         for _ in range(values):
             p = skip_text(buf, p, end)

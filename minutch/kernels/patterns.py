@@ -41,7 +41,7 @@ def _kinds() -> list[int]:
         kinds[byte] |= _DIGIT if char.isdigit() else 0
         kinds[byte] |= _LOWER if char.islower() else _UPPER if char.isupper() else 0
         kinds[byte] |= _HEX if char in "0123456789abcdefABCDEF" else 0
-    kinds[ord("%")] = _OTHER
+    kinds[ord("%")] = _OTHER  # an escape is part of a word
     return kinds
 
 
@@ -66,9 +66,9 @@ def _put_class(to: Int, name: Int) -> Int:
 
 @inner
 def _is_uuid(at: Int, end: Int) -> Int:
-    if end - at < 36 or (end - at > 36 and _kind(at + 36)):
+    if end - at < 36 or (end - at > 36 and _kind(at + 36)):  # part of something longer
         return 0
-    for i in range(36):
+    for i in range(36):  # RFC 9562, 4: 8-4-4-4-12
         if i in (8, 13, 18, 23):
             if load8(at + i) != _DASH:
                 return 0
@@ -86,6 +86,7 @@ def _class_of(at: Int, end: Int) -> Int:
         digits += kind & _DIGIT
         others += kind & _OTHER
         are_hex &= kind
+        # Base64 switches case often, words seldom.
         if kind & _UPPER and before & _LOWER:
             turns += 1
         before = kind
@@ -111,7 +112,7 @@ def _put_run(at: Int, end: Int, to: Int) -> Int:
                 at += 1
             to = _put_class(to, _NUMBER)
             continue
-        count = 3 if load8(at) == _PERCENT else 1
+        count = 3 if load8(at) == _PERCENT else 1  # copy escapes whole
         while count and at < end:
             store8(to, load8(at))
             to, at, count = to + 1, at + 1, count - 1
@@ -173,6 +174,7 @@ def _put_query(at: Int, end: Int, to: Int) -> Int:
         if stop == at:
             at += 1
             continue
+        # Write the name behind the others; it stays only if it is new.
         after, is_repeated = _put_text(at, _find(at, stop, _EQUALS), free), 0
         for i in range(count):
             if compare(to + starts[i], sizes[i], free, after - free) == 0:
@@ -192,6 +194,7 @@ def _put_query(at: Int, end: Int, to: Int) -> Int:
             place -= 1
         order[place] = count
         count, free, at = count + 1, after + 1, stop + 1
+    # Join the names in order behind the last one, then move the result to the front.
     put = free
     for i in range(count):
         if i:
@@ -211,6 +214,7 @@ def _is_repeated(to: Int, end: Int, base: Int, starts: I32, sizes: I32, count: I
     """Tell whether a segment stands in the path before; one that begins with a class (a date's
     parts), three times.
     """
+    # `/2024/01/01/` is not a loop.
     left = 3 if end > to and load8(to) == _BRACE else 1
     for i in range(count):
         if compare(base + starts[i], sizes[i], to, end - to) == 0:
@@ -230,6 +234,7 @@ def _put_path(at: Int, end: Int, base: Int, to: Int, ends: I32) -> Int:
         stop = _find(at, end, _SLASH)
         after = _put_segment(at, stop, to)
         at = stop + 1
+        # A loop is folded once, however long it is.
         if count == _MOST or _is_repeated(to, after, base, starts, sizes, count):
             if folded:
                 continue
@@ -252,7 +257,7 @@ def _put_shape(at: Int, end: Int, to: Int) -> Int:
     """Put the shape of a pattern's path."""
     while at < end:
         byte = load8(at)
-        if byte == _SEMICOLON:
+        if byte == _SEMICOLON:  # parameters have no shape
             at = _find(at, end, _SLASH)
             continue
         if byte in (_SLASH, _DOT):
@@ -321,28 +326,33 @@ def url_patterns(urls: StringColumn, seed: Int, out: U8, views: Views, hashes: U
         at = _behind_scheme(at, end)
         mark = _find(at, end, _MARK)
         path = _find(at, mark, _SLASH)
+        # Skip user and password.
         for place in range(at, path):
             if load8(place) == _AT:
                 at = place + 1
+        # The host, in lower case.
         for place in range(at, path):
             store8(to, int64(load8(place)) + (32 if _kind(place) & _UPPER else 0))
             to += 1
+        # The path, noting where its levels end.
         ends[0] = to - first
         to = _put_path(path, mark, first, to, ends)
         ends[3] = to - first
+        # The query: sorted names, no values.
         if mark < end:
             store8(to, _MARK)
             to = _put_query(mark + 1, end, to + 1)
         ends[4] = to - first
         if len(hashes):
             for level in range(LEVELS - 1):
-                place = LEVELS * row + level + (level > 0)
+                place = LEVELS * row + level + (level > 0)  # place 1 is the shape's
                 hashes[place] = string_hash(first, int64(ends[level]), seed)
             copy_bytes(to, first, int64(ends[0]))
+            # Host and shape, in room behind the pattern that the next row overwrites.
             end = _put_shape(first + ends[0], first + ends[3], to + ends[0])
             hashes[LEVELS * row + 1] = string_hash(to, end - to, seed)
         if len(views):
             put_view(views, row, out, first - base, to - first, int64(0))
-        else:
+        else:  # hashes alone: start over
             to = base
     return to - base

@@ -58,10 +58,10 @@ _PARAGRAPHS, _SAME_PARAGRAPHS, _SAME_PARAGRAPH_CHARS, _SOME, _SAME_LINES, _SAME_
 )
 _FULL, _ENDED, _SHORT, _SAME_FULL_CHARS, _TOP = 18, 19, 20, 21, 22
 _SAME = _TOP + 3
-_SHORT_LINE = 30
-_PRIME = 0x100_0000_01B3
+_SHORT_LINE = 30  # `short_line_length` of datatrove's FineWeb filter
+_PRIME = 0x100_0000_01B3  # FNV-1a of 64 bits
 _OFFSET = 0xCBF2_9CE4_8422_2325
-_GOLDEN = 0x9E37_79B9_7F4A_7C15
+_GOLDEN = 0x9E37_79B9_7F4A_7C15  # 2⁶⁴ / golden ratio
 _LF, _SIGN_HASH, _COMMA, _MINUS, _DOT, _BULLET, _DOTS = 10, 35, 44, 45, 46, 0x2022, 0x2026
 _APOSTROPHE, _RAISED, _AT, _LOW = 39, 0x2019, 64, 95
 
@@ -85,7 +85,7 @@ def character(at: Int, left: Int) -> tuple[Int, Int]:
     if first < 0x80:
         return first, 1
     size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-    if size > left:
+    if size > left:  # cut off
         return 0xFFFD, left
     code = first & (0x7F >> size)
     for i in range(1, size):
@@ -111,12 +111,14 @@ def _tokenize(at: Int, size: Int, kinds: U8, room: WordRoom) -> Int:
         kind = kind_of(code, kinds)
         ends, begins = False, False  # whether a token ends before this character, or begins with it
         is_word = kind & (SPACE | SIGN) == 0
-        if kind & SPACE:
+        if kind & SPACE:  # blanks only separate
             ends = True
+        # A letter or digit continues a word, unless one of both stands alone.
         elif is_word:
             alone = kind & ALONE != 0 or (flag & ALONE) != 0
             ends = begins = length == 0 or alone or (flag & SIGN) != 0
         else:
+            # A sign may join two parts of a word, if the next character belongs to one.
             after = int64(SPACE)
             if done + width < size:
                 code_after, _ = character(at + done + width, size - done - width)
@@ -129,6 +131,7 @@ def _tokenize(at: Int, size: Int, kinds: U8, room: WordRoom) -> Int:
             ):
                 is_word = True
             else:
+                # A row of equal signs is one token.
                 ends = begins = code != before or flag & SIGN == 0
         if ends and length:
             hashes[count], lengths[count], flags[count] = mixed(value), length, flag
@@ -193,6 +196,7 @@ def _count_runs(row: Int, count: Int, seed: Int, room: WordRoom, counts: I64Rows
             slot = _slot(value, mask, seed, room)
             room.times[slot] += 1
             most = max(most, int64(room.times[slot]))
+        # The highest count is known now: find the first run that has it.
         for i in range(count - width + 1):
             value, length = _run(room, i, width)
             if int64(room.times[_slot(value, mask, seed, room)]) == most:
@@ -206,7 +210,7 @@ def _count_runs(row: Int, count: Int, seed: Int, room: WordRoom, counts: I64Rows
             slot = _slot(value, mask, seed, room)
             if room.times[slot]:
                 counts[row, _SAME + width - 5] += length
-                i += width
+                i += width  # they do not overlap
             else:
                 room.times[slot] = 1
                 i += 1
@@ -250,6 +254,7 @@ def _count_lines(
     lines.
     """
     place = lines.ends[row - 1] if row else int64(0)
+    # The slots hold a value per line at most.
     expected = int64(1)
     for i in range(size):
         expected += load8(at + i) == uint64(_LF)
@@ -273,15 +278,18 @@ def _count_lines(
             counts[row, _HASHES] += code == _SIGN_HASH
             if kind_of(code, kinds) & SPACE == 0:
                 first = code if first == 0 else first
+                # Every third point in a row completes an ellipsis.
                 dots = (dots + 1 if before == _DOT else 1) if code == _DOT else 0
                 dots = int64(3) if code == _DOTS else dots
                 counts[row, _ELLIPSES] += code == _DOTS or (code == _DOT and dots % 3 == 0)
         else:
+            # Nothing follows a final LF.
             counts[row, _LINES] += done < size or length > 0
             counts[row, _BULLETS] += first in (_BULLET, _MINUS)
             counts[row, _DOTTED] += dots >= 3
             lines.hashes[place] = uint64(0)
             if length:
+                # The line is over: is it a repetition, how does it begin and end?
                 value = mixed(line)
                 slot = _slot(value if value != 0 else uint64(1), mask, seed, room)
                 again = room.times[slot] > 0
@@ -290,11 +298,13 @@ def _count_lines(
                 counts[row, _SAME_LINES] += again
                 counts[row, _SAME_LINE_CHARS] += length if again else 0
                 if first:
+                    # Blank lines have no hash.
                     lines.hashes[place] = value if value != 0 else uint64(1)
                     counts[row, _FULL] += 1
                     counts[row, _ENDED] += kind_of(last, kinds) & END != 0
                     counts[row, _SHORT] += length <= _SHORT_LINE
                     counts[row, _SAME_FULL_CHARS] += length if again else 0
+            # A paragraph ends at a blank line or with the text.
             if whole_length and (length == 0 or done >= size):
                 value = mixed(whole)
                 room.hashes[paragraphs] = value if value != 0 else uint64(1)
@@ -306,6 +316,7 @@ def _count_lines(
         done += width
     lines.ends[row] = place
     counts[row, _PARAGRAPHS] = paragraphs
+    # Paragraphs are compared last: until now lines had the slots.
     mask = _clear(room, paragraphs)
     for i in range(paragraphs):
         slot = _slot(room.hashes[i], mask, seed, room)

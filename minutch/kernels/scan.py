@@ -66,7 +66,7 @@ def is_utf8(data: U8) -> Bool:
         if byte < 0x80:
             at += 1
             continue
-        if byte < 0xC2 or byte > 0xF4:
+        if byte < 0xC2 or byte > 0xF4:  # continuation, overlong, beyond U+10FFFF
             return False
         if byte < 0xE0:
             if not _goes_on(data, at + 1, 0x80, 0xBF):
@@ -75,13 +75,13 @@ def is_utf8(data: U8) -> Bool:
             continue
         least, most = 0x80, 0xBF
         if byte == 0xE0:
-            least = 0xA0
+            least = 0xA0  # less is overlong
         elif byte == 0xED:
-            most = 0x9F
+            most = 0x9F  # more is a surrogate
         elif byte == 0xF0:
-            least = 0x90
+            least = 0x90  # less is overlong
         elif byte == 0xF4:
-            most = 0x8F
+            most = 0x8F  # more is beyond U+10FFFF
         if not _goes_on(data, at + 1, least, most) or not _goes_on(data, at + 2, 0x80, 0xBF):
             return False
         at += 3
@@ -98,7 +98,7 @@ def _place(data: U8, at: Int, size: Int, names: U8Rows) -> Int:
     if size >= names.shape[1]:
         return -1
     for place in range(names.shape[0]):
-        same = names[place, size] == 0
+        same = names[place, size] == 0  # same length
         for k in range(size):
             if not same:
                 break
@@ -130,7 +130,7 @@ def _after_tag(data: U8, at: Int) -> Int:
     size = int64(data.size)
     while at < size and data[at] != 62:
         at += 1
-        if data[at - 1] != 61:
+        if data[at - 1] != 61:  # quotes begin a value only after =
             continue
         while at < size and is_blank(data[at]):
             at += 1
@@ -165,6 +165,7 @@ def next_tag(data: U8, at: Int, names: U8Rows, texts: Int, ends: Int) -> Int:
             continue
         closes = data[at] == 47
         name = at + 1 if closes else at
+        # Without a letter, `<` and `</` begin no tag.
         if name >= size or lower(data[name]) < 97 or lower(data[name]) > 122:
             continue
         at = name
@@ -179,7 +180,7 @@ def next_tag(data: U8, at: Int, names: U8Rows, texts: Int, ends: Int) -> Int:
         elif place >= 0:
             at = _after_end_tag(data, at, name, at - name)
         else:
-            at = _after_tag(data, at)
+            at = _after_tag(data, at)  # past any < in its attributes
 
 
 @inlined
@@ -188,6 +189,7 @@ def _next_quote(data: U8, at: Int) -> Int:
     while at + 8 <= size:
         word = load64(data.ctypes.data + at)
         double, single = word ^ _DOUBLE, word ^ _SINGLE
+        # (v - 0x01…) & ~v & 0x80… marks zero bytes; false marks can only follow a true one.
         found = ((double - _ONES) & ~double | (single - _ONES) & ~single) & HIGH_BITS
         if found != 0:
             return at + first_marked(found)
@@ -256,6 +258,7 @@ def find_strings(data: U8, place: I64, rows: I64Rows) -> Int:
         if blank > 0 or data[end] != data[quote]:
             at = end + blank
             continue
+        # Backslashes before the opening quote, and as many before the closing one, are not text.
         before, behind = 0, 0
         while (
             before < MOST_BACKSLASHES and quote - before > found and data[quote - before - 1] == 92
@@ -433,17 +436,13 @@ def count_features(text: U8, tables: Transitions, path: I32, counts: I32, found:
         c = third = _move_along(start, text, 2 * size - _APART, 2 * size, tables, path)
         d = fourth = _move_along(start, text, 3 * size - _APART, 3 * size, tables, path)
         for i in range(size):
-            a, b = (
-                _moved(a, first + i, moves, states),
-                _moved(b, first + size + i, moves, states),
-            )
-            c, d = (
-                _moved(c, first + 2 * size + i, moves, states),
-                _moved(d, first + 3 * size + i, moves, states),
-            )
+            a = _moved(a, first + i, moves, states)
+            b = _moved(b, first + size + i, moves, states)
+            c = _moved(c, first + 2 * size + i, moves, states)
+            d = _moved(d, first + 3 * size + i, moves, states)
             path[i], path[size + i] = a & FEATURE_MASK, b & FEATURE_MASK
             path[2 * size + i], path[3 * size + i] = c & FEATURE_MASK, d & FEATURE_MASK
-        if second != a:
+        if second != a:  # it started from the wrong state
             b = _move_along(a, text, size, 2 * size, tables, path)
         if third != b:
             c = _move_along(b, text, 2 * size, 3 * size, tables, path)
@@ -452,6 +451,7 @@ def count_features(text: U8, tables: Transitions, path: I32, counts: I32, found:
         _move_along(d, text, 4 * size, text.size, tables, path)
     else:
         _move_along(start, text, 0, text.size, tables, path)
+    # `path` has a feature's number + 1.
     kinds = 0
     for i in range(text.size):
         feature = int64(path[i]) - 1

@@ -59,6 +59,7 @@ def first_bad_sum(buf: U8, first: Int, last: Int, size: Int, sums: U8, crc32: In
     for i in range(first, last):
         at = i * size
         count = min(size, total - at)
+        # A C uint32_t: the upper half of the register is undefined.
         found = call7(crc32, 0, data + at, count, 0, 0, 0, 0) & 0xFFFF_FFFF
         if found != int_at(sums, 4 * i) & 0xFFFF_FFFF:
             return i
@@ -119,6 +120,7 @@ def verified(stretch: StretchPlace, good: Int) -> Int:
     """
     size, sums = stretch.chunk, stretch.sums
     first = good // size
+    # The last chunk may be shorter.
     last = min(first + max(STRETCH // size, 1), -(-stretch.end // size))
     if len(sums) and first_bad_sum(stretch.data, first, last, size, sums, stretch.crc32) >= 0:
         return -1
@@ -139,7 +141,7 @@ def records(
     key_at, key_len, value_at, value_len = places
     while at + 8 <= end and n < len(key_at):
         length = int_at(buf, at)
-        if length == -1:
+        if length == -1:  # SequenceFile.SYNC_ESCAPE
             if at + MARKER_SIZE > end:
                 break
             if compare(int64(buf.ctypes.data) + at + 4, 16, sync.ctypes.data, 16) != 0:
@@ -148,9 +150,9 @@ def records(
             continue
         klen = int_at(buf, at + 4)
         after = at + 8 + length
-        if klen < 1 or klen > length:
+        if klen < 1 or klen > length:  # a Text has at least its length
             return -1, at
-        if after > end:
+        if after > end:  # its end is not verified yet
             break
         size, text = vint_at(buf, at + 8, end)
         if size < 0 or text + size != at + 8 + klen:
@@ -172,7 +174,7 @@ def release(array: Int) -> None:
     64).
     """
     store64(int64(load64(array + 72)), 1)
-    store64(array + 64, 0)
+    store64(array + 64, 0)  # the mark of a released array
 
 
 @kernel
@@ -184,6 +186,7 @@ def walk(stretch: StretchPlace, places: RecordPlaces) -> Int:
     """
     n = int64(0)
     start, end = stretch.start, stretch.end
+    # Checksums cover whole chunks, and the first may begin before the stretch.
     at, good = start, start // stretch.chunk * stretch.chunk
     while at < end:
         good = verified(stretch, good)
@@ -192,7 +195,7 @@ def walk(stretch: StretchPlace, places: RecordPlaces) -> Int:
         n, at = records(stretch, at, min(good, end), n, places)
         if n == len(places.key_at) and at < end:
             return -2
-        if n < 0 or (good >= end and at < end):
+        if n < 0 or (good >= end and at < end):  # nonsense, or the last record is cut off
             return -1
     return n
 
@@ -216,14 +219,14 @@ def blocks_having(
     start, crc32 = stretch.start, stretch.crc32
     data = int64(buf.ctypes.data)
     for i in range(len(found)):
-        if not found[i]:
+        if not found[i]:  # ruled out by the index
             continue
         low, high = start + bounds[i], start + bounds[i + 1]
         if len(sums) and first_bad_sum(buf, low // size, -(-high // size), size, sums, crc32) >= 0:
             return False
         word = int64(words.ctypes.data)
         has_one = False
-        for k in range(len(word_ends)):
+        for k in range(len(word_ends)):  # the words stand back to back
             length = words.ctypes.data + word_ends[k] - word
             has_one = has_one or call7(memmem, data + low, high - low, word, length, 0, 0, 0) != 0
             word += length
@@ -384,11 +387,12 @@ def lay_out(
     last_sync, count, due = state[LAST_SYNC], state[COUNT], state[INDEX_DUE]
     last_indexed, indexed = state[INDEX_POSITION], state[INDEXED]
     target = int64(out.ctypes.data)
-    room = int64(len(out)) - MARKER_SIZE
+    room = int64(len(out)) - MARKER_SIZE  # a marker may be due before any record
     while row < len(key_at):
         key, key_size = key_at[row], int64(key_len[row])
         value, value_size = value_at[row], int64(value_len[row])
         prefix = vint_size(key_size)
+        # The caller writes `out` and calls again.
         if used + 8 + prefix + key_size + value_size > room:
             break
         if (
@@ -396,16 +400,17 @@ def lay_out(
             and row
             and compare(key_at[row - 1], int64(key_len[row - 1]), key, key_size) > 0
         ):
-            state[DESCENT] = row
+            state[DESCENT] = row  # the caller names both keys in its error
             break
         position = used + shift
+        # As MapFile.Writer.append: the position before a marker, and only a new one.
         if index_interval and count >= due and position > last_indexed:
             index.row[indexed] = row
             index.position[indexed] = position
             indexed += 1
             due = count + index_interval
             last_indexed = position
-        if position >= last_sync + sync_interval:
+        if position >= last_sync + sync_interval:  # SequenceFile.Writer.checkAndWriteSync
             for i in range(MARKER_SIZE):
                 out[used + i] = marker[i]
             used += MARKER_SIZE

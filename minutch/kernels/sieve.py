@@ -43,20 +43,18 @@ def find_loops(views: Views, addresses: U64, loops: Flags) -> None:
 def has_loop(at: Int, end: Int) -> Bool:
     """The same for the string between two addresses."""
     start = next_slash(at, end) + 1
-    last_start, last_size = (
-        start,
-        int64(0),
-    )  # the segment before, the one before that, and one more
+    # The segment before, the one before that, and one more.
+    last_start, last_size = start, int64(0)
     before_start, before_size, first_size = start, int64(0), int64(0)
-    last_comes_back = before_comes_back = (
-        False  # whether they are equal to the segments two places before them
-    )
+    # Whether they are equal to the segments two places before them.
+    last_comes_back = before_comes_back = False
     at = next_slash(start, end)
     while at < end:
         size = at - start
         comes_back = (
             size > 0 and size == before_size and compare(start, size, before_start, size) == 0
         )
+        # a, x, a, y, a: it equals the one two before, and that one its own.
         if comes_back and before_comes_back and last_size and first_size:
             return True
         first_size = before_size
@@ -76,6 +74,7 @@ def next_slash(at: Int, end: Int) -> Int:
         zeros = (word - ones) & ~word & high
         if zeros:
             below = (zeros & (~zeros + uint64(1))) - uint64(1)  # ones up to the first of them
+            # The product counts the bytes up to it.
             return at - 1 + int64((below & ones) * ones >> uint64(56))
         at += 8
     while at < end and load8(at) != _SLASH:
@@ -146,7 +145,7 @@ def squeeze(data: U8, start: Int, end: Int, to: Int) -> Int:
         byte = data[at]
         if byte in (_MARK, _PERCENT):
             return to
-        if slashes >= 3 and byte == _SLASH and data[at - 1] == _SLASH:
+        if slashes >= 3 and byte == _SLASH and data[at - 1] == _SLASH:  # after the host
             at += 1
             continue
         slashes += byte == _SLASH
@@ -193,7 +192,7 @@ def sift_column(urls: StringColumn, first: Int, said: I8, rules: Rules) -> Int:
     table, verdicts, no_loops = rules.table, rules.verdicts, rules.no_loops
     states = scratch64(2)
     for row in range(first, len(said), 2):
-        other = min(row + 1, len(said) - 1)
+        other = min(row + 1, len(said) - 1)  # an odd last row goes twice
         one, two = string_at(views, addresses, row), string_at(views, addresses, other)
         ends = one + int64(views[row, 0]), two + int64(views[other, 0])
         state: Int = FIRST
@@ -234,14 +233,17 @@ def sift(first: Int, said: I64, rules: Rules, known: VerdictTable) -> None:
             continue
         start, size = urls[first + row, 0], urls[first + row, 1]
         end = find_fragment(arena, start, start + size)
+        # With and without its fragment: a normalizer may cut it off, filters judge what is left.
         whole: Int = run(arena, start, start + size, table)
         last: Int = whole if end == start + size else run(arena, start, end, table)
+        # Tells the caller on which string a state is missing.
         outs[first + row, 0], outs[first + row, 1] = start, size
         if min(whole, last) == UNKNOWN:
             continue
         verdict: Int = int64(verdicts[last])
         if whole == DEAD or verdicts[whole] == TOUCHED or (end < start + size and not cuts):
             verdict = TOUCHED
+        # Perhaps only its path is not normal: judge what the normalizer would make of it.
         elif verdict == ASK and squeezes and end == start + size:
             end = squeeze(arena, start, end, state[1])
             start = state[1]

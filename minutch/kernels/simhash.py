@@ -25,9 +25,9 @@ from minutch.kernels.native import (
 
 _ALONE = 0x1_0000
 """In a table of characters: each of these is a word of its own."""
-_PRIME = 0x100_0000_01B3
+_PRIME = 0x100_0000_01B3  # FNV-1a of 64 bits
 _OFFSET = 0xCBF2_9CE4_8422_2325
-_GOLDEN = 0x9E37_79B9_7F4A_7C15
+_GOLDEN = 0x9E37_79B9_7F4A_7C15  # 2⁶⁴ / golden ratio
 
 
 @inlined
@@ -90,7 +90,7 @@ def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U6
         at = word_hash(value, seed) & mask
         while seen[at] != 0 and seen[at] != value:
             at = (at + uint64(1)) & mask
-        if seen[at] == value:
+        if seen[at] == value:  # a run counts once
             continue
         seen[at] = value
         different += 1
@@ -99,13 +99,14 @@ def simhash(words: U64, count: Int, width: Int, seed: Int, seen: U64, result: U6
     found = uint64(0)
     for k in range(64):
         if 2 * ones[k] > different:
-            found |= uint64(1) << uint64(k)
+            found |= uint64(1) << uint64(k)  # most runs have it
     result[0] = found
 
 
 @inlined
 def differing_bits(a: Word, b: Word) -> Int:
     """Returns the number of bits in which two 64-bit words differ."""
+    # Ones per 2, 4 and 8 bits; the product sums the eight bytes in the top one.
     value = a ^ b
     value = value - ((value >> uint64(1)) & uint64(0x5555_5555_5555_5555))
     value = (value & uint64(0x3333_3333_3333_3333)) + (
@@ -149,6 +150,7 @@ def sweep(by_key: Sorted, rows: HashRows, bits: Int, blocked: Flags, leaders: I6
     for end in range(1, count + 1):
         if end < count and keys[end] == keys[start]:
             continue
+        # Only rows of one key, start to end - 1, are compared.
         any_kept = False
         for i in range(start, end):
             any_kept |= kept[order[i]]
@@ -157,6 +159,7 @@ def sweep(by_key: Sorted, rows: HashRows, bits: Int, blocked: Flags, leaders: I6
             if not undecided[row]:
                 continue
             word, i = words[j], start - 1
+            # Blocked, and no leader possible: nothing more to learn.
             while not (blocked[row] and not any_kept):
                 i += 1
                 while i < j and differing_bits(word, words[i]) > bits:
@@ -166,7 +169,7 @@ def sweep(by_key: Sorted, rows: HashRows, bits: Int, blocked: Flags, leaders: I6
                 other = order[i]
                 if ranks[other] == ranks[row] or (grouped and groups[row] != groups[other]):
                     continue
-                if kept[other]:
+                if kept[other]:  # rows ascend by rank: the first found is the best
                     if leaders[row] < 0 or other < leaders[row]:
                         leaders[row] = other
                     break

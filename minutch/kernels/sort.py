@@ -46,8 +46,7 @@ from minutch.kernels.native import (
 
 ENTRY = 24
 ROOM = 2 * ENTRY + 4  # bytes of memory for each row, and one more, that `sort_entries` needs
-# bytes of a range on the stack: where it begins and ends, depth, whether the words are of that
-# depth
+# Bytes of a range on the stack: begin, end, depth, whether its words are of that depth.
 _RANGE = 32
 INLINE = 12  # bytes of the strings that stand in their view
 _PLACE, _ROW, _SIZE = 8, 16, 20  # offsets in an entry
@@ -112,10 +111,11 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
         store32(entry + _SIZE, int64(views[order[i], 0]))
         total += int64(views[order[i], 0])
     aside: Int = spare + n * ENTRY
-    offsets = scratch64(257)
+    offsets = scratch64(257)  # starts of 256 buckets, and the end
     starts = int64(offsets.ctypes.data)
     stack = aside + ENTRY
     top = put_range(stack, entries, entries + n * ENTRY, int64(0), int64(0), aside)
+    # Each range is sorted by its eight bytes; what these leave open is pushed again, deeper.
     while top > stack:
         top -= _RANGE
         low: Int = int64(load64(top))
@@ -124,10 +124,12 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
         differing: Word = uint64(0)
         for at in range(low, high, ENTRY):
             if not loaded:
+                # Strings lie anywhere in memory, so fetch those of the entries to come.
                 prefetch(int64(load64(min(at + _AHEAD * ENTRY, high - ENTRY) + _PLACE)) + depth)
                 place, length = int64(load64(at + _PLACE)), int64(load32(at + _SIZE))
                 store64(at, int64(word_of(place, length, depth)))
             differing |= load64(at) ^ load64(low)
+        # A long range: one bucket per value of the first byte that differs. Its words stay valid.
         if differing and high - low >= _SPREAD_FROM * ENTRY:
             shift: Word = uint64(56)
             while (differing >> shift) & uint64(0xFF) == uint64(0):
@@ -137,14 +139,17 @@ def sort_entries(views: Views, addresses: U64, order: U32, memory: U8) -> Int:
                 first, end = low + int64(load64(slot)), low + int64(load64(slot + 8))
                 top = put_range(top, first, end, depth, int64(1), aside)
             continue
+        # A short range: by whole words.
         if differing:
             quick_sort(low, high - ENTRY, aside)
         start = low
+        # Runs of equal words go on the stack, eight bytes deeper.
         while start < high:
             end = start + ENTRY
             while end < high and load64(end) == load64(start):
                 end += ENTRY
             if end - start > ENTRY:
+                # Zeros may be padding, or bytes of a longer string.
                 rest = ended_first(start, end, depth + 8, spare)
                 top = put_range(top, rest, end, depth + 8, int64(0), aside)
             start = end
@@ -226,19 +231,19 @@ def spread(low: Int, high: Int, spare: Int, shift: Word, starts: Int) -> None:
     for at in range(low, high, ENTRY):
         slot = starts + 8 * int64((load64(at) >> shift) & uint64(0xFF))
         store64(slot, int64(load64(slot)) + ENTRY)
-    total = int64(0)
+    total = int64(0)  # counts become offsets
     for slot in range(starts, starts + 257 * 8, 8):
         size = int64(load64(slot))
         store64(slot, total)
         total += size
+    # In their order, which keeps the sort stable.
     for at in range(low, high, ENTRY):
         slot = starts + 8 * int64((load64(at) >> shift) & uint64(0xFF))
         to = int64(load64(slot))
         move(at, spare + to)
         store64(slot, to + ENTRY)
-    for slot in range(
-        starts + 256 * 8, starts, -8
-    ):  # each bucket's end is the next one's beginning
+    # Each bucket's end is the next one's beginning.
+    for slot in range(starts + 256 * 8, starts, -8):
         store64(slot, int64(load64(slot - 8)))
     store64(starts, 0)
     copy_bytes(low, spare, high - low)
@@ -248,6 +253,7 @@ def spread(low: Int, high: Int, spare: Int, shift: Word, starts: Int) -> None:
 def quick_sort(low: Int, high: Int, aside: Int) -> None:
     """Sort a range, entry `high` included, by word and row."""
     while high - low > _INSERTION_TO * ENTRY:
+        # Median of three: sorted input must not take quadratic time.
         middle = low + (high - low) // ENTRY // 2 * ENTRY
         if before(middle, low):
             swap(middle, low)
@@ -256,6 +262,7 @@ def quick_sort(low: Int, high: Int, aside: Int) -> None:
         if before(high, middle):
             swap(high, middle)
         word: Word = load64(middle)
+        # The tie-breaker: no two entries are equal.
         row: Word = load32(middle + _ROW)
         i, j = low, high
         while i <= j:
@@ -267,12 +274,14 @@ def quick_sort(low: Int, high: Int, aside: Int) -> None:
                 swap(i, j)
                 i += ENTRY
                 j -= ENTRY
+        # Recurse into the shorter side, loop over the longer: the stack stays below log n.
         if j - low < high - i:
             quick_sort(low, j, aside)
             low = i
         else:
             quick_sort(i, high, aside)
             high = j
+    # What remains is short.
     for at in range(low + ENTRY, high + ENTRY, ENTRY):
         if before(at, at - ENTRY):
             move(at, aside)
@@ -305,6 +314,7 @@ def pack_entries(memory: U8, out: U8, views: Views) -> None:
     n = len(views)
     start, end, last_size = int64(0), int64(0), int64(-1)
     for i in range(n):
+        # Its first 128 bytes.
         ahead = int64(load64(entries + min(i + _AHEAD, n - 1) * ENTRY + _PLACE))
         prefetch(ahead)
         prefetch(ahead + 64)
@@ -321,8 +331,9 @@ def pack_entries(memory: U8, out: U8, views: Views) -> None:
             copy_bytes(target + end, place, size)
             start, last_size = end, size
             end += size
+        # A long view begins with the first four bytes.
         views[i, 1] = uint32(load32(place))
-        views[i, 2] = 0
+        views[i, 2] = 0  # the only buffer
         views[i, 3] = uint32(start)
 
 
@@ -337,6 +348,7 @@ def pack(views: Views, addresses: U64, order: U32, out: U8, at: I64, length: I32
     end = int64(0)
     n = len(order)
     for i in range(n):
+        # The view first: it says where the string is.
         if i + 2 * _AHEAD < n:
             prefetch(int64(views.ctypes.data) + 16 * int64(order[i + 2 * _AHEAD]))
         if i + _AHEAD < n:

@@ -15,8 +15,9 @@ def _end_of_string(data: U8, at: Int) -> Int:
     one is missing.
     """
     quote = data[at - 1]
+    # A line break ends a bad string (CSS Syntax 3, 4.3.5).
     while at < data.size and data[at] != quote and data[at] != 10:
-        if data[at] == 92:
+        if data[at] == 92:  # an escape
             if at + 1 >= data.size:
                 return at
             at += 1
@@ -71,6 +72,7 @@ def find_css_links(data: U8, place: I64, rows: I64Rows) -> Int:
         if at == size:
             break
         byte = lower(data[at])
+        # A comment.
         if byte == 47 and at + 1 < size and data[at + 1] == 42:
             at += 2
             while at < size and not (data[at] == 42 and at + 1 < size and data[at + 1] == 47):
@@ -82,9 +84,11 @@ def find_css_links(data: U8, place: I64, rows: I64Rows) -> Int:
             if at < size and data[at] == byte:
                 at += 1
             continue
+        # Where the link begins, if there is one.
         start = int64(0)
         if byte == 64 and stands(data, at, _IMPORT):
             start = _after_blanks(data, at + 7)
+            # `@import url(…)` is left to the other branch.
             if start == at + 7 or start >= size or (data[start] != 34 and data[start] != 39):
                 start = 0
         elif byte == 117 and stands(data, at, _URL):
@@ -101,7 +105,7 @@ def find_css_links(data: U8, place: I64, rows: I64Rows) -> Int:
             if end == start:
                 at += 1
                 continue
-        if end > start:
+        if end > start:  # url() alone is no link
             rows[count, 0], rows[count, 1] = start, end
             count += 1
         at = after
@@ -126,6 +130,7 @@ def _table(more: bytes) -> U8:
 
 _LETTER, _OF_SCHEMES, _OF_LINKS = 1, 2, 4
 _KINDS = _table(b"$_.+!*,;/?:@&~=%#-")
+# From OutlinkExtractor.URL_PATTERN: a letter and {1,120}, {1,333}, {0,1000}.
 _LONGEST_SCHEME, _LONGEST_REST, _LONGEST_FRAGMENT = 121, 333, 1000
 
 
@@ -167,7 +172,7 @@ def _end_of_url(data: U8, at: Int, end: Int) -> Int:
 @inlined
 def _is_web(data: U8, at: Int, end: Int) -> Bool:
     """Tell whether `http://` or `https://` stands there."""
-    if end - at < 7 or not stands(data, at, _HTTP):
+    if end - at < 7 or not stands(data, at, _HTTP):  # `http://`
         return False
     at += 5 if lower(data[at + 4]) == 115 else 4
     return bool(at + 2 < end and data[at] == 58 and data[at + 1] == 47 and data[at + 2] == 47)
@@ -194,11 +199,14 @@ def find_urls(data: U8, place: I64, rows: I64Rows) -> Int:
         if not is_web or http < 0 or not stands(data, http, _HTTP):
             at += 1
             continue
+        # The run around it: Nutch's pattern takes any scheme and goes from left to right, so an
+        # earlier match may swallow this URL.
         start, end = at, at
         while start > 0 and _KINDS[data[start - 1]] & _OF_LINKS:
             start -= 1
         while end < size and _KINDS[data[end]] & _OF_LINKS:
             end += 1
+        # Each colon in the run may end a scheme.
         before, done, colon = count, start, next_of(data, start, 58)
         while colon < end:
             least = max(done, colon - _LONGEST_SCHEME)
@@ -214,7 +222,7 @@ def find_urls(data: U8, place: I64, rows: I64Rows) -> Int:
                     if count == rows.shape[0]:
                         place[0] = at
                         return before if before > 0 else -1
-                    while data[last - 1] in (46, 44, 59, 58, 33, 63):
+                    while data[last - 1] in (46, 44, 59, 58, 33, 63):  # the sentence's punctuation
                         last -= 1
                     rows[count, 0], rows[count, 1] = first, last
                     count += 1

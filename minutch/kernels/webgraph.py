@@ -40,7 +40,7 @@ TAIL = 13
 """Bytes of a LinkDatum after its strings."""
 NO_TIME = -(1 << 63)
 """In place of a time: the record has none."""
-_MOST_DIGITS = 18
+_MOST_DIGITS = 18  # always fits into a long
 
 
 @kernel
@@ -130,7 +130,7 @@ def _after_outlinks(buf: U8, p: Int, links: Int, end: Int) -> Int:
 def _number(buf: U8, at: Int, size: Int) -> Int:
     """The decimal number that stands in `size` bytes; NO_TIME if there is none."""
     negative = size > 1 and buf[at] == 45
-    start = at + 1 if size > 1 and buf[at] in (43, 45) else at
+    start = at + 1 if size > 1 and buf[at] in (43, 45) else at  # Long.parseLong takes either sign
     if at + size == start or at + size - start > _MOST_DIGITS:
         return int64(NO_TIME)
     value = int64(0)
@@ -174,6 +174,7 @@ def content_times(
             p += size
             values = int_at(buf, p)
             p += 4
+            # Only the first value counts, as in Metadata.get.
             for number in range(values):
                 size, p = vint_at(buf, p, end)
                 if size < 0 or p + size > end:
