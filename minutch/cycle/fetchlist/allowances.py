@@ -38,14 +38,17 @@ end), new groups of its hosts are taken for growing, and its hosts share the all
 
 Where (as good as) nothing is due of groups that are new or good, those that grow get more: new/2
 (x/2 at least, 5 x at most), the quarter (two at least) of them with the least growth; without any,
-those that are alike, which get x/2 once they have had 5 x; without these, those that are dull, if
-an eighth of the late ones were new (documentation of which a part is missing) or less than 5 x was
-wasted: the others get nothing, so that a crawl ends. What looks like a trap comes last, and a site
-that is like one is read in the end: a wiki's pages lead to ever more of it, too, until all are
-known. Tried and dropped: x/2 for what grows once it has had 5 x (a wiki of 3,000 pages had ten
-requests a round for ever); no limit at all (rooms of random words, alone with a blog that was read,
-had 900,000 in thirty rounds); one each of those that are dull, for ever (a crawl of manuals did not
-end in a hundred rounds, though every other page that it got was new).
+those that are alike, which get x/2 once they have had 5 x; without these, those that are dull. Once
+they have wasted 5 x, some are over: the dull ones, but where an eighth of the late ones was new
+(documentation of which a part is missing), and those alike that lead to ever more of their own (a
+calendar without events: what waits there was found by the last ones). These get nothing where all
+that is left is over, so that a crawl ends. What looks like a trap comes last, and a site that is
+like one is read in the end: a wiki's pages lead to ever more of it, too, until all are known. Tried
+and dropped: x/2 for what grows once it has had 5 x (a wiki of 3,000 pages had ten requests a round
+for ever); no limit at all (rooms of random words, alone with a blog that was read, had 900,000 in
+thirty rounds); one each of those that are dull, for ever (a crawl of manuals did not end in a
+hundred rounds, though every other page that it got was new); the growth of a calendar alone (of a
+chain all earlier pages count to one round, so that it looks like 0.002).
 
 Suspects (`budget`) that are new are taken for growing.
 
@@ -249,6 +252,9 @@ def allowances(
     for _ in range(_SPREADS):
         table = _spread(table, finds)
     table = _by_domain(_of_suspects(table, few))
+    of_own = finds.join(table.filter(pl.col("kind") > GOOD).select(finder="group"), on="finder")
+    of_own = of_own.group_by("group").agg(of_own=pl.col("found").sum())
+    table = table.join(of_own, on="group", how="left")
     pool = pl.col("group")
     for kind, apart in _APART.items():
         of_host = pl.col("owner") ^ pl.lit(apart, pl.UInt64)
@@ -300,6 +306,9 @@ def _judged(
         late_new=(pl.col("new") * pl.col("weight")).sum(),
         late_other=(pl.col("other") * pl.col("weight")).sum(),
         last=pl.col("round").filter(asked > 0).max().fill_null(0),
+        late_waiting=pl.col("waiting")
+        .filter(pl.col("round") >= pl.col("round").filter(asked > 0).max())
+        .sum(),
         rounds=(asked > 0).sum(),
     )
     owner = pl.coalesce("domain", "host")
@@ -379,6 +388,7 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     pools = table.group_by("pool").agg(
         kind.first(),
         pl.col("asked", "new", "other", "waiting", "pending", "of", "late", "late_new").sum(),
+        pl.col("late_waiting", "of_own").sum(),
         pl.col("last", "rounds").max(),
         pl.col("endless").any(),
         growth=((pl.col("growth") * waiting).sum() / waiting.sum().clip(1)).round(6),
@@ -395,19 +405,22 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
         .when(kind == GROWS).then(share.clip((pause > 2).cast(pl.Int64)))
         .otherwise(pause >= wasted // 4)
     ).cast(pl.Int64)  # fmt: skip
+    gives_some = 8 * pl.col("late_new") >= pl.col("late")
+    is_chain = 2 * pl.min_horizontal("late_waiting", "of_own") > waiting
+    leads_on = (kind == ALIKE) & (is_chain | (pl.col("growth") > _ENDLESS))
+    is_dull = (kind == DULL) & ~gives_some
+    is_over = (wasted >= 5 * explore) & (leads_on | is_dull)
+    pools = pools.with_columns(allowed=allowed, waits=~is_over & (waiting > 0))
     first = next((one for one in (GROWS, ALIKE, DULL) if _waits(pools, one)), None)
-    is_open = (kind == first) & (waiting > 0) if first is not None else pl.lit(False)
+    is_open = (kind == first) & pl.col("waits") if first is not None else pl.lit(False)
     place = pl.when(is_open).then("growth").rank("min")
     is_first = is_open & (place <= (is_open.sum() // 4).clip(2))
     most = 5 * explore - new if first == ALIKE else pl.lit(5 * explore)
     half = pl.min_horizontal(new // 2, most).clip(explore // 2)
-    if first == DULL:
-        gives_some = (8 * pl.col("late_new") >= pl.col("late")) | (wasted < 5 * explore)
-        half = pl.when(gives_some).then(half).otherwise(0)
-    pools = pools.with_columns(allowed=allowed)
-    pools = pools.with_columns(more=pl.when(is_first).then(half).otherwise("allowed"))
+    rest = pl.when(is_over).then(0).otherwise("allowed") if first is None else pl.col("allowed")
+    pools = pools.with_columns(more=pl.when(is_first).then(half).otherwise(rest))
     return pools.select("pool", "shared", (pl.col("allowed", "more") - pl.col("pending")).clip(0))
 
 
 def _waits(pools: pl.DataFrame, kind: int) -> bool:
-    return bool(pools.filter(pl.col("kind") == kind)["waiting"].sum())
+    return bool(pools.filter(pl.col("kind") == kind)["waits"].any())

@@ -389,6 +389,34 @@ def test_what_gives_some_is_read_and_what_gives_nothing_is_left() -> None:
     assert trap.asked.total() < 300
 
 
+def test_a_calendar_without_events_ends_and_a_list_of_numbers_is_read() -> None:
+    """A calendar of months with two neighbours each had three requests a round, for ever."""
+
+    def calendar(path: str, query: dict[str, str]) -> web.Page:
+        if path != "/calendar":
+            return web.NOT_FOUND
+        month = int(query.get("month", 0))
+        links = (f"/calendar?month={month + 1}", f"/calendar?month={month - 1}")
+        return web.Page(f"No events in month {month}, told {month * 7919} times", links)
+
+    def numbers(path: str, query: dict[str, str]) -> web.Page:
+        days = tuple(f"/day?of={day}" for day in range(120))
+        if path == "/":
+            return web.honest_page("numbers", path, *days)
+        day = int(query.get("of", 0))
+        around = tuple(f"/day?of={at}" for at in (day - 1, day + 1) if 0 <= at < 120)
+        return web.Page(f"{day * 31} mm, {day * 17} degrees", around, f"day {day}")
+
+    trap = ColumnCrawl({"trap.com": web.beside("trap", 30, "/calendar", calendar)}, 10)
+    honest = ColumnCrawl({"numbers.com": numbers}, 10)
+    for crawl in (trap, honest):
+        while crawl.round():
+            assert crawl.rounds < 100
+    assert trap.good.total() == 30
+    assert trap.asked.total() < 120
+    assert honest.good.total() == 121
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(10), deadline=None)
 @given(
