@@ -100,6 +100,7 @@ def chunks(
         where = f"{page}#{fragment}" if fragment else page
         for text in section.texts(tokens, overlap):
             key = json.dumps([where, section.path, text])
+            # By the number among equals, not by the place in the page: an edit above changes no id.
             digest = sha256(f"{key}{equal[key]}".encode("utf-8", "surrogatepass")).hexdigest()
             equal[key] += 1
             found.append(Chunk(digest[:32], where, section.path, text, count_tokens(text)))
@@ -127,6 +128,7 @@ class _Section:
     def texts(self, most: int, overlap: int) -> Iterator[str]:
         """Yields the texts of the section's chunks."""
         head = "\n\n".join(self.heads)
+        # A heading with nothing below it.
         if not self.blocks:
             yield from (piece.text for piece in _cut(head, most) if piece.text.strip())
             return
@@ -134,8 +136,10 @@ class _Section:
         last: _Piece | None = None
         for piece in chain.from_iterable(_pieces(block, most, overlap) for block in self.blocks):
             if text and size + piece.tokens > most:
+                # Nothing but the heading yet: it is left to `path`, being no chunk of its own.
                 if last is not None:
                     yield text
+                # A piece that fills its chunk leaves no room for an overlap.
                 text, size = _tail(last, min(overlap, most - piece.tokens))
             text += (piece.before if text else "") + piece.text
             size += piece.tokens
@@ -158,6 +162,7 @@ def _sections(markdown: str, anchors: Mapping[int, str]) -> Iterator[_Section]:
             heads = [*section.heads, *heads]
         elif section.heads or section.blocks:
             yield section
+        # What is left are the headings that this one stands under.
         while around and around[-1][0] >= level:
             around.pop()
         fragment = anchors.get(at) or (around[-1][2] if around else "")
@@ -176,6 +181,7 @@ def _blocks(markdown: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(markdown.split("\n")):
         if fence:
             block.append(line)
+            # A shorter fence, or one with a language, does not close this one.
             if line.strip(" >").startswith(fence) and not line.strip(" >`"):
                 fence = ""
             continue
@@ -185,6 +191,7 @@ def _blocks(markdown: str) -> Iterator[tuple[int, list[str]]]:
         if block and (
             _HEADING.fullmatch(line)
             or _HEADING.fullmatch(block[0])
+            # Indented after an empty line: the same item goes on.
             or (is_apart and line[0] != " ")
         ):
             yield start, block
@@ -247,12 +254,14 @@ def _fitting(before: str, text: str, most: int, level: int = 0) -> Iterator[tupl
     if size <= most:
         yield before, text, size
     elif level == len(_EDGES):
+        # A word longer than a chunk: cut between tokens, wherever that is.
         starts = [token.start() for token in _TOKEN.finditer(text)][::most]
         for start, end in pairwise([*starts, len(text)]):
             yield before, text[start:end], count_tokens(text[start:end])
             before = ""
     else:
         at = 0
+        # Each part that is still too long is cut at finer edges.
         for edge in _EDGES[level].finditer(text):
             yield from _fitting(before, text[at : edge.start()], most, level + 1)
             before, at = edge[0], edge.end()

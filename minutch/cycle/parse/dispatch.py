@@ -67,6 +67,7 @@ def read_parse_plugins(text: str, path: str) -> ParsePlugins:
         for plugin in element.iter("plugin"):
             name = plugin.get("id", "")
             order = plugin.get("order", "")
+            # ParsePluginsReader inserts by `order`, which counts from 1; insert takes any number.
             at = int(order) - 1 if order.isdecimal() else len(ids)
             ids.insert(at, aliases.get(name, name))
         if ids:
@@ -124,6 +125,7 @@ class ParserFactory:
                     wanted,
                     name,
                 )
+            # The file wins over plugin.xml, with the warning (ParserFactory.matchExtensions).
             result += (fitting or same)[:1]
         return result
 
@@ -141,6 +143,7 @@ class ParserFactory:
             for extension in self._extensions
             if extension not in general and claims(extension.parameters, name)
         ]
+        # ParserFactory puts each general extension at the front.
         return [*reversed(general), *special]
 
 
@@ -170,6 +173,7 @@ class ParseUtil:
         self._robots, self._clock = RobotsHeader(conf), conf.clock
         HtmlParseFilters(conf)
         for extension in PluginRepository.of(conf).extensions(Parser.point_id):
+            # In the sandbox of a worker no file of a model or a rule could be read late.
             extension.instance()
 
     def parse(self, content: Content) -> ParseResult:
@@ -177,6 +181,7 @@ class ParseUtil:
         a failed status.
         """
         result = run_parsers(self.factory.parsers(content.content_type), content)
+        # Here and not in a parser: the header holds for PDFs and feeds as for HTML.
         self._robots.apply(content, result, self._clock.now())
         return result
 
@@ -190,8 +195,10 @@ def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
             result = parser.get_parse(content)
         except MinutchError as error:
             log.warning("%s: %s: %s", content.url, type(parser).__name__, error)
+            # The result of an earlier parser goes too: the last one's reason is stored.
             result, reason = None, str(error)
             continue
+        # A plugin is anybody's code; ParseTimeout is no Exception and passes.
         except Exception as error:
             log.warning(
                 "%s: %s: %s",
@@ -209,6 +216,7 @@ def run_parsers(parsers: list[Parser], content: Content) -> ParseResult:
             continue
         if result.is_any_success:
             return result
+    # A parse without success still says why.
     return result if result else failed_result(content.url, reason)
 
 

@@ -61,6 +61,7 @@ class UrlTable:
 
     def _clear(self, capacity: int) -> None:
         self.table = VerdictTable(
+            # At most half full, so that runs of taken slots stay short.
             slots=np.zeros(2 * capacity, np.int32),
             hashes=np.empty(capacity, np.uint64),
             urls=np.empty((capacity, 2), np.int64),
@@ -78,6 +79,7 @@ class UrlTable:
             len(self) + urls > len(self.table.hashes)
             or self.table.state[1] + size > _REMEMBERED_BYTES
         ):
+            # A batch with more links than the table is given one that holds them.
             self._clear(max(_REMEMBERED, 1 << urls.bit_length()))
         self.grow(size)
 
@@ -85,6 +87,7 @@ class UrlTable:
         """Makes room for so many more bytes in the arena."""
         used = int(self.table.state[1])
         if used + size > len(self.table.arena):
+            # Doubled: growing by what is missing would copy the arena for each batch.
             larger = np.empty(2 * (used + size), np.uint8)
             larger[:used] = self.table.arena[:used]
             self.table = self.table._replace(arena=larger)
@@ -113,6 +116,7 @@ class SiteVerdicts(UrlTable):
 
     def _clear(self, capacity: int) -> None:
         super()._clear(capacity)
+        # Numbers of sites stand in the table that is cleared: they begin anew together.
         self._numbers, self._settled = {"": NAMELESS}, 0
 
     def settle(self) -> None:
@@ -159,18 +163,24 @@ class LinkVerdicts(UrlTable):
         """
         laid_out = _laid_out(pages)
         size, links = len(laid_out.data), int(laid_out.rows[:, 1].sum())
+        # Once, up front: a table cleared while kernels go through the links would lose their
+        # numbers.
         self.make_room(links, size)
         sites = self._sites
         if sites is not None:
             sites.make_room(links + len(pages), size + len(laid_out.selves))
         counts, ends, unread, external = np.zeros((4, len(pages)), np.int64)
+        # Normalizers may make links longer; a quarter more is hardly ever too little.
         kept = Kept(np.empty(size + size // 4 + _ROOM, np.uint8), counts, ends, unread, external)
         settled = len(self)
+        # The kernel puts down all URLs without a verdict; they are judged together, then it
+        # begins anew.
         while True:
             rule = (0, self.table) if sites is None else (sites.ignored, sites.table)
             pending = keep_links(laid_out, most, longest, rule[0], SEED, self.table, rule[1], kept)
             if not pending:
                 break
+            # The room for what is kept was too small.
             if pending < 0:
                 kept = kept._replace(data=np.empty(2 * len(kept.data), np.uint8))
             if sites is not None:
@@ -187,6 +197,7 @@ class LinkVerdicts(UrlTable):
 
     def _settle(self, first: int) -> None:
         """Finds the verdicts on the URLs from number `first` on."""
+        # Once built it stays, though the table is cleared.
         self._has_automaton |= len(self) > _ALONE
         automaton = self._automaton if self._has_automaton else None
         rows = (
@@ -222,11 +233,13 @@ class LinkVerdicts(UrlTable):
         """
         said = np.full(len(self) - first, UNKNOWN, np.int64)
         while True:
+            # What the automaton accepts is stored as it came, so it has that size.
             self.grow(int(self.table.urls[first : len(self), 1].sum()))
             sift(first, said, automaton.rules, self.table)
             missing = np.flatnonzero(said == UNKNOWN)
             if not len(missing):
                 return first + np.flatnonzero(said == ASK)
+            # The steps that a few links need decide most of the others.
             for row in missing[:_LEARNT]:
                 automaton.learn(self.string(self.table.outs[first + row]))
 
@@ -247,6 +260,7 @@ class LinkVerdicts(UrlTable):
         view_urls(arena, places, views)
         column = _decoded(to_series("url", views, [arena]))
         judged = self._judge(column).cast(pl.Binary)
+        # URLs that are not UTF-8 have no place in a column of strings.
         odd = column.is_null().arg_true()
         if len(odd):
             judged = judged.scatter(

@@ -82,6 +82,7 @@ _DEFAULT_PRIORITY = 50
 def read_tika_rules(path: Path) -> TypeRegistry:
     """Returns the rules of a file. Raises ConfigError."""
     try:
+        # A user's file is no reason to read others, or the network.
         root = etree.parse(
             str(path), etree.XMLParser(resolve_entities=False, no_network=True)
         ).getroot()
@@ -98,6 +99,7 @@ def read_tika_rules(path: Path) -> TypeRegistry:
             raise ConfigError(
                 f"{path}:{element.sourceline}: not a rule for media types: {error}"
             ) from error
+    # `prepare` sorts stably: of one priority, what compares more comes first (Magic.compareTo).
     registry.magics = [magic for _, magic in sorted(sized, key=lambda pair: -pair[0])]
     return registry.prepare()
 
@@ -164,9 +166,11 @@ def _own(element: etree._Element) -> tuple[Test, Need | None, int]:
     start, end = int(low), int(high or low)
     text = element.get("value")
     if kind == "regex":
+        # Latin-1 throughout: a character of a rule is a byte of a page.
         return regex_test(_plain(text, strict=False).encode("latin-1"), start, end), None, len(text)
     value = _value(kind, text)
     mask = _value("string", element.get("mask")) if element.get("mask") else b""
+    # Bits within a byte need a class of bytes; a mask of whole bytes only leaves places open.
     if any(0 < bits < 0xFF for bits in mask):
         source = b"".join(map(_masked, value, mask.ljust(len(value), b"\xff")))
         return regex_test(source, start, end, len(value)), None, len(value)
@@ -254,6 +258,7 @@ class MimeUtil:
         self._magic = conf.get_boolean("mime.type.magic")
         self.registry = _registry(*_rule_file(conf))
         self._from_url = lru_cache(maxsize=256)(self._type_of_url)  # several times for each page
+        # Servers send few headers, but make up types as they like: bounded.
         self._of_header = lru_cache(maxsize=4096)(
             lambda header: self.registry.canonical(clean_type(header))
         )
@@ -264,6 +269,7 @@ class MimeUtil:
         (autoResolveContentType).
         """
         declared = None if header is None else self._of_header(header)
+        # octet-stream is what servers say for lack of a type.
         result = declared if declared and declared != OCTET_STREAM else self.by_url(url)
         if not self._magic:
             return result
@@ -275,6 +281,7 @@ class MimeUtil:
         (MimeUtil.getMimeType).
         """
         name, interpreted = self._from_url(url)
+        # index.php is what a server runs, not what it answers.
         return OCTET_STREAM if interpreted else name
 
     def by_content(self, data: bytes) -> str:
@@ -290,6 +297,7 @@ class MimeUtil:
     def stated_column(self, headers: pl.Series, urls: pl.Series) -> pl.Series:
         """`stated` for columns."""
         names = map_distinct(headers, self._of_header)
+        # Then no URL has to be looked at.
         if not headers.null_count():
             return names
         return names.zip_with(headers.is_not_null(), map_distinct(urls, self.by_url))
@@ -321,6 +329,7 @@ class MimeUtil:
         if not data:
             return [OCTET_STREAM]
         head = data[:HEAD]
+        # To expat a declaration behind blanks is an error.
         begins = head.removeprefix(BOM_UTF8).lstrip()
         if begins.startswith(b"<?xml"):
             head = begins
@@ -339,6 +348,7 @@ class MimeUtil:
                 if namespace
                 else roots.get(root, name)
             )
+        # Tika: XML that breaks its own rules before the root is text.
         return TEXT_PLAIN if name == XML else name
 
 
@@ -386,6 +396,7 @@ def looks_like_text(data: bytes) -> bool:
     controls = total - len(data.translate(None, _CONTROLS))
     safe = total - len(data.translate(None, _SAFE_CONTROLS))
     text = total - len(data.translate(None, _TEXT))
+    # TextDetector.detect: under 2 % of control characters, over 90 % of ASCII.
     unsafe = controls - safe
     if unsafe * 100 < total * 2 and text * 100 > total * 90:
         return True
@@ -399,6 +410,7 @@ def _counts_like_utf8(data: bytes, unsafe: int) -> bool:
         return total - len(data.translate(None, bytes(range(low, high))))
 
     leading = [count(0xC0, 0xE0), count(0xE0, 0xF0), count(0xF0, 0xF8)]
+    # Bytes that have to follow lead bytes of 2, 3 and 4; the last character may be cut off.
     expected = sum((index + 1) * number for index, number in enumerate(leading))
     multi = sum(leading)
     return (
@@ -414,9 +426,8 @@ def root_element(data: bytes) -> tuple[str, str] | None:
     start = _ROOT_TAG.match(data)
     root = (None if start is None else _short_root(start[0])) or _root(data, None)
     if root is None and (declared := _DECLARED.match(data)) and lookup(declared[1].decode("ascii")):
-        return _root(
-            data, "iso-8859-1"
-        )  # a charset of several bytes, of which expat knows only UTF-8 and UTF-16
+        # A charset of several bytes: expat knows only UTF-8 and UTF-16 of these.
+        return _root(data, "iso-8859-1")
     return root
 
 
@@ -435,9 +446,11 @@ def _root(data: bytes, encoding: str | None) -> tuple[str, str] | None:
         if not found:
             found.append(name)
 
+    # A blank is in no namespace's URI, nor in a name.
     parser = expat.ParserCreate(encoding, namespace_separator=" ")
     parser.StartElementHandler = start
     with contextlib.suppress(expat.ExpatError, ValueError, LookupError):
+        # In pieces: expat can't be stopped within one, and the root is mostly in the first.
         for at in range(0, len(data), _CHUNK):
             parser.Parse(data[at : at + _CHUNK], False)
             if found:

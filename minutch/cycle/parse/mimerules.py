@@ -99,7 +99,9 @@ class TypeRegistry:
             at, (values, *_) = magic.needs or (0, (range(256),))
             numbers = bound.setdefault(at, [[] for _ in range(256)])
             for value in values:
+                # In the order of priority, which `by_magic` relies on.
                 numbers[value].append(number)
+        # Most rules look at the first byte: they are told apart by the second one too.
         self._by_first = [self._by_second(numbers) for numbers in bound.pop(0)]
         self._by_later = list(bound.items())
         self._longest_suffix = max(map(len, self.suffixes), default=0)
@@ -149,6 +151,7 @@ class TypeRegistry:
         """Tells whether `of` is among the ancestors of `name`."""
         parent = self.parent(name)
         seen = 0
+        # A user's file may have a cycle of parents.
         while parent is not None and parent != of and seen < 32:
             parent = self.parent(parent)
             seen += 1
@@ -158,6 +161,7 @@ class TypeRegistry:
         """Returns the type of a file name: by the whole name, else by its longest known suffix,
         then by both in lower case.
         """
+        # `.C` is C++, `.c` is C: letters as they are go first (Tika's Patterns.matches).
         for candidate in (name, name.lower()):
             found = self.files.get(candidate) or self._by_suffix(candidate)
             if found:
@@ -165,6 +169,7 @@ class TypeRegistry:
         return OCTET_STREAM
 
     def _by_suffix(self, name: str) -> str | None:
+        # The longest suffix begins at the first dot.
         dot = name.find(".", max(0, len(name) - self._longest_suffix))
         while dot >= 0:
             found = self.suffixes.get(name[dot:])
@@ -180,11 +185,13 @@ class TypeRegistry:
         numbers = rules.second.get(data[1], rules.others) if length > 1 else rules.others
         more = [number for at, rules in self._by_later if at < length for number in rules[data[at]]]
         if more:
+            # Numbers are in the order of priority.
             numbers = sorted(numbers + more)
         found: list[str] = []
         priority = -1
         for number in numbers:
             magic = self.magics[number]
+            # Only equals of the first that held may still join.
             if magic.priority < priority:
                 break
             if magic.name not in found and magic.test(data):
@@ -218,6 +225,7 @@ def read_rules(text: str, path: str) -> TypeRegistry:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     start, current = 0, ""
     for number, line in enumerate(text.splitlines(), 1):
+        # An indented line goes on with the one before.
         if line[:1] in (" ", "\t") and current:
             current += " " + line.strip()
             continue
@@ -258,6 +266,7 @@ def _add_magic(registry: TypeRegistry, words: Sequence[str]) -> None:
     for rule in rules:
         parts = [_part(part) for part in re.split(r"(?<!\\)&", rule)]
         tests, needs = zip(*parts, strict=True)
+        # All parts must hold, so one may rule a page out; the earliest tells short pages as well.
         need = min(filter(None, needs), key=lambda need: need[0], default=None)
         registry.magics.append(Magic(int(priority), name, all_of(tests), need))
 
@@ -271,6 +280,7 @@ def _part(text: str) -> tuple[Test, Need | None]:
     if match[4].startswith("~"):
         source, flags = match[4][1:], re.IGNORECASE if match[1] else re.NOFLAG
         first = _FIRST.match(source)
+        # With alternatives another byte may come first.
         known = None if first is None or "|" in source else _unescape(first[0])[:1]
         need = needed_bytes(known or [], start, end, ignore_case=bool(match[1]))
         return regex_test(source.encode("latin-1"), start, end, flags=flags), need
@@ -301,6 +311,7 @@ def needed_bytes(
     """Returns the first two bytes of a pattern, which a page must have; None if they may be in
     several places or are any bytes.
     """
+    # Only a rule at a fixed place can be looked up by the byte that stands there.
     if start != end or not pattern or pattern[0] is None:
         return None
     known = takewhile(lambda byte: byte is not None, pattern[:2])
@@ -324,6 +335,7 @@ def bytes_test(
     stop = end + len(literal)
     if ignore_case:
         lower = literal.lower()
+        # The slice bounds the search, as `find` with its ends below.
         return lambda data: lower in data[start:stop].lower()
     if start == end:
         return lambda data: data.startswith(literal, start)
@@ -340,6 +352,7 @@ def regex_test(
     if start == end:
         return lambda data: compiled.match(data, start) is not None
     if length is not None:
+        # A fixed length bounds the search to where a match may end.
         return lambda data: compiled.search(data, start, end + length) is not None
     return lambda data: (
         (match := compiled.search(data, start, end + _REACH)) is not None and match.start() <= end

@@ -58,6 +58,7 @@ class OutlinkRules:
         self._conf = conf
         filters = conf.get_boolean("parse.filter.urls")
         self._filters = URLFilters(conf) if filters else None
+        # ParseOutputFormat asks both only where links are filtered.
         self._exemptions = URLExemptionFilters(conf) if filters else None
         self._normalizes = conf.get_boolean("parse.normalize.urls")
         self._normalizers: dict[str, URLNormalizers] = {}
@@ -92,6 +93,7 @@ class OutlinkRules:
         self, from_url: str, to_url: str, origin: str | None, scope: str = SCOPE_OUTLINK
     ) -> str | None:
         """Returns the link as it is to be stored; None if it is dropped."""
+        # Before it is normalized, as in filterNormalize: a link that becomes the page's URL stays.
         if from_url == to_url or (
             origin is not None and not self._is_wanted(from_url, to_url, origin)
         ):
@@ -101,6 +103,7 @@ class OutlinkRules:
             return verdicts[to_url]
         except KeyError:
             if len(verdicts) >= _REMEMBERED:
+                # All at once: an order of use would have to be kept at each look-up.
                 verdicts.clear()
             verdict = verdicts[to_url] = self._normalize_and_filter(to_url, scope)
             return verdict
@@ -113,6 +116,7 @@ class OutlinkRules:
 
         Of each page at most `most`, none of more than `longest` characters.
         """
+        # An exemption may look at both URLs, which a table of single ones can't answer.
         if self._exempts:
             return [self.keep_each(url, links, most, longest) for url, links in pages]
         return [KeptLinks(*kept) for kept in self._table.keep(pages, most, longest)]
@@ -151,6 +155,7 @@ class OutlinkRules:
         here, there = host_names(pages), host_names(links)
         if self._by_domain:
             here, there = domains_of(here), domains_of(there)
+        # Null is no URL: such a page has no origin (`origin`), such a link does not pass.
         stays = (here.fill_null("") == there).fill_null(False)
         passes = there.is_not_null()
         if self._ignores_internal:
@@ -205,6 +210,7 @@ class OutlinkRules:
                 urls if self._filters is None else self._filters.filter_column(urls, distinct=True)
             )
         except MinutchError as error:
+            # One link may be to blame: then it alone is rejected.
             log.warning("links are filtered one by one: %s", error)
             verdicts = [
                 None if url is None else self._normalize_and_filter(url, SCOPE_OUTLINK)
@@ -254,6 +260,7 @@ class OutlinkRules:
 
 
 _SCHEME: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+.-"
+# OutlinkExtractor.URL_PATTERN: a letter and 1 to 120 others.
 _LONGEST_SCHEME: Final = 121
 _LETTER: Final = re.compile(r"[A-Za-z]")
 _REST: Final = re.compile(
@@ -272,8 +279,11 @@ def text_outlinks(text: str, anchor: str = "") -> list[Outlink]:
     end = 0
     colon = text.find(":")
     while colon >= 0:
+        # Never behind the end of the link before: links don't overlap.
         before = text[max(end, colon - _LONGEST_SCHEME) : colon]
+        # A scheme begins with a letter, the first one in the run before the colon.
         start = _LETTER.search(before, len(before.rstrip(_SCHEME)))
+        # A scheme has two characters at least, by that pattern.
         rest = _REST.match(text, colon) if start and start.start() < len(before) - 1 else None
         if rest and start:
             end = rest.end()

@@ -146,6 +146,7 @@ class PageChecker(ABC):
         self._follows = options.follow_redirects
         self._most_redirects = conf.get_int("http.redirect.max")
         self._rest = conf.get_float("fetcher.server.delay")
+        # 0 has the fetcher put redirects off to the next round; a checker has none.
         if self._follows and self._most_redirects == 0:
             self._most_redirects = _MOST_REDIRECTS
         settings = PoolSettings.from_conf(conf)
@@ -174,6 +175,7 @@ class PageChecker(ABC):
         if is_truncated(content):
             log.warning("Content is truncated, parse may fail!")
         self._score(partial(self._scoring.pass_score_before_parsing, content.url, datum, content))
+        # In a worker: a page asked for by hand hangs parsers as well as any other.
         checked: Checked = self._pool.run(content.to_bytes())
         if checked.reason:
             raise CheckError(f"{content.url}: {checked.reason}")
@@ -207,6 +209,7 @@ class PageChecker(ABC):
                 else CheckError(f"Fetch failed: {error}", hint=error.hint)
             ) from error
         finally:
+            # Before the loop ends, to which its connections belong.
             await self._protocols.close()
         if not output.status.is_success:
             failure = CheckFailed(self._failure(output, followed))

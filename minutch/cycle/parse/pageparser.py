@@ -161,6 +161,7 @@ class PageParser:
     def read(self, page: ReadPage) -> None:
         """Does the first half: has the parsers read a page, or says why it is passed over."""
         content = page.content
+        # A page that could not be read has its reason already.
         page.result = page.result or self._reason_to_skip(content)
         if page.result:
             log.debug("%s: %s", content.url, page.result)
@@ -175,6 +176,7 @@ class PageParser:
         """Ends a page that can't be read or finished, as a failed parse unless it is passed
         over.
         """
+        # A page that is passed over has no parse that could fail.
         skipped = page.result or self._reason_to_skip(page.content)
         if not (isinstance(skipped, str) and skipped):
             skipped = _without_failures(failed_result(page.content.url, reason))
@@ -194,6 +196,7 @@ class PageParser:
         for page in pages:
             page.outcomes = [page.result] if isinstance(page.result, str) else []
         self._describe(found)
+        # All links of a batch at once: a kernel's call and a column cost as much for one page.
         all_kept = self._packer.keep([(url, parse.data.outlinks) for _, url, parse in found])
         documents = []
         for (page, url, parse), kept in zip(found, all_kept, strict=True):
@@ -227,6 +230,7 @@ class PageParser:
         status = content.metadata.get(FETCH_STATUS_KEY)
         if status is None:
             return SKIPPED_NO_STATUS
+        # 0 is no status: the page counts as not fetched.
         code = int(status) if _INTEGER.fullmatch(status) else 0
         if self.deletes_failed and code == STATUS_PARSE_FAILED:
             return SKIPPED_PARSE_FAILED
@@ -240,6 +244,7 @@ class PageParser:
             name = self._segment_name
             if name is None:
                 name = page.content.metadata.get(SEGMENT_NAME_KEY) or ""
+            # ParseSegment and FetcherThread set these before the filters of scores are asked.
             metadata.set(SEGMENT_NAME_KEY, name)
             metadata.set(SIGNATURE_KEY, digest.hex())
             try:
@@ -256,6 +261,7 @@ def _without_failures(result: ParseResult) -> ParseResult:
         status = parse.data.status
         if not status.is_success:
             log.warning("%s: not parsed: %s", url, status)
+            # ParseSegment.map writes an empty parse for it (ParseStatus.getEmptyParse).
             result[url] = Parse("", ParseData(status), parse.is_original)
     return result
 
@@ -320,6 +326,7 @@ class SegmentTask(ParseTask):
         records carry.
         """
         super().__init__(make_parser())
+        # Workers decompress, so that the parent, of which there is one, does not.
         self._decompress = codec(compression).decompress if compression else bytes
         self._now = now
 

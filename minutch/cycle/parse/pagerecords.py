@@ -130,6 +130,7 @@ class DocumentPacker:
             _compressed if form.compression_of(folder) == RECORD else list
             for folder in (PARSE_TEXT, PARSE_DATA, CRAWL_PARSE)
         )
+        # Serialized data by their fields: those of links mostly differ in the score alone.
         self._datums: dict[tuple[float, ...], bytes] = {}
         self._links = OutlinkRules(conf)
         self._scoring = scoring
@@ -148,7 +149,9 @@ class DocumentPacker:
         judged all at once.
         """
         pages = [(url, as_run(links)) for url, links in pages]
+        # Of all pages at once: a kernel's call costs as much for one.
         resolve_runs([links for _, links in pages if isinstance(links, RelativeRun)])
+        # ParseOutputFormat normalizes and filters only if the fetcher has not parsed.
         if self._filtered:
             return [
                 KeptLinks(links)
@@ -176,6 +179,7 @@ class DocumentPacker:
             self._note(parse.data, kept)
             entries.append(self._entries(url, parse, kept.links, now))
             read = parse.data
+            # `data.outlinks` stay all there are: scores are shared out by their number.
             stored = ParseData(
                 read.status, read.title, kept.links, read.content_meta, read.parse_meta
             )
@@ -226,6 +230,7 @@ class DocumentPacker:
         status = data.status
         if not (status.is_success and status.minor == SUCCESS_REDIRECT and status.args):
             return
+        # Scope `fetcher`, as ParseOutputFormat has it for redirects, not `outlink`.
         target = self._links.accept(
             url, status.args[0] or "", self._links.origin(url), SCOPE_FETCHER
         )
@@ -245,6 +250,7 @@ class DocumentPacker:
         the page itself.
         """
         if isinstance(kept, OutlinkRun):
+            # One score for all links, as OPIC gives: one datum, and no object for each link.
             score = self._outlink_score(url, data, len(kept))
             if score is not None:
                 return [
@@ -261,6 +267,7 @@ class DocumentPacker:
                 self._scoring.initial_score(link.to_url, datum)
             except MinutchError as error:
                 log.warning("%s: no initial score: %s", link.to_url, error)
+                # As in ParseOutputFormat: the link stays.
                 datum.score = 0.0
             targets.append((link.to_url, datum))
         adjusted = self._distribute(url, data, targets)
@@ -296,6 +303,7 @@ class DocumentPacker:
         return [b"".join(islice(found, len(entries))) for entries in pages]
 
     def _datum(self, datum: CrawlDatum) -> bytes:
+        # These are not among the fields below, and hardly ever the same twice.
         if datum.metadata or datum.signature:
             return datum.to_bytes()
         fields = (
@@ -324,6 +332,7 @@ def _signature(url: str, data: ParseData) -> bytes:
         return bytes.fromhex(digest)
     except ValueError:
         log.warning("%s: %s is no signature: %r", url, SIGNATURE_KEY, digest)
+        # A plugin wrote it there: the page is kept, without a signature.
         return b""
 
 
@@ -339,6 +348,7 @@ def _compressed(values: Sequence[bytes]) -> list[bytes]:
     A kernel is for the short ones; for the others ISA-L's level 1 takes a quarter of the time of
     zlib's default, and a twentieth more space.
     """
+    # All short ones in one call, then dealt out in the order of the values.
     streams = iter(_short_streams([value for value in values if len(value) <= SHORT]))
     return [
         next(streams) if len(value) <= SHORT else bytes(isal_zlib.compress(value, 1))
@@ -353,6 +363,7 @@ def _short_streams(values: list[bytes]) -> list[bytes]:
     out = np.empty(len(data) + LIBRARY_OVERHEAD * len(values), np.uint8)
     out_at, out_sizes = np.empty_like(starts), np.empty_like(sizes)
     streams, only_short = Slices(out, out_at, out_sizes), Compressor(new_places(), 0, 0)
+    # Addresses: the kernel takes values that lie anywhere.
     deflate(starts + data.ctypes.data, sizes, streams, only_short)
     packed = out[: int(out_sizes.sum())].tobytes()
     return [
@@ -409,11 +420,13 @@ def are_records(crawl: bytes) -> bool:
     them.
     """
     at, size, unpack = 0, len(crawl), _LENGTHS.unpack_from
+    # The last place where a head fits.
     last = size - _LENGTHS.size
     while at < size:
         if at > last:
             return False
         length, key_length = unpack(crawl, at)
+        # Lengths are signed: a negative one would lead backwards, for ever.
         if not 0 <= key_length <= length:
             return False
         at += _LENGTHS.size + length

@@ -72,9 +72,11 @@ def parse(
     """
     wanted = {"parse.filter.urls": options.filter, "parse.normalize.urls": options.normalize}
     values = {name: str(value).lower() for name, value in wanted.items() if value is not None}
+    # Workers read the configuration: an option reaches them by no other way.
     conf = context.conf.with_values(values).freeze() if values else context.conf
     store = Segment(segment)
     store.clear_left_overs()
+    # The folder that is renamed into its place last.
     if store.has(CRAWL_PARSE):
         log.warning("Segment: %s already parsed!! Skipped parsing this segment!!", store.path)
         return Counters()
@@ -93,6 +95,7 @@ def parse(
             "parse", lambda: record_estimate(store.parts(CONTENT)), "pages"
         ) as progress,
     ):
+        # Nothing has to be moved: each part is read where it lies.
         if engine.tasks == 1 or are_partitions(files, parts):
             engine.write(step.parse_stored, parts, directory, counters, progress)
         else:
@@ -101,6 +104,7 @@ def parse(
             places = engine.splits(store.parts(CONTENT))
             with engine.shuffle(stored_pages, places, PAGES_SCHEMA, None, spill=directory) as pages:
                 engine.reduce(step.parse_shuffled, [pages], parts, directory, counters, progress)
+        # Before the folders get their names: readers see all documents or none.
         counters.add(REPEATED, merge_kept(directory, settings))
     mark_success(conf, store.path)
     return counters
@@ -135,6 +139,7 @@ class _Step:
         """Writes the records of pages; documents found inside others are kept."""
         counters = task.counters
         make_task = partial(SegmentTask, self.make_parser, self.now, compression=compression)
+        # Tasks share the machine, so each has its share of the processors.
         limits = replace(self.pool, workers=self.pool.workers or task.threads)
         with ExitStack() as stack:
             writers = stack.enter_context(PartWriters(task.folder, self.settings, parts=parts))

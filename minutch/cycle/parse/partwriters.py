@@ -155,6 +155,7 @@ class PartWriters:
         """Writes a page's records; pages must come in the order of their URLs. False if there was
         one of this URL.
         """
+        # Equal URLs are neighbours, as pages come sorted.
         if document.url == self._last:
             return False
         self._last = document.url
@@ -167,6 +168,7 @@ class PartWriters:
     def keep(self, document: PackedDocument, page: bytes) -> None:
         """Keeps a document that was found inside a page for `merge_kept` to write."""
         if self._extra is None:
+            # Only where a page has any, which few do: no file else.
             self._extra = SequenceFileWriter(
                 self._files.directory / f"{_EXTRA}{self._parts.start}", "", ""
             )
@@ -200,6 +202,7 @@ def merge_kept(directory: Path, settings: PartSettings) -> int:
 
     Returns the number of those left out because their URL has a document already.
     """
+    # By the parts that their pages are in: the same order whoever has written them.
     kept = sorted(path for path in directory.glob(f"{_EXTRA}*"))
     if not kept:
         return 0
@@ -221,12 +224,14 @@ def merge_kept(directory: Path, settings: PartSettings) -> int:
         }
         for document in _first_of_each(kept):
             part, key = files.part_of(document.url), text_key(document.url)
+            # The page with this URL was fetched itself: its own parse stands.
             if found[part].get(key) is not None:
                 left_out += 1
                 continue
             for folder in files.map_folders:
                 files.append(writers[folder, part], folder, key, document)
             writers[CRAWL_PARSE, part].append_records(document.crawl)
+    # Only now: `found` reads parse_data, which this replaces.
     for (folder, part), path in paths.items():
         _merge(files, folder, part, path)
     for path in (*kept, *paths.values()):
@@ -252,6 +257,7 @@ def _merge(files: _Files, folder: str, part: int, extra: Path) -> None:
     """
     path = files.path(folder, part)
     old = files.directory / f"old-{folder}-{part}"
+    # The directory is not the segment's yet: who is killed here leaves nothing half done in it.
     path.rename(old)
     if folder == CRAWL_PARSE:
         crc_path(path).rename(crc_path(old))

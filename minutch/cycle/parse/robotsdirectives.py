@@ -58,12 +58,14 @@ class Directives(NamedTuple):
     def of(cls, words: Iterable[str], now: int) -> Directives:
         """Returns what these words forbid at the time `now` (ms since 1970)."""
         found = tuple(words)
+        # `none` is `noindex, nofollow`.
         none = "none" in found
         later, next_end = "", _NEVER
         no_index = none or "noindex" in found
         for word in found:
             if word.startswith(_UNTIL) and (end := _end(word)) is not None:
                 no_index |= end <= now
+                # The index job decides later, by the time that comes first.
                 if now < end < next_end:
                     later, next_end = word, end
         return cls(no_index, none or "nofollow" in found, "noarchive" in found, later)
@@ -84,13 +86,17 @@ def words_for(value: str, agents: frozenset[str]) -> Iterator[str]:
     """Yields the words of a value, in lower case, that are meant for one of the agents or for
     all.
     """
+    # Until an agent is named.
     is_ours = True
     value = value.lower()
+    # `Mon, 1 Jan` would be two items: the day goes.
     for item in _ITEM.split(_WEEKDAY.sub(r"\1", value) if _UNTIL in value else value):
         words = item
         name, colon, rest = item.partition(":")
+        # A crawler's name may have blanks, which _AGENT does not take.
         if colon and name.strip() in agents:
             is_ours, words = True, rest
+        # `max-snippet: 5` has a colon too, but names no agent.
         elif (match := _AGENT.match(item)) is not None and match[1] not in _WITH_VALUE:
             is_ours, words = match[1] == "*", item[match.end() :]
         if is_ours:
@@ -101,6 +107,7 @@ def _words(item: str) -> Iterator[str]:
     while (match := _AGENT.match(item)) is not None:
         if match[1] == _UNTIL:
             date = item[match.end() :].strip()
+            # It goes into the parse metadata as it is.
             if len(date) <= _LONGEST_DATE:
                 yield f"{_UNTIL}: {date}"
             return
@@ -116,6 +123,7 @@ def _end(word: str) -> int | None:
     name, _, text = word.partition(": ")
     if name != _UNTIL:
         return None
+    # A day without a time ends as it begins.
     for date in (text, f"{text} 00:00:00"):
         if (time := http_time(date)) is not None:
             return time
@@ -146,6 +154,7 @@ class RobotsHeader:
         """Takes from the page's own document what its header forbids at the time `now`: text and
         title, links, the cached copy.
         """
+        # All lines of the field: their directives add up.
         values = content.metadata.field_values(HEADER) if self._is_obeyed else []
         parse = result.get(content.url) if values else None
         if parse is None:

@@ -140,6 +140,7 @@ class Sandbox(NamedTuple):
         if not allowed <= set(KINDS):
             unknown = ", ".join(sorted(allowed - set(KINDS)))
             raise conf.wrong("parser.sandbox.allow", f"some of {', '.join(KINDS)}", unknown)
+        # Without execve and fork each page of parse-ext would fail.
         if RUNS_PROGRAMS in PluginRepository.of(conf).active:
             allowed.add(PROCESSES)
         return cls(conf.get_boolean("parser.sandbox"), frozenset(allowed))
@@ -157,6 +158,7 @@ class Sandbox(NamedTuple):
             return
         with contextlib.suppress(PermissionError):  # leads a session already
             os.setsid()
+        # macOS has no capget, and a container may forbid it: then rights stay as they are.
         with contextlib.suppress(AttributeError, OSError):
             _give_up_rights()
         try:
@@ -175,9 +177,11 @@ class Sandbox(NamedTuple):
         # by its end it is known that who asked for this worker has ended (`minutch.processes`)
         asker = multiprocessing.parent_process()
         _give_up_files({*keep, *_log_files(), *([asker.sentinel] if asker else ())})
+        # A crash writes no core file, of what the page made it be.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _keep_limit_of_memory(programs=PROCESSES not in self.refused)
         with contextlib.suppress(AttributeError):
+            # No other process of this user may attach to it (prctl(2), ptrace(2)).
             _LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         try:
             self._filter()
@@ -195,12 +199,15 @@ class Sandbox(NamedTuple):
         """
         import seccompy
 
+        # TSYNC: threads that libraries have started by now get the filter too. SPEC_ALLOW: a
+        # filter switches on a slow way to load memory otherwise (seccomp(2)).
         calls = seccompy.Filter(flags=seccompy.FilterFlag.TSYNC | seccompy.FilterFlag.SPEC_ALLOW)
         _add_rules(calls, self.refused)
         calls.load()
 
     def _limit(self) -> None:
         """Sets limits of resources, which hold part of the restrictions."""
+        # Zero bytes of growth would hold for the log as well.
         if FILES in self.refused and not _log_grows():
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         if PROCESSES in self.refused:
@@ -218,7 +225,9 @@ def _give_up_rights() -> None:
     header, data = struct.pack("=Ii", _CAPABILITY_VERSION, 0), ctypes.create_string_buffer(24)
     if _LIBC.capget(header, data):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    # Effective, permitted, inheritable of capabilities 0 to 31, then of those above.
     effective, permitted, *_ = struct.unpack("=6I", data.raw)
+    # Reading is allowed, and so is this right of root's; nothing else is left of root.
     left = effective & permitted & _CAP_DAC_READ_SEARCH
     if _LIBC.capset(header, struct.pack("=6I", left, left, 0, 0, 0, 0)):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -239,9 +248,11 @@ def _close_other_processes() -> None:
 
     if not hasattr(_LIBC, "prctl"):
         raise OSError(errno.ENOSYS, "not Linux")
+    # struct landlock_ruleset_attr of the first version: handled_access_fs alone.
     refused = struct.pack("=Q", _MAKE_DEVICES)
     rules = call(_LANDLOCK_CREATE_RULESET, refused, ctypes.c_size_t(len(refused)), 0)
     try:
+        # landlock_restrict_self fails with EPERM otherwise, unless the process is privileged.
         _LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         call(_LANDLOCK_RESTRICT_SELF, rules, 0)
     finally:
@@ -253,11 +264,13 @@ def _keep_limit_of_memory(*, programs: bool) -> None:
     later is not counted as data any more. Programs may reserve addresses as they like.
     """
     data = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    # Hard and soft: a lower hard limit can't be raised again.
     resource.setrlimit(resource.RLIMIT_DATA, (data, data))
     if data == resource.RLIM_INFINITY or programs:
         return
     with contextlib.suppress(OSError, ValueError, IndexError):
         pages = Path("/proc/self/statm").read_bytes().split()
+        # proc(5), statm: the whole size, and data with stacks.
         size, used = (int(pages[place]) * resource.getpagesize() for place in (0, 5))
         most = size + 2 * max(0, data - used) + (os.cpu_count() or 1) * _THREAD
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
@@ -274,7 +287,7 @@ def _give_up_files(keep: set[int]) -> None:
         os.dup2(nothing, 0)
         for name in os.listdir("/dev/fd"):  # noqa: PTH208 - numbers, not paths
             number = int(name)
-            if number > 2 and number not in keep and number != nothing:
+            if number > 2 and number not in keep and number != nothing:  # 1, 2: warnings go there
                 with contextlib.suppress(OSError):  # the folder itself, which is closed by now
                     os.fstat(number)
                     os.dup2(nothing, number, inheritable=False)
@@ -307,21 +320,25 @@ def _add_rules(calls: Any, refused: Sequence[str]) -> None:  # noqa: C901, PLR09
 
     def of(index: int, value: int) -> list[Any]:
         """Condition for an argument of 32 bits, whatever the others are."""
+        # The kernel reads 32 bits of them; garbage above would pass a comparison of all 64.
         return [ArgCmp(index, CmpOp.MASKED_EQ, value, 0xFFFF_FFFF)]
 
     def refuse(name: str, error: int = errno.EPERM, args: Any = None) -> None:
         with contextlib.suppress(ValueError):  # not a call of this machine
             calls.errno(name, error, args=args)
+            # The same call in x32's table would get round the rule.
             calls.errno(syscall_nr(name) | _X32, errno.ENOSYS)
 
     for number in _X32_ONLY:
         calls.errno(number | _X32, errno.ENOSYS)
     if PROCESSES in refused:
         for name in _TO_ITSELF:
+            # abort() and raise() signal their own process.
             calls.allow(name, args={0: os.getpid()})
         calls.allow("prlimit64", args={2: 0})  # asks, sets nothing
         calls.allow("sched_setaffinity", args={0: 0})
         refuse("sched_setaffinity")
+        # O_ASYNC has the kernel send signals; before the rule that allows F_SETFL else.
         refuse("fcntl", args=[*of(1, fcntl.F_SETFL), *has(2, os.O_ASYNC)])
         for name, requests in (("ioctl", _IOCTLS), ("fcntl", _FCNTLS)):
             for request in requests:
@@ -329,12 +346,14 @@ def _add_rules(calls: Any, refused: Sequence[str]) -> None:  # noqa: C901, PLR09
             refuse(name)
         for flag in (_MAP_SHARED, _MAP_GROWSDOWN):
             refuse("mmap", args=has(3, flag))
+        # A thread is no process.
         calls.allow("clone", args=has(0, _CLONE_THREAD))
         refuse("clone")
     for request in _TYPING:
         refuse("ioctl", args=of(1, request))
     if FILES in refused:
         for flag in _WRITING:
+            # A rule for each flag: MASKED_EQ holds only if all bits of its mask are set.
             refuse("open", errno.EACCES, has(1, flag))
             refuse("openat", errno.EACCES, has(2, flag))
     for kind in refused:

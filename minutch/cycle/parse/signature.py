@@ -126,7 +126,9 @@ class TextProfileSignature:
             word for word in text.translate(_FOLD).split() if len(word) > self._min_length
         )
         quantum = _quantum(max(counts.values(), default=0), self._rate)
+        # The order of equal counts: Collections.sort is stable, and so is this.
         order = sorted(counts) if self._sorted else _java_order(counts)
+        # Words that round to nothing go.
         kept = [(word, counts[word] // quantum * quantum) for word in order]
         kept = sorted(((word, count) for word, count in kept if count), key=lambda pair: -pair[1])
         return "\n".join(f"{word} {count}" for word, count in kept)
@@ -150,6 +152,7 @@ def make_signature(conf: Configuration) -> Signature:
 
 
 def _text_digest(text: str) -> bytes:
+    # NUL has two bytes in modified UTF-8; the rest of ASCII is the same.
     data = text.encode() if text.isascii() and "\0" not in text else encode_modified_utf8(text)
     return md5(data, usedforsecurity=False).digest()
 
@@ -158,9 +161,11 @@ def _quantum(top: int, rate: float) -> int:
     """The step that counts are rounded down to: Java's Math.round of `top * rate` in 32 bits, but
     at least 2.
     """
+    # Java multiplies floats: in 64 bits other counts would be rounded up.
     rounded = int(float32(float32(top) * rate) + 0.5)
     if rounded >= 2:
         return rounded
+    # TextProfileSignature: "if (QUANT < 2) { if (maxFreq > 1) QUANT = 2; else QUANT = 1; }".
     return 2 if top > 1 else 1
 
 
@@ -191,11 +196,13 @@ class _Fold(dict[int, str]):
     """
 
     def __missing__(self, code: int) -> str:
+        # Java looks at each half of a surrogate pair: neither is a letter.
         if code > 0xFFFF:
             return " "
         char = chr(code)
         if code in _NEWER or unicodedata.category(char) not in _LETTERS_AND_DIGITS:
             char = " "
+        # Character.toLowerCase gives one character; Python's lower() two for U+0130.
         folded = self[code] = char.lower()[0]
         return folded
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SIZE: Final = 8
 """Bytes of a signature that is a SimHash."""
 _SHINGLE: Final = 3
+# Bit above a UTF-16 unit: this one is a word by itself.
 _ALONE: Final = 0x1_0000
 _WORD_CATEGORIES: Final = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "Cs"))
 """Surrogates count as letters: what lies above U+FFFF is mostly ideographs."""
@@ -68,6 +69,7 @@ def simhash(text: str) -> int | None:
     if not count:
         return None
     result = np.zeros(1, np.uint64)
+    # The table of shingles is half full at most, and its slots are a power of two.
     kernels.simhash(
         words, count, _SHINGLE, SEED, np.zeros(1 << (2 * count - 1).bit_length(), np.uint64), result
     )
@@ -85,5 +87,6 @@ def _table() -> U32:
             table[code] = ord(char.lower()[0])
     for first, last in _SPACELESS:
         spaceless = table[first : last + 1]
+        # Letters only: signs between them separate words all the same.
         spaceless[spaceless > 0] |= _ALONE
     return table

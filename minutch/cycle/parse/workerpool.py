@@ -90,6 +90,7 @@ class _Batch(Generic[R]):
 
     def missing(self) -> list[int]:
         """Numbers of the items that go to a worker next: of suspects the first half."""
+        # Halving finds the item that ends workers in log2 of the batch's length steps.
         most = max(1, self.suspects // 2) if self.suspects else len(self.items)
         return [index for index, result in enumerate(self.results) if result is None][:most]
 
@@ -115,7 +116,9 @@ class _Worker(Generic[R]):
     def __init__(
         self, task: WorkerTask[R], make_task: Callable[[], WorkerTask[R]], settings: PoolSettings
     ) -> None:
+        # A copy of this process has the task already; a new process makes its own.
         task_of = (lambda: task) if may_fork() else make_task
+        # Shared memory without a lock: a worker killed while it held one would block the parent.
         self.at: Any = RawValue("q", 0)
         self.batch: _Batch[R] | None = None
         self.answer: Answer | None = None
@@ -137,15 +140,18 @@ class _Worker(Generic[R]):
         """Tells whether the worker has been at one item for too long. Only steps forward count,
         since a compromised worker may note what it likes.
         """
+        # A worker that notes two items in turn makes no step forward.
         place = self._place()
         if place > self.seen:
             self.seen, self.since = place, time.monotonic()
+        # The worker's own alarm is to go off first: then only the item fails, and no process.
         allowed = START if place == NOT_BEGUN else timeout + GRACE
         return time.monotonic() - self.since > allowed
 
     def _place(self) -> int:
         """Returns where in its batch the worker is, by what it has noted: FINISHING comes last."""
         at, last = int(self.at.value), len(self.batch.items) if self.batch is not None else 0
+        # What is noted may be any number: a large one must not count as steps without end.
         return last if at == FINISHING else min(at, last)
 
     def stop(self) -> None:
@@ -213,6 +219,7 @@ class WorkerPool(Generic[R]):
             if worker.process.is_alive():
                 self._idle.append(worker)
         if None in batch.results:
+            # A worker died, or half of the suspects were asked: what is missing goes on.
             running.worker = self._lend(batch)
             return None
         return batch.results  # type: ignore[return-value]  # no None among them
@@ -220,6 +227,7 @@ class WorkerPool(Generic[R]):
     def _lend(self, batch: _Batch[R]) -> _Worker[R]:
         """A worker that is at work on the batch."""
         with self._lock:
+            # One that was idle may have been ended from outside.
             while self._idle and not self._idle[-1].process.is_alive():
                 self._idle.pop().stop()
             worker = self._idle.pop() if self._idle else self._start()
@@ -246,6 +254,8 @@ class WorkerPool(Generic[R]):
         done: dict[int, _Batch[R]] = {}
         expected = 0
         while True:
+            # Batches done but not yielded count: one slow page must not have all others held in
+            # memory.
             room = self._most * _AHEAD - len(ready) - len(self._busy) - len(done)
             ready.extend(islice(waiting, max(0, room)))
             self._hand_out(ready)
@@ -253,9 +263,11 @@ class WorkerPool(Generic[R]):
                 return
             for batch in self._collect() if self._busy else ():
                 if None in batch.results:
+                    # Foremost, since everything behind it waits for its results.
                     ready.appendleft(batch)
                 else:
                     done[batch.number] = batch
+            # Workers end out of turn; results don't.
             while expected in done:
                 yield from done.pop(expected).results  # type: ignore[misc]  # no None among them
                 expected += 1
@@ -295,11 +307,13 @@ class WorkerPool(Generic[R]):
         one.
         """
         worker.is_late = self._timeout > 0 and worker.is_stuck(self._timeout)
+        # Asked before the pipe is read: what a worker wrote before it died is still taken.
         is_lost = worker.is_late or not worker.process.is_alive()
         try:
             worker.answer = self._answers.arrived(worker.channel, len(batch.missing()))
         except (EOFError, OSError) as error:
             log.debug("no answer of a worker: %s", error)
+            # A pipe that ends is a crash; bytes that are no answer come from a worker taken over.
             worker.is_forging = not isinstance(error, EOFError | ConnectionError)
             return True
         return is_lost or worker.answer is not None
@@ -324,13 +338,17 @@ class WorkerPool(Generic[R]):
             worker.stop()
             log.warning("a worker was ended: %s (%s)", reason, worker.process.exitcode)
             at = worker.at.value
+            # The place says nothing: the fault lies in all items together, or the note is not to be
+            # trusted.
             if (at == FINISHING or worker.is_forging) and len(missing) > 1:
                 batch.suspects = len(missing)  # any of them: who forges an answer goes on
                 return
             batch.suspects = 0
+            # What the worker has noted may be no number of an item.
             culprit = missing[at if 0 <= at < len(missing) else 0]
             batch.results[culprit] = self._task.fail(batch.items[culprit], reason)
             return
+        # This half was good: the culprit is among the others.
         batch.suspects = max(0, batch.suspects - len(missing))
         for index, (result, reason) in zip(missing, worker.answer, strict=True):
             batch.results[index] = self._task.fail(batch.items[index], reason) if reason else result

@@ -62,6 +62,7 @@ class WorkerChannel:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        # Unbuffered: a buffer would hide bytes from `poll`, which asks the descriptor.
         self._input = FileIO(connection.fileno(), "r", closefd=False)
         self._memory = bytearray()
         self._coming: Generator[None, None, list[bytes]] | None = None
@@ -80,6 +81,7 @@ class WorkerChannel:
         descriptor = self.connection.fileno()
         left: Sequence[bytes | memoryview] = strings
         while left:
+            # May be fewer bytes than given: a signal, or a full pipe.
             done = os.writev(descriptor, left)
             ends = [*accumulate(map(len, left))]
             first = bisect_right(ends, done)
@@ -122,18 +124,21 @@ class WorkerChannel:
     def _message(self, most: int) -> Generator[None, None, list[bytes]]:
         """Reads a message; before each read, which may have to wait, it yields."""
         (count,) = _COUNT.unpack((yield from self._read(_COUNT.size, most)))
+        # Before there is memory for what the count, or below a length, claims.
         if count > _MOST:
             raise OSError(f"a message of {count} strings, at most {_MOST} expected")
         lengths = struct.unpack(f">{count}Q", (yield from self._read(8 * count, most)))
         data = yield from self._read(sum(lengths), most)
         strings, at = [], 0
         for length in lengths:
+            # A copy, since the memory is used again for the next message.
             strings.append(bytes(data[at : at + length]))
             at += length
         return strings
 
     def _read(self, size: int, most: int) -> Generator[None, None, memoryview]:
         """Returns the next `size` bytes, valid until the next call."""
+        # A page could have the worker claim terabytes.
         if size > most:
             raise OSError(f"a message of {size} bytes, at most {most} expected")
         if size > len(self._memory):
@@ -195,9 +200,11 @@ class AnswerReader:
             answer: Answer = self._decoder.decode(b"".join(message))
         except (ValueError, RecursionError) as error:  # msgspec's, and of texts that are no UTF-8
             raise OSError(f"not an answer: {error}") from error
+        # Fewer results would shift those of all later items by one.
         if len(answer) != count:
             raise OSError(f"not an answer: {len(answer)} results for {count} items")
         for result, reason in answer:
+            # A result or a reason, never both and never neither.
             if (result is None) != bool(reason) or not (reason or self._accepts(result)):
                 raise OSError("not an answer: a result that can't be used")
         return answer
@@ -256,6 +263,7 @@ def serve(
     settings.sandbox.close([connection.fileno()])
     # Batches are made of objects that live and die together: cycles are looked for when one is
     # gone.
+    # Modules and the task live as long as the process: no search walks over them again.
     gc.freeze()
     gc.set_threshold(_OBJECTS, 20, 50)
     channel = WorkerChannel(connection)
@@ -264,9 +272,11 @@ def serve(
         while (items := _next_batch(channel)) is not None:
             found = []
             for number, item in enumerate(items):
+                # Before the item is touched: if the process dies, this is whom the parent blames.
                 at.value = number
                 found.append(_attempt(task, item, settings.timeout))
             at.value = FINISHING
+            # Links are judged for the whole batch at once, so an end here has no item to blame.
             results = iter(task.finish([result for result, reason in found if not reason]))
             send(
                 channel, [(None, reason) if reason else (next(results), "") for _, reason in found]
@@ -279,6 +289,7 @@ def serve(
 def _next_batch(channel: WorkerChannel) -> list[bytes] | None:
     """Returns the next items; None if the parent has hung up, be it in the middle of a batch."""
     try:
+        # No limit: the parent is trusted, the worker is not.
         return channel.receive(sys.maxsize)
     except (EOFError, OSError):
         return None
@@ -291,10 +302,13 @@ def _attempt(task: WorkerTask[Any], item: bytes, timeout: float) -> tuple[Any, s
             _set_alarm(timeout)
             return task.run(item), ""
         finally:
+            # In the inner finally, so that an alarm which goes off right here is still caught
+            # below.
             _set_alarm(0)
     except ParseTimeout:
         return None, too_long(timeout)
     except MemoryError:
+        # RLIMIT_DATA made malloc fail: the worker itself is well and goes on.
         return None, "out of memory"
 
 
@@ -323,4 +337,5 @@ def limit_memory(memory: int) -> None:
             int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
             * resource.getpagesize()
         )
+        # Soft only: `Sandbox.close` makes it one for good.
         resource.setrlimit(resource.RLIMIT_DATA, (used + memory, resource.RLIM_INFINITY))
