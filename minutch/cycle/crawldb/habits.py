@@ -11,7 +11,8 @@ its mean shape ÷ time, which each visit sharpens, w seconds after the one befor
 
 These are the estimators of Cho and Garcia-Molina for irregular visits and for dates of
 modification; what their corrections of bias mend, pages that never or always changed so far, the
-prior does. What a visit contradicts is forgotten: rates shift.
+prior does. What a visit contradicts is forgotten: rates shift. After what could hardly have been
+nothing is left of it.
 
 By the clock, each day or each week at the same time: both are taken apart into 24 phases. A visit
 rules out those in which the page would have changed and had not, or had changed and would not
@@ -51,6 +52,15 @@ TEXT: Final = r"[0-9a-f]{48}(?: -?[0-9]{1,3}){2}"
 _SHIFTS: Final = 0.02
 """How likely a page's rate shifts from one visit to the next. What was known counts as much as it
 is probable, by what a visit has seen, that it still holds.
+"""
+_WRONG: Final = 0.002
+"""What a page hardly ever does by what is known of it: that was wrong, and the visit is the first.
+Forgetting alone keeps the mean: after ten visits pages that had been taken for old ones were still
+asked for a tenth as often as they should have been.
+"""
+SHAPE: Final = 0.5
+"""Of a page of which nothing is known: any rate from a thousandth to three times the mean is as
+good a guess.
 """
 _LEAST_SHAPE, _MOST_SHAPE = 1e-3, 1e6
 MOST_TIME: Final = 1e11
@@ -103,9 +113,13 @@ def learned(
     more = np.where(dated, np.nan_to_num(since), waited)
     same = np.exp(-shape * np.log1p(waited / time))
     # What was expected is believed; a surprise may mean that the page has changed its ways.
-    seen = np.where(changed, 1 - same, same) * (1 - _SHIFTS)
+    likely = np.where(changed, 1 - same, same)
+    seen = likely * (1 - _SHIFTS)
     memory = seen / (seen + _SHIFTS / 2)
-    shape, time = bounded(shape * memory, time * memory)
+    wrong = likely < _WRONG
+    shape, time = bounded(
+        np.where(wrong, SHAPE, shape * memory), np.where(wrong, SHAPE * waited, time * memory)
+    )
     log = np.log1p(waited / time)
     left = -np.expm1(-shape * log)  # the probability of a change
     mean = shape / time * (-np.expm1(-(shape + 1) * log) / left)

@@ -43,7 +43,7 @@ def by_chance(shape: Floats, time: Floats, importance: Floats) -> Prospects:
 # -- what visits tell ------------------------------------------------------------------------------
 
 
-@tabled("shape, waited", product((0.5, 5.0, 50.0), (1e-3, 0.1, 1.0, 30.0)))
+@tabled("shape, waited", product((0.5, 5.0, 50.0), (0.01, 0.1, 1.0, 30.0)))
 def test_a_change_at_some_moment_leaves_the_means_of_the_likelihood(
     shape: float, waited: float
 ) -> None:
@@ -78,6 +78,33 @@ def test_what_a_visit_contradicts_is_forgotten() -> None:
     assert memory(*steady, 30 * DAY, changed=False) > 0.98
     found = learned(one(steady[0]), one(steady[1]), one(30.0 * DAY), few, one(np.nan))
     assert (found[0] / found[1])[0] * DAY > 2 / 1100
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_what_hardly_ever_happens_is_learned_as_if_nothing_had_been_known(changed: bool) -> None:
+    """A page of an old date that changes within the hour, one that changed each minute and stops:
+    the mean is not kept.
+    """
+    waited, few, none = one(3600.0), np.array([changed]), one(np.nan)
+    wrong = (one(0.5), one(1e7)) if changed else (one(50.0), one(3000.0))
+    found = learned(*wrong, waited, few, none)
+    anew = learned(one(0.5), waited / 2, waited, few, none)
+    kept = memory(0.5, 1800.0, 3600.0, changed=changed)
+    assert found[0] / found[1] == pytest.approx(anew[0] / anew[1], rel=0.2)
+    assert kept > 0.9  # what is new is not forgotten at once
+
+
+def test_an_old_page_that_begins_to_change_is_known_after_a_hundred_visits() -> None:
+    """Rates of the last 80, and of the first 5 after the beginning."""
+    chance = np.random.default_rng(3)
+    shape, time, none = np.full(50, 0.5), np.full(50, 1000.0 * DAY), np.full(50, np.nan)
+    early, late = list[float](), list[float]()
+    for visit in range(100):
+        changed = chance.random(50) < -np.expm1(-0.5)
+        shape, time = learned(shape, time, np.full(50, 600.0), changed, none)
+        (early if visit < 5 else late if visit >= 20 else []).append((shape / time).mean() * 1200)
+    assert early[-1] > 0.5
+    assert np.mean(late) == pytest.approx(1, rel=0.15)
 
 
 def test_no_change_and_a_dated_one() -> None:
