@@ -7,7 +7,17 @@ from __future__ import annotations
 import numpy as np
 
 from minutch.kernels.hash import SEED, string_hash
-from minutch.kernels.memory import compare, copy_bytes, load8, load32, load64, prefetch, store32
+from minutch.kernels.memory import (
+    compare,
+    copy_bytes,
+    load8,
+    load32,
+    load64,
+    prefetch,
+    store8,
+    store32,
+    store64,
+)
 from minutch.kernels.native import (
     F32,
     I32,
@@ -338,3 +348,27 @@ def take_strings(views: I64, addresses: I64, rows: I64, counts: I64, out: U8, ta
             view += 16
             here += 4
     return end
+
+
+@kernel
+def take_numbers(values: I64, rows: I64, counts: I64, width: Int, out: U8) -> None:
+    """Copy numbers of `width` bytes from many tables into `out`, one after the other.
+
+    For each table come the addresses of a column's numbers and of rows' numbers (uint32), and how
+    many rows to take.
+    """
+    target = int64(out.ctypes.data)
+    for table in range(len(counts)):
+        first, here = int64(values[table]), int64(rows[table])
+        end = here + 4 * int64(counts[table])
+        while here < end:
+            source = first + width * int64(load32(here))
+            if width == 8:
+                store64(target, int64(load64(source)))
+            elif width == 4:
+                store32(target, int64(load32(source)))
+            else:
+                for k in range(width):
+                    store8(target + k, int64(load8(source + k)))
+            target += width
+            here += 4

@@ -30,7 +30,7 @@ from minutch.job import JobContext
 from minutch.records import crawldatum as codes
 from minutch.records import crawldatum_columns
 from minutch.records.crawldatum import CrawlDatum
-from minutch.work.tables import shuffle
+from minutch.work.tables import cacheranges
 from minutch.work.tables.compression import PLAIN, Compression
 from minutch.work.tables.frame import sort_by_key
 from minutch.work.tables.recordfiles import CrawlDataWriter
@@ -244,7 +244,7 @@ def on(machine: Machine) -> Iterator[None]:
         patch.setattr(os, "sched_getaffinity", lambda _: set(range(machine.cores)), raising=False)
         if machine.small:
             patch.setattr(SpannedFile, "__init__", in_small_spans)
-            patch.setattr(shuffle, "RUN_ROWS", 7)
+            patch.setattr(cacheranges, "RANGE_ROWS", 7)
             patch.setattr(seeds, "CHUNK_BYTES", 200)
         yield
 

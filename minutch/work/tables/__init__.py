@@ -7,6 +7,6 @@ Begin with spans, which reads a part file, and frame, which has the join that ev
     `writer`, `compression`, `textparts`        tables to files
     `zlibvalues`                                values as zlib streams, in bulk
     `frame`, `matching`, `keyranges`            shapes and joins of tables, filters, ranges of keys
-    `shuffle`, `parallel`                       partitions, memory
+    `shuffle`, `cacheranges`, `parallel`        partitions, memory
     `database`, `install`, `lock`               a database, replaced safely; files that appear whole
 """

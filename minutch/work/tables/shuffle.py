@@ -5,13 +5,15 @@ memory.
     Text.hashCode: h = 1; for each signed byte b of the UTF-8: h = 31 * h + b, in 32 bits
 
 Rows are added in any order and taken out partition by partition, sorted by key, rows of one key in
-the order in which they were added. What goes beyond the budget is written to sorted runs in a
-directory of its own (Arrow IPC files, one for each range) and merged as it is read back.
+the order in which they were added.
 
-They are cut into ranges of keys that are no larger than a processor's cache (`CacheRanges`), and
-each range is gathered and sorted as it is asked for. Sorting rows and walking them in their order
-jumps about in memory. Where each range is gathered first, into memory of its own, what jumps about
-afterwards stays in the cache; and no more than a range is ever there twice.
+They are cut into ranges of keys (`cacheranges`), and each range is gathered and sorted as it is
+asked for.
+
+What goes beyond the budget is written to runs in a directory of its own, range by range, as it
+came: rows are sorted once, when a range is read, from all runs. So a run has the borders of those
+before it, and more where rows are too many for these: a range of a later run lies within one of
+each earlier run.
 
 Source: org.apache.hadoop.mapreduce.lib.partition.HashPartitioner,
 org.apache.hadoop.io.WritableComparator.hashBytes.
@@ -20,178 +22,53 @@ org.apache.hadoop.io.WritableComparator.hashBytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from minutch.hadoop.formats.batch import Offsets
 from minutch.kernels import hash as hashes
 from minutch.kernels import keycolumns as kernels
-from minutch.kernels.arrow import MAX_BUFFER, Strings, from_series, to_series
+from minutch.kernels.arrow import from_series
 from minutch.paths import local_scratch
-from minutch.work.tables.frame import Rows, aligned, empty, key_order, sort_by_key
+from minutch.work.tables import cacheranges
+from minutch.work.tables.cacheranges import RUNS, CacheRanges, StoredRanges
+from minutch.work.tables.frame import Rows, empty, key_order, sort_by_key
 from minutch.work.tables.install import SPILL, make_folder, remove
-from minutch.work.tables.parallel import for_each, ordered, workers
-
-RANGE_ROWS = 1 << 17
-"""Rows that a range should have, some megabytes of URLs: half as many take more steps."""
-_SAMPLES = 32  # keys for each range that are looked at to find its borders
-_FEW_ROWS = 1 << 14  # tables with fewer are put together first
+from minutch.work.tables.parallel import ordered, workers
 
 
-class _Column(NamedTuple):
-    """A column of a table: strings for kernels, and which are there, if not all; or the values."""
+class _Source:
+    """A partition's rows of a run, or in memory, by ranges that lie within its own."""
 
-    values: Strings | npt.NDArray[np.generic] | pl.Series
-    present: npt.NDArray[np.bool_] | None = None
+    def __init__(self, ranges: StoredRanges | CacheRanges, part: int, borders: pl.Series) -> None:
+        self._ranges, self._borders = ranges, borders
+        first = part * (len(ranges.borders) + 1)
+        own = ranges.borders.search_sorted(borders, side="right").to_numpy().astype(np.int64)
+        self._buckets = first + np.append(0, own)
+        self._is_cut = np.diff(self._buckets, prepend=-1, append=-1) == 0
 
-    @classmethod
-    def of(cls, column: pl.Series) -> _Column:
-        nulls = column.null_count()
-        if column.dtype == pl.Binary:
-            return cls(from_series(column), column.is_not_null().to_numpy() if nulls else None)
-        return cls(column if nulls or not column.dtype.is_numeric() else column.to_numpy())
+    def size(self, number: int) -> int:
+        """Returns how many rows a range has at most."""
+        return self._ranges.size(int(self._buckets[number]))
 
-
-class _Piece(NamedTuple):
-    """A table, its rows' numbers by bucket, and for each column the bytes that its strings have in
-    each bucket.
-    """
-
-    columns: list[_Column]
-    order: Rows
-    starts: Offsets
-    sizes: list[Offsets]
-
-    def rows(self, bucket: int) -> Rows:
-        return self.order[self.starts[bucket] : self.starts[bucket + 1]]
+    def rows(self, number: int) -> pl.DataFrame:
+        """Returns the rows of a range."""
+        rows = self._ranges.gathered(int(self._buckets[number]))
+        if self._is_cut[number] or self._is_cut[number + 1]:
+            if number:
+                rows = rows.filter(pl.col("key") >= pl.lit(self._borders[number - 1], pl.Binary))
+            if number < len(self._borders):
+                rows = rows.filter(pl.col("key") < pl.lit(self._borders[number], pl.Binary))
+        return rows
 
 
-class CacheRanges:
-    """The rows of `tables`, with a Binary column `key` without nulls, by partition and range."""
-
-    def __init__(
-        self, tables: Sequence[pl.DataFrame], numbers: Sequence[npt.NDArray[np.uint32]], parts: int
-    ) -> None:
-        """`numbers` has the partition of each row of each table."""
-        tables, numbers = _together(tables, numbers)
-        rows = sum(map(len, tables))
-        self._tables, self._schema = tables, tables[0].schema
-        self._count = max(1, rows // parts // RANGE_ROWS)
-        # Borders are evenly spaced keys of a sorted sample.
-        every = max(1, rows // (self._count * _SAMPLES))
-        sample = pl.concat([table["key"].gather_every(every) for table in tables]).sort()
-        chosen = sample.gather(np.arange(1, self._count) * len(sample) // self._count)
-        borders = from_series(chosen)
-        buckets = parts * self._count
-        key_at = list(self._schema).index("key")
-
-        def group(table: pl.DataFrame, part: npt.NDArray[np.uint32]) -> _Piece:
-            columns = [_Column.of(column) for column in table]
-            key = columns[key_at].values
-            assert isinstance(key, Strings), "keys are strings"
-            mine, starts = np.empty(len(table), np.int32), np.empty(buckets + 1, np.int64)
-            order = np.empty(len(table), np.uint32)
-            kernels.group(key.column, borders.column, part, mine, starts, order)
-            sizes = [np.zeros(buckets, np.int64) for _ in columns]
-            for column, size in zip(columns, sizes, strict=True):
-                if isinstance(column.values, Strings):
-                    kernels.add_sizes(column.values.views, mine, size)
-            return _Piece(columns, order, starts, sizes)
-
-        self._pieces = for_each(lambda pair: group(*pair), zip(tables, numbers, strict=True))
-        self._starts = np.array([piece.starts for piece in self._pieces])
-
-    def of_part(self, part: int) -> Iterator[pl.DataFrame]:
-        """Returns the rows of a partition, a table for each range, in order; so are the rows."""
-        return map(self.gathered, self.numbers(part))
-
-    def numbers(self, part: int) -> range:
-        """Returns the numbers of a partition's ranges."""
-        return range(part * self._count, (part + 1) * self._count)
-
-    def gathered(self, bucket: int) -> pl.DataFrame:
-        """Returns the rows of a range, by its number."""
-        sizes = [
-            sum(int(piece.sizes[number][bucket]) for piece in self._pieces)
-            for number in range(len(self._schema))
-        ]
-        if max(sizes) > MAX_BUFFER:  # one key with tens of millions of rows, say
-            mine = [pl.Series(piece.rows(bucket)) for piece in self._pieces]
-            return pl.concat([table[rows] for table, rows in zip(self._tables, mine, strict=True)])
-        columns = [
-            self._column(number, name, bucket, size)
-            for number, (name, size) in enumerate(zip(self._schema, sizes, strict=True))
-        ]
-        return pl.DataFrame(columns, schema=self._schema)
-
-    def _column(self, number: int, name: str, bucket: int, size: int) -> pl.Series:
-        columns = [piece.columns[number] for piece in self._pieces]
-        if self._schema[name] == pl.Binary:
-            return self._strings(name, columns, bucket, size)
-        rows = [piece.rows(bucket) for piece in self._pieces]
-        if all(isinstance(column.values, np.ndarray) for column in columns):
-            return pl.Series(
-                name,
-                np.concatenate(
-                    [column.values[mine] for column, mine in zip(columns, rows, strict=True)]
-                ),
-            )
-        return pl.concat(
-            [table[name].gather(mine) for table, mine in zip(self._tables, rows, strict=True)]
-        )
-
-    def _strings(self, name: str, columns: list[_Column], bucket: int, size: int) -> pl.Series:
-        first, counts = (
-            self._starts[:, bucket],
-            self._starts[:, bucket + 1] - self._starts[:, bucket],
-        )
-        # The kernel takes addresses; `self._pieces` keeps what they point to.
-        strings = [column.values for column in columns if isinstance(column.values, Strings)]
-        rows_at = np.array([piece.order.ctypes.data for piece in self._pieces]) + 4 * first
-        views = np.array([column.views.ctypes.data for column in strings])
-        buffers = np.array([column.addresses.ctypes.data for column in strings])
-        out, taken = np.empty(size, np.uint8), np.empty((counts.sum(), 4), np.int32)
-        used = kernels.take_strings(views, buffers, rows_at, counts, out, taken)
-        if all(column.present is None for column in columns):
-            return to_series(name, taken, [out[:used]])
-        present = [
-            np.ones(len(rows), np.bool_) if column.present is None else column.present[rows]
-            for column, rows in zip(
-                columns, (piece.rows(bucket) for piece in self._pieces), strict=True
-            )
-        ]
-        return to_series(
-            name, taken, [out[:used]], np.packbits(np.concatenate(present), bitorder="little")
-        )
-
-
-def _together(
-    tables: Sequence[pl.DataFrame], numbers: Sequence[npt.NDArray[np.uint32]]
-) -> tuple[list[pl.DataFrame], list[npt.NDArray[np.uint32]]]:
-    """Small tables made larger: each costs something for each range."""
-    groups: list[list[int]] = []
-    room = 0
-    for at, table in enumerate(tables):
-        if len(table) > room:
-            groups.append([])
-            room = _FEW_ROWS
-        groups[-1].append(at)
-        room -= len(table)
-    every = [([tables[at] for at in group], [numbers[at] for at in group]) for group in groups]
-    return (
-        [some[0] if len(some) == 1 else pl.concat(some, rechunk=True) for some, _ in every],
-        [own[0] if len(own) == 1 else np.concatenate(own) for _, own in every],
-    )
-
-
-RUN_ROWS = 100_000
-"""Rows of a run that are read at a time."""
+def _together_in(sources: Sequence[_Source], number: int) -> pl.DataFrame:
+    return pl.concat([source.rows(number) for source in sources], rechunk=True)
 
 
 def partition_of(keys: pl.Series, parts: int) -> pl.Series:
@@ -228,7 +105,7 @@ class Shuffle:
         self._frames: list[pl.DataFrame] = []
         self._numbers: list[npt.NDArray[np.uint32]] = []
         self._ranges: CacheRanges | None = None
-        self._runs: list[list[list[Path]]] = [[] for _ in range(parts)]
+        self._runs: list[StoredRanges] = []
         self._lock = Lock()
         self._taken = 0
 
@@ -241,7 +118,7 @@ class Shuffle:
         self._numbers.append(partition_of(frame["key"], self.parts).to_numpy())
         self._held += sum(map(_size_of, frame))
         if self._held > self._budget:
-            self._write_runs()
+            self._write_run()
 
     def sorted(self, part: int) -> Iterator[pl.DataFrame]:
         """Yields the rows of a partition in frames sorted by key (at least one frame); no key is
@@ -249,31 +126,24 @@ class Shuffle:
 
         Partitions may be taken side by side, each once, either so or by `ordered`.
         """
+        threads = 1 if self.parts >= workers() else 0
         some = False
-        for frame in self._merged(part):
+        for frame in ordered(
+            lambda gathered: sort_by_key(gathered()), self._ranges_of(part), threads, leave=True
+        ):
             some = True
             yield frame
         if not some:
             yield empty(self.schema)
 
-    def _merged(self, part: int) -> Iterator[pl.DataFrame]:
-        runs, memory = self._runs[part], self._sorted(self._take())
-        if not runs:
-            yield from memory(part)
-            return
-        # Runs in the order they were written, memory last: a stable sort keeps the order of equals.
-        for frames in aligned(*map(_read_run, runs), chain([empty(self.schema)], memory(part))):
-            yield sort_by_key(pl.concat(frames))
-
     def grouped(self, part: int) -> Iterator[pl.DataFrame]:
         """Yields a partition's rows in frames that share no key, a key's in the order they came."""
-        if self._runs[part]:
-            yield from self._merged(part)
-        elif self.parts == 1:
+        if self.parts == 1 and not self._runs:
             frames, self._frames, self._numbers = self._frames, [], []
             yield pl.concat([empty(self.schema), *frames])
-        elif (ranges := self._take()) is not None:
-            yield from ranges.of_part(part)
+            return
+        for gathered in self._ranges_of(part):
+            yield gathered()
 
     def ordered(self, part: int) -> Iterator[tuple[pl.DataFrame, Rows]]:
         """Yields a frame for each of some ranges of keys, with the numbers of its rows in order; no
@@ -281,19 +151,40 @@ class Shuffle:
 
         There may be no frame.
         """
-        if self._runs[part]:
-            for frame in self._merged(part):
-                yield frame, np.arange(len(frame), dtype=np.uint32)
-            return
-        ranges = self._take()
-        for frame in ranges.of_part(part) if ranges is not None else ():
+        for gathered in self._ranges_of(part):
+            frame = gathered()
             yield frame, key_order(frame, np.arange(len(frame), dtype=np.uint32))
+
+    def _ranges_of(self, part: int) -> Iterator[Callable[[], pl.DataFrame]]:
+        """Yields what gathers the rows of a partition, range by range."""
+        memory = self._take()
+        if not self._runs:
+            if memory is not None:
+                yield from (partial(memory.gathered, bucket) for bucket in memory.numbers(part))
+            return
+        ranges: list[StoredRanges | CacheRanges] = [*self._runs]
+        ranges += [] if memory is None else [memory]
+        borders = ranges[-1].borders
+        sources = [_Source(some, part, borders) for some in ranges]
+        for number in range(len(borders) + 1):
+            there = [source for source in sources if source.size(number)]
+            gathered = partial(_together_in, there, number)
+            count = sum(source.size(number) for source in there)
+            if count <= cacheranges.MANY * cacheranges.RANGE_ROWS:
+                if there:
+                    yield gathered
+                continue
+            rows = gathered()
+            if len(rows):
+                finer = CacheRanges([rows], [np.zeros(len(rows), np.uint32)], 1)
+                yield from (partial(finer.gathered, bucket) for bucket in finer.numbers(0))
 
     def _take(self) -> CacheRanges | None:
         """Returns the rows in memory of a partition; they are freed when the last one is taken."""
         with self._lock:
             if self._ranges is None and self._frames:
-                self._ranges = CacheRanges(self._frames, self._numbers, self.parts)
+                borders, runs = (self._runs[-1].borders, RUNS) if self._runs else (None, 1)
+                self._ranges = CacheRanges(self._frames, self._numbers, self.parts, borders, runs)
                 self._frames, self._numbers = [], []
             ranges = self._ranges
             self._taken += 1
@@ -301,37 +192,12 @@ class Shuffle:
                 self._forget()
         return ranges
 
-    def _sorted(self, ranges: CacheRanges | None) -> Callable[[int], Iterator[pl.DataFrame]]:
-        """Returns the sorted ranges of a partition, some ahead if it has fewer than the cores."""
-        threads = 1 if self.parts >= workers() else 0  # partitions side by side fill the cores
-
-        def of_part(part: int) -> Iterator[pl.DataFrame]:
-            if ranges is None:
-                return iter(())
-            gathered = ranges.gathered
-            return ordered(
-                lambda number: sort_by_key(gathered(number)),
-                ranges.numbers(part),
-                threads,
-                leave=True,
-            )
-
-        return of_part
-
-    def _write_runs(self) -> None:
+    def _write_run(self) -> None:
         if self._directory is None:
             self._directory = make_folder(local_scratch(self._spill), SPILL)
-        frames_of = self._sorted(CacheRanges(self._frames, self._numbers, self.parts))
-        self._frames, self._numbers = [], []
-        for part in range(self.parts):
-            run: list[Path] = []
-            for frame in frames_of(part):
-                if len(frame):
-                    path = self._directory / f"{part}-{len(self._runs[part])}-{len(run)}.arrow"
-                    frame.write_ipc(path, compression="uncompressed", record_batch_size=RUN_ROWS)
-                    run.append(path)
-            if run:
-                self._runs[part].append(run)
+        borders = self._runs[-1].borders if self._runs else None
+        ranges = CacheRanges(self._frames, self._numbers, self.parts, borders, RUNS)
+        self._runs.append(StoredRanges(self._directory / f"{len(self._runs)}", ranges, self.parts))
         self._forget()
 
     def _forget(self) -> None:
@@ -351,9 +217,3 @@ def _size_of(column: pl.Series) -> int:
         return int(column.estimated_size())
     views = from_series(column).views
     return int(views.nbytes + kernels.held_bytes(views))
-
-
-def _read_run(paths: list[Path]) -> Iterator[pl.DataFrame]:
-    for path in paths:
-        frame = pl.read_ipc(path)
-        yield from (frame[start : start + RUN_ROWS] for start in range(0, len(frame), RUN_ROWS))

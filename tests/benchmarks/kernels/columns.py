@@ -64,6 +64,7 @@ def _places(column: pl.Series) -> tuple[np.ndarray, np.ndarray]:
     "keycolumns.add_sizes",
     "keycolumns.held_bytes",
     "keycolumns.take_strings",
+    "keycolumns.take_numbers",
     by="Polars: sort by partition and key, partition_by",
 )
 def shuffle_rows(made: Made) -> Ways:

@@ -20,7 +20,7 @@ from minutch.cycle.linkdb.invertlinks import merged
 from minutch.cycle.linkdb.rules import LINKS_SCHEMA, REJECTED
 from minutch.cycle.linkdb.store import LinkDb
 from minutch.job import JobContext
-from minutch.work.tables import parallel, shuffle
+from minutch.work.tables import cacheranges, parallel
 from minutch.work.tables.frame import key_order
 from minutch.work.tables.shuffle import Shuffle
 from tests.cycle.linkdb.test_jobs import Pages, segment
@@ -131,7 +131,7 @@ WAYS = (
 @pytest.fixture(params=few([3, 1]), ids=["three cores", "one core"])
 def _cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "workers", lambda: request.param)
-    monkeypatch.setattr(shuffle, "RUN_ROWS", 7)
+    monkeypatch.setattr(cacheranges, "RANGE_ROWS", 7)
 
 
 @pytest.mark.usefixtures("_cores")

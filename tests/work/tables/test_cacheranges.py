@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from minutch.hadoop.formats import javahash
-from minutch.work.tables import shuffle
-from minutch.work.tables.shuffle import Shuffle
+from minutch.work.tables import cacheranges, shuffle
+from minutch.work.tables.shuffle import Shuffle, partition_of
 from tests.support.examples import few
 from tests.support.tables import a_key
 
@@ -65,10 +65,8 @@ def test_rows_come_by_partition_and_range(
     tables = some_tables(random, some_keys(random, kind), 20)
     everything = [row for table in tables for row in table.iter_rows()]
     with Shuffle(parts, SCHEMA, budget=1 << 30, spill=tmp_path) as rows:
-        from minutch.work.tables import shuffle
-
-        monkeypatch.setattr(shuffle, "RANGE_ROWS", size)
-        monkeypatch.setattr(shuffle, "MAX_BUFFER", room)
+        monkeypatch.setattr(cacheranges, "RANGE_ROWS", size)
+        monkeypatch.setattr(cacheranges, "MAX_BUFFER", room)
         for table in tables:
             rows.add(table)
         for part in range(parts):
@@ -90,7 +88,7 @@ def test_nothing_added_has_no_range(tmp_path: Path) -> None:
 
 
 def test_spilled_rows_are_ordered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shuffle, "RUN_ROWS", 50)
+    monkeypatch.setattr(cacheranges, "RANGE_ROWS", 50)
     tables = some_tables(Random(1), [b"a", b"b", b"c"], 4)
     with Shuffle(1, SCHEMA, budget=100, spill=tmp_path) as rows:
         for table in tables:
@@ -101,3 +99,88 @@ def test_spilled_rows_are_ordered_too(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found == sorted(
         (row for table in tables for row in table.iter_rows()), key=lambda row: row[1]
     )
+
+
+WIDE = pl.Schema(
+    {
+        "key": pl.Binary(),
+        "row": pl.Int64(),
+        "small": pl.UInt8(),
+        "score": pl.Float32(),
+        "same": pl.Int32(),
+        "zero": pl.Float32(),
+        "missing": pl.Int8(),
+        "flag": pl.Boolean(),
+        "text": pl.Binary(),
+        "nothing": pl.Binary(),
+    }
+)
+
+
+def wide_tables(random: Random, order: str) -> list[pl.DataFrame]:
+    """Tables of all kinds of columns, whose keys come in any order, in theirs, or are one key."""
+    keys = [b"k%05d" % random.randrange(400) for _ in range(2000)]
+    if order == "sorted":
+        keys.sort()
+    if order == "equal":
+        keys = [b"a key that is not short"] * 2000
+    rows = [
+        (
+            key,
+            row,
+            random.randrange(256),
+            random.random(),
+            7,
+            random.choice((0.0, -0.0)),
+            random.choice((None, 1, 2)),
+            random.random() < 0.5,
+            random.choice((None, b"", b"short", b"not so short, is it?")),
+            None,
+        )
+        for row, key in enumerate(keys)
+    ]
+    return list(pl.DataFrame(rows, schema=WIDE, orient="row").iter_slices(100))
+
+
+@pytest.mark.parametrize("order", ["any", "sorted", "equal"])
+@pytest.mark.parametrize("parts", few([2, 1]))
+@pytest.mark.parametrize("cores", few([1, 3]))
+def test_runs_have_every_kind_of_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, parts: int, cores: int
+) -> None:
+    monkeypatch.setattr(cacheranges, "RANGE_ROWS", 64)
+    monkeypatch.setattr(shuffle, "workers", lambda: cores)
+    tables = wide_tables(Random(order), order)
+    everything = pl.concat(tables)
+    part = partition_of(everything["key"], parts)
+    for take in (Shuffle.sorted, Shuffle.grouped):
+        with Shuffle(parts, WIDE, budget=20_000, spill=tmp_path) as rows:
+            for table in tables:
+                rows.add(table)
+            assert len(list(next(tmp_path.iterdir()).iterdir())) > 2
+            for number in range(parts):
+                frames = list(take(rows, number))
+                found = pl.concat([pl.DataFrame(schema=WIDE), *frames])
+                assert found.schema == WIDE
+                mine = everything.filter(part == number)
+                if take is Shuffle.grouped:
+                    found = found.sort("key", maintain_order=True)
+                expected = mine.sort("key", maintain_order=True)
+                assert found.equals(expected)
+                assert found["zero"].cast(pl.String).equals(expected["zero"].cast(pl.String))
+                full = [frame["key"] for frame in frames if len(frame)]
+                assert all(a.max() < b.min() for a, b in pairwise(full))
+                assert order != "any" or len(full) > 4
+
+
+def test_ranges_of_later_runs_are_cut_where_rows_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cacheranges, "RANGE_ROWS", 64)
+    tables = wide_tables(Random(2), "sorted")
+    with Shuffle(1, WIDE, budget=20_000, spill=tmp_path) as rows:
+        for table in tables:
+            rows.add(table)
+        sizes = [len(frame) for frame in rows.sorted(0)]
+    assert sum(sizes) == 2000
+    assert max(sizes) <= 2 * cacheranges.MANY * 64

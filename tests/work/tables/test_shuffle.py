@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from minutch.hadoop.formats import javahash
-from minutch.work.tables import shuffle
+from minutch.work.tables import cacheranges
 from minutch.work.tables.shuffle import Shuffle
 from tests.support.examples import few
 from tests.support.tables import a_key
@@ -42,7 +42,7 @@ def some_frames(seed: int, count: int = 40) -> list[pl.DataFrame]:
 def test_rows_come_out_sorted_whatever_the_budget(
     tmp_path: Path, seed: int, budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shuffle, "RUN_ROWS", 50)
+    monkeypatch.setattr(cacheranges, "RANGE_ROWS", 50)
     frames = some_frames(seed)
     everything = [row for frame in frames for row in frame.iter_rows()]
     part_of = {key: javahash.partition(key, PARTS) for key in {row[0] for row in everything}}
