@@ -150,6 +150,7 @@ class ProtocolLookup:
             return known
         protocol = self._factory.get_protocol(url)
         protocol.turn = self._turn
+        # With protocols by host, a scheme says nothing of the next URL.
         if not self._factory.mapping.hosts:
             self._by_scheme[scheme] = protocol
         return protocol

@@ -96,6 +96,7 @@ def host_failed(answer: ProtocolStatus, *, in_row: bool, too_slow: bool = False)
     if not in_row or found is None:
         return True
     code = int(found[1])
+    # None: neither ends a row of failures, nor goes on with it.
     return code in _OF_THE_HOST or code >= 500 or None
 
 
@@ -135,6 +136,7 @@ class RedirectMemory:
         self._seen[url] = now
         self._seen.move_to_end(url)
         if len(self._seen) > self._size:
+            # The one that was met longest ago.
             self._seen.popitem(last=False)
         return False
 
@@ -156,6 +158,7 @@ class RedirectRules:
 
     def target(self, url: str, location: str) -> str | None:
         """Returns the URL to fetch or record instead; None if the redirect ends here."""
+        # Before the normalizers, whose patterns a URL of megabytes would keep busy.
         if len(location) > self._settings.max_length:
             return None
         try:
@@ -185,6 +188,7 @@ class RedirectRules:
                 if settings.by_domain
                 else old_host == new_host
             )
+            # An internal link by domain may still lead to another host, which is looked at below.
             if not same:
                 return True
         return settings.ignore_internal and old_host == new_host
@@ -208,6 +212,7 @@ def redirect_datum(
     """
     datum = CrawlDatum(fetch_status, origin.fetch_interval, origin.score)
     datum.metadata = origin.metadata.copy()
+    # A 304 of the target would speak of a copy that nobody has.
     datum.metadata.pop(validators.VALIDATORS_KEY, None)
     datum.metadata.pop(CAPTURE_KEY, None)
     if COOKIE in datum.metadata and not _may_see_cookie(url, target):
@@ -223,6 +228,7 @@ def _may_see_cookie(url: str, target: str) -> bool:
     except UrlError:
         return False
     is_weaker = origin.protocol == "https" and new.protocol != "https"
+    # RFC 6265, 8.3: by plain http anybody on the way would read it.
     return canonical_host(origin.host) == canonical_host(new.host) and not is_weaker
 
 
@@ -258,6 +264,7 @@ def decide(
     """Returns the verdict on one URL. `crawl_delay` in ms, not positive if robots.txt names
     none.
     """
+    # FetcherThread.run asks in this order: deferred, then denied, then the delay.
     if defer:
         return Decision(Verdict.DEFER)
     if unreachable:
@@ -266,8 +273,10 @@ def decide(
         return Decision(Verdict.DENIED)
     if crawl_delay <= 0:
         return _FETCH
+    # -1 takes any delay.
     if 0 <= settings.max_crawl_delay < crawl_delay:
         return Decision(Verdict.DELAY_TOO_LONG, int(crawl_delay))
+    # fetcher.min.crawl.delay: no robots.txt makes the crawl ruder than that.
     return Decision(Verdict.FETCH, max(int(crawl_delay), settings.min_crawl_delay))
 
 
@@ -280,7 +289,9 @@ def retry_after(value: str | None, now: int, longest: int) -> int | None:
     if value is None or longest <= 0:
         return None
     text = value.strip()
+    # isdigit alone takes superscripts and other scripts, which int() refuses.
     if text.isascii() and text.isdigit():
+        # int() refuses more than 4,300 digits.
         wait = int(text) * 1000 if len(text) <= _MAX_DIGITS else longest
     else:
         date = http_time(text)
@@ -376,6 +387,7 @@ def reason(protocol: ProtocolStatus, http_code: str = "", proxy: str = "") -> st
         return f"robots.txt ({message.removeprefix('robots.txt: ')})" if message else "robots.txt"
     if http_code and http_code != "200":
         return f"HTTP {http_code}"
+    # The special ones come first: any TLS failure has "SSL connect" in it.
     for pattern, text in _MESSAGES:
         match = re.search(pattern, message, re.IGNORECASE)
         if match:

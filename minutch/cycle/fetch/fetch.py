@@ -233,6 +233,7 @@ class Fetch:
         """
         one, processes = self._open[-1], self._running
         self.clock.anchor()  # pages that were chosen after the clock was set are not of before
+        # A second open list would lose the chains that it has in flight.
         if len(self._open) == 1 and one.job.worth() > processes.count:
             before = one.listed
             self._end(processes, in_order=False)  # as few crawls ever have nothing in flight
@@ -254,6 +255,7 @@ class Fetch:
         StoreError, FormatError, Interrupted.
         """
         one, processes = self._open[0], self._running
+        # Answers that came before the turn may still be parsed.
         self._until(lambda: processes.is_settled(one.number))
         ledger = Ledger()
         for part in processes.ledgers.pop(one.number).values():
@@ -261,8 +263,10 @@ class Fetch:
             ledger.merge(part.outcomes)
         ledger.merge(one.job.resumed.ledger.outcomes)
         with one.lock:
+            # Off the list first: what fails below must not be ended a second time by `__exit__`.
             self._open.remove(one)
             parsed = one.job.close(one.job.checked(ledger, generate_files(one.job.segment.path)))
+            # _SUCCESS last: who waits for it finds all the files.
             one.succeed()
         for line in result_table(ledger):
             log.info("Fetcher: %s", line)
@@ -307,6 +311,7 @@ class Fetch:
         conf, settings = prepared(path, context.conf, self.options, self.clock.now())
         if self._parses is not None:
             settings = replace(settings, parse=self._parses)
+        # Queues are shared out among the processes there are: a list can't have fewer.
         least = 0 if self._processes is None else self._processes.count
         watched = context.watch is not None
         lock = ExitStack()

@@ -73,8 +73,10 @@ class FetchParser:
         cores = workers() // max(1, settings.processes)
         limits = replace(pool, workers=pool.workers or max(1, cores))
         if limits.timeout <= 0:
+            # Without parser.timeout a hung parse would hold the fetch for ever.
             limits = replace(limits, timeout=settings.hung_after / 1000)
         self._pool: WorkerPool[ParsedPage] = WorkerPool(task, limits)
+        # Once the event loop has threads, a worker can't be a fork any more.
         self._pool.warm_up(min(limits.workers, STARTED if may_fork() else 1))
         self._most = limits.workers
         self._gathers = settings.for_step
@@ -92,6 +94,7 @@ class FetchParser:
         """Number of pages that wait or are with a worker and occupy no fetch slot; 0 while a whole
         batch waits.
         """
+        # Pages count as in flight then: parsing sets the pace, and memory is bounded.
         return 0 if self._is_full else self._pages
 
     @property
@@ -112,6 +115,7 @@ class FetchParser:
             self._gathered = loop.call_later(GATHERING, self.hurry)
         if not self._handing_out:  # what has come by then goes along
             self._handing_out = True
+            # At the end of this turn of the loop: pages that came in it share a batch.
             loop.call_soon(self._hand_out)
         try:
             return await future
@@ -143,6 +147,7 @@ class FetchParser:
         late = sum(batch.late for batch in self._running.values())
         at_work = len(self._running) - late
         if not at_work:
+            # Beyond that the pages themselves are what hangs: more workers would hang, too.
             return late <= MOST_LATE and (self._is_due or len(self._waiting) >= FEW)
         return at_work < self._most and self._is_full
 
@@ -189,8 +194,10 @@ class _Batch:
         self._watch()
 
     def _watch(self) -> None:
+        # Kept: after a worker is replaced the connection is another one.
         self._descriptor = self._running.connection.fileno()
         self._loop.add_reader(self._descriptor, self._look)
+        # A worker that hangs writes nothing, so its connection never becomes readable.
         self._timer = self._loop.call_later(POLL, self._look)
 
     def forget(self) -> None:

@@ -61,6 +61,7 @@ class ThroughputGuard:
             "%d: %d pages in the last second, fewer than fetcher.throughput.threshold.pages=%d",
             self._below, pages_last_second, settings.min_pages,
         )  # fmt: skip
+        # Counted from the beginning, as FetcherRun does, not in a row.
         self._done = self._below == settings.retries
         return self._done
 
@@ -80,6 +81,7 @@ class TailGuard:
         """Tells whether to end; called now and then. `hosts` have URLs left, for `time_left`
         seconds at their pace.
         """
+        # A share of the most at one time: hosts come and go while a list is read.
         self._most = max(self._most, hosts)
         return 0 < hosts < self._share * self._most and time_left > LONGEST_TAIL
 
@@ -102,6 +104,7 @@ class BandwidthGovernor:
         settings = self._settings
         if settings.bits_per_second <= 0:
             return 0
+        # As FetcherRun.run: so many ticks are passed over, then one counts.
         if self._seconds < settings.check_every:
             self._seconds += 1
             return 0
@@ -119,6 +122,7 @@ class BandwidthGovernor:
                 min((settings.bits_per_second - rate) // per_thread, settings.max_threads - active),
             )
         excess = (rate - settings.bits_per_second) // per_thread
+        # Never all of them (FetcherRun.run).
         return -excess if excess < threads else 0
 
 
@@ -136,7 +140,9 @@ class LoadGuard:
         a second.
         """
         if late > LATE:
+            # Of what was in flight: a bound far above it would have to fall for many seconds.
             self.bearable = max(LEAST_LOAD, min(self.bearable, active) * 3 // 4)
+        # Only where it is used: else it would grow without having been tried.
         elif active >= self.bearable * 3 // 4:
             self.bearable += self.bearable // 2
 
@@ -229,6 +235,7 @@ class FetchLimits:
 
     def leave_resting(self, now: int) -> None:
         """Leaves hosts that rest or fail at this moment to a later fetch."""
+        # Between two lists what rests is on its way into the next one.
         may_end = self._guards is not None and not self.pause.is_on
         if may_end and (left := self._queues.leave_resting(now)):
             log.info("%d URLs of hosts that rest or fail are left to a later fetch", left)
@@ -250,10 +257,12 @@ class FetchLimits:
         queues, limit = self._queues, self.settings.hung_after
         if throughput.too_slow(pages_last_second, now):
             return Outcome.SKIPPED_THROUGHPUT
+        # While hosts of the list are not begun yet, their number says nothing.
         if not queues.listed.left and tail.is_over(len(queues.queues), seconds_left):
             return Outcome.SKIPPED_TAIL
         if not (is_idle and queues.waiting):
             return None
+        # A host that asked for a rest is waited for; else FetcherRun's timeout holds.
         if now - self._last_start > limit and not queues.rests_on_request():
             log.warning("no new request for %d ms", now - self._last_start)
             return Outcome.SKIPPED_TIMEOUT
@@ -301,6 +310,7 @@ class Pause:
 
     async def over(self) -> None:
         """Waits for the end of the pause."""
+        # It may have been switched on again before this woke up.
         while self.is_on:
             await self._over.wait()
 
@@ -328,6 +338,7 @@ class Wakeup:
 
     def __call__(self) -> None:
         """There may be something to do."""
+        # Many ends of chains in one turn make one look.
         if self._heard is not None and not self._called:
             self._called = True
             asyncio.get_running_loop().call_soon(self._answer)
@@ -335,6 +346,7 @@ class Wakeup:
     def at(self, due: int, now: int) -> None:
         """There may be something to do at a time (ms); of several times the first one counts."""
         if self._timer is not None:
+            # An earlier one is set; one that should have rung by now is set anew.
             if now < self._due <= due:
                 return
             self._timer.cancel()
@@ -411,6 +423,7 @@ class Visits:
         visitor = Visitor(url, CrawlDatum(), queue_id, home=home)
         if self._refused:
             raise NoTurn(self._refused)
+        # Two chains would hold their places for ever.
         if self._leads_to(visitor.queue_id, visitor.home):
             raise NoTurn(f"{visitor.home} and {visitor.queue_id} would wait for each other")
         self._waiting[visitor.task] = visitor
@@ -433,8 +446,10 @@ class Visits:
 
     def _leads_to(self, queue_id: str, home: str) -> bool:
         """Returns whether who waits for `queue_id` waits for `home` in the end."""
+        # Nearly always: no search then.
         if not self._awaited[home]:
             return False
+        # All queues that can be reached from the one wanted, breadth first.
         targets: dict[str, set[str]] = {}
         for visitor in self._waiting.values():
             targets.setdefault(visitor.home, set()).add(visitor.queue_id)

@@ -82,6 +82,7 @@ def opened(
     """
     segment = Segment(path)
     with working(segment) as work:
+        # Logs and done lists of two kinds of fetch would not add up.
         if (work / BEGUN).exists():
             raise StoreError(
                 f"{path}: its fetch was begun with minutch.engine=spark: finish it so, "
@@ -114,6 +115,7 @@ def working(segment: Segment) -> Iterator[Path]:
             except LockedError as exc:  # this one: steps that run meanwhile have locks, too
                 raise LockedError(f"{segment.path} is being fetched: {exc}") from exc
             remove(done)
+            # A crawl's folder may be somebody else's: a link would have a log elsewhere cut off.
             link = next((path for path in (work, *work.rglob("*")) if path.is_symlink()), None)
             if link is not None:
                 raise StoreError(f"{link}: expected a file, found a link, which no fetch makes")
@@ -159,6 +161,7 @@ class ListFetch:
 
     def take_up(self) -> None:
         """Reads what an earlier run has left. Raises StoreError, FormatError."""
+        # First: it may cut a log back behind records that the WARC files have lost.
         reconcile(self.segment, self.work, self.logs)
         self.resumed = resume(self.logs, logs_after(self.segment.path))
         if self.resumed.ledger.settled:
@@ -177,6 +180,7 @@ class ListFetch:
         if ledger.settled == ledger.generated:
             return ledger.generated
         listed = Counter(listed_urls(files or self.files))
+        # Once more, from the logs: what they hold is what counts.
         settled = resume(self.logs).settled
         missing, again = listed - settled, settled - listed
         if missing:
@@ -198,6 +202,7 @@ class ListFetch:
         """Puts what was fetched into the segment; `listed` URLs are settled. Returns the counters
         of the parse, if pages were parsed. Raises StoreError, FormatError.
         """
+        # WARC files first: without crawl_fetch the next run goes on from here.
         finish(self.segment, self.work)
         return close_segment(self.segment, self.logs, self.parts, self.settings.form, listed)
 
@@ -226,6 +231,7 @@ class ListFetch:
             share,
         )
         worker.loop.reporter.wants_details = self.watched
+        # Before the first request: hosts that were asked a moment ago by another run.
         memory.let_rest(worker.frontier.queues, share.owns)
         return worker
 

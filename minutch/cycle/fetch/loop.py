@@ -69,6 +69,7 @@ class Reporter:
         for number in count():
             due = time.monotonic() + TICK
             await asyncio.sleep(TICK)
+            # How much later than asked for this woke up is how late the event loop is.
             self.limits.load.adjust(time.monotonic() - due, self.state.active)
             stats = self.state.results.stats
             is_small = len(self.queues.queues) + len(stats.hosts) <= FEW
@@ -130,6 +131,7 @@ class FetchLoop:
         log can't be written; what is logged stays.
         """
         self._end = asyncio.get_running_loop().create_future()
+        # Before anything may start: places open and limits run from here on.
         self.limits.begin(self.clock.now(), self.clock.monotonic())
         self.wakeup.hear(self._pump)
         besides = (self.reporter.run(self.tick), self.state.keep_synced())
@@ -138,6 +140,8 @@ class FetchLoop:
             task.add_done_callback(self._heed)
         try:
             if take_up is not None:
+                # What earlier runs were to follow goes first: names are looked up, meanwhile
+                # signals count.
                 await take_up()
             if self.state.stage is Stage.OPENING:  # and nobody has stopped it meanwhile
                 self.state.stage = Stage.RUNNING
@@ -146,10 +150,12 @@ class FetchLoop:
         finally:
             self.state.stage = Stage.OVER
             self.wakeup.close()
+            # Cancelled and waited for: a task left alone would write to logs that are closed.
             tasks += [task for task, _ in self.state.in_flight]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            # The next fetch reads from there when each host may be asked again.
             self.runner.tell_rests(self.clock.now())
 
     # -- what is said to it ------------------------------------------------------------------------
@@ -177,6 +183,7 @@ class FetchLoop:
 
     def stop(self, outcome: Outcome) -> None:
         """Begins nothing new; what is in flight is finished, the rest ends with `outcome`."""
+        # A list ends once: the first reason stands in the records.
         if not (self.queues.ended or self.state.is_leaving):
             waiting = self.queues.waiting
             if outcome is Outcome.SKIPPED_TAIL:
@@ -222,6 +229,7 @@ class FetchLoop:
 
     def tick(self, snapshot: Snapshot) -> None:
         """Checks all limits; called once a second."""
+        # In a pause no page comes, so each guard would say that the fetch is too slow.
         if self.limits.pause.is_on:
             return
         now, state, stats = self.clock.now(), self.state, self.state.results.stats
@@ -230,6 +238,7 @@ class FetchLoop:
         if outcome is not None:
             self.stop(outcome)
         self.limits.adjust(stats.bytes, state.active)
+        # Fetcher.FetcherRun.run aborts with all hung threads; here the one request ends.
         for chain, lasted in state.in_flight.give_up(now, self.limits.settings.hung_after):
             stats.events["hung_threads_total"] += 1
             log.warning("fetch of %s hangs for %d ms: given up", chain.item.url, lasted)
@@ -244,6 +253,7 @@ class FetchLoop:
             return
         try:
             now, monotonic, leaving = self.clock.now(), self.clock.monotonic(), state.is_leaving
+            # Asked at each step: the time limit holds to the second, also between two ticks.
             if queues.is_late(now):
                 self.stop(Outcome.SKIPPED_TIMELIMIT)
             self._let_go(now)
@@ -256,6 +266,7 @@ class FetchLoop:
             ):
                 self._start(item, now)
                 starts += 1
+            # After the starts and before any request is sent: the tasks run when this turn is over.
             self.runner.tell_rests(now)
             has_more = not queues.is_empty
             if (leaving or not has_more) and state.active <= 0:
@@ -263,11 +274,13 @@ class FetchLoop:
                 state.results.recorder.hurry()
             if state.is_done(has_more=has_more):
                 self._end.set_result(None)
+            # A slice was full: go on when the event loop has had its turn.
             elif starts == STARTS or (queues.has_dropped and not leaving):
                 self.wakeup()
             elif not leaving and (ready := queues.next_ready(now)) is not None:
                 free = self.limits.free_at(now, monotonic, state.active)
                 if free is not None:
+                    # Nothing can begin earlier, unless a chain ends, which wakes it too.
                     self.wakeup.at(max(ready, free), now)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the fetch ends with it
             self.abort(exc)
@@ -278,9 +291,11 @@ class FetchLoop:
         """
         state = self.state
         for dropped in self.queues.dropped(SLICE):
+            # Fetched by way of a redirect or link: only its place in the list is counted.
             if (fetched := state.claims.fetched(dropped.item)) is not None:
                 state.results.skip(fetched, now)
             elif state.turnover is not None and dropped.outcome is Outcome.SKIPPED_TAIL:
+                # Not given up: it goes into the next list.
                 state.turnover.leave(dropped.item, now)
             elif isinstance(dropped.item, Visitor):
                 dropped.item.refuse(dropped.reason)
@@ -297,10 +312,12 @@ class FetchLoop:
             state.in_flight.visits.begin(item, now)
             return
         if (fetched := state.claims.fetched(item)) is not None:
+            # The host was not asked, so it need not rest.
             self.queues.finish(item, now, asked=False)
             state.results.skip(fetched, now)
             return
         chain = RedirectChain.of(item, state.results)
+        # What the page leads to is compared with what was listed when it was asked.
         chain.parts = state.claims.parts
         self.limits.started(now)
         task = asyncio.create_task(self._run(chain))
@@ -322,6 +339,7 @@ class FetchLoop:
             if not self.state.in_flight.is_given_up(asyncio.current_task()):  # type: ignore[arg-type]
                 raise
             self.runner.fail(chain, timed_out(self.limits.settings.hung_after), hung=True)
+        # A full disk or a setting fails for every page alike: the fetch ends.
         except (StoreError, ConfigError):
             raise
         except Exception as exc:
@@ -334,8 +352,10 @@ class FetchLoop:
         has its host, or in the next run.
         """
         state = self.state
+        # It waits again; its frame is written when it has ended.
         if chain.put_back:
             return
+        # First: were a target queued and the process killed, the log would not know of it.
         chain.results.write(chain.frame)
         if state.is_leaving:
             return

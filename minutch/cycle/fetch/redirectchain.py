@@ -99,7 +99,7 @@ class RedirectChain:
         listed = [] if item.listed is None else [item.listed]
         known = item.datum.metadata.get(REPR_KEY)
         unlisted = Outcome.REDIRECTED if item.redirects else Outcome.FOLLOWED
-        outcome = Outcome.RETRY if listed else unlisted
+        outcome = Outcome.RETRY if listed else unlisted  # unless something concludes the chain
         return cls(
             item,
             results,
@@ -116,6 +116,7 @@ class RedirectChain:
         """Notes that the URL leads to another one, to be fetched in this run or the next."""
         target.parts = self.parts
         self.targets.append(target)
+        # Beside the page: both or neither.
         self.frame.add(Part.FOLLOW, target.url, pack_follow(target))
 
 
@@ -198,7 +199,7 @@ class ChainRunner:
                 self.queues.ask(self.queues.queues[item.queue_id], now)
                 self.tell_rests(now)
             return True
-        if failure is not None and failure.code == statuses.WOULDBLOCK:
+        if failure is not None and failure.code == statuses.WOULDBLOCK:  # robots.txt took the turn
             self._ask_again(chain, failure)
         elif failure is not None and failure.code == statuses.BLOCKED:
             self._not_asked(chain, failure)
@@ -223,7 +224,7 @@ class ChainRunner:
         against it.
         """
         item = chain.item
-        if item.frame is not None:
+        if item.frame is not None:  # that of the chain which asked for it
             return False
         url = str(parse(TDM_FILE, parse(item.url)))
         decision = decide(
@@ -242,7 +243,7 @@ class ChainRunner:
             metadata = output.content.metadata
             metadata.set(RESPONSE_CODE_KEY, str(datum.metadata.get(_CODE, "")))
             chain.results.recorder.host_files(chain.frame, [output.content], self.clock.now())
-        item.frame = chain.frame
+        item.frame = chain.frame  # page and file go into the log together
         self._ask_again(chain, ProtocolStatus(statuses.WOULDBLOCK, [f"{TDM_FILE} came first"]))
         return True
 
@@ -335,7 +336,7 @@ class ChainRunner:
             self._not_asked(chain, output.status)
             return
         end = ending(output.status.code)
-        self._finish(chain, output, now)
+        self._finish(chain, output, now)  # before the parse, which is no rest of the host's
         size = 0 if output.content is None else len(output.content.content)
         success = output.status.code == statuses.SUCCESS
         self.stats.request(item.queue_id, milliseconds, size, success=success, failed=end.failed)
@@ -343,9 +344,9 @@ class ChainRunner:
         chain.conclude(end.outcome)
         if self.publishers is not None:
             self.publishers.publish("END", item.url, {"status": output.status.name})
-        chain.answered = chain.parsing = True
+        chain.answered = chain.parsing = True  # from here on a turn-over or a time limit leaves it
         recorder = chain.results.recorder
-        if recorder.parses:
+        if recorder.parses:  # a parse takes no place: another may begin
             self.wakeup()
         page = await recorder.fetched(
             chain.frame,
@@ -400,7 +401,7 @@ class ChainRunner:
         answer in time (`hung`).
         """
         item, now = chain.item, self.clock.now()
-        if item.in_progress:
+        if item.in_progress:  # not so behind `_finish`
             self.queues.finish(item, now, failed=True if hung else None)
         self._error(chain, protocol_status, str(protocol_status.message), Outcome.RETRY)
 
@@ -435,19 +436,19 @@ class ChainRunner:
                 log.warning("%s: redirects to itself%s", item.url, cookie)
             return
         chain.representative = choose_representative(chain.representative, target, temporary)
-        if settings.max_redirects <= 0:
+        if settings.max_redirects <= 0:  # Nutch's default: a later round follows it
             self._link(chain, item, target, now)
             return
         if self.lately.met(target, now):
             self.stats.events["redirect_deduplicated_total"] += 1
             return
-        if self.queues.is_over(now):
+        if self.queues.is_over(now):  # the next round finds it
             self.stats.events["hit_by_timelimit_total"] += 1
             self._link(chain, item, target, now)
             return
         await self.names.learn([target])
         queue_id = self.names.of(target)
-        if queue_id is None:
+        if queue_id is None:  # no host that could be asked
             self.stats.events["redirect_not_created_total"] += 1
             return
         self._go_to(chain, target, queue_id, now)

@@ -298,9 +298,11 @@ class FetchSettings(Settings):
             pressure=replace(
                 pressure,
                 check_after=now + pressure.check_after,
+                # As Fetcher: never fewer than there are in the beginning.
                 max_threads=max(pressure.max_threads, places),
             ),
             places=places,
+            # Of thousands of places that nobody asked for, each would open 10 ms after the other.
             start_delay=conf.get_int("fetcher.threads.start.delay") if threads > 0 else 0,
             hung_after=hung_after,
             since=now,
@@ -323,6 +325,7 @@ def share_of(settings: T, index: int, count: int) -> T:
         if is_dataclass(value) and not isinstance(value, type):
             changes[item.name] = share_of(value, index, count)
         elif _DIVIDED in item.metadata and value > 0:
+            # The remainder goes to the first ones: all shares add up to the value.
             changes[item.name] = max(
                 item.metadata[_DIVIDED], value // count + (index < value % count)
             )

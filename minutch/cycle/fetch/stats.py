@@ -224,6 +224,7 @@ class LongestWaits:
         """
         count = len(queues.queues)
         if count < QUEUES_A_SECOND or now >= self._due:
+            # A million queues: every 100 s.
             self._due = now + 1000 * count // QUEUES_A_SECOND
             rests, lengths, resting = [0], [0], 0
             for queue in queues.with_items():

@@ -113,6 +113,7 @@ class Turnover:
         """Takes a chain whose answer has not come: it goes on as it is, and ends there. Raises
         StoreError.
         """
+        # From now on it writes into the new log, whatever becomes of it.
         chain.results = self.new
         item = chain.item
         if item.listed is None:
@@ -127,6 +128,7 @@ class Turnover:
         if self._writer is not None and self.path is not None:
             self._writer.close()
             draft = _draft(self.path)
+            # The sums first: the part is never there without them.
             crc_path(draft).replace(crc_path(self.path))
             draft.replace(self.path)
             sync_path(self.path.parent)
@@ -143,6 +145,7 @@ class Turnover:
         if self._writer is None:
             raise StoreError(f"{listed} is left of a list that has ended")
         if own_delay is not None:
+            # The queue had taken it out of the metadata; the next run of the list needs it.
             datum.metadata[VARIABLE_DELAY_KEY] = LongWritable(own_delay)
         self._writer.append(Text(listed), datum)
         datum.metadata.pop(VARIABLE_DELAY_KEY, None)
@@ -173,6 +176,7 @@ class Claims:
         """Begins with another list, into which `files` and what is `followed` go on. Returns the
         number of these files.
         """
+        # Hashes in place of names: a fetch may last as long as its crawl.
         self._followed = {hash(item.url): item.parts for item in followed}
         self._files = [self._files[-1], []]
         return self.take(files)
@@ -187,6 +191,7 @@ class Claims:
     def follow(self, item: FetchItem) -> None:
         """Claims an item of no list."""
         key = hash(item.url)
+        # The earliest claim decides: it was made with the fewest parts listed.
         self._followed[key] = min(item.parts, self._followed.get(key, item.parts))
 
     def fetched(self, item: FetchItem) -> Dropped | None:
@@ -202,6 +207,7 @@ class Claims:
         """Tells whether an item of no list has been listed since its page was asked. Raises
         FormatError.
         """
+        # Nothing was listed since: the usual case, and nothing has to be read.
         if item.parts == self.parts:
             return False
         if self._listed is None:
@@ -283,6 +289,7 @@ class InFlight:
                 one.since = now
             lasted = now - one.since
             if lasted > limit and not (one.hung or one.chain.parsing):
+                # Before the task is cancelled, which asks for the reason.
                 one.hung = True
                 task.cancel()
                 yield one.chain, lasted
@@ -377,4 +384,5 @@ class FetchState:
         while True:
             await asyncio.sleep(SYNC_EVERY)
             for results in self.open_results:
+                # Fdatasync takes milliseconds, in which the event loop would answer nobody.
                 await asyncio.to_thread(results.sync)

@@ -104,6 +104,7 @@ class Pausable:
                 self._free.clear()
             else:
                 self._free.set()
+            # Under the lock: of two calls the last one wins in the fetch, too.
             if self._hold is not None:
                 self._hold(wanted)
 
@@ -186,6 +187,7 @@ class Watch(Pausable):
     def totals(self) -> Totals:
         """The counts of all fetches up to now."""
         with self._lock:
+            # Under the lock, or a fetch that ends now would count twice or not at all.
             before, now = self._before, self.fetch
         return before if now is None else before.plus(now, now.done)
 
@@ -299,6 +301,7 @@ class Display:
         """Shows the state of the fetch."""
         if self._err.isatty():
             since = self._seen[0] if self._seen else None
+            # Thirty states would keep thirty tables of hosts.
             self._seen.append(replace(snapshot, details=None))
             show(self._err, live_line(snapshot, self._label, since))
             return

@@ -197,6 +197,7 @@ class FetchWorker:
             self.frontier.close()
             if self.parser is not None:
                 self.parser.close()
+            # Its connections need the event loop, which ends after this.
             await self.protocols.close()
             for results in self.loop.state.open_results:
                 await asyncio.to_thread(results.close)
@@ -210,6 +211,7 @@ class FetchWorker:
         await names.learn(self.resumed.follow)
         for item in self.resumed.followed(names, self.share):
             self.loop.add(item)
+        # Of a list of millions it holds each URL.
         self.resumed.let_go()
 
     # -- what its loop asks ------------------------------------------------------------------------
@@ -218,10 +220,12 @@ class FetchWorker:
         owner = self.share.owner(item.queue_id)
         if owner == self.share.index:
             return False
+        # Through the parent, which counts what was sent: so it knows when all is idle.
         self.send(Hand(owner, item))
         return True
 
     def nothing_to_come(self) -> bool:
+        # Said once for each number of messages; at each pump it would flood the parent.
         if not self.finishing and self.said != self.received:
             self.said = self.received
             self.send(Idle(self.received, self.number, self.results.ledger))
@@ -244,6 +248,7 @@ class FetchWorker:
                 self._receive(message)
             case Turn():
                 self.received += 1
+                # Beside, not awaited: the pipe's reader is a callback of the event loop.
                 self.loop.beside(self.turn(message.files))
             case Take():
                 self.received += 1
@@ -267,6 +272,7 @@ class FetchWorker:
         if self.loop.state.claims.is_listed(item):
             self.results.skip(left(item), self.clock.now())
         elif item.redirects or self.follower is None or self.follower.is_new(item.url):
+            # In this process's log before it is queued: the sender's has it only as handed over.
             self.results.follow(item)
             self.loop.add(item)
 
@@ -309,10 +315,12 @@ class FetchWorker:
         self.clock.ahead = files.ahead
         number = self.loop.state.claims.take(files.lists)
         read = partial(self.frontier.read, files.lists, files.scratch, Counter(), number=number)
+        # Reading 5 million URLs takes seconds of CPU: pages in flight go on.
         index = await asyncio.to_thread(read)
         self.frontier.take(index)
         if self.follower is not None:
             for url in listed_urls(files.lists):
+                # Noted, so that a link to a listed page is not followed as well.
                 self.follower.is_new(url)
         self.results.ledger.generated += index.records
         self.loop.begin_list()
@@ -339,6 +347,7 @@ def open_worker(
     """Puts the parts together, each made of those before it. Raises FormatError, StoreError."""
     wakeup, pause, stats = Wakeup(), Pause(), FetchStats()
     frontier = open_frontier(share, settings, components, wakeup, clock.now())
+    # Without what an earlier run has settled.
     index = frontier.read(files.lists, files.scratch, resumed.settled)
     frontier.take(index)
     queues, names = frontier.queues, frontier.names
@@ -457,6 +466,7 @@ def worker_main(pipe: Connection, share: Share, make: MakeWorker) -> None:
         last = Failed(str(exc))
     except OSError as exc:
         log.debug("fetch process %d", share.index, exc_info=True)
+        # A full disk is no bug: a line without a traceback.
         last = Failed(in_a_line(exc))
     except Exception as exc:
         log.exception("fetch process %d", share.index)

@@ -62,6 +62,7 @@ PLACES: Final = 10
 def processes_for(files: Iterable[Path], places: int, cores: int) -> int:
     """Returns how many processes a fetch list is worth if `places` requests may be in flight."""
     size = sum(path.stat().st_size for path in files)
+    # Half the cores: each fetching process keeps a parse worker busy.
     return max(1, min(cores // 2, size // LIST_BYTES, places // PLACES))
 
 
@@ -143,11 +144,14 @@ class FetchProcesses:
             else:
                 for index in range(self.count):
                     args = (Share(index, self.count), self.make)
+                    # A daemon may not have children, and it starts parse workers.
                     started = start_worker(worker_main, args, name="fetch", daemon=False)
                     self._workers.append(_Worker(*started))
         except BaseException:
+            # Those that had started by then.
             self.kill()
             raise
+        # A signal that came while they started.
         if self._stopping:
             self.stop()
 
@@ -175,6 +179,7 @@ class FetchProcesses:
             self._pass_messages()
         finally:
             for worker in self._workers:
+                # Ends the thread that writes to it, which waits for more.
                 worker.outbox.put(None)
             self.kill(postmen)
 
@@ -190,6 +195,7 @@ class FetchProcesses:
         try:
             asyncio.run(run())
         except asyncio.CancelledError:
+            # Cancelled by `kill`, after a second signal.
             raise Interrupted(STOPPED) from None
         finally:
             self._main = None
@@ -208,6 +214,7 @@ class FetchProcesses:
             if number is not None:
                 self.ledgers.pop(number, None)  # that what was there until now is settled
             for index, worker in enumerate(self._workers):
+                # Counted before it is sent: idle is who has received as much.
                 worker.sent += 1
                 worker.outbox.put(message(index))
 
@@ -256,10 +263,13 @@ class FetchProcesses:
                 self._main.get_loop().call_soon_threadsafe(self._main.cancel)
         for worker in self._workers:
             if worker.process is not None:
+                # One that is done closes its logs by itself.
                 if not worker.done:
                     worker.process.kill()
                 worker.process.join()
         for postman in postmen:
+            # After the processes: a thread that writes to a full pipe ends when nobody reads any
+            # more.
             postman.join()
         for worker in self._workers:
             if worker.pipe is not None:
@@ -290,6 +300,7 @@ class FetchProcesses:
 
     def _finish_if_idle(self) -> None:
         """Lets the workers end, if no more is to come."""
+        # All idle, and all that was sent received: nothing can be on its way between two.
         if self._finishing or self.goes_on or not all(worker.idle for worker in self._workers):
             return
         self._finishing = True
@@ -314,6 +325,7 @@ class FetchProcesses:
                 self._on_tick(worker, message)
             case Hand():
                 target = self._workers[message.owner]
+                # Before the target may say that it is idle.
                 target.sent += 1
                 target.outbox.put(message.item)
             case Idle():
@@ -339,6 +351,7 @@ class FetchProcesses:
             snapshot.details = worker.snapshot.details  # they come less often
         worker.snapshot = snapshot
         known = [one.snapshot for one in self._workers if one.snapshot is not None]
+        # Once a second, not once for each worker.
         if worker is self._workers[0] or self._workers[0].done:
             self.tick(together(known, snapshot.total))  # that of the list, which all know
 

@@ -71,6 +71,7 @@ class Frontier:
         of them, if the files are its own (`mine`). Copies of parts go to files whose names begin
         with that of `scratch`. Raises FormatError, StoreError.
         """
+        # By address it is known only later whose a host is (`AddressedList`).
         share = Share() if mine or self.addresses is not None else self._share
         named = self.names.of_host if self.addresses is None else str
         index = ListIndex(
@@ -186,6 +187,7 @@ class HostAddresses:
             log.warning("no address of %s: %s: %s", host, type(exc).__name__, exc)
         finally:
             self._asked.pop(host, None)
+        # InetAddress.getByName prefers IPv4 (java.net.preferIPv6Addresses is false).
         self._known[host] = next(
             (address for address in found if ":" not in address), found[0] if found else None
         )
@@ -235,6 +237,7 @@ class AddressedList:
 
     def _look_up(self) -> None:
         """Takes hosts whose addresses were heard, and asks for those of the next ones."""
+        # Asked at every pump: without an answer nothing has changed.
         if self._answers == self._addresses.answers:
             return
         self._answers = self._addresses.answers
@@ -279,6 +282,7 @@ class LinkFollower:
         self._settings = settings
         self._names = names
         self._stats = stats
+        # 8 bytes a URL; two with the same hash cost a link at most.
         self._seen = {hash(url) for url in listed}
 
     def forget(self, but: Iterable[str]) -> None:
@@ -302,6 +306,7 @@ class LinkFollower:
         return [item for url, links in page.outlinks for item in self._of(url, links, depth + 1)]
 
     def _of(self, url: str, links: Sequence[str], depth: int) -> list[FetchItem]:
+        # A page's link to itself is not followed.
         self.is_new(url)
         distinct = list(dict.fromkeys(links))
         self._stats.events["outlinks_detected_total"] += len(distinct)
@@ -331,5 +336,6 @@ def _java_order(urls: list[str], capacity: int) -> list[str]:
     """Returns the order in which a java.util.HashSet made for `capacity` entries gives them."""
     size = 1
     while size < max(capacity, 1):
+        # HashMap.tableSizeFor.
         size *= 2
     return [urls[i] for i in hash_map_order([string_hash(url) for url in urls], size)]

@@ -52,6 +52,7 @@ class HostMemory:
         `mine` tells whether a queue belongs to this one.
         """
         now = self._clock.now()
+        # From all files: queues may be shared out among another number of processes now.
         for queue_id, until in read_rests(self._folder, now).items():
             if mine(queue_id):
                 queues.remember(queue_id, until, now)
@@ -155,6 +156,8 @@ class RestLog:
             return
         lines = _lines(rests)
         try:
+            # One call, unbuffered: it is in the kernel before the request is sent, whatever kills
+            # us.
             os.write(self._file, lines)
         except OSError as error:
             self._give_up(error)
@@ -199,6 +202,7 @@ def _lines(rests: Iterable[Rest]) -> bytes:
 def _alive(lines: bytes, now: int) -> dict[str, int]:
     """Returns what is not over; the last line of a queue counts. Skips lines that are torn."""
     rests = {}
+    # What is behind the last line's end is torn.
     for line in lines.split(b"\n")[:-1]:
         time, _, queue_id = line.partition(b" ")
         try:

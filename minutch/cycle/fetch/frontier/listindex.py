@@ -50,6 +50,7 @@ log = logging.getLogger(__name__)
 DATUM: Final = "org.apache.nutch.crawl.CrawlDatum"
 PLACE_BITS: Final = 40
 """Of a place in the list, its parts one after the other: a list has up to a tebibyte."""
+# A row is host << 40 | place: sorted, the rows of a host stand together, in list order.
 _PLACE: Final = np.uint64((1 << PLACE_BITS) - 1)
 _MOST_HOSTS: Final = 1 << (64 - PLACE_BITS)
 _LENGTHS: Final = struct.Struct(">ii")
@@ -119,6 +120,7 @@ class ListPass:
         begin = self.parts[-1].end if self.parts else 0
         if (begin + file.size) >> PLACE_BITS:
             raise StoreError(f"{file.path}: the fetch list is larger than {1 << PLACE_BITS} bytes")
+        # Copies: a part that turns out not to be in place is read again from the start.
         found, refused, settled, count = [], self.refused.copy(), self._settled.copy(), 0
         for base, batch in _batches(file):
             places, codes = _places_of(batch, begin + base), self._codes_of(batch, numbers)
@@ -138,6 +140,7 @@ class ListPass:
         """Returns a number for the host of each record; where it can't be fetched, its outcome
         below zero.
         """
+        # URLs are changed one by one in Python; else a kernel numbers the hosts.
         if self._change:
             return np.array([self._code_of(url) for url in _urls(batch)], np.int64)
         return numbers.of(batch.keys, batch.key_at, batch.key_len)
@@ -170,10 +173,12 @@ class ListPart:
     def read(self, place: int) -> tuple[str, CrawlDatum]:
         """Reads a record, URL and datum. Raises FormatError."""
         at = place - self.begin
+        # pread has no position to share: hosts are read in any order.
         data = os.pread(self._descriptor, _USUAL_RECORD, at)
         try:
             size, key_size = _LENGTHS.unpack_from(data)
             end, value_at = _LENGTHS.size + size, _LENGTHS.size + key_size
+            # Few records: with long metadata.
             if end > len(data):
                 data += os.pread(self._descriptor, end - len(data), at + len(data))
             value = data[value_at:end]
@@ -214,6 +219,7 @@ def _batches(file: SpannedFile) -> Iterator[tuple[int, Batch]]:
 def _places_of(batch: Batch, base: int) -> Numbers:
     """Returns where each record begins: its lengths, before the length of the key's text."""
     sizes = batch.key_len.astype(np.int64)
+    # Bytes of the key's length by WritableUtils.writeVInt: up to 127 one, then one and its bytes.
     vints = np.where(sizes < 128, 1, np.where(sizes < 256, 2, np.where(sizes < 1 << 16, 3, 4)))
     return batch.key_at + (base - _LENGTHS.size) - vints
 
@@ -354,8 +360,10 @@ class ListIndex:
         """
         bits = np.uint64(PLACE_BITS)
         numbers = (self._places >> bits).astype(np.int32)
+        # Where another host begins in the sorted rows.
         starts = np.flatnonzero(np.diff(numbers, prepend=np.int32(-1)))
         ends, numbers = np.append(starts[1:], len(numbers)), numbers[starts]
+        # Starts - ends is minus the number of URLs: most first.
         order = np.lexsort((self._places[starts] & _PLACE, starts - ends))
         groups = (column[order].tolist() for column in (numbers, starts, ends))
         for number, start, end in zip(*groups, strict=True):

@@ -197,6 +197,7 @@ class DroppedItems:
 
     def __bool__(self) -> bool:
         """True if there are some."""
+        # Whole hosts are held, of which the last item may have been handed back.
         while self._held and not self._held[0][0].left:
             self._held.popleft()
         return bool(self._held)
@@ -286,12 +287,14 @@ class FetchQueue:
         others = {other: of_other for other, of_other in known.items() if other != host}
         self.delays = others if delay is None else others | {host: delay}
         least = self.min_delay if self.own_delay else usual
+        # Where hosts share a queue, the most patient pace holds for all.
         self.crawl_delay = max(self.delays.values(), default=least)
         return True
 
     @property
     def delay(self) -> int:
         """Rest between two items: of its hosts' Crawl-Delays the longest."""
+        # FetchItemQueue.setEndTime.
         return self.min_delay if self.max_threads > 1 else self.crawl_delay
 
     @property
@@ -357,6 +360,7 @@ Learn = Callable[[Iterable[str]], Awaitable[None]]
 
 def queue_hash(name: str) -> int:
     """Returns 64 bits that stand for a queue or host, in every process alike."""
+    # hash() differs from process to process.
     digest = blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest()
     return int.from_bytes(digest)
 

@@ -30,6 +30,7 @@ class QueueMemory:
 
     def refusal(self, queue_id: str, host: str) -> tuple[Outcome, str] | None:
         """Returns why nothing of a queue, or of a host in it, is asked for; None if it may be."""
+        # Nearly always: no hash for each item.
         if not self.given_up:
             return None
         found = self.given_up.get(queue_hash(queue_id))
@@ -37,6 +38,7 @@ class QueueMemory:
 
     def give_up(self, name: str, refusal: tuple[Outcome, str]) -> None:
         """Remembers that a queue or host is given up."""
+        # The first reason stays.
         self.given_up.setdefault(queue_hash(name), refusal)
 
     def forgive(self, unless_after: int) -> None:
@@ -52,6 +54,7 @@ class QueueMemory:
         self.queues.forget_old(now)
         self.hosts.forget_old(now)
         self._special = {key: known for key, known in self._special.items() if known.until > now}
+        # Twice what is left: sweeps cost as much as the entries that came in between.
         self._sweep_at = max(_SWEEP, 2 * len(self._special))
 
     def asked(self, queue_id: str, until: int) -> None:
@@ -71,6 +74,7 @@ class QueueMemory:
         if queue.failures or queue.doublings or queue.delays:
             until = max(now, queue.next_fetch) + lasting
             known = _Special(until, queue.failures, queue.doublings, queue.delays)
+            # Few queues have any: a number each is enough for all others.
             self._special[queue_hash(queue.id)] = known
             if len(self._special) >= self._sweep_at:
                 self.forget_old(now)

@@ -126,7 +126,7 @@ class FetchQueues:
         while True:
             self._wake(now)
             queue = self._top(now)
-            most = self._most_listed()
+            most = self._most_listed()  # a host not begun comes before queues with less left
             if most and (queue is None or most > queue.waiting):
                 self._begin(now)
             elif queue is None:
@@ -230,7 +230,7 @@ class FetchQueues:
         return self._memory.news(now)
 
     def _put_to_sleep(self, items: HostItems, until: int, now: int) -> None:
-        if until <= items.rest:
+        if until <= items.rest:  # never shortens a rest
             return
         items.rest = until
         self._memory.hosts.add(items.host, until, now)
@@ -250,7 +250,7 @@ class FetchQueues:
         queue.failures += 1
         queue.doublings += 1
         if settings.exceptions_delay > 0:
-            queue.next_fetch += self.back_off(queue.doublings)
+            queue.next_fetch += self.back_off(queue.doublings)  # on top of the usual rest
         too_many = settings.max_exceptions != NEVER and queue.failures >= settings.max_exceptions
         if too_many or (settings.exceptions_delay > 0 and self._is_late(queue.next_fetch)):
             self._give_up(queue, (Outcome.SKIPPED_EXCEPTIONS, Outcome.SKIPPED_EXCEPTIONS.reason))
@@ -419,9 +419,9 @@ class FetchQueues:
         queue.entry = next(self._entries)
         time = queue.yields_at
         if time <= now:
-            heapq.heappush(self._ready, (-queue.waiting, queue.entry, queue))
+            heapq.heappush(self._ready, (-queue.waiting, queue.entry, queue))  # most left first
         else:
-            heapq.heappush(self._resting, (time, queue.entry, queue))
+            heapq.heappush(self._resting, (time, queue.entry, queue))  # earliest first
 
     def _yield(self, queue: FetchQueue, now: int) -> FetchItem:
         queue.entry = NO_ENTRY  # its entry in the heap is void
@@ -431,7 +431,7 @@ class FetchQueues:
         item = items.next()
         if items.left:
             if len(queue.awake) > 1:
-                queue.awake.append(queue.awake.pop(0))
+                queue.awake.append(queue.awake.pop(0))  # hosts of a queue take turns
         else:
             queue.awake.pop(0)
             del self._hosts[items.host]
@@ -441,7 +441,7 @@ class FetchQueues:
         self._waiting -= 1
         self.in_progress += 1
         queue.take_own_delay(item)
-        self.ask(queue, now)
+        self.ask(queue, now)  # before the request is sent
         self._schedule(queue, now)
         return item
 

@@ -120,6 +120,7 @@ class _Logs:
     def value(self, row: _Row) -> bytes:
         _, _, log, offset, length = row
         self._read += length
+        # Mapped pages that were read count as this process's memory until they are let go.
         if self._read > _MAPPED:
             self._read = 0
             for data in self._data:
@@ -200,6 +201,7 @@ def _collect(
                 sorter = sorters.get(place.part)
                 if sorter is not None:
                     sorter.add((place.key, next(numbers), number, place.offset, place.length))
+    # Before a file is written: a segment that looks whole would never be fetched again.
     if settled < listed:
         raise FormatError(
             f"{listed - settled} URLs are missing in the fetch log;"
@@ -242,6 +244,7 @@ def _write_part(
 ) -> None:
     folder = path.parent.name
     compression = form.compression_of(folder)
+    # Values are copied without being unpacked.
     as_stored = compression == RECORD and codec_name == DEFAULT_CODEC
     decompress = codec(codec_name).decompress if codec_name and not as_stored else bytes
     value_class = LAYOUTS[folder].value_class
@@ -284,6 +287,7 @@ def fetched_here(path: Path) -> Iterator[Path]:
             fresh = here / f".{CRAWL_GENERATE}"
             shutil.rmtree(fresh, ignore_errors=True)
             copy_folder(path / CRAWL_GENERATE, fresh)
+            # Half a copy would be a list with fewer URLs.
             fresh.rename(here / CRAWL_GENERATE)
         for folder in FETCHED:
             if there.has(folder):
@@ -298,6 +302,7 @@ def fetched_here(path: Path) -> Iterator[Path]:
             for folder in reversed(LAYOUTS)
             if folder != CRAWL_GENERATE and (here / folder).is_dir()
         ]
+        # Those by which a segment counts as fetched come last.
         with there.writing(sorted(made, key=FETCHED.__contains__)) as fresh_there:
             for folder in made:
                 copy_folder(here / folder, fresh_there / folder)
@@ -310,6 +315,7 @@ def own_folder() -> Path:
     """
     own = Path(tempfile.gettempdir(), f"minutch-fetch-{os.getuid()}")
     own.mkdir(mode=0o700, exist_ok=True)
+    # The folder for temporary files is everybody's: somebody may have made it before.
     if own.stat().st_uid != os.getuid() or own.is_symlink():
         raise StoreError(f"{own} belongs to another user: nothing can be fetched in it")
     return own

@@ -161,6 +161,7 @@ class AppendFile:
             with naming(self.path):
                 done = self._file.write(data)
                 while done < len(data):
+                    # A write may take less, as when the disk becomes full.
                     done += self._file.write(data[done:])
         except OSError as exc:
             self._cut_back()
@@ -178,6 +179,7 @@ class AppendFile:
     def sync(self) -> None:
         """Brings what was written onto the medium; nothing if all is there, or it is closed."""
         with self._lock:
+            # Before the sync: what another thread writes meanwhile is not on the medium yet.
             written = self.size
             if written > self._synced and not self._file.closed:
                 os.fdatasync(self._file.fileno())
@@ -201,6 +203,7 @@ class FetchLog(AppendFile):
         if not self.size:
             self.write(self._magic)
             self.sync()
+            # The name of a new file is on the medium only when its folder is.
             sync_path(path.parent)
             sync_path(path.parent.parent)
 
@@ -248,6 +251,7 @@ def _frame(payload: bytes) -> bytes:
     """
     start = _TYPE_AND_LENGTH.pack(_TYPE, len(payload))
     crc = deflate.crc32(payload, deflate.crc32(start))
+    # The head has a check of its own: a wrong length would lead past good frames.
     checked = _CHECKED.pack(_TYPE, len(payload), crc)
     return b"".join((checked, (deflate.crc32(checked) & 0xFFFF).to_bytes(2), payload))
 
@@ -278,6 +282,7 @@ class _Scan:
             if length is not None and start + length <= len(data) and _is_whole(view, at, length):
                 yield view[start : start + length], start
                 at = self.end = start + length
+            # The write was cut short by a kill: nothing can follow it.
             elif (length is not None and start + length > len(data)) or _is_torn(data, at):
                 return
             else:
@@ -345,6 +350,7 @@ def _is_torn(data: bytes | mmap.mmap, at: int) -> bool:
 
 def _next_frame(data: bytes | mmap.mmap, at: int) -> int:
     """Returns the offset of the next good frame; the end of the log if there is none."""
+    # The check of a head is 16 bits, so the payload's sum is looked at, too.
     while (at := data.find(bytes([_TYPE]), at)) >= 0:
         length = _length_at(data, at)
         if (

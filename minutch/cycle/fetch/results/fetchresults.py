@@ -44,6 +44,7 @@ class FetchResults:
     def write(self, frame: Frame) -> None:
         """Writes the records of a URL, which is settled by that. Raises StoreError."""
         if self.archive is not None:
+            # First: the frame says where the records lie.
             self.archive.keep(frame)
         self.log.append(frame)
         if frame.listed:
@@ -61,6 +62,7 @@ class FetchResults:
         else:
             url, frame = item.listed, Frame(outcome, [item.listed])
         if item.frame is not None:
+            # Its robots.txt, say, which was fetched.
             frame.entries += item.frame.entries
         self.recorder.skipped(frame, url, item.datum, reason, now, is_known=item.listed is not None)
         event = "robots_defer_visits_dropped_total" if reason == ROBOTS_DEFER else outcome.event
@@ -80,6 +82,7 @@ class FetchResults:
         """Brings what was written onto the medium. For another thread. Raises StoreError."""
         try:
             if self.archive is not None:
+                # Before the log, which refers to it.
                 self.archive.sync()
             self.log.sync()
         except OSError as exc:
@@ -159,6 +162,7 @@ def resume(logs: Iterable[Path], later: Iterable[Path] = ()) -> Resumed:
                     result.parsed = True
                 elif entry.part is Part.FETCH and not frame.listed:
                     done.add(url)
+    # At the end: a URL may be done in another log than the one that has it to be followed.
     result.follow = {url: value for url, value in result.follow.items() if url not in done}
     return result
 

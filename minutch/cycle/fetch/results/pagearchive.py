@@ -123,6 +123,7 @@ class PageArchive:
         captures, frame.captures = frame.captures, []
         if not captures:
             return
+        # May begin a new file: so `_open` is looked at afterwards.
         self._files.begin_page()
         file = self._open
         assert file is not None
@@ -220,6 +221,7 @@ def reconcile(segment: Segment, work: Path, logs: list[Path]) -> None:
         last = found[-1] if found else None
         for name in _names(segment, folder, share):
             path = folder / name
+            # No frame speaks of these files.
             if last is None or _number(name) > _number(last.name):
                 path.unlink(missing_ok=True)
             elif name == last.name and path.exists():
@@ -274,6 +276,7 @@ def _members_are_whole(read: Callable[[], bytes]) -> bool:
         while data := read():
             while data:
                 inflater.decompress(data)
+                # Each record is a gzip member of its own (WARC 1.1, Annex D).
                 fresh, data = inflater.eof, inflater.unused_data
                 if fresh:
                     inflater = isal_zlib.decompressobj(wbits=_GZIP)

@@ -127,6 +127,7 @@ class Recorder:
         if self._settings.warc is not None:
             capture = capture_of(answer)
             if capture is not None:
+                # Before content that Nutch does not keep is dropped: an archive has errors, too.
                 frame.captures.append(capture)
         if answer.status is not None and not ending(answer.status.code).keeps_content:
             answer.content = None
@@ -200,6 +201,7 @@ class Recorder:
     @staticmethod
     def _stored(content: Content, fetch_status: int) -> bytes:
         """The content as it is stored and parsed, with its fetch status."""
+        # add, not set, as in FetcherThread.output.
         content.metadata.add(FETCH_STATUS_KEY, str(fetch_status))
         return content.to_bytes()
 
@@ -235,6 +237,7 @@ class Recorder:
         CrawlDb may not know, in any case.
         """
         if self._settings.record_skipped or not is_known:
+            # Updatedb adds the scores of `linked` records up.
             datum.score = 0.0
             why = skipped_status(reason)
             self.page(frame, FetchOutcome(url, datum, status.STATUS_LINKED, now, why))
@@ -287,6 +290,7 @@ def capture_of(answer: FetchOutcome) -> WarcCapture | None:
         original = known if _is_of(known, content.metadata) else None
         return WarcCapture(url, time, datum, content, NOT_MODIFIED, original)
     digest = sha1_digest(content.content)
+    # An empty body is equal to any other: no revisit of that.
     if known is not None and known.digest == digest and content.content:
         return WarcCapture(url, time, datum, content, IDENTICAL, known)
     datum.metadata[CAPTURE_KEY] = Text(f"{_hash(url)} {time} {digest}")
@@ -298,6 +302,7 @@ def remembered(url: str, datum: CrawlDatum) -> Original | None:
     words = str(datum.metadata.get(CAPTURE_KEY, "")).split(" ")
     if len(words) != 3 or words[0] != _hash(url) or not (words[1].isascii() and words[1].isdigit()):
         return None
+    # int() refuses more than 4,300 digits.
     return Original(int(words[1][:15]), words[2])
 
 

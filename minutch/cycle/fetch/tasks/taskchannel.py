@@ -111,10 +111,12 @@ class ChannelServer:
     def _hear(self, call: socket.socket, key: bytes) -> None:
         """One task, to its end."""
         number = -1
+        # Its own descriptor: the socket's is closed when the block ends.
         caller = Connection(os.dup(call.fileno()))
         try:
             with call:
                 call.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _seconds(SECONDS))
+                # Before anything is unpickled: a pickle from a stranger could run any code.
                 deliver_challenge(caller, key)
                 answer_challenge(caller, key)
                 number = caller.recv()
@@ -133,6 +135,7 @@ class ChannelServer:
     def _post(self) -> None:
         """Passes orders on, to those who call later as well."""
         callers: list[Connection] = []
+        # A task that starts late hears of a stop that was ordered before.
         given: dict[object, WorkerOrder | HoldFetch] = {}
         while (message := self._orders.get()) is not None:
             if isinstance(message, Connection):
@@ -149,6 +152,7 @@ class ChannelServer:
             known = list(self._snapshots.values())
             if known:
                 totals = [snapshot.total for snapshot in known if snapshot.total is not None]
+                # While one list is unknown, a sum would be too small.
                 total = sum(totals) if len(totals) == self.lists else None
                 self.show(replace(together(known, total), seconds=time.monotonic() - self._began))
 
@@ -202,6 +206,7 @@ class TaskChannel(Pausable):
         self._stop: Callable[[], None] | None = None
         self._last: Snapshot | None = None
         self._sending: Future[None] | None = None
+        # A slow line must not hold the event loop of the fetch.
         self._sender = ThreadPoolExecutor(1)
         self._connection = _call(fetch, number)
         if self._connection is not None:
@@ -266,6 +271,7 @@ def _call(fetch: ChannelAddress, number: int) -> Connection | None:
         with socket.create_connection(fetch[:2], SECONDS) as call:
             call.settimeout(None)
             connection = Connection(call.detach())
+        # The other way round than the server, or both would wait.
         answer_challenge(connection, fetch.key)
         deliver_challenge(connection, fetch.key)
         connection.send(number)

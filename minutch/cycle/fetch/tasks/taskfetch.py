@@ -189,6 +189,7 @@ class TaskFetch:
             if own.is_dir():
                 (self.work / folder).mkdir(exist_ok=True)
                 for path in own.iterdir():
+                    # Renames: after a kill the next run moves what is still in its place.
                     path.rename(self.work / folder / path.name)
                 own.rmdir()
 
@@ -272,6 +273,7 @@ class ListTask:
         part = parts.start
         place = self.work / part_name(part)
         try:
+            # Spark may run a task again that another attempt has done.
             return _done(place) or self._fetched(task, part, place)
         except StoreError as exc:
             raise StoreError(f"fetch list {part} on {socket.gethostname()}: {exc}") from exc
@@ -332,6 +334,7 @@ class ListTask:
         (fresh / LEDGER).write_text(json.dumps(own), "utf-8")
         sync_tree(fresh)
         try:
+            # Fails if the folder is there: only one attempt can be first.
             fresh.rename(place)
         except OSError:
             done = _done(place)
@@ -396,6 +399,7 @@ def _patient(locked: Callable[[], AbstractContextManager[Any]]) -> Iterator[None
 
 def _take_stopped(stopped: Path, here: Path) -> None:
     """Brings the logs of a list that was stopped here, unless there are some that have more."""
+    # Logs only grow: the longer one has all of the other.
     if stopped.is_dir() and _size(stopped) > _size(here):
         shutil.rmtree(here)
         copy_folder(stopped, here)
@@ -408,6 +412,7 @@ def _size(folder: Path) -> int:
 def _clear_own() -> None:
     """Removes what is left on this machine of lists whose segments are fetched by now."""
     for name in own_folder().glob(f"*/{_NAME}"):
+        # Whoever starts a task must not fail by another one's left-overs.
         with suppress(OSError, MinutchError):
             segment = Segment(as_path(name.read_text("utf-8", "replace")))
             if segment.has(CRAWL_FETCH):
