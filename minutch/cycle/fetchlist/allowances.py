@@ -94,6 +94,7 @@ class Levels:
             found = _are_in(self.known, hashes[:, number])
             group[found], level[found] = hashes[found, number], number
         new = self.domains.filter(~pl.col("is_asked"))
+        # Hosts of which nothing was asked: what is known of their domain stands in for them.
         others = np.flatnonzero((level == 0) & _are_in(new["host"].to_numpy(), group))
         at = np.searchsorted(new["host"].to_numpy(), group[others])
         group[others] = new["domain"].to_numpy()[at]
@@ -128,11 +129,14 @@ def domains_in(hosts: pl.DataFrame, seed: int) -> pl.DataFrame:
     two labels in common, or three where two are a suffix.
     """
     found = list[pl.DataFrame]()
+    # `a.co.uk` is no domain of `b.co.uk`: two labels that are a suffix take a third one.
     for count in (2, 3):
         labels = pl.col("name").str.extract(rf"((?:[^.]+\.){{{count - 1}}}[^.]+)$")
         hosts = hosts.with_columns(domain=labels).drop_nulls("domain")
+        # Only ends that hosts share go through the list of suffixes, each once.
         hosts = hosts.filter(pl.len().over("domain") > 1)
         ends = hosts["domain"].unique()
+        # A domain is what a host below it has for its domain.
         is_one = hosts["domain"].is_in(ends.filter(domains_of("a." + ends) == ends).implode())
         found.append(hosts.filter(is_one))
         hosts = hosts.filter(~is_one)
@@ -157,6 +161,7 @@ def growth(led: pl.DataFrame) -> pl.DataFrame:
     is_within = pl.col("owner") == pl.col("finder_owner")
     others = led.filter(~is_within)
     back = others.select(group="finder", finder="group", back="by")
+    # There and back is two steps, so the root is the growth of one.
     twice = (pl.col("by") * pl.col("back")).sum().sqrt().round(6)
     around = others.join(back, on=["group", "finder"]).group_by("group").agg(growth=twice)
     found = pl.concat([_within(led.filter(is_within)), around])
@@ -167,6 +172,7 @@ def _within(led: pl.DataFrame) -> pl.DataFrame:
     edges = led.select("group", "finder", "by")
     for _ in range(_TRIMS):
         to, of = edges["group"].implode(), edges["finder"].implode()
+        # A group that leads nowhere, or that nothing leads to, is in no cycle.
         on = edges.filter(pl.col("group").is_in(of) & pl.col("finder").is_in(to))
         if len(on) == len(edges):
             break
@@ -176,6 +182,7 @@ def _within(led: pl.DataFrame) -> pl.DataFrame:
     groups, numbers = np.unique(edges["group"].to_numpy(), return_inverse=True)
     finders = np.searchsorted(groups, edges["finder"].to_numpy())
     weights = np.log(edges["by"].to_numpy())
+    # Forwards and backwards: what leads to a trap has growing ways from it, but none to it.
     rates = np.minimum(_rates(finders, numbers, weights), _rates(numbers, finders, weights))
     return pl.DataFrame({"group": groups, "growth": rates.round(6)}, schema=_SCHEMA)
 
@@ -190,11 +197,14 @@ def _rates(of: Ints, to: Ints, weights: Floats) -> Floats:
     sums = np.zeros(len(starts))
     half = sums
     for step in range(_STEPS):
+        # The first half lets what is far away arrive; the rate is that of the second.
         if step == _STEPS // 2:
             half = sums
         ways = weights + sums[to]
+        # log of a sum of exponentials, the largest taken out: exp() of some is beyond a float.
         most = np.maximum.reduceat(ways, starts)
         new = np.log(np.add.reduceat(np.exp(ways - most[of]), starts)) + most
+        # The ways that rest here.
         sums = np.logaddexp(sums, new)
     rates: Floats = np.expm1((sums - half) * 2 / _STEPS)
     return rates
@@ -271,11 +281,13 @@ def allowances(
 def _lately(by: str) -> pl.Expr:
     """The weight of rounds that are in order: half of that of the next one that asked."""
     has_asked = (pl.col("asked") > 0).cast(pl.Int32)
+    # Rounds in which nothing was asked make nothing older.
     age = has_asked.cum_sum(reverse=True).over(by) - has_asked
     return pl.lit(0.5).pow(age)
 
 
 def _is_good(new: str, asked: str) -> pl.Expr:
+    # One more of each: a group of one dull page is not given up.
     return 2 * (pl.col(new) + 1) >= pl.col(asked) + 1
 
 
@@ -321,6 +333,7 @@ def _judged(
     )
     enough = table.filter(asked >= few)["group"].implode()
     led = finds.filter(pl.col("group").is_in(enough) & pl.col("finder").is_in(enough))
+    # What was found by the last x/10 pages alone: a list of goods that ends has ended there.
     led = led.join(last, on="finder").filter(pl.col("round") >= pl.col("since"))
     led = led.group_by("group", "finder").agg(by=pl.col("found").sum() / pl.col("of").first())
     owners = table.select("group", "owner")
@@ -340,6 +353,7 @@ def _judged(
         .when(_is_good("late_new", "late")).then(ALIKE)
         .otherwise(DULL)
     )  # fmt: skip
+    # A page that was asked for again counts as if it had been found then.
     is_again = pl.col("before") >= pl.col("since").min().over("host")
     is_endless = (growth_ > _ENDLESS) & (asked >= 100 * probes)
     needs_no_end = is_endless | (is_again & (4 * pl.col("waiting") > asked))
@@ -406,13 +420,16 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
         .otherwise(pause >= wasted // 4)
     ).cast(pl.Int64)  # fmt: skip
     gives_some = 8 * pl.col("late_new") >= pl.col("late")
+    # What waits was found by the last ones, and by its own kind.
     is_chain = 2 * pl.min_horizontal("late_waiting", "of_own") > waiting
     leads_on = (kind == ALIKE) & (is_chain | (pl.col("growth") > _ENDLESS))
     is_dull = (kind == DULL) & ~gives_some
     is_over = (wasted >= 5 * explore) & (leads_on | is_dull)
     pools = pools.with_columns(allowed=allowed, waits=~is_over & (waiting > 0))
+    # The least bad kind of which something waits.
     first = next((one for one in (GROWS, ALIKE, DULL) if _waits(pools, one)), None)
     is_open = (kind == first) & pl.col("waits") if first is not None else pl.lit(False)
+    # The least growth first: a wiki ends, a maze does not.
     place = pl.when(is_open).then("growth").rank("min")
     is_first = is_open & (place <= (is_open.sum() // 4).clip(2))
     most = 5 * explore - new if first == ALIKE else pl.lit(5 * explore)

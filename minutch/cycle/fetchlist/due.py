@@ -162,6 +162,7 @@ def due(
     left_out: dict[str, pl.DataFrame] = {}
 
     def keep(table: pl.DataFrame, mask: pl.Series, reason: str) -> pl.DataFrame:
+        # Most masks keep all: no copy then.
         kept = table if mask.all() else table.filter(mask)
         if with_others and len(kept) < len(table):
             left_out[reason] = table.filter(~mask)
@@ -174,6 +175,7 @@ def due(
             filters.filter_column(decode_keys(frame["key"]), distinct=True).is_not_null(),
             FILTERED,
         )
+    # SelectorMapper's order: each entry is counted under its first reason.
     frame, is_due = schedule.should_fetch_columns(frame, conditions.now)
     later = frame.filter(~is_due).select(at="fetch_time", until=until(conditions.late))
     frame = keep(frame, is_due, NOT_DUE)
@@ -185,10 +187,13 @@ def due(
         frame = keep(frame, matching(frame, conditions.expression), EXPRESSION)
     if conditions.status != -1:
         frame = keep(frame, frame["status"] == conditions.status, STATUS)
+    # NaN is Nutch's default for "no limit".
     if not math.isnan(conditions.min_score):
+        # Not `>=`: a sort value of NaN passes in Java.
         frame = keep(frame, ~(frame["sort"] < conditions.min_score).fill_null(False), LOW_SCORE)
     if conditions.min_interval != -1:
         frame = keep(frame, frame["fetch_interval"] <= conditions.min_interval, INTERVAL)
+    # After Nutch's conditions: a place for a page that is not due would be lost.
     if conditions.patterns is not None:
         frame = keep(frame, conditions.patterns.have_place(frame), PATTERN)
     if conditions.busy_hosts:
@@ -208,6 +213,7 @@ def worth_it_at(few: Sequence[pl.DataFrame], later: Later, least: int, late: flo
     times = [end for end in ends if end is not None]
     missing = least - sum(map(len, few))
     if len(later.times) >= missing:
+        # By then so many have joined the few.
         times.append(int(later.times[missing - 1]))
     return min(times, default=None)
 

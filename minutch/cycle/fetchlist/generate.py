@@ -88,6 +88,7 @@ def generate(
 
     _log_start(options)
     with db.lock(options.force):
+        # Before the selection: what a run that was killed has listed must not be listed twice.
         fetchlists.make_up(db, selector.schedule, mark)
         # Nutch draws a seed, so that a host is not always in the same part
         writer = FetchListWriter.from_conf(segments, conf, fetchers=options.fetchers, seed=time)
@@ -111,6 +112,7 @@ def generate(
                 return entries if hosts is None else hosts.with_delays(entries)
 
             update = conf.get_boolean(UPDATE_PROPERTY)
+            # From the first segment until the marks are there.
             with fetchlists.planned(db, segments, time) if update else nullcontext():
                 if options.into is not None:
                     result.added = lists.add_to(Segment(options.into), finished)
@@ -121,6 +123,7 @@ def generate(
                     result.segments.append(segment)
                     log.info("Generator: segment: %s", segment)
                 if update:
+                    # From the lists as they were written: what is selected is not held in memory.
                     mark(fetchlists.keys_in(map(Segment, result.segments)), time)
     return result
 

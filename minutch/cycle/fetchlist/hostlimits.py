@@ -101,6 +101,7 @@ class HostLimits:
         return self._hashed(host_names(urls))
 
     def _hashed(self, names: pl.Series) -> pl.Series:
+        # A seed nobody knows: hosts can't be named so that their hashes are equal.
         return names.hash(self._seed).set(names.is_null(), None).alias("host")
 
     def note(self, hosts: pl.Series) -> None:
@@ -158,6 +159,7 @@ class HostLimits:
         if delays.null_count() == len(delays):
             return entries
         pairs = pl.DataFrame({"metadata": entries["metadata"], "delay": delays})
+        # Most entries have equal metadata: each pair is written once.
         distinct = pairs.unique()
         put = [_put(*pair) for pair in distinct.iter_rows()]
         known = distinct.with_columns(put=pl.Series(put, dtype=pl.Binary))
@@ -191,9 +193,11 @@ def _numbers(
 def _rounded(values: Iterable[object]) -> Iterator[int | None]:
     """Math.round, half up; None for what is no number."""
     for value in values:
+        # Bool is an int to Python.
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
             yield None
         elif isinstance(value, float) and math.isinf(value):
+            # Math.round saturates.
             yield _LONGEST if value > 0 else -_LONGEST - 1
         else:
             yield max(

@@ -87,9 +87,11 @@ def number_of_lists(conf: Configuration, asked: int | None) -> int:
     """Returns the parts of a fetch list: one for each process that fetches, so one if local."""
     is_here = runs_here(conf)
     if is_here and (conf.get("mapreduce.framework.name") or "local") == "local":
+        # Generator: "running in local mode, generating exactly one partition".
         return 1
     if asked is not None and asked > 0:
         return asked
+    # Hadoop's default is 2.
     maps = conf.get_int("mapreduce.job.maps", 2 if is_here else 0)
     return maps if maps > 0 else engine_of(conf).tasks
 
@@ -169,6 +171,7 @@ class FetchLists:
         self.entries += len(entries)
         keys, segment = entries["key"], entries["segment"].to_numpy()
         part = self._writer.partitioner.parts_of(decode_keys(keys), self._writer.parts).to_numpy()
+        # Big-endian, so that bytes sort as numbers do; in front of the URL they make one key.
         place = np.column_stack([segment, part, url_hashes(keys)]).astype(">u4")
         places, at = np.frombuffer(place.tobytes(), np.uint8), np.arange(len(keys)) * _PLACE
         place_of = string_column("place", places, at, np.full(len(keys), _PLACE, np.int32))
@@ -200,8 +203,10 @@ class FetchLists:
         with work_folder(segment.path, NEW) as fresh:
             for part, name in enumerate(names):
                 self._writer.write_part(fresh / name, map(finish, cut.up_to(number, part)))
+            # On disk before it is part of the list, which a fetch is reading.
             sync_tree(fresh)
             for name in names:
+                # The sums first: the part is never there without them.
                 crc_path(fresh / name).rename(crc_path(folder / name))
                 (fresh / name).rename(folder / name)
         sync_path(folder)
@@ -217,12 +222,15 @@ class _Cut:
 
     def up_to(self, segment: int, part: int) -> Iterator[pl.DataFrame]:
         """Yields the rows up to the end of a part of a segment, by URL; at least one table."""
+        # The first key of the next part.
         bound = segment.to_bytes(4, "big") + (part + 1).to_bytes(4, "big")
         while True:
             table = self._rest
             count = int(table["key"].search_sorted(bound))
+            # An empty one, too: a part without entries needs a file.
             yield table[:count].with_columns(pl.col("key").bin.slice(_PLACE))
             self._rest = table[count:]
+            # What is left of a table belongs to a later part.
             following = None if len(self._rest) else next(self._tables, None)
             if following is None:
                 return
@@ -246,6 +254,7 @@ def mark(
         stamped = stamp(entries.filter(mask), time)
         rows = mask.arg_true()
         metadata = (
+            # scatter works in place, and the column is the engine's.
             entries["metadata"].clone().scatter(rows, stamped["metadata"])
             if len(rows)
             else entries["metadata"]
@@ -306,6 +315,7 @@ def make_up(
     lists = [
         segment
         for segment in _lists(db.path / folder, time)
+        # An update has put its results in the place of the mark.
         if not (segment.has(CRAWL_FETCH) and is_merged(segment, db, schedule))
     ]
     if lists:
@@ -344,6 +354,7 @@ def _lists(folder: Path, time: int) -> list[Segment]:
 def _time_of(segment: Segment) -> int | None:
     """Returns the time a segment was generated, by the mark of its first entry."""
     for table in _entries(segment):
+        # One entry is enough: a list is stamped as a whole.
         if len(table) and table["metadata"][0] is not None:
             mark = MapWritable.from_bytes(table["metadata"][0]).get(Text(GENERATE_TIME_KEY))
             return mark.value if isinstance(mark, LongWritable) else None

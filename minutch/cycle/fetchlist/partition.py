@@ -62,6 +62,7 @@ class UrlPartitioner:
 
     def parts_of(self, urls: pl.Series, parts: int) -> pl.Series:
         """Returns the part (0 to parts - 1, Int64) of each of `urls` (String)."""
+        # No normalizing, and no look-ups of addresses.
         if parts == 1:
             return pl.repeat(0, len(urls), dtype=pl.Int64, eager=True).alias("part")
         normal = self._normalizers.normalize_column(urls)
@@ -72,14 +73,17 @@ class UrlPartitioner:
         hashes = map_distinct(hosts, function, pl.Int64())
         no_urls = hosts.is_null().arg_true()
         if len(no_urls):
+            # URLPartitioner logs "Malformed URL" and hashes the whole string.
             texts = normal.zip_with(normal.is_not_null(), urls).gather(no_urls)
             log.warning("%d malformed URLs, such as %s", len(texts), texts[0])
             hashes = hashes.scatter(no_urls, map_distinct(texts, string_hash, pl.Int64()))
+        # `hashCode ^= seed`, which makes hosts wind up in different partitions on different runs.
         seeded = hashes.cast(pl.Int32) ^ pl.Series([self._seed], dtype=pl.Int32)
         return ((seeded & 0x7FFFFFFF).cast(pl.Int64) % parts).alias("part")
 
     def _address_hash(self, host: str) -> int:
         if host not in self._addresses:
+            # setdefault: threads may ask for the same host at the same time.
             self._addresses.setdefault(host, self._resolve(host))
         address = self._addresses[host]
         if address is None:

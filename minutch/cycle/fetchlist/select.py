@@ -82,6 +82,7 @@ def descending(values: pl.Series) -> NDArray[np.uint32]:
     """Returns integers that ascend where the 32-bit `values` descend, in the order of
     Float.compare: NaN comes first.
     """
+    # IEEE floats as integers: the sign apart, larger bits are larger numbers.
     numbers = values.to_numpy()
     bits = numbers.view(np.int32)
     ascending = np.where(
@@ -106,8 +107,10 @@ def best_first(ranks: Ranks, keys: pl.Series, first: int) -> Iterator[Ints]:
     """Yields all row numbers by rank, then key, in stretches, the first of about `first` rows."""
     low = 0
     while first < len(ranks):
+        # A selection, no sort: of millions only the best are put in order.
         bound = int(np.partition(ranks, first - 1)[first - 1])
         yield by_rank(np.flatnonzero((ranks >= low) & (ranks <= bound)), ranks, keys)
+        # Each stretch is longer: all of them are read in a few steps.
         low, first = bound + 1, 4 * first
     yield by_rank(np.flatnonzero(ranks >= low), ranks, keys)
 
@@ -187,6 +190,7 @@ class ListSelection:
         """`own` are the reducers whose entries come, if they are not all of them."""
         reducers, top_n = settings.reducers, settings.top_n
         self._reducers = reducers
+        # Java's division rounds towards zero.
         self._limit = top_n // reducers if top_n >= 0 else -(-top_n // reducers)
         self._is_endless = top_n == NO_LIMIT
         self.segments = settings.segments
@@ -463,11 +467,13 @@ class Quota:
         if state is None:  # its present segment, its pages there
             state = self._hosts[owner] = [1, min(self.listed.get(owner, 0), limit)]
         state[1] += 1
+        # As SelectorReducer: full segments are passed over.
         while self._filled[state[0]] >= self._limit and state[0] < self._segments:
             state[0] += 1
             state[1] = 0
         if state[1] > limit:
             if state[0] >= self._segments:
+                # Once for each host, not for each of its URLs.
                 if state[1] == limit + 1:
                     self.counters.add(HOSTS_OVER_LIMIT)
                 return IS_OVER_LIMIT

@@ -73,6 +73,7 @@ class OpenList:
     def of(cls, segment: Segment) -> OpenList:
         """Reads the list and the logs of a fetch, which may be running. Raises FormatError."""
         listed = pl.concat([_no_keys(), *keys_in([segment])])
+        # Pages that the fetch was led to are in no list, but asked for all the same.
         found = pl.Series("key", list(followed(logs_in(segment.path / FETCHING))), pl.Binary)
         return cls(listed, pl.concat([listed, found]).unique())
 
@@ -148,6 +149,7 @@ class Selector:
         Raises StoreError (no HostDb), ExpressionError, ConfigError.
         """
         now = conf.get_long(CURRENT_TIME_PROPERTY, now)
+        # `-adddays`: only what is due is asked as of then.
         at = now + options.add_days * _MS_PER_DAY
         expression = _compiled(options.expression)
         open_list = OpenList() if options.into is None else OpenList.of(Segment(options.into))
@@ -162,6 +164,7 @@ class Selector:
         )
         hostdb = None if options.hostdb is None else HostDb(options.hostdb)
         if hostdb is not None:
+            # Before minutes of reading, if there is none.
             hostdb.require_parts()
         return cls(
             options=options,
@@ -251,13 +254,16 @@ class Selector:
         self.survey(db)
         pieces = engine.splits(db.require_parts())
         selected = engine.select(self._find, pieces, self, due.SCHEMA, counters, progress)
+        # What the engine never read is left out by whichever limit there is.
         counters.add(select.NOT_IN_TOP if self.limit else select.OVER_LIMIT, selected.left)
         tables = (table for table in selected.tables if len(table))
         some, count, least = list[pl.DataFrame](), 0, max(1, self.options.least)
+        # Only until it is known that the list is worth it: the rest is taken as it is written.
         while count < least and (table := next(tables, None)) is not None:
             some.append(table)
             count += len(table)
         if count < least:
+            # A second reading, in the rare case that it is not.
             later = engine.map(self._later, pieces, Counters(), progress)
             when = due.worth_it_at(some, due.Later.together(later, least), least, self.options.late)
             if when is None or when > self.conditions.now:

@@ -72,6 +72,7 @@ class HostTurns:
         with self._lock:
             number = self._numbers.setdefault(place, len(self._numbers))
             rows = rows.with_columns(table=pl.lit(number, pl.UInt32))
+            # Counted in the first reading only: later ones have the same tables again.
             if self._first == 1:
                 self._lengths.append(len(table))
                 self._valid += int(is_url.sum())
@@ -84,12 +85,15 @@ class HostTurns:
     def _let_go(self) -> None:
         """Drops what is out of reach, and half of the owners if too much is left."""
         rows = self._in_turn()
+        # With limits by host within a domain, a turn among all may be beyond reach and yet count.
         if self.selection.is_even:
             turn, limit = pl.col("turn"), pl.col("limit")
             places = limit * self.selection.segments
+            # Of the rank of the first one beyond, the bytes of the URLs decide: none may go yet.
             edge = pl.when(turn == places).then("rank").forward_fill()
             rows = rows.filter((limit <= 0) | (turn <= places) | (pl.col("rank") == edge))
         if len(rows) > _FULL * self.room:
+            # Owners are hashes, in order: the median halves them.
             self._last = int(rows["owner"][len(rows) // 2])
             rows = rows.filter(pl.col("owner") <= self._last)
         self._held, self._rows = [rows.drop("limit", "turn")], len(rows)
@@ -123,10 +127,12 @@ class HostTurns:
             "limit",
             "turn",
             segment.cast(pl.Int32).alias("segment"),
+            # A number for each run of equal owner and rank.
             tie=pl.all_horizontal(same).not_().fill_null(True).cum_sum().cast(pl.UInt32),
         )
         ties = rows.filter(~(pl.col("tie").is_first_distinct() & pl.col("tie").is_last_distinct()))
         ties = ties.group_by("tie").agg(pl.col("segment").n_unique(), first=pl.col("turn").min())
+        # Where all of a tie are in one segment, their order does not matter.
         ties = ties.filter(pl.col("segment") > 1).select("tie", "first")
         is_open = rows["tie"].is_in(ties["tie"].implode())
         self._undecided = rows.filter(is_open).select("table", "row", "tie", "limit")
@@ -150,6 +156,7 @@ class HostTurns:
         if len(undecided):
             found = table[undecided["row"]]
             self._open.append(found.hstack(undecided.select("first", "tie", "limit")))
+        # Each table comes once more: memory falls as places are handed out.
         rows = self._chosen.pop(number, None)
         if rows is None:
             return table.clear().with_columns(segment=pl.lit(None, pl.Int64))
