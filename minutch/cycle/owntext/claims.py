@@ -69,6 +69,7 @@ class PageClaims:
         self._frames = SiteFrames(crawl, segments)
         folder = self._frames.folder
         place, self._copy = in_use(self, folder, lambda: _made(folder, segments))
+        # Those of another state of the segments.
         for path in folder.glob(f"{CLAIMS}-*"):
             if path != place:
                 remove(path)

@@ -111,6 +111,7 @@ class SiteFrames:
             place, self._counts = in_use(self, folder, made)
             for path in folder.glob("[!.]*-*"):
                 name = path.name.rpartition("-")[0]
+                # A segment that this reader was not given keeps its sample.
                 is_there = name not in parsed and (self._crawl / "segments" / name).is_dir()
                 if (
                     name not in (NEAR, CLAIMS)
@@ -144,6 +145,8 @@ class SiteFrames:
             places, counts = (
                 pl.concat(
                     _scan([path])
+                    # Files are sorted by host: by their statistics Parquet passes over whole row
+                    # groups.
                     .filter(pl.col("host").is_between(pl.lit(hosts.min()), pl.lit(hosts.max())))
                     .filter(pl.col("host").is_in(hosts.implode()))
                     for path in _of_parts(files, kind, parts)
@@ -181,6 +184,7 @@ def _sample(folder: Path, segment: Segment) -> Path:
         for pages in chain(parses(segment, keys), [None]):
             if pages is not None:
                 waiting.append(_sampled(pages.filter(has_marks(pages))))
+            # Cut by host on the way: the lines of all hosts may be more than memory has room for.
             if pages is None or sum(map(len, waiting)) > most:
                 lines = pl.concat(waiting)
                 of_host = lines["host"].hash() % PARTS
@@ -228,6 +232,7 @@ def _fitting(lines: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yields lines, those of a host together, as many at a time as may be in memory."""
     parts = 1 + lines.select(pl.len()).collect().item() * _LINE // memory_budget()
     for part in range(parts):
+        # `// PARTS`: within a file all hosts have the same remainder by PARTS.
         mine = lines.filter(pl.col("host").hash() // PARTS % parts == part)
         yield mine.collect(engine="streaming")
 
@@ -237,8 +242,10 @@ def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     place `of`, `place_pages`, `mean`, `framed`, and what words say (`own`); by host, place and line
     `at`, `times`, `anywhere`, those on several pages. Both are sorted by host.
     """
+    # The newest version of each page.
     sample = sample.filter(pl.col("age") == pl.col("age").max().over("host", "page"))
     chosen = sample.select("host", "page").unique().sort("host", "page")
+    # Those whose hashes are least: the same ones, whatever else there is.
     chosen = chosen.filter(pl.int_range(pl.len()).over("host") < MOST)
     sample = sample.join(chosen, on=["host", "page"], how="semi")
     titles = sample.filter(place=TITLE)
@@ -256,6 +263,7 @@ def count(sample: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         lines=pl.col("times").sum(),
     )
     pages = sample.group_by("host", "place").agg(place_pages=pl.col("page").n_unique())
+    # Lines of one page are most of all, and what is unknown counts as of one page.
     lines = lines.join(anywhere, on=["host", "line"]).filter(pl.col("anywhere") > 1)
     places = own.counted(sample, titles, places.join(pages, on=["host", "place"]))
     return (
@@ -300,6 +308,7 @@ def _candidates(segment: Segment) -> pl.Series:
             urls = decode_keys(keys := file.keys(span))
             page = urls.hash().alias("page")
             found.append(pl.DataFrame([keys.alias("key"), host_names(urls).alias("host"), page]))
+            # Cut back when it has doubled, so that each key is sorted a few times only.
             if sum(map(len, found)) > 2 * len(found[0]) + _KEYS:
                 found = [least()]
     return least()["key"] if found else pl.Series("key", [], pl.Binary)
@@ -336,6 +345,7 @@ def in_use(user: object, folder: Path, make: Callable[[], Path]) -> tuple[Path, 
     FormatError.
     """
     for tried in range(_TRIES):
+        # Hard links: the files stay readable though others remove the folder.
         copy = make_folder(folder, _USE)
         try:
             place = make()
@@ -369,6 +379,7 @@ def placed(fresh: Path, place: Path) -> Path:
     """Renames a folder into its place, unless another process was faster."""
     sync_tree(fresh)
     try:
+        # Fails where a folder is: both have made the same.
         return fresh.rename(place)
     except OSError:
         if place.is_dir():
@@ -403,5 +414,6 @@ def write_files(
         waiting.append(table)
         if sum(map(len, waiting)) >= rows:
             pl.concat(waiting).write_parquet(fresh / f"{name}-{number:04}.parquet")
+            # waiting[0] is the empty table that has the schema.
             number, waiting = number + 1, waiting[:1]
     pl.concat(waiting).write_parquet(fresh / f"{name}-{number:04}.parquet")

@@ -95,6 +95,7 @@ def _functions() -> kernels.Functions:
     random = np.random.Generator(np.random.PCG64(_SEED))
     count = BANDS * (HASHES + 1)
     factors, summands = (random.integers(0, 1 << 64, count, np.uint64) for _ in range(2))
+    # Odd factors: multiplication modulo 2**64 is then one-to-one.
     return kernels.Functions(factors | np.uint64(1), summands)
 
 
@@ -104,6 +105,7 @@ def _plain() -> U32:
     table = np.zeros(CHARACTERS, np.uint32)
     for code in range(CHARACTERS):
         category = unicodedata.category(char := chr(code))
+        # Marks are left out of their word: e and an accent are an e.
         if category == "Mn":
             table[code] = kernels.MARK
         elif category == "Nd":
@@ -131,6 +133,7 @@ class NearTexts:
         self._pages = (
             pl.concat([pl.DataFrame(schema={"key": pl.Binary()}), *pages])
             .select(page=pl.col("key").hash(), row=pl.int_range(pl.len()))
+            # Files are in the order of segments: the newest version is last.
             .unique("page", keep="last")
         )
 
@@ -144,6 +147,7 @@ class NearTexts:
         """Returns the keys of a band; where there is no text or no word, each another one."""
         read = [self._read(file, band).to_numpy() for file in self._files]
         found = np.concatenate([*read, np.zeros(1, np.uint64)])[rows]
+        # The golden ratio's odd 64 bits: other numbers for each row, so that nothing is near it.
         others = np.arange(1, len(rows) + 1, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
         return np.where(found == 0, others, found)
 

@@ -94,27 +94,35 @@ def kept(lines: pl.DataFrame) -> pl.Series:
     form, formed, named, of_title, is_name = (
         lines[name].to_numpy().astype(float) for name in _WORDING
     )
+    # By the page alone, and by the place on the host: both as log-odds.
     own, usual = _odds(lines["chance"].to_numpy() / MOST), _odds(mean)
     unique = 1 / anywhere
     is_dropped = (words >= _LONG) & (mean >= 0.5) & (usual > own)
+    # Place, echo, name.
     weight = np.where(is_dropped, 0.5 + 0.3 * unique, 0.5) * _known(place_pages)
     echoed = _known(of) * _between((_echoed(lines) - 0.9) / 0.1) * _between((0.7 - mean) / 0.1)
     odds = own + weight * (usual - own) - ECHO * echoed + NAME * _known(of) * is_name * unique**0.5
     chances = _chances(odds)
     around = _around(page, chances, np.clip(words, 1, 20))
     often = place_pages / of
+    # Form.
     forms = form * _between((often - 0.75) / 0.2) * _between((formed - 0.3) / 0.2) * (1 - is_name)
     forms *= np.maximum(1 - of_title, _between((0.6 - mean) / 0.1))
     framed = np.minimum(framed + formed, 1)
+    # Names.
     names = _between((often - 0.3) / 0.2) * _between((named - 0.02) / 0.05) * (1 - is_name)
     names *= _between((0.7 - mean) / 0.1)
+    # Around: only what no other evidence speaks against.
     rescue = unique * _between((around - chances) / 0.5) * (1 - echoed) * (1 - forms) * (1 - names)
+    # Frame.
     share, repeated = at / of, np.minimum(2 * at / times, 1)
     frame = _between((share - SHARE) / 0.4) * _between((framed - 0.5) / 0.4) * repeated
     frame *= _between((0.8 - mean) / 0.3) * (1 - 0.7 * _between((around - 0.5) / 0.4))
+    # Whole.
     same = _between((share - 0.6) / 0.3) * _between((framed - 0.85) / 0.1)
     among = _between((_around(page, same, np.ones(len(page))) - 0.8) / 0.2)
     whole = same * np.maximum(_between((words - 2) / 3), among)
+    # The strongest reason, not their sum: they speak of the same thing.
     loss = np.maximum.reduce([FRAME * frame, WHOLE * whole, FORM * forms, NAMES * names])
     chances = _chances(odds + _known(of) * (RESCUE * rescue + RECALL - loss))
     return pl.Series("kept", _best(page, chances, words))
@@ -165,6 +173,7 @@ def _around(page: Row, chances: Row, weights: Row) -> Row:
     sums = np.zeros((2, len(page) + 1))
     np.cumsum([chances * weights, weights], axis=1, out=sums[:, 1:])
     inside = (
+        # Prefix sums: a window's sum is a difference, cut at the ends of the page.
         sums[:, np.minimum(index + _REACH + 1, end)] - sums[:, np.maximum(index - _REACH, first)]
     )
     total, weight = inside - [chances * weights, weights]
@@ -174,11 +183,13 @@ def _around(page: Row, chances: Row, weights: Row) -> Row:
 
 def _best(page: Row, chances: Row, words: Row) -> Row:
     """The lines with the highest chances, as many as make the expected F1 highest."""
+    # By page, the likeliest first: the best set is a beginning of that order.
     order = np.lexsort((-chances, page))
     first, end = _bounds(page)
     sums = np.zeros((2, len(page) + 1))
     np.cumsum([words[order], (chances * words)[order]], axis=1, out=sums[:, 1:])
     size, hoped = sums[:, 1:] - sums[:, first]
+    # F1 = 2 hits / (kept + relevant), each as expected.
     value = 2 * hoped / (size + sums[1, end] - sums[1, first])
     mask = np.zeros(len(page), bool)
     if len(page):
@@ -267,6 +278,7 @@ def _named(lines: pl.DataFrame, titles: pl.DataFrame, site: pl.DataFrame) -> pl.
     )
     line, lines_with = pl.col("number").cast(pl.Int64), []
     for size in range(2, _FIRST + 1):
+        # Runs of `size` words, by shifted columns; those that cross a line's end go below.
         is_end = line.shift(-size, fill_value=-1) != line
         is_whole = (line.shift(1, fill_value=-1) != line) & (is_end | (size == _FIRST))
         run = pl.struct(pl.col("word").shift(-step).alias(str(step)) for step in range(size))
@@ -277,6 +289,7 @@ def _named(lines: pl.DataFrame, titles: pl.DataFrame, site: pl.DataFrame) -> pl.
         is_title = pl.col("place") == TITLE
         known = found.filter(is_title, "is_whole")
         found = found.filter(~is_title).join(known, on=["host", "run"], how="semi")
+        # A page's own title says nothing of other pages' names.
         found = found.join(known, on=["host", "run", "page"], how="anti")
         lines_with.append(found["number"])
     named = pl.concat(lines_with).unique().sort()
@@ -323,6 +336,7 @@ def names(lines: pl.DataFrame, titles: pl.Series) -> pl.DataFrame:
         "at", "row", of_title=mine > 0, worth=pl.when("alone", share >= 0.5).then(worth)
     )
     by_page = found.drop_nulls("worth").group_by("row")
+    # One line of a page is its name.
     best = by_page.agg(pl.col("at").get(pl.col("worth").arg_max()))
     masks = np.zeros((2, len(lines)), bool)
     masks[0, found.filter("of_title")["at"].to_numpy()] = True

@@ -123,6 +123,8 @@ class TextReader(PageChecker):
 
     def __init__(self, conf: Configuration, clock: Clock, workers: int | None = 1) -> None:
         if conf.get_trimmed(TEXT_PROPERTY) == "main" or not conf.is_set(TEXT_PROPERTY):
+            # With "main" the parser itself drops lines, by the page alone; here the site's frame
+            # decides.
             conf = conf.with_values({TEXT_PROPERTY: "blocks"}).freeze()
         super().__init__(conf, _OPTIONS, clock, TextTask, workers)
         self._has_asked = False
@@ -190,6 +192,7 @@ class TextReader(PageChecker):
             ),
         )
         texts, kept = own["text"].to_list(), own["kept"].to_list()
+        # A second pass: which lines are own is known only when all pages have been looked at.
         asked = [row for row, page in enumerate(found) if texts[row] and not page.failure]
         made = self._pool.map(
             _item(contents[row], wants_markdown=True, kept=kept[row]) for row in asked

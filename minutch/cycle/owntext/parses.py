@@ -30,6 +30,7 @@ def parses(segment: Segment, only: pl.Series | None = None) -> Iterator[pl.DataF
     ranges = cut([*data, *texts], RANGE_SIZE)
     if only is not None:
         wanted = only.sort()
+        # A page or two: most of the segment is not read.
         ranges = [keys for keys in ranges if keys.mask(wanted).any()]
     yield from ordered(lambda keys: parses_between(data, texts, keys, only), ranges)
 
@@ -60,6 +61,7 @@ def parses_between(
     for part in texts:
         batch = part.batch(keys, only)
         written.append(pl.DataFrame([keys_of(batch), decode_texts(batch).alias("text")]))
+    # A URL may be in a segment twice: its nth parse has the nth text.
     nth = pl.int_range(pl.len()).over("key").alias("nth")
     found = pl.concat(tables).sort("key", maintain_order=True).with_columns(nth)
     found = found.join(
@@ -75,6 +77,7 @@ def parses_between(
 def has_marks(pages: pl.DataFrame) -> pl.Series:
     """Returns the mask of the pages whose text is the one that their marks are of."""
     lines = pl.col("text").str.count_matches("\n", literal=True) + 1
+    # A parse filter may have changed the text since: then marks are of other lines.
     return pages.select((pl.col("marks").bin.size() == lines * SIZE).fill_null(False)).to_series()
 
 

@@ -97,8 +97,10 @@ def read(lines: pl.DataFrame) -> pl.DataFrame:
     `lines` are those of whole pages, in order: `site`, `page`, `visit` (from 0), its `segment`,
     `place`, `chance`, `own`, `line`.
     """
+    # Soft hyphens and the like come and go without anybody seeing it.
     plain = pl.col("line").str.replace_all(_INVISIBLE, "").str.replace_all(r"[\s\p{Z}]+", " ")
     lines = lines.with_columns(line=plain.str.strip_chars()).filter(pl.col("line") != "")
+    # Each distinct line once: pages of a site share most of theirs.
     words = lines.select(pl.col("line").unique()).with_columns(words=pl.col("line").str.split(" "))
     is_number = pl.element().str.contains(r"\d") | pl.element().str.contains(_DATES)
     masked = pl.col("words").list.eval(pl.when(is_number).then(pl.lit("#")).otherwise(pl.element()))
@@ -128,6 +130,7 @@ def sides(lines: pl.DataFrame) -> pl.DataFrame:
     new = new.select(pl.exclude("visit"), turn="visit", side=pl.lit(1, pl.Int8))
     found = pl.concat([old.select(new.columns), new]).drop("segment")
     found = found.join(visits, on=["page", "turn"], maintain_order="left").rename({"of": "segment"})
+    # Then, of what is gone: all but its numbers, all but a relative time.
     found = _without_other(found, ["place", "hash"], "gone", pl.lit(value=True))
     found = _without_other(found, ["mask"], "word", pl.col("gone") & pl.col("has_number"))
     has_ago = pl.col("gone") & (pl.col("still") != pl.col("hash"))
@@ -144,6 +147,7 @@ def _without_other(
     """Tells of the lines `where` which the other side does not have, as often, by some columns."""
     key = ["page", "turn", *by]
     mine = found.with_row_index("at").filter(where)
+    # As often: the second of two equal lines needs a second one on the other side.
     mine = mine.with_columns(nth=pl.int_range(pl.len()).over(*key, "side"))
     both = mine.group_by(*key, "nth").agg(alone=pl.len() == 1)
     alone = mine.join(both, on=[*key, "nth"]).select("at", pl.col("alone").alias(name))
@@ -223,6 +227,7 @@ def habits(counts: pl.DataFrame) -> pl.DataFrame:
     """
     kind = pl.col("kind")
     found = _moving(counts.filter(~kind.is_in(["line", "shared", "pages"])))
+    # Lines at places that move anyway tell nothing more.
     moving = found.filter("moving_words", kind == "place").select("site", "key")
     lines = counts.filter(kind == "line").with_columns(at=pl.col("place").hash())
     lines = lines.join(moving, left_on=["site", "at"], right_on=["site", "key"], how="anti")
@@ -354,6 +359,7 @@ def _own_habits(mine: pl.DataFrame, places: pl.DataFrame, *, numbers: bool) -> p
     # where other pages have the habit, they are no measure of what is usual without it
     counts = pl.when(went < MOVING * others)
     went, others = counts.then(went).otherwise(0), counts.then(others).otherwise(0)
+    # A prior of _WEIGHT lines: one other page that changed once is no rate of 1.
     rest = rest.with_columns(rate=(went + _USUAL[what] * _WEIGHT) / (others + _WEIGHT))
     rare = [
         _tail(times, turns, rate) <= _RARE
@@ -453,9 +459,11 @@ def _compared(old: list[str], new: list[str]) -> Iterator[Piece]:
     new = new[first : len(new) - last]
     counts = Counter(old)
     pairs = sum(counts[word] for word in new)
+    # SequenceMatcher is quadratic in pairs of equal words.
     if max(len(old), len(new)) > _MOST or pairs > _PAIRS:
         codes = [("replace", 0, len(old), 0, len(new))]
     else:
+        # autojunk would leave frequent words out of lines with 200 words or more.
         codes = list(SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
     for op, a, b, c, d in codes:
         if op == "equal":

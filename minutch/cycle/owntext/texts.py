@@ -124,6 +124,7 @@ def _judged(frames: SiteFrames | None, pages: pl.DataFrame) -> pl.DataFrame:
     lines = lines_of(pages).join(hosts, on="row", maintain_order="left")
     known = lines.with_columns(**UNSEEN) if frames is None else frames.of(lines)
     titles = pages.select(words_of(pl.col("title"))).to_series()
+    # Words only where they can tell something: they are most of the work.
     asked = pl.when(is_alone() | (pl.col("formed") > 0)).then(lines["line"])
     known = known.with_columns(words=words_of(asked)).with_columns(form=form())
     known = known.with_columns(

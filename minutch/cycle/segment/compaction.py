@@ -150,10 +150,13 @@ class Compaction:
         """Compacts; returns what was done."""
         self._retire()
         for number, run in enumerate(self._runs()):
+            # Only the run with the oldest segment: what a later one drops an older one might still
+            # have.
             known = self.known if number == 0 else None
             while (chosen := self._next(run, known)) is not None:
                 chosen = range(self._with_room(run, chosen.start, chosen.stop), chosen.stop)
                 names = self._names(run[chosen.start : chosen.stop])
+                # No second is free between the neighbours: they stay as they are.
                 if len(names) < LAYERS:
                     break
                 asked = known if chosen.start == 0 else None
@@ -178,6 +181,8 @@ class Compaction:
                 found.append([])
                 continue
             here = {name for name in LAYOUTS if segment.has(name)}
+            # Neighbours with other folders, such as unparsed ones, would lose those that not all
+            # have.
             if found[-1] and here != folders:
                 found.append([])
             folders = here
@@ -189,6 +194,7 @@ class Compaction:
         segments = segments_in(self.folder)
         late: set[str] = set()
         if self.known is not None:  # what the CrawlDb has not got it can't judge
+            # From the newest: updates come in order, so the first that is merged ends the search.
             for segment in reversed(segments):
                 if self._is_closed(segment):
                     if segment.name in self.options.merged or self.known.has_merged(segment):
@@ -204,6 +210,7 @@ class Compaction:
         if segment.path.parent != self.folder or segment.waits_for() or segment.missing():
             return False
         return all(
+            # Whatever else lies there would go with the segment.
             path.name.startswith(".") or path.name in (*LAYOUTS, WARC)
             for path in segment.path.iterdir()
         )
@@ -219,13 +226,16 @@ class Compaction:
             checked = (
                 int(time.timestamp() * 1000) if time and not record.checked else record.checked
             )
+            # The CrawlDb is asked with all of them, as a record that goes may be in any.
             if self.context.clock.now() - (checked or 0) >= self.settings.retention:
                 return every
         records = [Replaces.of(segment.path) for segment in run[1:]]
+        # Layers above have a record that names nothing.
         first = 1 + next((n for n, each in enumerate(records) if each != Replaces()), len(records))
         oldest, newer = sum(sizes[:first]), sum(sizes[first:])  # with the layers that are above it
         if newer >= LEAST_NEW * oldest:
             if self.options.pages is not None and record.pages:
+                # Pages of the newer ones, by their size: to count them would be to read them.
                 stored = record.pages * sum(sizes) / max(1, oldest)
                 is_due = stored >= (1 + DEAD_SHARE) * self.options.pages
             else:
@@ -251,10 +261,12 @@ class Compaction:
         newer = [name for name in names if name > members[-1].name]
         used = {path.name for path in self.folder.iterdir()}
         records = [Replaces.of(self.folder / name) for name in used]
+        # A name in a record hides whatever gets it.
         used.update(chain.from_iterable(record.segments for record in records if record))
         time = time_of(newer[0] if newer else members[-1].name)
         found: list[str] = []
         while time is not None and len(found) < LAYERS:
+            # Downwards from the next newer one: older names stay free for merges to come.
             time -= timedelta(seconds=1)
             name = time.strftime(TIME_FORMAT)
             if older and name <= older[-1]:
@@ -302,6 +314,7 @@ class Compaction:
             _link_archives(members, directory / made[0])
             if members[0].name == segments_in(self.folder)[0].name:
                 _keep_beginning(members[0], directory / made[0])
+            # On disk before the rename that hides the old segments.
             sync_tree(directory)
             record = Replaces(
                 segments=[*self._replaced_by(members), *(one.name for one in members)],
@@ -332,6 +345,7 @@ class Compaction:
 
 def next_merge(sizes: Sequence[int]) -> range | None:
     """Returns which neighbours, oldest first, are to be merged by size; None if in tiers. Pure."""
+    # The newest first: they are small, and copied for little.
     for newest in reversed(range(len(sizes))):
         first, total = newest, sizes[newest]
         while first and sizes[first - 1] <= GROWTH * total:

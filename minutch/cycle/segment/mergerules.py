@@ -88,6 +88,7 @@ Tables = Mapping[str, pl.DataFrame]
 def is_fetch() -> pl.Expr:
     """Returns True for CrawlDatums that hold the result of a fetch."""
     status = pl.col("status")
+    # CrawlDatum.hasFetchStatus, and pages that nothing could parse.
     return (status > STATUS_DB_MAX) & (status <= STATUS_FETCH_MAX) | (status == STATUS_PARSE_FAILED)
 
 
@@ -125,12 +126,14 @@ def _by_time(
     """Returns a table with the rows of each key ordered by the times of their visits: newest first,
     or `oldest`; those of a visit as they were.
     """
+    # Most keys are in one segment: nothing to order.
     if not has_repeats(table["key"]):
         return table
     known = table.join(fetched, on=_VISIT, how="left", maintain_order="left")
     of_segment = pl.Series(times, dtype=pl.Int64).gather(table["rank"])
     known = known.with_columns(
         pl.coalesce("at", of_segment.alias("at")),
+        # A number for each key, which sorts faster than the key and keeps the order of keys.
         nth=(pl.col("key") != pl.col("key").shift()).cum_sum().fill_null(0),
     )
     descending = [False, not oldest, not oldest]
@@ -185,6 +188,7 @@ def layered(
     visits, fetched = _kept(tables, times, is_parsed), _fetched(tables)
     if verdicts is not None:
         visits = _judged(visits, verdicts)
+    # The nth visit of a key, from the oldest.
     layer = pl.int_range(pl.len()).over("key").clip(upper_bound=LAYERS - 1)
     visits = visits.with_columns(layer=layer)
     layers: list[dict[str, pl.DataFrame]] = [{} for _ in range(LAYERS)]
@@ -199,6 +203,7 @@ def layered(
             found[folder] = own.filter(layer=number).select(*MERGE_SCHEMA)
         if len(others):
             mine = pl.concat([layers[0][folder], others])
+            # Links as they would be read from the old segments: one after the other.
             mine = mine.sort("rank", maintain_order=True) if len(own) else mine
             layers[0][folder] = sort_by_key(mine)
     return list(layers)
@@ -237,6 +242,7 @@ def _kept(
     if has_repeats(visits["key"]):
         parses = tables.get(PARSE_DATA, empty).filter(pl.col("key").is_duplicated())
         ended = parses.select(_VISIT).filter(is_parsed(parses))
+        # For each question a reader may ask, the visit that would answer it.
         last = [visits.filter(name) for name in names]
         last.append(visits.join(ended, on=_VISIT, how="semi", maintain_order="left"))
         kept = pl.concat([each.unique("key", keep="last", maintain_order=True) for each in last])
@@ -248,6 +254,7 @@ def _judged(visits: pl.DataFrame, verdicts: RecordVerdicts) -> pl.DataFrame:
     """Returns the visits that the CrawlDb leaves."""
     known = visits.join(verdicts.entries, on="key", how="left", maintain_order="left")
     over = pl.col("status").is_in(_OVER) & (pl.col("last") < verdicts.limit)
+    # A later visit may have found the page again; the CrawlDb does not know of it yet.
     over = (over & (pl.col("at") <= pl.col("last"))).fill_null(False)
     is_last = pl.col("key") != pl.col("key").shift(-1).fill_null(b"")
     unknown = pl.col("status").is_null() & (pl.col("at") < verdicts.limit)
@@ -306,6 +313,7 @@ class SegmentSlices:
         count = self._counts[part]
         end = self._counts[part] = count + len(keys)
         while count < end:
+            # SegmentMerger counts from 1, so the first slice has a URL less.
             number = (count + 1) // self._size
             following = min(end, (number + 1) * self._size - 1)  # URLs up to the end of this slice
             bound = bytes(keys[len(keys) - (end - following)]) if following < end else None

@@ -115,6 +115,7 @@ def mergesegs(
     no folder is in all of them; FormatError for damage.
     """
     require_absent(output)
+    # Held: a compaction may replace them while they are read.
     given = _existing(segments_at(segments))
     found = _closed(given)
     name = _name(found, [segment.name for segment in given if segment not in found])
@@ -192,6 +193,7 @@ class Merging:
 
     def write(self, task: Task, parts: range) -> list[Written]:
         """Writes some partitions; returns the parts that were written."""
+        # By time, then by name: the place there is the rank.
         order = sorted({(self.times[str(one.path)], one.name) for one in self.segments})
         ranked = [
             (order.index((self.times[str(one.path)], one.name)), one) for one in self.segments
@@ -219,6 +221,7 @@ class Merging:
                 return found[0], writers[found[0]].encode(found[1])
 
             slices = [SegmentSlices(self.slice_size, self.of) for _ in self.names]
+            # Encoded by threads, written by this one, in order.
             for layer, piece in ordered(encode, merge.pieces(streams, slices)):
                 count = writers[layer].write(piece)
                 merge.counters.add(WRITTEN, count)
@@ -363,6 +366,7 @@ class Merge:
         stay = sum(len(table) for tables in layers for table in tables.values())
         counters.add(OLDER, count - stay)
         if self._filters is not None:
+            # Merge filters are mergesegs' alone, which has one layer.
             [tables] = layers
             assert self._filters is not None
             records = {folder: self._records(folder, table) for folder, table in tables.items()}
@@ -412,6 +416,7 @@ class Merge:
 
     def _records(self, folder: str, table: pl.DataFrame) -> dict[bytes, list[Writable]]:
         value_type = lookup(LAYOUTS[folder].value_class)
+        # CrawlDatums come decoded (`Streams._read`).
         is_deflated = self._work.compressions[folder] == RECORD and value_type is not CrawlDatum
         found: dict[bytes, list[Writable]] = {}
         for key, value in table.select("key", "value").iter_rows():

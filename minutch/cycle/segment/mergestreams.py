@@ -76,6 +76,7 @@ class Streams:
         """
         self.counters = Counters({READ: 0})
         self._parts, self._of = parts, of
+        # Newest first: the first record of a key is then the one that stays.
         self._segments = sorted(segments, key=lambda ranked: -ranked[0])
         self._entries = entries
         self._compressions = compressions
@@ -86,6 +87,7 @@ class Streams:
         files = len(entries) + sum(
             len(segment.parts(folder)) for _, segment in segments for folder in compressions
         )
+        # Each file has a batch in memory at a time, several threads each.
         room = self._budget // max(1, 4 * files * workers())
         self._span = min(SPAN_SIZE, max(LEAST_SPAN, room))
 
@@ -94,6 +96,7 @@ class Streams:
             self._sorted = {
                 folder: self._shuffled(folder, stack)
                 for folder in self._compressions
+                # A normalized URL may be out of order, and of another partition.
                 if self._rules.normalizes or not LAYOUTS[folder].map_file
             }
             self._stack = stack.pop_all()
@@ -124,6 +127,7 @@ class Streams:
         if folder in self._sorted:
             return [self._sorted[folder].sorted(0)]
         found = [self._side_by_side(files, folder) for files in self._ranked_files(folder)]
+        # A folder without parts is there all the same.
         return found or [iter([empty(MERGE_SCHEMA)])]
 
     def _side_by_side(self, files: Sequence[RankedFile], folder: str) -> Iterator[pl.DataFrame]:
@@ -157,6 +161,7 @@ class Streams:
         if len(self._parts) == self._of or self._rules.normalizes or not LAYOUTS[folder].map_file:
             return found
         is_ours = are_partitions([data_file(path) for path in found], self._of)
+        # Parts by the same hash: only the wanted ones are opened.
         return found[self._parts.start : self._parts.stop] if is_ours else found
 
     def _read(self, files: Sequence[RankedFile], folder: str) -> Iterator[pl.DataFrame]:
@@ -189,12 +194,14 @@ class Streams:
 
     def _ruled(self, frame: pl.DataFrame, counters: Counters) -> pl.DataFrame:
         """Returns the wanted records of a table under their URLs, counted under the old ones."""
+        # Each record is counted by the partition of its old URL, so by one task.
         mine = self._are_wanted(frame["key"])
         own = frame if mine.all() else frame.filter(mine)
         counters.add(READ, len(own))
         own = self._renamed(own, counters)
         if not self._rules.normalizes or len(self._parts) == self._of:
             return own
+        # What is wanted is the new URL's partition.
         frame = self._renamed(frame, Counters())
         return frame.filter(self._are_wanted(frame["key"]))
 

@@ -98,6 +98,7 @@ def _place(directory: Path, parent: Path, time: datetime) -> Path:
         if not path.exists():
             try:
                 if not (copies(directory) and copies(path)):
+                    # Fails where something is: two processes can't get the same name.
                     return directory.rename(path)
                 path.begin_moves([(directory, path)])
                 return path
@@ -115,6 +116,7 @@ def place_together(work: Path, parent: Path, job: str, counters: Mapping[str, in
     """
     (work / RECORD).write_text(json.dumps({"job": job, "counters": counters}), encoding="utf-8")
     sync_tree(work)
+    # The moment from which the job is done, whatever happens to this process.
     folder = work.rename(own_name(parent, PREFIX))
     sync_path(parent)
     places = _move(folder, parent)
@@ -210,6 +212,7 @@ class Replaces:
         fresh = segment / f"{REPLACES}.new"
         record = {name: getattr(self, name) for name in self.__slots__}
         fresh.write_text(json.dumps(record), encoding="utf-8")
+        # On disk before the rename, or the name may be there without the contents.
         sync_path(fresh)
         fresh.replace(segment / REPLACES)
         sync_path(segment)
@@ -237,6 +240,7 @@ def visible(found: Iterable[Path]) -> list[Path]:
     hidden = {name for record in records.values() for name in record.segments}
     for name, path in by_name.items():
         main = _main_of(path)
+        # Half of a replacement: the old segments are still what counts.
         if main is not None and main not in by_name:
             hidden.add(name)
     for name, record in records.items():
@@ -261,15 +265,18 @@ def place(work: Path, folder: Path, main: str, above: Sequence[str], record: Rep
     """
     replace(record, above=above).write(work / main)
     for name in above:
+        # An empty record: compaction knows a layer by it.
         Replaces().write(work / name)
         (work / name / ABOVE).write_text(f"{main}\n", encoding="utf-8")
         sync_path(work / name / ABOVE)
         sync_path(work / name)
         (work / name).rename(folder / name)
     sync_path(folder)
+    # The moment at which readers see it in place of the others; what is above is there already.
     (work / main).rename(folder / main)
     sync_path(folder)
     for name in above:
+        # Not needed any more; `settle` does so after a kill.
         (folder / name / ABOVE).unlink()
 
 
@@ -313,6 +320,7 @@ def _segments(folder: Path) -> list[Path]:
 def _take_away(path: Path) -> None:
     """Removes a segment, which is none any more from the first moment on."""
     aside = own_name(path.parent, NEW)
+    # A half-removed segment would be read as a whole one.
     path.rename(aside)
     remove(aside)
 
@@ -328,6 +336,8 @@ class Hold:
         with suppress(OSError):
             self._descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
             for name in names:
+                # Open file description locks: gone with the descriptor, and no other close in the
+                # process drops them.
                 lock = _lock(fcntl.F_RDLCK, name)
                 fcntl.fcntl(self._descriptor, fcntl.F_OFD_SETLK, lock)
 
@@ -344,6 +354,7 @@ def is_held(folder: Path, name: str) -> bool:
     """Tells whether a reader in this or another process of this machine holds a segment."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
+        # Asks whether a writer's lock would be refused, without taking it.
         found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, name))
     except OSError:
         return False
@@ -353,5 +364,6 @@ def is_held(folder: Path, name: str) -> bool:
 
 
 def _lock(kind: int, name: str) -> bytes:
+    # An offset that fits into off_t; two names with the same one are held longer than needed.
     at = int.from_bytes(sha256(name.encode()).digest()[:7], "big")
     return _FLOCK.pack(kind, os.SEEK_SET, at, 1, 0)

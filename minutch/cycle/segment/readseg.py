@@ -120,6 +120,7 @@ def _dump_texts(segment: Segment, folders: list[str], parts: int, recode: bool) 
     for part in range(parts):
         entries = merge(*(_entries(segment, folder) for folder in folders), key=itemgetter(0))
         for url, group in groupby(entries, key=itemgetter(0)):
+            # Read once for each part: a dump has one as a rule.
             if parts == 1 or partition(url, parts) == part:
                 yield _dump_text(decode_text(url), group, recode)
 
@@ -136,6 +137,8 @@ def _dump_text(url: str, entries: Iterable[SegmentRecord], recode: bool) -> str:
     last = None
     for folder, value in found:
         if recode and isinstance(value, Content):
+            # SegmentReader prints the content last when it recodes: by then ParseData has the
+            # charset.
             last = value
         else:
             texts.append(f"\n{_DUMP_TITLES.get(folder, 'CrawlDatum')}::\n{value}")
@@ -217,5 +220,6 @@ def readseg_get(
         for number, value in enumerate(values):
             text = str(value)
             if recode and isinstance(value, Content):
+                # The nth parse is that of the nth content.
                 text = value.to_string(_charset(parsed[number : number + 1]))
             yield f"{_GET_TITLES[folder]}::\n{text}"

@@ -298,6 +298,7 @@ class Segment:
         """Replaces the old folders by the new ones, by renames; the old ones end up in `fresh`."""
         replaced = fresh / "replaced"
         replaced.mkdir()
+        # The last one goes first: without it the segment counts as not yet fetched (or parsed).
         for folder in (folders[-1], *folders[:-1]):
             if self.has(folder):
                 (self.path / folder).rename(replaced / folder)
@@ -417,6 +418,8 @@ def segments_in(directory: Path) -> list[Segment]:
     ]
     hold = None
     if is_local(directory):
+        # Before it is decided which are seen: a compaction that ends in between removes nothing
+        # held.
         hold = Hold(directory, [entry.name for entry in entries])
         entries = visible(entries)
     entries += [path for folder in waiting(directory) for path in segments_of(folder)]

@@ -94,6 +94,7 @@ def values_of(part: Path, url: bytes) -> Iterator[Writable]:
     """Reads the values of a URL in one part."""
     if part.is_dir():
         with MapFileReader(part) as map_file:
+            # The index of a MapFile with UTF8 keys is in another order.
             if map_file.key_class == TEXT:
                 yield from _matching(
                     map_file.data, map_file.scan(text_key(url)), url, in_order=True
@@ -124,5 +125,6 @@ def _matching(
     for key, value in records:
         if url_of(key) == url:
             yield decode(value_type, value, reader.name, None, url)
+        # Sorted: behind the first other key nothing more can come.
         elif in_order:
             return
