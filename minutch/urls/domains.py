@@ -71,12 +71,14 @@ class SuffixList:
             ]
         except UrlError as exc:
             raise ConfigError(f"public suffix list: {line!r} is no host name") from exc
+        # 2 to the power of that many spellings are remembered.
         if sum(label != ascii_label for label, ascii_label in labels) > _MOST_SPELT:
             raise ConfigError(f"public suffix list: {line[:80]!r}: too many labels beyond ASCII")
         rule = SuffixRule(".".join(ascii_label for _, ascii_label in labels), wildcard, exception)
         if name.isascii():
             self._rules[rule.suffix] = rule
         else:
+            # A host may be spelled in Unicode in one label and in ASCII in the next.
             for spelling in product(*({*pair} for pair in labels)):
                 self._rules[".".join(spelling)] = rule
 
@@ -84,6 +86,7 @@ class SuffixList:
         """Finds where the public suffix of `host` starts, and its rule; None if no rule fits."""
         at = 0
         while True:
+            # From the whole host on, a label less each time: the longest suffix is found first.
             rule = self._rules.get(host[at:])
             if rule is not None and not (at == 0 and rule.wildcard):
                 # A wildcard's suffix takes one more label than its parent has.
@@ -122,15 +125,19 @@ def domain_of(host: str) -> str:
 @lru_cache(maxsize=65536)
 def _domain_of(host: str, suffix_list: Path | None) -> str:
     host = host.removesuffix(".").lower()
+    # No registered domain ends in digits.
     if host.rpartition(".")[2].isdecimal() or host.endswith("]"):
         return host  # an IP address
     found = _list(suffix_list).find(host)
+    # Unknown, or itself a suffix: EffectiveTldFinder then returns the host.
     if found is None or found[0] == 0:
         return host
     at, rule = found
+    # `!city.kawasaki.jp`: the exception itself is a registered domain.
     if rule.exception:
         return rule.suffix
     start = host.rfind(".", 0, at - 1) + 1
+    # EffectiveTldFinder checks the label by IDN.toASCII.
     if host.startswith(".") or ".." in host[:at] or not _is_label(host[start : at - 1]):
         return host
     return host[start:]
@@ -190,4 +197,5 @@ def choose_representative(source: str, target: str, temporary: bool) -> str:
 
 def _depth(url: Url) -> tuple[int, int]:
     """Path segments (a slash in the query counts), then length in UTF-16 units."""
+    # As String.split and String.length count.
     return len(split_labels(url.file, "/")), len(url.file.encode("utf-16-le", "surrogatepass"))

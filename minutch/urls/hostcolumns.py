@@ -20,6 +20,7 @@ from minutch.urls.parts import lacks_host, spelled_host
 def lack_host(urls: pl.Series) -> pl.Series:
     """Returns the mask of the URLs (String, or Binary as keys are) that `lacks_host` is true of."""
     found = pl.repeat(False, len(urls), dtype=pl.Boolean, eager=True)
+    # A kernel takes plain URLs apart, and these have a host.
     others = plain_hosts(0, *places(from_series(urls))).others
     if not len(others):
         return found
@@ -75,6 +76,7 @@ def map_distinct(
     values: pl.Series, function: Callable[[Any], object], dtype: pl.DataType
 ) -> pl.Series:
     """`function` of each value, called once for each distinct one; null stays null."""
+    # Hosts of a column are few: a Python call for each, not for each row.
     distinct = values.drop_nulls().unique()
     results = pl.Series([function(value) for value in distinct], dtype=dtype)
     return values.replace_strict(distinct, results, default=None, return_dtype=dtype)

@@ -30,6 +30,7 @@ from minutch.urls.parts import host_of, spelled_host
 _ACE = "xn--"
 _MAX_LABEL = 63
 _MAX_NAME = 253
+# RFC 3490, 3.1: full stops of other scripts separate labels, too.
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 
 
@@ -38,6 +39,7 @@ def to_ascii_2003(host: str) -> str:
     if host in (".", "\u3002", "\uff0e", "\uff61"):
         return "."
     labels = _DOTS.split(host)
+    # The root's empty label is none that ToASCII could refuse.
     if len(labels) > 1 and not labels[-1]:
         return ".".join(label_to_ascii_2003(label) for label in labels[:-1]) + "."
     return ".".join(label_to_ascii_2003(label) for label in labels) if host else host
@@ -49,6 +51,7 @@ def label_to_ascii_2003(label: str) -> str:
     if not text:
         raise UrlError("empty label in host name")
     if not text.isascii():
+        # Step 5: it would be decoded to something else.
         if text.startswith(_ACE):
             raise UrlError(f"host label {label!r} starts with {_ACE} already")
         text = _ACE + text.encode("punycode").decode("ascii").lower()
@@ -79,6 +82,7 @@ def _label_to_unicode_2003(label: str) -> str:
         if text[:4].lower() != _ACE:
             return label
         decoded = text[4:].encode("ascii").decode("punycode")
+        # ToUnicode, step 5 to 7: only what encodes to the same again.
         return decoded if to_ascii_2003(decoded).lower() == text.lower() else label
     except ValueError:
         return label
@@ -135,11 +139,13 @@ def _check_label(label: str, host: str) -> str:
         if (
             not decoded
             or decoded.isascii()
+            # UTS 46, 4.1: in NFC, and of characters that mapping leaves alone.
             or unicodedata.normalize("NFC", decoded) != decoded
             or _map(decoded) != decoded
         ):
             raise UrlError(f"label {label!r} of host name {host!r} decodes to what it may not")
         label = decoded
+    # ICU counts UTF-16 units: hyphens in the third and fourth place.
     units = label.encode("utf-16-be", "surrogatepass")
     if not label or label[0] == "-" or label[-1] == "-" or units[4:8] == b"\0-\0-":
         raise UrlError(
@@ -162,6 +168,7 @@ def canonical_host(host: str) -> str:
     A name that has no such form is returned in lower case.
     """
     host = host.lower()
+    # Nearly all hosts: no cache is asked.
     if host.isascii() and host.rpartition(".")[2][:1].isalpha():
         return host
     return _canonical(host)
@@ -176,11 +183,14 @@ def _canonical(host: str) -> str:
             return host
     if host.startswith("["):
         return _canonical_ipv6(host)
+    # One dot at the end is the root; two are an empty label, and no such name.
     if not host.endswith(".."):
         host = host.removesuffix(".")
+    # URL Standard, 3.5: a host is an IPv4 address if its last label is a number.
     if not host.rpartition(".")[2][:1].isdigit():
         return host
     try:
+        # inet_aton takes octal, hexadecimal and fewer than four parts, as a connection does.
         return socket.inet_ntoa(socket.inet_aton(host))
     except (OSError, ValueError):  # ValueError: NUL in it
         return host
@@ -192,6 +202,7 @@ def _canonical_ipv6(host: str) -> str:
         packed = socket.inet_pton(socket.AF_INET6, _ZEROS.sub("", host.strip("[]")))
     except (OSError, ValueError):
         return host
+    # ::ffff:a.b.c.d reaches the same server as a.b.c.d.
     if packed.startswith(_MAPPED):
         return socket.inet_ntoa(packed[len(_MAPPED) :])
     return f"[{IPv6Address(packed).compressed}]"
@@ -218,11 +229,13 @@ def look_up_hosts(urls: Iterable[str], threads: int) -> Iterator[HostLookup]:
         for url in urls:
             if url.strip():
                 waiting.append(pool.submit(_look_up, host_of(url)))
+            # Looked up ahead, but never a whole file at a time.
             if len(waiting) >= 2 * threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
+        # A name server that does not answer would hold whoever has stopped.
         pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -55,9 +55,11 @@ class HostNumbers:
     def of(self, keys: Bytes, at: Offsets, length: Lengths) -> Numbers:
         """Returns the number of the host of each URL at offsets of a buffer."""
         views, text, _, others = plain_hosts(keys.ctypes.data, at, length)
+        # Number of the buffer that a long host is in: 0 are those known, 1 the new ones.
         views[views[:, 0] > INLINE, 2] = 1
         known, everything = len(self._views), np.concatenate([self._views, views])
         addresses = np.array([self._text.ctypes.data, text.ctypes.data], np.uint64)
+        # Known ones first, so each row of those keeps its number.
         rows, places = numbered(StringColumn(everything, addresses))
         self._keep(everything[rows[known:]], text)
         numbers = self._numbers[places[known:]]
@@ -76,6 +78,7 @@ class HostNumbers:
                 pieces.append(text[at : at + size])
                 view[2:] = 0, end
                 end += size
+            # A view holds up to 12 bytes in itself.
             host = view.view(np.uint8)[4 : 4 + size] if size <= INLINE else pieces[-1]
             numbers.append(self._number(str(host.data, "ascii")))
         self._numbers = np.append(self._numbers, np.array(numbers, np.int64))

@@ -29,6 +29,7 @@ _SCHEME = re.compile(r"[^\W\d_](?:[^\W_]|[.+-])*")
 _PORT = re.compile(r"([+-]?)0*(\d{1,10})")  # int() refuses more than 4,300 digits
 _GROUP = re.compile(r"0*[0-9A-Fa-f]{1,4}")
 _MAX_PORT = 0x7FFFFFFF
+# Characters that NFKC turns into one of `/?#@:` (sun.net.util.IPAddressUtil).
 _HOST_TABOO = re.compile(
     "[\x00-\x1f/\x7f\u2047-\u2049\u2100\u2101\u2105\u2106\u2a74\ufe55\ufe56\ufe5f\ufe6b\uff03\uff0f\uff1a\uff1f\uff20]"
 )
@@ -83,6 +84,7 @@ def parse(spec: str, context: Url | None = None) -> Url:
     Raises UrlError for an unknown or missing scheme, a port that is not a number and a broken IPv6
     host.
     """
+    # Nearly all URLs: one regular expression in place of the rules below.
     plain = _PLAIN.fullmatch(spec) if context is None else None
     if plain is not None:
         protocol, host, port, path, query = plain.groups()
@@ -102,10 +104,12 @@ def parse(spec: str, context: Url | None = None) -> Url:
 
 def _parse_any(spec: str, context: Url | None) -> Url:
     text = spec.strip(_BLANK)
+    # URL(URL, String): "url:" in front is passed over.
     if text[:4].lower() == "url:":
         text = text[4:]
     protocol, rest = _split_protocol(text)
     if context is not None and (protocol is None or protocol == context.protocol):
+        # `http:foo` on an http base is relative: RFC 2396, 5.2.3, for backwards compatibility.
         if protocol is None or context.path.startswith("/"):
             return _parse_hierarchical(spec, rest, context, inherit=True)
     elif protocol is None:
@@ -133,6 +137,7 @@ def _parse_jar(spec: str, rest: str, empty: Url) -> Url:
     (sun.net.www.protocol.jar.Handler).
     """
     text, sharp, ref = rest.partition("#")
+    # The last one: jars may lie in jars.
     inner, bang, _ = text.rpartition("!/")
     if not bang or spec[:1] in _BLANK:
         raise UrlError(f"no !/ in {spec}")
@@ -149,6 +154,7 @@ def _parse_hierarchical(spec: str, rest: str, base: Url, *, inherit: bool) -> Ur
     """
     rest, sharp, fragment = rest.partition("#")
     ref = fragment if sharp else None
+    # A fragment alone: the same document.
     if inherit and not rest:
         return base._replace(ref=ref if sharp else base.ref)
     text, mark, after = rest.partition("?")
@@ -160,6 +166,7 @@ def _parse_hierarchical(spec: str, rest: str, base: Url, *, inherit: bool) -> Ur
         base.authority,
         base.path,
     )
+    # parseURL: four slashes are a UNC path, no authority.
     has_authority = text.startswith("//") and not text.startswith("////")
     if has_authority:
         slash = text.find("/", 2)
@@ -169,6 +176,7 @@ def _parse_hierarchical(spec: str, rest: str, base: Url, *, inherit: bool) -> Ur
         if authority:
             base_path = ""
     joined = base._replace(authority=authority, path=base_path)
+    # A query alone loses the last segment in java.net.URL; `Resolver` repairs it.
     if inherit and mark and not text and not has_authority:
         path = base_path[: max(base_path.rfind("/"), 0)] + "/"
     else:
@@ -182,6 +190,7 @@ def _joined(base: Url, text: str, *, has_authority: bool) -> str:
     """
     if not text:
         return base.path
+    # Dot segments in it stay: java.net.URL removes them from joined paths alone.
     if text[0] == "/":
         return text
     if not base.path:
@@ -225,6 +234,7 @@ def _split_authority(spec: str, authority: str) -> tuple[str | None, str, int]:
     host = authority
     if "@" in authority:
         user_info, host = authority.split("@", 1)
+        # parseURL: "more than one '@' in authority", so there is neither host nor user.
         if "@" in host:
             return None, "", -1
     if host.startswith("["):
@@ -272,6 +282,7 @@ def compose(protocol: str, host: str, port: int, file: str) -> Url:
     delimiter.
     """
     protocol = protocol.lower()
+    # An IPv6 address without its brackets.
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
     if port < -1:
@@ -335,6 +346,7 @@ def is_ipv6(text: str) -> bool:
     after = _groups(tail, last=True)
     if before is None or after is None:
         return False
+    # `::` stands for one group of zeros at least.
     return before + after < 8 if dots else before == 8
 
 

@@ -39,6 +39,7 @@ of the next. Where names of directories are drawn by lot, a shape is all that it
 common.
 """
 _PARAMETERS: Final = re.compile(r";[^/]*")
+# A class between slashes or dots alone, not part of a word.
 _CLASS: Final = re.compile(r"(?<![^/.])(?:\{[\x00-\x7f]\})+(?![^/.])")
 _WORD: Final = re.compile(r"[^/.#]+")
 
@@ -80,6 +81,7 @@ def level_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
     """
     strings = from_series(urls)
     hashes = np.empty(len(LEVELS) * len(urls), np.uint64)
+    # No views: the kernel then makes hashes only, in the room of one pattern.
     out, views = _room(strings.views, together=False), np.empty((0, 4), np.int32)
     kernels.url_patterns(strings.column, seed, out, views, hashes)
     return hashes.reshape(-1, len(LEVELS))

@@ -70,6 +70,7 @@ class PlainUrlAutomaton:
 
     def __init__(self, normalizers: Sequence[Untouched], filters: Sequence[Verdicts]) -> None:
         cuts = any(normalizer.cuts for normalizer in normalizers)
+        # What one of them takes out must not be in the way of another.
         squeezes = any(normalizer.squeezes for normalizer in normalizers) and all(
             normalizer.squeezes or normalizer.collapses or normalizer.normal is ANYTHING
             for normalizer in normalizers
@@ -79,11 +80,13 @@ class PlainUrlAutomaton:
         normal = _all(normalizer.normal for normalizer in normalizers)
         accepted = _all(verdicts.accepted for verdicts in filters)
         rejected = _any(verdicts.rejected for verdicts in filters)
+        # One automaton for all patterns: equal states are shared.
         self._automaton = Automaton(NOTHING)
         state_of = self._automaton.state_of
         self._nothing, self._anything = state_of(NOTHING), state_of(ANYTHING)
         self.table = np.full(_MOST_STATES * WIDTH, UNKNOWN, np.int32)
         self.verdicts = np.full(_MOST_STATES, ASK, np.uint8)
+        # State 0 is DEAD, from which nothing leads away.
         self.table[:WIDTH] = DEAD
         self.rules = Rules(self.table, self.verdicts, cuts, squeezes, no_loops)
         """The automaton as kernels take it."""
@@ -107,12 +110,14 @@ class PlainUrlAutomaton:
 
     def _following(self, state: int, byte: int) -> int:
         self._steps += 1
+        # Dead ends cost nothing but a call of the plugins.
         if byte not in _ORDINARY or self._steps > _MOST_STEPS:
             return DEAD
         try:
             triple = self._step(self._states[state], byte)
         except RecursionError:
             return DEAD
+        # Touched whatever follows: the plugins have to be asked.
         return DEAD if triple[2] is self._anything else self._number(triple)
 
     def _step(self, triple: Triple, code: int) -> Triple:

@@ -89,6 +89,7 @@ class Resolver:
         target = target.strip(_BLANK)
         first = target[:1]
         if first == "/":
+            # The five shapes: of the host, of the scheme, fragment, query, absolute, relative.
             if target[1:2] != "/":
                 return self._root + target
             if _SAME_SCHEME(target) is not None:
@@ -126,6 +127,7 @@ class Resolver:
         """Returns the same answer by the full rules alone."""
         target = target.strip(_BLANK)
         if target.startswith("?"):
+            # URLUtil.fixPureQueryTargets: RFC 3986, 5.2.2 keeps the last segment.
             target = self._base.path.rpartition("/")[2] + target
         return str(hosted(parse(target, self._base)))
 
@@ -171,6 +173,7 @@ class WhatwgResolver:
 
     def __init__(self, base: str, charset: Charset = UTF_8) -> None:
         self.base = base
+        # Encoding Standard, 4.3: the output encoding of UTF-16 is UTF-8.
         self._charset = UTF_8 if charset.is_wide else charset
         self._base = _parsed(base) if base else None
 
@@ -189,6 +192,7 @@ class WhatwgResolver:
     def based(self, href: str) -> WhatwgResolver:
         """Returns the resolver of a page with a base element; UrlError for one that is ignored."""
         base = self.resolve(href)
+        # HTML Standard, 4.2.3: such a base would make all links scripts or data.
         if base.startswith(_NO_BASE):
             raise UrlError(f"not for a base element: {base[:80]}")
         return WhatwgResolver(base, self._charset)
@@ -199,6 +203,7 @@ class WhatwgResolver:
 
         if self.base and self._base is None:
             raise UrlError(f"can't resolve {target!r}: {self.base!r} is no URL")
+        # The library encodes as UTF-8.
         if self._charset != UTF_8 and not target.isascii():
             target = _with_encoded_query(target, self._charset)
         try:
@@ -222,6 +227,7 @@ def _with_encoded_query(target: str, charset: Charset) -> str:
     """Returns a target with its query percent-encoded after encoding (URL Standard, 1.3)."""
     before, sharp, fragment = target.translate(_REMOVED).strip(_BLANK).partition("#")
     start, mark, query = before.partition("?")
+    # NUL marks what is to become a reference; a real one is escaped before.
     missing = {ord(char): f"\0{ord(char)}\0" for char in set(query) if not _has(charset, char)}
     encoded = charset.encode(query.replace("\0", "%00").translate(missing))
     return f"{start}{mark}{_ESCAPED.sub(_escape, encoded).decode('ascii')}{sharp}{fragment}"
@@ -236,6 +242,7 @@ def _has(charset: Charset, char: str) -> bool:
 
 
 def _escape(found: re.Match[bytes]) -> bytes:
+    # `&#…;` in escapes, as the URL Standard has it for what a charset lacks.
     return b"%%26%%23%s%%3B" % found[1] if found[1] else b"%%%02X" % found[0][0]
 
 

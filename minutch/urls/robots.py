@@ -160,6 +160,7 @@ ALLOW_NONE = RobotRules(allow_none=True)
 
 def normal_path(url: str) -> str:
     """Returns path and query of a URL in the form that rules are compared with."""
+    # Nearly all URLs: nothing in them would be escaped or unescaped.
     plain = _PLAIN_URL.fullmatch(url)
     if plain is not None:
         return plain[1] or "/"
@@ -169,6 +170,7 @@ def normal_path(url: str) -> str:
         return "/"
     if not file.startswith("/"):
         file = "/" + file
+    # In a URL they are characters like others; in a rule they mean something (RFC 9309, 2.2.3).
     return _escaped(file).replace("*", "%2A").replace("$", "%24")
 
 
@@ -209,6 +211,7 @@ def parse_robots(
         for line in group.uses:
             signals |= line.signals() if line.key == "content-signal" else {}
     if not (rules or sitemaps or signals) and delay is None:
+        # One object for all such hosts, which are many.
         return UNSAID
     return RobotRules(rules, delay, sitemaps, signals)
 
@@ -219,12 +222,14 @@ def path_rules(groups: Iterable[RobotsGroup]) -> list[PathRule]:
     for group in groups:
         for written in group.rules:
             rules.setdefault((normal_rule(written.path), written.allow), written.line)
+    # The longest first, then Allow: RFC 9309, 2.2.2.
     ordered = sorted(rules, key=lambda rule: (-len(rule[0]), not rule[1], rule[0]))
     return [PathRule(path, allow, rules[path, allow]) for path, allow in ordered]
 
 
 def groups_for(robots: RobotsFile, agents: Collection[str]) -> tuple[list[RobotsGroup], list[int]]:
     """Returns the groups for these agents, and the delay that each of their lines is given."""
+    # `*` counts only where no group names the crawler (2.2.1).
     for is_ours in (lambda name: is_named(name, agents), _is_anyone):
         groups = [group for group in robots.groups if any(map(is_ours, group.agents))]
         if groups:
@@ -320,6 +325,7 @@ class ReppyRules(RobotRules):
         rules.size = size
         star = robots.agent("*")
         found = (robots.agent(name) for name in names)
+        # reppy gives the group of `*` for a name that it does not know.
         rules.agent = next((agent for agent in found if str(agent) != str(star)), star)
         delay = rules.agent.delay
         rules.crawl_delay = None if delay is None else int(delay * 1000 + 0.5)

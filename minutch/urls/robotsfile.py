@@ -154,7 +154,7 @@ def read_robots(
         content = whole_lines(content[:limit])
     if not content:
         return None
-    text = _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", _decode(content))
+    text = _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", _decode(content))  # U+DCxx
     is_html = essence(content_type) == "text/html" or _HTML.search(text) is not None
     if is_html and _AGENT_LINE.search(text) is None:
         return None
@@ -182,9 +182,9 @@ def _decode(content: bytes) -> str:
 
 
 def _read_line(robots: RobotsFile, line: str, number: int) -> None:
-    line = line[:MAX_LINE].partition("#")[0].strip(_BLANK)
+    line = line[:MAX_LINE].partition("#")[0].strip(_BLANK)  # cut first: the rest may be megabytes
     written, colon, value = line.partition(":")
-    key = _KEYS.get(written.rstrip(" \t").lower()) if colon else None
+    key = _KEYS.get(written.rstrip(" \t").lower()) if colon else None  # most lines
     if key is None:
         match = _LINE.match(line)
         if match is None:
@@ -313,7 +313,7 @@ class _Plain(_Rules):
     def longest(self, path: str) -> int:
         """Returns the number of the longest rule that a path starts with; -1 if there is none."""
         text = path + _BEHIND
-        block = bisect_right(self._blocks, text) - 1
+        block = bisect_right(self._blocks, text) - 1  # the last block that may begin the path
         if block < 0:
             return _NONE
         paths = self._blocks[block].split(_END)

@@ -74,6 +74,7 @@ def rule_place(
 
 def rule_lines(text: str) -> list[str]:
     """Returns lines as java.io.BufferedReader splits them."""
+    # splitlines would split at U+2028 and others, which Java does not.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if not lines[-1] else lines
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from minutch.errors import UrlError
 from minutch.urls.parts import is_ipv6
 
+# Character.isSpaceChar and isISOControl: all else beyond ASCII is "other" and legal.
 _NOT_OTHER = "\x00-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _UNIT = f"%[0-9A-Fa-f]{{2}}|[^{_NOT_OTHER}]"
 _UNRESERVED = r"A-Za-z0-9_.!~*'()\-"
@@ -91,6 +92,7 @@ def parse_uri(text: str) -> Uri:
         raise UrlError(f"illegal scheme {scheme!r} in URI {text!r}")
     if fragment is not None:
         _check(_URIC, fragment, "fragment", text)
+    # Opaque: `mailto:a@b`.
     if scheme is not None and not body.startswith("/"):
         if not body:
             raise UrlError(f"nothing after the scheme in URI {text!r}")
@@ -105,6 +107,7 @@ def parse_uri(text: str) -> Uri:
         named, path = (before[2:], "") if slash < 0 else (before[2:slash], before[slash:])
         if named:
             authority, host = named, _host_of(named, text)
+        # "Expected authority": `http://` alone.
         elif not path and not mark and fragment is None:
             raise UrlError(f"no authority in URI {text!r}")
     _check(_PATH, path, "path", text)
@@ -121,6 +124,7 @@ def _check(allowed: re.Pattern[str], part: str, name: str, text: str) -> None:
 def _host_of(authority: str, text: str) -> str | None:
     """Returns the host of a server-based authority; None if it is registry-based; or UrlError."""
     literal = authority.find("]") > 0
+    # A scope has a `%` that begins no escape.
     server = (_SERVER_SCOPED if literal else _SERVER).fullmatch(authority) is not None
     host = _server_host(authority) if server else None
     if host is None and _REGISTRY.fullmatch(authority) is None:
@@ -153,6 +157,7 @@ def _is_host_name(host: str) -> bool:
     if match is None:
         return False
     last = host.rstrip(".").rpartition(".")
+    # RFC 2396, 3.2.2: the last label begins with a letter.
     return not last[1] or last[2][0].isalpha()
 
 
@@ -183,9 +188,11 @@ def normalize_path(path: str) -> str:
         elif segment != ".":
             kept.append((index, segment))
     names = [segment for _, segment in kept]
+    # A segment was removed behind the last one left, so that is a folder.
     if kept and (path.endswith("/") or kept[-1][0] != len(segments) - 1):
         names.append("")
     root = "/" if path.startswith("/") else ""
+    # Otherwise the first segment would be read as a scheme.
     if not root and names and ":" in names[0]:
         names.insert(0, ".")
     return root + "/".join(names)
@@ -198,6 +205,7 @@ def unescape_unreserved(text: str) -> str:
 
 def _unescape(match: re.Match[str]) -> str:
     code = int(match[1], 16)
+    # RFC 3986, 6.2.2.1 and 6.2.2.2.
     return chr(code) if code in _NEVER_ESCAPED else match[0].upper()
 
 
@@ -210,6 +218,7 @@ def escape_unsafe(text: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     encoded = match[0].encode("utf-8", "replace")
+    # Half a surrogate pair is a "?", as String.getBytes makes it.
     return "?" if encoded == b"?" else "".join(f"%{byte:02X}" for byte in encoded)
 
 

@@ -36,6 +36,7 @@ def url_key(url: str) -> str:
     except (RuntimeError, ValueError):  # upa-url reports every failure as RuntimeError
         return url.partition("#")[0]
     parsed.hash = ""
+    # The standard keeps the dot of the root.
     if parsed.hostname.endswith("."):
         parsed.hostname = canonical_host(parsed.hostname)
     return _ESCAPE.sub(_normal, parsed.href)
@@ -52,6 +53,7 @@ def url_keys(urls: pl.Series) -> pl.Series:
 
     from minutch.urls.hostcolumns import map_distinct
 
+    # In Rust: 0.3 µs a URL; the others are asked one by one.
     odd = (~urls.str.contains(_PLAIN) | urls.str.contains(_MAY_CHANGE)).fill_null(False)
     rows = odd.arg_true()
     if not len(rows):

@@ -122,12 +122,14 @@ class Automaton:
         state = self._start
         for code in codes:
             state = self.derive(state, code)
+            # Nothing that follows can match any more.
             if state is self._nothing:
                 return False
         self._shrink()
         return state.nullable
 
     def _shrink(self) -> None:
+        # All steps go, and states that only they lead to.
         if len(self._states) > _MAX_STATES:
             for state in self._states.values():
                 state.steps.clear()
@@ -147,6 +149,7 @@ class Automaton:
     # -- states ------------------------------------------------------------------------------------
 
     def _make(self, kind: str, parts: tuple[State, ...], ranges: Ranges = ()) -> State:
+        # Parts are shared objects, so their identities are their equality.
         key = (kind, tuple(map(id, parts)), ranges)
         state = self._states.get(key)
         if state is None:
@@ -160,6 +163,7 @@ class Automaton:
             return second
         if second is self._empty:
             return first
+        # To the right, so that ab·c and a·bc are one state.
         if first.kind == "concat":
             return self._concat(first.parts[0], self._concat(first.parts[1], second))
         return self._make("concat", (first, second))
@@ -182,6 +186,7 @@ class Automaton:
         members.pop(id(neutral), None)
         if id(absorbing) in members:
             return absorbing
+        # By identity: any order will do, if it is always the same.
         parts = tuple(members[key] for key in sorted(members))
         return neutral if not parts else parts[0] if len(parts) == 1 else self._make(kind, parts)
 
@@ -224,6 +229,7 @@ class Automaton:
         else:
             tail = self._empty
             for _ in range(most - least):
+                # From the inside out: x{0,2} is (x(x)?)?.
                 tail = self._either(self._empty, self._concat(item, tail))
         for _ in range(least):
             tail = self._concat(item, tail)
@@ -248,10 +254,13 @@ class Automaton:
             return self._nothing
         if kind == "concat":
             first = self._concat(self.derive(parts[0], code), parts[1])
+            # Brzozowski: d(rs) = d(r)s, and d(s) if r may be empty.
             return self._either(first, self.derive(parts[1], code)) if parts[0].nullable else first
         if kind == "star":
+            # d(r*) = d(r) r*.
             return self._concat(self.derive(parts[0], code), state)
         if kind == "not":
+            # The complement of a derivative is that of the complement.
             return self._not(self.derive(parts[0], code))
         join = self._either if kind == "or" else self._both
         return reduce(join, (self.derive(part, code) for part in parts))
@@ -304,7 +313,9 @@ def _strict(node: Node, *, head: bool, tail: bool) -> tuple[Node, bool]:  # noqa
         parts = [_strict(choice, head=head, tail=tail) for choice in node.choices]
         return Alternation(tuple(part for part, _ in parts)), all(exact for _, exact in parts)
     if isinstance(node, Repeat):
+        # Within a repetition an anchor may be passed several times.
         item, exact = _strict(node.item, head=False, tail=False)
+        # Lazy or greedy makes no difference to whether there is a match.
         return Repeat(item, node.least, node.most, ""), exact and node.mode != "+"
     if isinstance(node, Anchor):
         return _mark(node.kind, head=head, tail=tail)
@@ -329,5 +340,6 @@ def _look(node: Look, *, head: bool, tail: bool) -> tuple[Node, bool]:
     if node.kind == ">":
         return _strict(node.item, head=head, tail=tail)[0], False
     if node.kind == "<!" and head and isinstance(node.item, Chars):
+        # No character, or one of the others.
         return Alternation((_START, Chars(tree.negate(node.item.ranges)))), True
     raise _Unsaid

@@ -100,6 +100,7 @@ class JavaRegex:
             return False
         if self._tame and len(text) <= _ORDINARY:
             return self._quick.search(text) is not None
+        # Spares hostile texts the time limit.
         if self.needs is not None and text.count(self.needs[0]) < self.needs[1]:
             return False
         return self._patient.search(text, timeout=self.seconds) is not None
@@ -150,6 +151,7 @@ def is_too_large(rust: str) -> bool:
     import polars as pl
 
     try:
+        # Compiled to be found out: the limit is the Rust crate's, in bytes of its automaton.
         pl.Series([""]).str.contains(rust)
     except pl.exceptions.ComputeError:
         return True

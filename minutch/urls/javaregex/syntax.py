@@ -133,6 +133,7 @@ class _Reader:
     def skip_comments(self) -> None:
         while "x" in self.flags and (self.peek().isspace() or self.peek() == "#"):
             end = self.text.find("\n", self.at)
+            # (?x): blanks and comments up to the end of the line.
             self.at = self.at + 1 if self.peek() != "#" else len(self.text) if end < 0 else end
 
     def quantified(self, item: Node) -> Node:
@@ -143,6 +144,7 @@ class _Reader:
                 return item
             mode = self.peek() if self.peek() in ("?", "+") else ""
             self.at += len(mode)
+            # `a{2}{3}` is legal in Java: a repetition of a repetition.
             item = Repeat(item, *bounds, mode)
 
     def bounds(self) -> tuple[int, int | None] | None:
@@ -154,6 +156,7 @@ class _Reader:
             return None
         count = self.match(_COUNT)
         if count is None:
+            # A literal brace has to be escaped in Java, unlike in Python.
             raise self.error("illegal repetition")
         least, comma, most = count.groups()
         upper = (int(most) if most else None) if comma else int(least)
@@ -187,6 +190,7 @@ class _Reader:
     def line_anchor(self, char: str) -> str:
         unix = "d" if "d" in self.flags else ""
         if "m" in self.flags:
+            # (?m): at lines, (?d): only at \n.
             return char + unix
         return "A" if char == "^" else "Z" + unix
 
@@ -203,6 +207,7 @@ class _Reader:
         if flags is not None:
             changed = self.flags.changed(flags[1])
             if flags[2] == ")":
+                # `(?i)` holds up to the end of the group that it stands in.
                 self.flags = changed
                 return []
             before, self.flags = self.flags, changed
@@ -256,6 +261,7 @@ class _Reader:
     def backreference(self) -> Backreference:
         """Reads a back-reference: as many digits as still name a group that has begun."""
         number = int(self.take())
+        # \11 is group 1 and a 1 where there are fewer than 11 groups.
         while self.peek().isdigit() and number * 10 + int(self.peek()) <= self.groups:
             number = number * 10 + int(self.take())
         return Backreference(number, "i" in self.flags)
@@ -276,6 +282,7 @@ class _Reader:
         if char in _SIMPLE_ESCAPES:
             return tree.of(_SIMPLE_ESCAPES[char])
         if char == "c":
+            # \cX: Java toggles the bit, and does not ask for a letter.
             return tree.of(chr(ord(self.take()) ^ 64))
         if char in "pP":
             found = self.property_class()
@@ -285,6 +292,7 @@ class _Reader:
             if "U" in self.flags and char.lower() in "dws":
                 known = tree.unicode_class(char.lower())
             return tree.negate(known) if char.isupper() else known
+        # Reserved for escapes to come.
         if char.isascii() and char.isalpha():
             raise self.error(f"illegal escape \\{char}")
         return self.cased(tree.of(char))
@@ -316,6 +324,7 @@ class _Reader:
         self.at += negated
         result: Ranges = ()
         first = True
+        # A bracket right behind the first one stands for itself.
         while self.peek() != "]" or first:
             if self.text.startswith("&&", self.at):
                 self.at += 2
@@ -341,6 +350,7 @@ class _Reader:
             low = self.escaped_set()
         else:
             low = self.cased(tree.of(char))
+        # A hyphen at the end of a class stands for itself.
         if self.peek() != "-" or self.text[self.at + 1 : self.at + 2] in ("]", "[", ""):
             return low
         return self.class_range(char, low)

@@ -23,6 +23,7 @@ def ranges(pairs: Iterable[tuple[int, int]]) -> Ranges:
     """Returns the ranges, sorted and merged."""
     result: list[tuple[int, int]] = []
     for low, high in sorted(pairs):
+        # Touching ranges become one: equal sets are equal tuples.
         if result and low <= result[-1][1] + 1:
             result[-1] = (result[-1][0], max(high, result[-1][1]))
         else:
@@ -52,6 +53,7 @@ def negate(one: Ranges) -> Ranges:
 
 
 def intersect(one: Ranges, other: Ranges) -> Ranges:
+    # De Morgan.
     return negate(union(negate(one), negate(other)))
 
 
@@ -66,6 +68,7 @@ def ignore_ascii_case(one: Ranges) -> Ranges:
 def ignore_case(one: Ranges) -> Ranges:
     """Adds the other case of every letter (UNICODE_CASE); in large sets, of ASCII letters only."""
     result = ignore_ascii_case(one)
+    # Each character would be asked in Python.
     if sum(high - low + 1 for low, high in one) > 0x1000:
         return result
     letters = [chr(code) for low, high in one for code in range(low, high + 1)]
@@ -128,6 +131,7 @@ def _scan(name: str) -> Ranges:
         pattern = regex.compile(f"\\p{{{name}}}+")
     except regex.error as exc:
         raise ValueError(f"no character property {name}") from exc
+    # One search over all characters: runs of matches are the ranges.
     everything = "".join(map(chr, range(LAST + 1)))
     return tuple((match.start(), match.end() - 1) for match in pattern.finditer(everything))
 
@@ -249,6 +253,7 @@ def _count_unbounded(node: Node, *, nested: bool) -> int:
     if isinstance(node, Backreference):
         return _MANY
     if isinstance(node, Repeat):
+        # A bound of a hundred backtracks as if there were none.
         unbounded = node.most is None or node.most >= _MANY
         if unbounded and nested:
             return _MANY
@@ -285,6 +290,7 @@ def _required(node: Node, groups: dict[int, Counter[str]]) -> Counter[str]:  # n
     if isinstance(node, Alternation):
         least = _required(node.choices[0], groups)
         for choice in node.choices[1:]:
+            # What all choices have, the least of each.
             least &= _required(choice, groups)
         return least
     return Counter()

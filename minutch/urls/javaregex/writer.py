@@ -122,6 +122,7 @@ class _Writer:
         if not ranges:
             return r"[^\s\S]"
         other = tree.negate(ranges)
+        # A negated class in the pattern: shorter as one again.
         if ranges[0][0] == 0 and ranges[-1][1] == tree.LAST:
             return f"[^{self.pairs(other)}]"
         return f"[{self.pairs(ranges)}]"
@@ -143,6 +144,7 @@ class _Writer:
 
     def repeat(self, node: Repeat) -> str:
         text = self.write(node.item)
+        # `a*+` would be read as one quantifier.
         if not isinstance(node.item, Chars | RegexGroup):
             text = f"(?:{text})"
         return text + _quantifier(node) + node.mode
@@ -159,6 +161,7 @@ class _Writer:
         """A group that has not been closed yet matches nothing."""
         if node.number not in self.closed:
             return "(?!)"
+        # In a group, or a digit behind would be read as part of the number.
         return f"(?i:\\{node.number})" if node.ignore_case else f"(?:\\{node.number})"
 
     def anchor(self, node: Anchor) -> str:
@@ -229,6 +232,7 @@ class _RustWriter(_Writer):
 
     def look(self, node: Look) -> str:
         self.exact = False
+        # Left out, the pattern matches more, which `exact` says.
         return f"(?:{self.write(node.item)})" if node.kind == ">" else ""
 
     def backreference(self, node: Backreference) -> str:
