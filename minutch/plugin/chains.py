@@ -186,6 +186,7 @@ class URLNormalizers(_Chain):
             for normalizer in self.normalizers:
                 if normal is None:
                     return
+                # Each sees what the one before made.
                 normal = _call(normalizer.normalize, normal, scope)
                 yield normalizer, normal
             if normal == before:
@@ -246,7 +247,7 @@ def _normalizer_extensions(
     for name in order.split():
         first |= {key: e for key, e in chosen.items() if name in e.names and key not in first}
     keys = list(chosen)
-    others = [keys[i] for i in hash_map_order([string_hash(key) for key in keys])]
+    others = [keys[i] for i in hash_map_order([string_hash(key) for key in keys])]  # as a HashMap's
     return [*first.values(), *(chosen[key] for key in others if key not in first)]
 
 
@@ -256,7 +257,7 @@ def _in_turn(urls: pl.Series, steps: Sequence[Callable[..., pl.Series]], *more: 
 
     results = urls
     for step in steps if len(urls) else ():
-        alive = results.is_not_null()
+        alive = results.is_not_null()  # what one has dropped, none is asked about
         changed = _call(step, results if alive.all() else results.filter(alive), *more)
         results = changed if alive.all() else results.clone().scatter(alive.arg_true(), changed)
     return results.cast(pl.String).alias(urls.name)
@@ -329,7 +330,7 @@ class IndexingFilters(_Chain):
         """
         if not indexing.overrides("filter_columns"):
             return documents, indexing.filter_columns(documents, pages)
-        before = documents.copy()
+        before = documents.copy()  # for the way back, if it fails half done
         try:
             return documents, indexing.filter_columns(documents, pages)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything

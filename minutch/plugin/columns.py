@@ -74,11 +74,13 @@ def map_distinct(values: pl.Series, function: Callable[[str], str | None]) -> pl
 
 def patch(column: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
     """Returns a copy of the column with `values`, in order, in the rows of the mask `where`."""
+    # scatter changes a column in place, and others may hold it.
     return column.clone().scatter(where.arg_true(), values) if len(values) else column
 
 
 def rewrite(column: pl.Series, where: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
     """Returns a copy of a column with `change` applied to the rows `where`; UrlError means null."""
+    # A null of an expression is a row that it did not decide.
     where = where.fill_null(False)
     return patch(column, where, map_strings(column.filter(where), change))
 
@@ -154,6 +156,7 @@ def map_updates(
     links: dict[int, list[CrawlDatum]] = {}
     for row, (_, link) in zip(inlinked["row"], records(unpack(inlinked)), strict=True):
         links.setdefault(row, []).append(link)
+    # Three iterators in step: rows, whether there was an old record, and the old records.
     known = iter(was_there)
     rows = iter(range(len(frame)))
 
@@ -177,10 +180,12 @@ def by_distinct(urls: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl
     if urls.null_count():
         import polars as pl
 
+        # The kernel that numbers strings takes no nulls.
         present = urls.is_not_null()
         nothing = pl.repeat(None, len(urls), dtype=pl.String, eager=True).alias(urls.name)
         return nothing.scatter(present.arg_true(), by_distinct(urls.filter(present), change))
     rows, numbers = numbered(urls)
+    # Distinct as they are: no copy.
     results = change(urls) if len(rows) == len(urls) else change(urls.gather(rows)).gather(numbers)
     return results.alias(urls.name)
 

@@ -122,6 +122,7 @@ class Pages:
         """
         own = self.parse.first_values(name, "parse")
         if own.null_count():
+            # ParseData.getMeta asks the parse's metadata first.
             own = own.zip_with(own.is_not_null(), self.parse.first_values(name, "content"))
         return decode_keys(own)
 
@@ -162,8 +163,10 @@ class Pages:
 
     def inlinks(self) -> pl.DataFrame:
         """Returns the links to the pages, in LinkDb order: `row`, `from_url`, `anchor` (String)."""
+        # -1: the LinkDb does not know the page.
         count = np.maximum(self.links.count, 0)
         row = np.repeat(np.arange(len(self)), count)
+        # Row r of a page is start + r minus all counts before it: one index for all links.
         first = np.repeat(self.links.start - np.concatenate(([0], np.cumsum(count)[:-1])), count)
         taken = (
             self.links.rows[pl.Series(first + np.arange(len(row)))]
@@ -200,6 +203,7 @@ class Pages:
             PageLinks(self.links.rows, self.links.start[chosen], self.links.count[chosen]),
         )
         if self._rows is not None:
+            # What filters have changed in these records stays.
             kept._rows = [page for page, stays in zip(self._rows, chosen, strict=True) if stays]
         return kept
 
@@ -315,6 +319,7 @@ class Documents:
         """Returns a copy with the same fields, which can be changed on its own."""
         self._settle()
         twin = Documents(self.keys)
+        # Columns are never changed in place, so they are shared.
         twin.fields, twin.weights = dict(self.fields), self.weights
         return twin
 
@@ -334,6 +339,7 @@ class Documents:
     def rows(self) -> list[NutchDocument]:
         """Returns the documents as records; changes to them appear in the columns."""
         if self._rows is None:
+            # From now on the records are what counts, until a column is asked for.
             self._rows = [NutchDocument(weight=weight) for weight in self.weights]
             for name, values in self.fields.items():
                 for document, found in zip(self._rows, lists_of(values), strict=True):
@@ -351,6 +357,7 @@ class Documents:
             return
         rows, self._rows = self._rows, None
         self.weights = pl.Series("weight", [row.weight for row in rows], dtype=pl.Float32)
+        # In the order in which they first occur.
         names = dict.fromkeys(name for row in rows for name in row.fields)
         self.fields = {}
         for name in names:

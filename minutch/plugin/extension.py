@@ -199,7 +199,9 @@ def misfit(cls: object, point: type[ExtensionBase]) -> str:
     methods = {name: one for name, one in methods.items() if not name.startswith("_")}
     for name in sorted(getattr(cls, "__abstractmethods__", ())):
         return f"has no method {name}{_parameters(methods[name])}"
+    # Static: a descriptor must not run before the plugin has its configuration.
     own = {name: inspect.getattr_static(cls, name) for name in methods}
+    # Nothing of it would ever be called: a misspelt method, say.
     if all(own[name] is method for name, method in methods.items()):
         return f"has none of the methods of {point.__name__}: {', '.join(methods)}"
     for name, method in methods.items():
@@ -209,6 +211,7 @@ def misfit(cls: object, point: type[ExtensionBase]) -> str:
         if inspect.iscoroutinefunction(method) and not inspect.iscoroutinefunction(mine):
             return f"its method {name} has to be async"
         try:
+            # Names as values: only the number of arguments is looked at.
             inspect.signature(mine).bind(*inspect.signature(method).parameters)
         except TypeError:
             return f"its method {name} has to take {_parameters(method)}"
@@ -224,6 +227,7 @@ def _point_of(cls: type[ExtensionBase]) -> type[ExtensionBase]:
     """Returns the base class of the extension point that `cls` implements."""
     return next(
         base
+        # From the far end, where the point stands before what is derived of it.
         for base in reversed(cls.__mro__)
         if "point_id" in base.__dict__ and base is not ExtensionBase
     )

@@ -32,6 +32,7 @@ def lists_of(values: pl.Series) -> Iterator[list[Any] | None]:
     inner = values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
     make = next((make for dtype, make in _MAKERS.items() if dtype == inner), None)
     if inner == _DATE:
+        # Dates as ms: Python's datetime ends with the year 9999.
         values = values.cast(pl.List(pl.Int64) if isinstance(values.dtype, pl.List) else pl.Int64)
     for found in values.to_list():
         if found is None:
@@ -45,6 +46,7 @@ def column_of(name: str, found: Sequence[list[FieldValue] | None]) -> pl.Series:
     """Makes a column of the values of each document, None if it has none."""
     kinds = {type(value) for values in found if values for value in values}
     dtype = _TYPES.get(next(iter(kinds))) if len(kinds) == 1 else None
+    # Values of several types have no column of their own in Polars.
     if dtype is None:
         return pl.Series(name, found, dtype=pl.Object)
     stored = pl.Int64() if dtype == _DATE else dtype
@@ -65,6 +67,7 @@ def joined_fields(before: pl.Series, more: pl.Series) -> pl.Series:
         return column_of(
             before.name, [old if new is None else [*(old or []), *new] for old, new in pairs]
         )
+    # No document has both: no lists are needed.
     if not (before.is_not_null() & more.is_not_null()).any() and before.dtype == more.dtype:
         return before.zip_with(before.is_not_null(), more)
     old, new = as_lists(before), as_lists(more)
@@ -79,6 +82,7 @@ def as_lists(values: pl.Series) -> pl.Series:
     if isinstance(values.dtype, pl.List):
         return values
     lists = (
+        # Arrays of one: without a Python object for each.
         values.reshape((len(values), 1)).arr.to_list()
         if len(values)
         else values.cast(pl.List(values.dtype))
@@ -99,6 +103,7 @@ def texts_of(values: pl.Series) -> pl.Series:
     if values.dtype == pl.List(pl.String):
         return values
     lengths = values.list.len()
+    # Empty lists would explode to nulls.
     flat = _texts(values.filter(lengths > 0).explode())
     owner = np.repeat(np.arange(len(values)), lengths.fill_null(0).to_numpy())
     grouped = (
@@ -120,7 +125,9 @@ def _texts(values: pl.Series) -> pl.Series:
     if values.dtype == _DATE:
         usual = values.is_between(*_USUAL_DATES)
         if usual.all():
+            # Date.toString in UTC.
             return values.dt.strftime("%a %b %d %H:%M:%S UTC %Y")
+        # Java counts by the Julian calendar before 1582.
         return map_distinct(values.cast(pl.Int64), date_to_string, pl.String())
     if values.dtype == pl.Float32:
         return float_texts(values)
@@ -129,6 +136,7 @@ def _texts(values: pl.Series) -> pl.Series:
 
 def cut_texts(values: pl.Series, length: int) -> pl.Series:
     """Cuts strings to at most `length` UTF-16 units; half a surrogate pair becomes a `?`."""
+    # No string has more UTF-16 units than bytes.
     too_long = (values.str.len_bytes() > length).fill_null(False)
     if not too_long.any():
         return values

@@ -117,6 +117,7 @@ class Manifest:
         """
         if self.has_jars:
             return True
+        # Java's names have dots alone.
         is_java = any(":" not in one.path for one in self.implementations)
         return is_java and not any(self.folder.glob("*.py"))
 
@@ -170,6 +171,7 @@ class _Reader:
     def parse(self, data: bytes) -> None:
         self._parser = parser = expat.ParserCreate()
         parser.StartElementHandler = self._start
+        # A billion laughs, or a file of this machine in a parameter.
         parser.EntityDeclHandler = self._entity
         try:
             parser.Parse(data, True)
@@ -220,6 +222,7 @@ class _Reader:
         )
 
     def _parameter(self, attributes: dict[str, str]) -> None:
+        # A `<parameter>` elsewhere belongs to nothing.
         if self.implementations:
             self.implementations[-1].parameters[attributes.get("name", "")] = attributes.get(
                 "value", ""
@@ -239,6 +242,7 @@ def misspelt_plugins(pattern: str, names: Sequence[str]) -> list[tuple[str, list
     """Returns the alternatives that match neither one of `names` nor a plugin of Nutch's, each with
     similar ids.
     """
+    # Nutch's own are no mistakes: a configuration may be shared with it.
     unknown = unmatched_alternatives(pattern, [*names, *sorted(NUTCH_PLUGINS)])
     return [(one, get_close_matches(one, names, cutoff=_CLOSE)) for one in unknown]
 
@@ -257,10 +261,12 @@ def expand(pattern: str) -> list[str]:
     for branch in _split(pattern):
         start = _group_start(branch)
         end = _group_end(branch, start) if start >= 0 else -1
+        # A repeated group stays a pattern.
         if end < 0 or branch[end + 1 : end + 2] in ("*", "+", "?", "{"):
             result.append(branch)
             continue
         inner = expand(branch[start + 1 : end].removeprefix("?:"))
+        # Groups multiply: ten of ten words are ten billion.
         tails = expand(branch[end + 1 :])[: _MAX + 1]
         result += [branch[:start] + middle + tail for middle in inner[: _MAX + 1] for tail in tails]
         if len(result) > _MAX:

@@ -23,6 +23,7 @@ def read_elements(conf: Configuration, name: str) -> ElementTree.Element:
     except ElementTree.ParseError as exc:
         raise ConfigError(f"{path}, line {exc.position[0]}: {exc}") from exc
     for element in root.iter():
+        # `{namespace}name`: Nutch's files have one, users' often not.
         element.tag = element.tag.rpartition("}")[2]
     return root
 
@@ -42,6 +43,7 @@ class Parameters(dict[str, str]):
     def get_boolean(self, name: str, default: bool) -> bool:
         """Returns True for "true" in any case, False for anything else."""
         value = self.get(name, "")
+        # IndexWriterParams.getBoolean: Boolean.parseBoolean, so "yes" is false.
         return value.strip().lower() == "true" if value else default
 
     def get_int(self, name: str, default: int) -> int:

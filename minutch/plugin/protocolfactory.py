@@ -82,6 +82,7 @@ class ProtocolFactory:
             parsed = parts.parse(url)
         except UrlError as exc:
             raise ProtocolError(f"no protocol for {url}: {exc}", PROTO_NOT_FOUND) from exc
+        # In Nutch's order: host, scheme by the file, scheme by the plugins.
         extension = (
             self._by_host(parsed.host)
             or self._by_id(self.mapping.schemes.get(parsed.protocol))
@@ -94,12 +95,14 @@ class ProtocolFactory:
     async def close(self) -> None:
         """Closes every protocol that was used."""
         for extension in self.extensions:
+            # Those that were never asked for would be made to be closed.
             if extension.is_instantiated:
                 await instance_of(extension, Protocol).close()
 
     def _by_host(self, host: str) -> Extension | None:
         if not self.mapping.hosts:
             return None
+        # ProtocolFactory: the host itself, then its domain.
         name = host if host in self.mapping.hosts else domain_of(host)
         return self._by_id(self.mapping.hosts.get(name))
 

@@ -114,6 +114,7 @@ class Extension:
         """
         with _making:
             if self._instance is None:
+                # Once: parsers and filters read rule files and models.
                 self._instance = self.make()
             return self._instance
 
@@ -153,10 +154,12 @@ class PluginRepository:
         self.available, self._java = _read_plugins(folders)
         included = self._included()
         reachable = self.available if conf.get_boolean("plugin.auto-activation") else included
+        # Nutch keeps plugins in a HashMap, whose order decides who is asked first.
         self.active = _java_order(_with_requirements(included, reachable))
         self.points = {point for manifest in self.active.values() for point in manifest.points}
         self._extensions: dict[str, list[Extension]] = {}
         names = repr([str(folder.resolve()) for folder in folders])
+        # The same in each process for the same folders: pickles name classes by it.
         self._parent = f"minutch_plugins_{zlib.crc32(names.encode()):08x}"
         self._install()
 
@@ -189,6 +192,7 @@ class PluginRepository:
         names = (self.conf.get(order) or "").split()
         if not names:
             return [instance_of(extension, point) for extension in extensions]
+        # Reversed: of two with one name the first counts.
         by_name = {
             name: extension for extension in reversed(extensions) for name in extension.names
         }
@@ -249,9 +253,11 @@ class PluginRepository:
                 self._extensions.setdefault(point, []).append(extension)
                 schemes = extension.parameters.get("protocolName", "")
                 for scheme in filter(None, re.split("[, ]", schemes)):
+                    # Or the URL parser would refuse URLs of the plugin's scheme.
                     register_protocol(scheme)
         shipped = self.conf.home / "plugins"
         for extension in (one for extensions in self._extensions.values() for one in extensions):
+            # The shipped ones are tested; to load them all would slow the start of each job.
             if extension.plugin.folder.parent != shipped:
                 extension.check()
 
@@ -289,6 +295,7 @@ def plugin_folders(conf: Configuration) -> list[Path]:
         elif here.is_dir():
             if not here.is_absolute():
                 hint = f"if you trust it, name it in plugin.folders as {here.resolve()}"
+                # Who starts minutch in /tmp must not run what others put there.
                 refuse_anybodys(here, "its plugins would be run", hint)
             found.append(here)
         else:
@@ -319,11 +326,13 @@ def _read_plugins(folders: Sequence[Path]) -> tuple[dict[str, Manifest], set[str
     manifests: dict[str, Manifest] = {}
     java: set[str] = set()
     counts: Counter[str] = Counter()
+    # The later one wins, so that a user's folder can replace a shipped plugin.
     shipped, *others = map(_in_folder, folders)
     for folder, package in chain(shipped, _installed(), *others):
         try:
             manifest = read_manifest(folder)
         except PluginError as exc:
+            # A broken folder must not keep all others out.
             log.warning("%s", exc)
             continue
         if manifest.is_java:
@@ -384,6 +393,7 @@ def _with_requirements(
         if problem:
             log.warning("%s, the plugin is left out", problem)
         else:
+            # What it needs comes before it, as its modules may be imported.
             result |= needed
             result[name] = manifest
     return result
@@ -396,6 +406,7 @@ def _collect(
     branch: list[str],
 ) -> str:
     """Adds the plugins that `manifest` requires to `needed`; returns the problem, if any."""
+    # A copy: other branches of the requirements may have the same plugin.
     branch = [*branch, manifest.id]
     for name in manifest.requires:
         if name in branch:
@@ -442,5 +453,6 @@ def _package(name: str, path: list[str]) -> None:
     """Ensures that a package of this name exists, with its modules in `path`."""
     if name not in sys.modules:
         module: Any = types.ModuleType(name)
+        # A package without a file: its modules are found in the plugin's folder.
         module.__path__ = path
         sys.modules[name] = module

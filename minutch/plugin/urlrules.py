@@ -51,6 +51,7 @@ FILTERED: Final = "URLs rejected by filters"
 
 def why_rejected(url: str, filters: URLFilters | None, normalizers: URLNormalizers | None) -> str:
     """Returns the reason as text; empty if normalizers and filters accept the URL."""
+    # `example.com:8080` has a scheme by the grammar, but none that anybody means.
     if not _SCHEME.match(url) or ("://" not in url and re.search(r"^[^/?#]+\.[^/?#]*:\d", url)):
         return f"it has no scheme: did you mean https://{url}?"
     try:
@@ -86,6 +87,7 @@ class UrlShortcut:
 
         Also returns the number of URLs that filters reject without being asked.
         """
+        # For few URLs the automaton's first steps cost more than the plugins.
         decisions = self._decisions(urls) if len(urls) >= _FEW and not urls.null_count() else None
         if decisions is None:
             return ask(urls), 0
@@ -95,6 +97,7 @@ class UrlShortcut:
         count = int(np.count_nonzero(rejected))
         passed = pl.select(pl.when(pl.Series(~rejected)).then(urls)).to_series() if count else urls
         if asked.any():
+            # Back into their rows: the nth that was asked stands where the nth mark is.
             answers = ask(urls.filter(pl.Series(asked))).gather(np.maximum(np.cumsum(asked) - 1, 0))
             passed = answers.zip_with(pl.Series(asked), passed)
         return passed.alias(urls.name), count
@@ -102,6 +105,7 @@ class UrlShortcut:
     def _decisions(self, urls: pl.Series) -> Codes | None:
         """Returns KEEP, REJECT or ASK for each URL; None if nothing can be decided."""
         with self._lock:
+            # Built once, whichever thread comes first.
             automaton = self._automaton
         if automaton is None:
             return None
@@ -109,6 +113,7 @@ class UrlShortcut:
         row = 0
         while (row := sift_column(strings.column, row, decisions, automaton.rules)) >= 0:
             with self._lock:
+                # Only one thread makes states; the kernel may run over existing ones meanwhile.
                 automaton.learn(urls[row].encode())
         return decisions
 
@@ -193,6 +198,7 @@ class UrlRules:
             counters.add(MALFORMED, 0)
         if self._filters is not None:
             counters.add(FILTERED, rejected)
+        # Such a URL would fail in each round, as nobody can be asked.
         hostless = lack_host(passed)
         if hostless.any():
             counters.add(MALFORMED, int(hostless.sum()))
@@ -222,6 +228,7 @@ class UrlRules:
         try:
             result = column(urls)
         except PluginError as exc:
+            # Of a column of 100,000 one URL may be to blame.
             log.error("a plugin failed, continuing URL by URL: %s", exc)
             changed = [None if url is None else self._safe(row, url) for url in urls]
             result = pl.Series(urls.name, changed, dtype=pl.String)
@@ -233,6 +240,7 @@ class UrlRules:
             return row(url)
         except PluginError as exc:
             log.error("%s %s: %s", "keeping" if self._keep_on_error else "skipping", url, exc)
+            # Jobs that rewrite the CrawlDb keep it: a plugin's bug may cost no entries.
             return url if self._keep_on_error else None
         except MinutchError as exc:
             log.error("skipping malformed URL %s: %s", url, exc)
@@ -266,6 +274,7 @@ def rule_sources(conf: Configuration) -> dict[str, str]:
             found[name] = value
             files += [value.strip()] * name.endswith("file")
     for path in {path for name in files if name and (path := conf.resource(name))}:
+        # Content, not time: the same file somewhere else is the same rules.
         found[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     return found
 
@@ -298,6 +307,7 @@ class UrlTally:
             counts = table.group_by(by, maintain_order=True).agg(
                 pl.len(), pl.col("stored").sum(), pl.col("url").head(self.EXAMPLES)
             )
+            # Summed up at once: memory is that of the reasons, not of the URLs.
             tables[:] = [_summed([*tables, counts], by, self.EXAMPLES)]
 
     def by(self, name: str) -> list[tuple[str, int, int, list[str]]]:
@@ -310,6 +320,7 @@ class UrlTally:
     def examples(self) -> list[str]:
         """Returns a few URLs of the most frequent reasons."""
         lists = [urls for *_, urls in self.by("reason")]
+        # One of each reason, then a second one of each.
         in_turn = (url for some in zip_longest(*lists) for url in some if url is not None)
         return list(islice(in_turn, self.EXAMPLES))
 

@@ -23,6 +23,7 @@ _ESCAPED: Final = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
 _SHORT: Final = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r",
 }  # fmt: skip
+# U+2028 and U+2029 end lines in JavaScript: JsonWriter always escapes them.
 _HTML: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&='\u2028\u2029"}
 
 
@@ -31,6 +32,7 @@ def valid(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
+        # Bytes of a URL that were no UTF-8 are surrogates here.
         return encode_text(text).decode("utf-8", "replace")
     return text
 

@@ -110,6 +110,7 @@ def write_page(
         reason = content.metadata.get(TRUNCATED_REASON_KEY)
         more.append(("WARC-Truncated", reason if reason in _REASONS else "unspecified"))
     if digest:
+        # Known: not hashed a second time.
         more.append((PAYLOAD_DIGEST, digest))
     if not head:
         return files.write(
@@ -139,6 +140,7 @@ def write_revisit(
         more.append((PAYLOAD_DIGEST, original.digest))
         more.append(("WARC-Refers-To-Target-URI", target))
         more.append(("WARC-Refers-To-Date", warc_date(original.time, V1_1)))
+        # Optional: URI and date name it, too.
         if original.id:
             more.append(("WARC-Refers-To", original.id))
     content_type = "" if code is None else RESPONSE
@@ -160,6 +162,7 @@ def _connection(metadata: Metadata) -> Iterator[tuple[str, str]]:
     if address:
         yield "WARC-IP-Address", address
     for name in filter(None, (metadata.get(PROTOCOL_VERSIONS_KEY) or "").split(",")):
+        # `TLSv1.3` of Java is `tls/1.3` in WARC-Protocol.
         yield "WARC-Protocol", f"tls/{name[len(_TLS) :]}" if name.lower().startswith(_TLS) else name
     suite = (metadata.get(_CIPHER_SUITES_KEY) or "").strip()
     if suite:
@@ -207,7 +210,9 @@ def _of_fetch(datum: CrawlDatum | None) -> Iterator[tuple[str, str]]:
     if took is not None:
         yield "fetchTimeMs", str(took)
     text = "" if depth is None else str(depth)
+    # Cut before it is read: int() refuses more than 4,300 digits.
     if text.isascii() and text.isdigit() and 0 < int(text[:6]) <= _DEEPEST:
+        # Heritrix: a letter for each hop, L for a link; scoring-depth counts the seed as 1.
         yield "hopsFromSeed", "L" * (int(text) - 1)
 
 
@@ -290,6 +295,7 @@ def rebuilt_head(code: int, metadata: Metadata, length: int) -> str:
     lines = [f"HTTP/1.1 {code} {reason(code)}"]
     for name in metadata.java_names():
         if _TOKEN.fullmatch(name) and name not in _OWN and not name.startswith(_OWN_BEGINNINGS):
+            # A line end in a value would begin a header of its own.
             lines += [f"{name}: {_LINE_ENDS.sub(' ', value)}" for value in metadata[name]]
     if code != HTTPStatus.NOT_MODIFIED and not any(
         line.lower().startswith("content-length:") for line in lines

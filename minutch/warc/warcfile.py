@@ -149,6 +149,7 @@ class WarcFiles:
 
     def begin_page(self) -> None:
         """Announces records that belong together: they go into one file, or a new one."""
+        # Between pages only: a response and its request stay in one file.
         if self._file is None or self.size > self._limit:
             self.open_next()
 
@@ -193,6 +194,7 @@ class WarcFiles:
         before = head or b""
         digest = self.digest(body, before)
         record_id = _record_id(
+            # All files have the same warcinfo, but for their names.
             f"{kind} {time} {target} {digest} {self.name if kind == 'warcinfo' else ''}"
         )
         text = f"WARC/{self._version}\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\n"
@@ -205,6 +207,7 @@ class WarcFiles:
             digested = digested or name == PAYLOAD_DIGEST
         text += f"WARC-Block-Digest: {digest}\r\n"
         if not digested:
+            # Without a head block and payload are the same bytes.
             text += f"{PAYLOAD_DIGEST}: {self.digest(body) if before else digest}\r\n"
         if content_type:
             text += f"Content-Type: {one_line(content_type)}\r\n"
@@ -217,6 +220,7 @@ class WarcFiles:
             )
         self._file.write(data)
         if self._written is not None:
+            # RFC 1952, 2.3.1: CRC32 and ISIZE.
             trailer = data[-8:] if self._compress else b""
             place = self.name, self.size, len(data), trailer
             self._written(
@@ -258,6 +262,7 @@ def sha1_digest(data: bytes) -> str:
 def _record_id(text: str) -> str:
     """Returns a UUID (version 4 by its looks) that is the text's."""
     code = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+    # RFC 4122, 4.1.1: the two bits of the variant are 10.
     variant = "89ab"[int(code[16], 16) & 3]
     return f"<urn:uuid:{code[:8]}-{code[8:12]}-4{code[13:16]}-{variant}{code[17:20]}-{code[20:]}>"
 
@@ -341,6 +346,7 @@ class ArcFiles:
     def _append(self, url: str, time: int, block: bytes, media_type: str, address: str) -> None:
         assert self._file is not None
         words = (url, address, arc_date(time), media_type)
+        # A blank in a URL would shift the words behind it.
         head = " ".join(_NO_WORD.sub("", word) for word in words)
         compressor = isal_zlib.compressobj(_LEVEL, wbits=_GZIP)
         data = bytes(

@@ -75,6 +75,7 @@ def read_entries(path: Path) -> Iterator[tuple[int, CdxjLine | None]]:
             raw.seek(0)
             file: Any = gzip.GzipFile(fileobj=raw) if is_gzip else raw
             number = 0
+            # A file without line ends would come as one line of gigabytes.
             while line := file.readline(LONGEST_LINE):
                 number += 1
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -122,6 +123,7 @@ def _entry(fields: dict[str, Any]) -> CdxjLine | None:
         arc_time(text.get("time", "")[:14]),
         text.get("mime", ""),
         int(status) if _NUMBER.fullmatch(status) else 0,
+        # CDX has digests without the name of the algorithm.
         digest if ":" in digest or not digest else f"sha1:{digest}",
         text["filename"],
         int(offset),
@@ -139,6 +141,7 @@ def archive_of(index: Path, filename: str, folders: tuple[Path, ...] = ()) -> Pa
     for folder in (index.parent, *folders, index.parent.parent / "archive"):
         for candidate in (folder / name, folder / name.rpartition("/")[2]):
             with suppress(OSError):  # a name that no file can have
+                # `../../etc/passwd` in a line of somebody else's index.
                 if candidate.is_file() and candidate.resolve().is_relative_to(folder.resolve()):
                     return candidate
     return None
@@ -250,6 +253,7 @@ class OpenArchives:
 
     def visit_at(self, archive: ArchiveFile, place: RecordPosition) -> Visit | None:
         """Works as `OpenArchive.visit_at`."""
+        # Taken out and put back: the one that was used last is last.
         found = self._open.pop(archive, None) or archive.open(self._most)
         self._open[archive] = found
         if len(self._open) > MOST_OPEN:
@@ -356,11 +360,14 @@ def _in_wacz(path: Path) -> Iterator[ArchiveFile]:
             entries = [entry for entry in wacz.infolist() if _IN_WACZ.match(entry.filename)]
             found = []
             for entry in entries:
+                # A place in a deflated entry can't be gone to.
                 if entry.compress_type != zipfile.ZIP_STORED:
                     raise StoreError(
                         f"{path}!{entry.filename}: compressed in the ZIP, where a WACZ has it"
                         " stored"
                     )
+                # The lengths in the local header: extra fields may differ from those of the
+                # directory.
                 file.seek(entry.header_offset)
                 head = file.read(_LOCAL_HEAD)
                 start = (
@@ -393,6 +400,7 @@ def entries_of(index: IndexFile) -> Iterator[tuple[ArchiveFile, CdxjLine] | None
     for number, entry in read_entries(index.path):
         archive, why = None, "no CDXJ line"
         if entry is not None:
+            # Thousands of lines name one archive.
             if entry.filename not in archives:
                 archives[entry.filename] = _archive(index, entry.filename)
             archive, why = (

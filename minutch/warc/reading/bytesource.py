@@ -208,6 +208,7 @@ class MemberSource(ABC):
         return self._raw_start + self._raw_at
 
     def _seek(self, offset: int) -> None:
+        # A jump within what was read costs nothing.
         if self._raw_start <= offset <= self._raw_start + len(self._raw):
             self._raw_at = offset - self._raw_start
         else:
@@ -239,6 +240,7 @@ class MemberSource(ABC):
 
     def more(self) -> bool:
         data = b""
+        # A piece may hold a head alone, which gives nothing.
         while not data and not self._ended:
             data = self._inflate()
         if self.at:
@@ -248,6 +250,7 @@ class MemberSource(ABC):
 
     def _drop(self) -> None:
         at, starts = self.at, self._member_starts
+        # The member that the window begins in stays, for its offset.
         while len(starts) > 1 and starts[1][0] <= at:
             starts.pop(0)
         self._member_starts = [
@@ -273,6 +276,7 @@ class MemberSource(ABC):
 
     def next_member(self) -> bool:
         """Returns the next member: behind the last, or, after damage, where a record is found."""
+        # Behind the head: a damaged length would lead past good members.
         start: int | None = self._member + self.head_size if self.damage else self._offset
         assert start is not None
         if self.damage:
@@ -318,6 +322,7 @@ class MemberSource(ABC):
         at, size = start, _LEAST
         while at < self._end:
             self._file.seek(at)
+            # Overlapping, as a magic number may lie across two reads.
             data = self._file.read(min(size + _OVERLAP, self._end - at))
             if not data:
                 return None
@@ -378,6 +383,7 @@ class MemberSource(ABC):
             self._go_back(place)
             here = self.place()
         left = place.inner - here.inner
+        # A record may go on in the next member.
         while (left := left - self.skip(left)) and self.joins():
             pass
 

@@ -98,6 +98,7 @@ class GzipSource(MemberSource):
         if not piece:
             self._ended, self.damage = True, "cut off"
             return b""
+        # The state before the piece, to find the byte in it that is wrong.
         before = self._inflater.copy() if self._careful else None
         try:
             data: bytes = self._inflater.decompress(piece)
@@ -108,6 +109,7 @@ class GzipSource(MemberSource):
             return _up_to_damage(before, piece)
         if self._inflater.eof:
             self._ended = True
+            # What is behind the member was not its own: it is given back.
             self._raw_at -= len(self._inflater.unused_data)
         return data
 
@@ -125,6 +127,7 @@ class GzipSource(MemberSource):
         if (
             len(head) < self.head_size
             or not head.startswith(self.magic)
+            # RFC 1952, 2.3.1.2: reserved bits must be zero, which rules most false beginnings out.
             or head[3] & _RESERVED_FLAGS
         ):
             return b""
@@ -170,6 +173,7 @@ def _up_to_damage(inflater: Any, data: memoryview) -> bytes:
     """Decompresses `data` up to the byte that is wrong."""
     pieces: list[bytes] = []
     at = 0
+    # Coarse to fine: 1,024 bytes at a time would lose some, one by one would take long.
     for step in (1024, 32, 1):
         while at < len(data) and not inflater.eof:
             before = inflater.copy()
@@ -217,6 +221,7 @@ class ZstdSource(MemberSource):
         data = self._file.read(min(size, _LARGEST_DICTIONARY, left))
         try:
             if data.startswith(FRAME):
+                # A bound, as the size in a frame may say anything.
                 data = zstd.decompressor(_LARGEST_WINDOW).decompress(data, _LARGEST_DICTIONARY)
             self._dictionary = zstd.dictionary(data)
         except (zstd.ZstdError, ValueError) as exc:
@@ -227,6 +232,7 @@ class ZstdSource(MemberSource):
         """Goes on behind frames that say of themselves that they hold nothing."""
         while True:
             head = bytes(self._peek(_SKIPPABLE_HEAD))
+            # 0x184D2A50 to 0x184D2A5F, little-endian: the low half of the first byte is free.
             if len(head) < _SKIPPABLE_HEAD or head[0] >> 4 != 5 or head[1:4] != _SKIPPABLE:
                 return
             self._seek(
@@ -246,6 +252,7 @@ class ZstdSource(MemberSource):
         piece: bytes | memoryview = b""
         if self._decoder.needs_input:
             self._fed = self._offset
+            # Up to the doubtful piece as before, then in smaller ones.
             left = self._doubtful - self._fed
             piece = self._piece(min(PIECE, left) if left > 0 else self._step)
             if not piece:

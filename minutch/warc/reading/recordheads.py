@@ -27,6 +27,7 @@ _FOLD: Final = re.compile(r"\n[ \t]+")
 _LENGTH: Final = re.compile(rb"(?i)\ncontent-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?\n")
 FILE_DESCRIPTION: Final = "filedesc:"
 _ARC_START: Final = re.compile(
+    # A look at the line's end first: to seek a date in each line took quadratic time.
     rb"[A-Za-z][A-Za-z0-9+.-]{0,20}:(?=[^\n]{0,15000} [0-9]{1,18}\r?\n)[^\n]*? \S{1,64}"
     rb" [0-9]{8,14} "
 )
@@ -86,6 +87,7 @@ WARC: Final = Grammar(_WARC_START, _WARC_START, _WARC_END, b"\r\n\r\n", _warc_le
 def _arc_fields(head: bytes) -> dict[str, str]:
     url, address, date, rest, _ = _words(head)
     words = (rest or "").split(" ")
+    # A version 1 type may hold blanks: `text/html; charset=…`.
     media_type = words[0] if len(words) == _VERSION_2 else " ".join(words)
     return {"url": _NO_UTF8.sub(_escaped, url), "ip": address, "date": date, "type": media_type}
 

@@ -89,6 +89,7 @@ class RecordReader:
 
     def __iter__(self) -> Iterator[Record]:
         while True:
+            # Most members are one whole record: one look, and no window that moves.
             record = self._whole_member()
             if record is None:
                 if not self._to_record():
@@ -130,6 +131,7 @@ class RecordReader:
         except ValueError:
             return None
         if (
+            # Anything else goes the way that looks for damage.
             len(data) - at - length != len(grammar.tail)
             or length > self._most
             or not data.endswith(grammar.tail)
@@ -191,6 +193,7 @@ class RecordReader:
     def _is_start(self) -> bool:
         source = self._source
         while not (found := self._grammar.start.match(source.window, source.at)):
+            # A first line has fewer bytes: what does not match by now will not.
             if len(source.window) - source.at >= _OVERLAP or not self._more():
                 return False
         return found is not None
@@ -203,6 +206,7 @@ class RecordReader:
             if found:
                 source.at = found.start()
                 return
+            # A beginning may lie across the end of the window.
             source.at = max(source.at, len(source.window) - _OVERLAP)
             if not self._more():
                 source.at = len(source.window)
@@ -219,6 +223,7 @@ class RecordReader:
         if raw is None:
             self._damaged(place, source.damage or "no end of the record's head")
             self._said = bool(source.damage)
+            # Or the same place would be tried again.
             source.at += 1
             self._pass_headless()
             self._seek_start()
@@ -264,6 +269,7 @@ class RecordReader:
             have = len(source.window) - source.at
             if have > self._grammar.longest:
                 return None
+            # The end of a head may lie across two reads; what was searched is not searched again.
             begin = max(0, have - 4)
             if not self._more():
                 return None
@@ -300,6 +306,7 @@ class RecordReader:
             if not left or not self._more():
                 break
         found = sum(map(len, pieces))
+        # Beyond the limit bytes are counted, not kept.
         while not left and found < length:
             found += source.skip(length - found)
             if found < length and not source.joins():
@@ -396,6 +403,7 @@ def _has_digest(record: Record) -> bool:
         digest = (
             bytes.fromhex(text)
             if len(text) == 2 * size
+            # Fields leave the padding out.
             else b32decode(text.upper() + "=" * (-len(text) % 8))
         )
     except (ValueError, binascii.Error):

@@ -96,6 +96,7 @@ class VisitIndex:
         self._db = sqlite3.connect(path, check_same_thread=False)
         self._added = 0
         if create:
+            # A file that is made anew after a kill needs neither journal nor sync.
             self._db.execute("PRAGMA journal_mode=OFF")
             self._db.execute("PRAGMA synchronous=OFF")
             self._db.executescript(_SCHEMA)
@@ -142,6 +143,7 @@ class VisitIndex:
         """Notes that other visits may refer to this one by `names`."""
         number = self._number_of(archive)
         rows = [(_hash(name), number, place.offset, place.inner) for name in names]
+        # The first visit of a name stays.
         self._db.executemany("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?)", rows)
 
     def put_off(self, visit: Visit, key: int) -> None:
@@ -213,6 +215,7 @@ class ArchiveIndex:
         """Returns the newest visit to `url` up to `until` (ms), with its content, or None."""
         for archive, place in self._index.newest(url, until):
             visit = self._archives.visit_at(archive, place)
+            # Without its original it has no content: the one before is asked.
             if visit is not None and visit.kind is VisitKind.SAME and not self._resolve(visit):
                 continue
             if visit is not None and visit.kind is not VisitKind.NOT_MODIFIED:
@@ -271,6 +274,7 @@ def _make(archives: Iterable[ArchiveFile | IndexFile], path: Path) -> None:
                     count += 1
             index.commit()
             index.close()
+            # Whole or not at all: others may make the same one.
             new.replace(path)
         log.info("%s: %s", path, counted(count, "visits"))
     except (sqlite3.Error, OSError) as exc:

@@ -115,6 +115,7 @@ def warc_visits(records: Iterable[Record]) -> Iterator[Visit | Record]:  # noqa:
             else:
                 if request is not None:
                     yield request
+                # A request may stand before its answer (Heritrix: behind it).
                 request = record
             continue
         if kind == "metadata" and waiting is not None and target_of(record) == waiting.url:
@@ -201,6 +202,7 @@ def _revisit(visit: Visit, record: Record) -> None:
     ):
         visit.kind = VisitKind.NOT_MODIFIED
         return
+    # It has no content, so nobody may refer to it.
     visit.kind, visit.names, visit.truncated = VisitKind.SAME, [], ""
     visit.refers_to = _names(
         fields.get("warc-refers-to", ""),
@@ -303,6 +305,7 @@ def read_answer(block: bytes) -> ArchivedResponse | None:
             else _behind_flood(block, at)
         )
         code = int(status[1])
+        # 100 Continue and 103 Early Hints stand before the answer (RFC 9110, 15.2).
         if code not in _INTERIM or not _STATUS.match(block, at):
             break
     lines = [line.removesuffix(b"\r") for line in head.split(b"\n", MOST_LINES)[:MOST_LINES]]
@@ -330,6 +333,7 @@ def _as_they_came(lines: list[bytes]) -> tuple[list[bytes], bool]:
     for line in lines:
         changed = _CHANGED.match(line)
         if changed is None:
+            # The right Content-Length that was put behind the wrong one goes.
             if not (after_length and _LENGTH.match(line)):
                 result.append(line)
             after_length = False
@@ -371,6 +375,7 @@ def _content(body: bytes) -> tuple[bytes | None, bool]:
         at = head.end() + size
         if len(piece) < size:
             break
+        # One piece and no line end: what looked like a size was content.
         if not body.startswith((b"\r\n", b"\n"), at):
             return (b"".join(pieces), False) if len(pieces) > 1 else (None, False)
         at += 2 if body.startswith(b"\r\n", at) else 1
