@@ -127,6 +127,16 @@ def _store(address: Int, value: Int | Word, size: int) -> None:
     ctypes.memmove(int(address), data, size)
 
 
+_LINE = 64
+
+
+@inlined
+def prefetch_all(address: Int, size: Int) -> None:
+    """Ask for all cache lines of so many bytes, or nearly all."""
+    for at in range(0, size, _LINE):
+        prefetch(address + at)
+
+
 # The top bit of each byte: none is set in ASCII.
 HIGH_BITS = uint64(0x8080808080808080)
 _PLACES = uint64(0x0001020304050607)

@@ -201,7 +201,7 @@ class Kernel:
             if record is None:
                 found.append(value)
             elif isinstance(value, record):
-                found += cast(tuple[Any, ...], value)
+                found += value
             else:
                 self._fail(args)
         return tuple(found)

@@ -428,49 +428,41 @@ def find_scripts(root: Int, script: Int, href: Int, out: U8, ends: I64) -> Int:
     return count
 
 
-_CANONICAL, _ALTERNATE = (np.frombuffer(word, np.uint8) for word in (b"canonical", b"alternate"))
-
-
-@inner
-def _may_be_version(relation: Int) -> Bool:
-    data, size = _value_of(relation)
-    for i in range(size):
-        if _stands(data + i, size - i, _CANONICAL) or _stands(data + i, size - i, _ALTERNATE):
-            return True
-    return False
+MOST_VALUES = 4
+"""Of an element."""
 
 
 @kernel
-def find_relations(
-    root: Int, link: Int, rel: Int, href: Int, hreflang: Int, out: U8, ends: I64
-) -> Int:
-    """Copy relation, target and language of each element below `root` with the number `link` that
-    has a target and may be `canonical` or `alternate`: three times how many, otherwise as below.
+def find_values(root: Int, tag: Int, attributes: Names, out: U8, ends: I64) -> Int:
+    """Copy the values of `attributes` (MOST_VALUES at most) of each element below `root` that has
+    the number `tag` (0: any) and the first of them: how many values, FULL for want of room. `ends`
+    has where each ends.
     """
-    node, size, count = root, int64(0), 0
+    node, size, count, found = root, int64(0), 0, scratch64(MOST_VALUES)
+    width = attributes.sizes.size
     while node != 0:
         child = int64(0)
         if load32(node + TYPE) == ELEMENT:
             child = at(node + FIRST_CHILD)
-            if at(node + LOCAL_NAME) == link:
-                relation = target = language = int64(0)
-                attribute = at(node + FIRST_ATTRIBUTE)
-                while attribute != 0:
-                    name = _name_of(attribute)
-                    relation = attribute if name == rel else relation
-                    target = attribute if name == href else target
-                    language = attribute if name == hreflang else language
-                    attribute = at(attribute + ATTRIBUTE_NEXT)
-                if target != 0 and relation != 0 and _may_be_version(relation):
-                    if count + 3 > ends.size:
-                        return FULL
-                    for one in (relation, target, language):
-                        value = at(one + ATTRIBUTE_VALUE) if one != 0 else int64(0)
-                        size = _put(value, out, size) if value != 0 else size
-                        ends[count] = size
-                        count += 1
-                    if size < 0:
-                        return FULL
+            found[:] = 0
+            attribute = at(node + FIRST_ATTRIBUTE)
+            if tag != 0 and at(node + LOCAL_NAME) != tag:
+                attribute = int64(0)
+            while attribute != 0:
+                place = _place(_name_of(attribute), attributes)
+                if place >= 0:
+                    found[place] = attribute
+                attribute = at(attribute + ATTRIBUTE_NEXT)
+            if found[0] != 0:
+                if count + width > ends.size:
+                    return FULL
+                for place in range(width):
+                    value = at(found[place] + ATTRIBUTE_VALUE) if found[place] != 0 else int64(0)
+                    size = _put(value, out, size) if value != 0 else size
+                    ends[count + place] = size
+                if size < 0:
+                    return FULL
+                count += width
         node = child if child != 0 else _after(node, root)
     return count
 

@@ -11,7 +11,15 @@ import numpy as np
 
 from minutch.kernels.html import is_blank
 from minutch.kernels.markup import lower, next_of
-from minutch.kernels.memory import HIGH_BITS, first_marked, load8, load32, load64
+from minutch.kernels.memory import (
+    HIGH_BITS,
+    first_marked,
+    load8,
+    load32,
+    load64,
+    prefetch_all,
+    scratch64,
+)
 from minutch.kernels.native import (
     F32,
     I32,
@@ -399,6 +407,7 @@ def drop_numbers(data: U8, out: U8) -> Int:
 
 _APART = 16
 """Bytes after which it hardly matters in which state an automaton was before them."""
+_WALKS, _AHEAD = 16, 8
 
 
 @inlined
@@ -424,33 +433,30 @@ def count_features(text: U8, tables: Transitions, path: I32, counts: I32, found:
     """Walk an automaton over a text: how many features it meets. `found` gets them as they come
     first, `counts` (of zeros) how often each comes; `path` is room for one a byte.
 
-    A step waits for memory, so four parts are walked at once: each but the first from the start
+    A step waits for memory, so _WALKS parts are walked at once: each but the first from the start
     _APART bytes before it. Where that has not led to the state in which the part before ends, it
     is walked again.
     """
     moves, states = int64(tables.moves.ctypes.data), int64(tables.states.ctypes.data)
-    start, size = int64(tables.states[0]), int64(text.size // 4)
+    state, first, size = int64(tables.states[0]), int64(text.ctypes.data), text.size // _WALKS
+    end = int64(0)
     if size >= _APART:
-        a, first = start, int64(text.ctypes.data)
-        b = second = _move_along(start, text, size - _APART, size, tables, path)
-        c = third = _move_along(start, text, 2 * size - _APART, 2 * size, tables, path)
-        d = fourth = _move_along(start, text, 3 * size - _APART, 3 * size, tables, path)
+        now, begun = scratch64(_WALKS), scratch64(_WALKS)
+        now[:] = state
+        for i in range(-_APART, 0):
+            for k in range(1, _WALKS):
+                now[k] = begun[k] = _moved(now[k], first + k * size + i, moves, states)
         for i in range(size):
-            a = _moved(a, first + i, moves, states)
-            b = _moved(b, first + size + i, moves, states)
-            c = _moved(c, first + 2 * size + i, moves, states)
-            d = _moved(d, first + 3 * size + i, moves, states)
-            path[i], path[size + i] = a & FEATURE_MASK, b & FEATURE_MASK
-            path[2 * size + i], path[3 * size + i] = c & FEATURE_MASK, d & FEATURE_MASK
-        if second != a:  # it started from the wrong state
-            b = _move_along(a, text, size, 2 * size, tables, path)
-        if third != b:
-            c = _move_along(b, text, 2 * size, 3 * size, tables, path)
-        if fourth != c:
-            d = _move_along(c, text, 3 * size, 4 * size, tables, path)
-        _move_along(d, text, 4 * size, text.size, tables, path)
-    else:
-        _move_along(start, text, 0, text.size, tables, path)
+            for k in range(_WALKS):
+                now[k] = _moved(now[k], first + k * size + i, moves, states)
+                path[k * size + i] = now[k] & FEATURE_MASK
+        state, end = now[0], _WALKS * size
+        for k in range(1, _WALKS):
+            if begun[k] == state:
+                state = now[k]
+            else:  # it started from the wrong state
+                state = _move_along(state, text, k * size, (k + 1) * size, tables, path)
+    _move_along(state, text, end, text.size, tables, path)
     # `path` has a feature's number + 1.
     kinds = 0
     for i in range(text.size):
@@ -471,8 +477,10 @@ def sum_features(
     often it came (the last for all that is more); `counts` of these are 0 afterwards.
     """
     most = int64(logarithms.size) - 1
-    i = 0
-    while i + 4 <= kinds:  # as many rows on their way from memory at once
+    start, width = int64(weights.ctypes.data), 4 * sums.size
+    for i in range(0, kinds - 3, 4):
+        for k in range(i + _AHEAD, min(i + _AHEAD + 4, kinds)):
+            prefetch_all(start + width * int64(found[k]), width)
         a, b, c, d = int64(found[i]), int64(found[i + 1]), int64(found[i + 2]), int64(found[i + 3])
         e = logarithms[min(int64(counts[a]), most)]
         f = logarithms[min(int64(counts[b]), most)]
@@ -482,12 +490,10 @@ def sum_features(
             sums[k] = (
                 sums[k] + e * weights[a, k] + f * weights[b, k] + g * weights[c, k]
             ) + h * weights[d, k]
-        i += 4
-    while i < kinds:
+    for i in range(kinds - kinds % 4, kinds):
         a = int64(found[i])
         e = logarithms[min(int64(counts[a]), most)]
         for k in range(sums.size):
             sums[k] += e * weights[a, k]
-        i += 1
     for k in range(kinds):
         counts[found[k]] = 0

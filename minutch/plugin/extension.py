@@ -114,12 +114,12 @@ class ParseResult(dict[str, Parse]):
     @property
     def is_success(self) -> bool:
         """True if every document was parsed."""
-        return all(parse.data.status.is_success for parse in self.values())
+        return False not in [parse.data.status.is_success for parse in self.values()]
 
     @property
     def is_any_success(self) -> bool:
         """True if at least one document was parsed."""
-        return any(parse.data.status.is_success for parse in self.values())
+        return True in [parse.data.status.is_success for parse in self.values()]
 
     def drop_failures(self) -> None:
         """Removes the documents that could not be parsed (ParseResult.filter)."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from math import sqrt
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,10 @@ from minutch.kernels import scan
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, Parse, ParseResult
 from minutch.records.protocol import Content
 
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+from ..lib_html.tree_reader import ValueFinder
 
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # Lists ISO 639-1 codes with their ISO 639-2 codes (terminology and bibliography).
 #
@@ -63,6 +65,8 @@ CERTAIN = 0.95
 """Minimum probability of a guess that is accepted."""
 _MOST_COUNTED = 1 << 16
 """How often a feature counts."""
+_TWICE = 0.7
+"""The logarithm of 2, and a little more."""
 _SEPARATORS = re.compile(r"[, ;.()=]")
 
 
@@ -71,6 +75,8 @@ class HTMLLanguageParser(HtmlParseFilter):
 
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
+        self.langs = ValueFinder("", "lang")
+        self.metas = ValueFinder("meta", "content", "name", "http-equiv")
         self._length = conf.get_int("lang.analyze.max.length")
         self._only_certain = conf.get_boolean("lang.identification.only.certain")
         ways: dict[str, Callable[[Parse, LexborHTMLParser], str | None]] = {
@@ -101,15 +107,30 @@ class HTMLLanguageParser(HtmlParseFilter):
         named = next(
             filter(None, map(metadata.get, ("dc.language", "content-language", "lang"))), None
         )
-        return named or _stated(document) or parse.data.content_meta.field("Content-Language")
+        return named or self._stated(document) or parse.data.content_meta.field("Content-Language")
+
+    def _stated(self, document: LexborHTMLParser) -> str | None:
+        """Returns what a page states: lang, then dc.language, then content-language."""
+        own = None if document.root is None else document.root.attributes.get("lang")
+        if own is not None and (language := primary_language(own)):  # as most pages do
+            return language
+        return next(filter(None, map(primary_language, self._statements(document.root))), None)
+
+    def _statements(self, root: LexborNode | None) -> Iterator[str]:
+        yield from (value for (value,) in self.langs.find(root))
+        metas = [(value, *map(str.lower, names)) for value, *names in self.metas.find(root)]
+        for place, name in ((1, "dc.language"), (2, "content-language")):
+            yield from (values[0] for values in metas if values[place] == name)
 
     def _identify(self, parse: Parse, document: LexborHTMLParser) -> str | None:
         text = f"{parse.data.title} {parse.text}"
         text = text[: self._length] if self._length != -1 else text
         if not any(map(str.isalpha, text)):
             return None
+        if not self._only_certain:
+            return str(_identifier().likeliest(text))
         language, probability = _identifier().classify(text)
-        return None if self._only_certain and probability < CERTAIN else str(language)
+        return str(language) if probability >= CERTAIN else None
 
 
 @lru_cache(maxsize=1)
@@ -128,6 +149,18 @@ def _identifier() -> Any:
             self._weights = np.ascontiguousarray(self.nb_ptc, np.float32)
             self._logarithms = np.log1p(np.arange(_MOST_COUNTED, dtype=np.float32))
             self._lock = Lock()
+            self._doubled = {place for pair in self._alias_pairs for place in pair}
+
+        def likeliest(self, text: str) -> Any:
+            """The language that `classify` returns."""
+            data = self._encode(text)
+            scores = self._raw_score(data)
+            place = int(scores.argmax())
+            # Twice as probable as each other one: whatever comes of those that have two places.
+            least = scores[place] - _TWICE * sqrt(len(data))
+            if place in self._doubled or np.count_nonzero(scores >= least) > 1:
+                return self.classify(text)[0]
+            return self.nb_classes[place]
 
         def _raw_score(self, text: bytes) -> Any:
             data, path = np.frombuffer(text, np.uint8), np.empty(len(text), np.int32)
@@ -139,23 +172,6 @@ def _identifier() -> Any:
             return scores + self.nb_pc if count else super()._raw_score(text)
 
     return ByKernel.from_model_file(MODEL_FILE, norm_probs=True)
-
-
-def _stated(document: LexborHTMLParser) -> str | None:
-    """Returns the language that a page states: lang, then dc.language, then content-language."""
-    own = None if document.root is None else document.root.attributes.get("lang")
-    if own is not None and (language := primary_language(own)):  # as most pages do
-        return language
-    return next(filter(None, map(primary_language, _statements(document))), None)
-
-
-def _statements(document: LexborHTMLParser) -> Iterator[str]:
-    yield from (node.attributes["lang"] or "" for node in document.css("[lang]"))
-    metas = [node.attributes for node in document.css("meta[content]")]
-    for attribute, name in (("name", "dc.language"), ("http-equiv", "content-language")):
-        for values in metas:
-            if (values.get(attribute) or "").lower() == name:
-                yield values["content"] or ""
 
 
 def primary_language(value: str) -> str | None:

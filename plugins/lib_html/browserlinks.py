@@ -27,7 +27,7 @@ from minutch.errors import ParseError
 from minutch.hadoop.formats.javaio import encode_text
 from minutch.kernels import occurrences as kernels
 from minutch.kernels import scan
-from minutch.kernels.html import NUMBERED_NAMES, SHORT_NAME
+from minutch.kernels.html import SHORT_NAME
 from minutch.records.links import Outlink, OutlinkRun, joined
 
 from .elements import (
@@ -53,7 +53,7 @@ from .elements import (
     kinds_of,
     read_refresh,
 )
-from .tree_reader import attribute_numbers
+from .tree_reader import attribute_numbers, names_of
 from .walk import ParsedMarkup
 
 # Finds what may have a link that only browsers follow: by a kernel, in one walk over the tree, or
@@ -117,12 +117,12 @@ class LinkFinder:
             for name in names:
                 flags[name] = flags.get(name, 0) | flag
         document = LexborHTMLParser("")
-        self._elements = _names(
+        self._elements = names_of(
             flags,
             {name: document.create_node(name).tag_id for name in flags},
             {name: 1 | groups.get(name, 0) for name in flags},
         )
-        self._attributes = _names(
+        self._attributes = names_of(
             {name: _kind_of(name, places) for name in self.attributes},
             numbers,
             {
@@ -162,26 +162,6 @@ class LinkFinder:
 def _kind_of(name: str, places: Mapping[str, LinkAttribute]) -> int:
     is_style = name in places and places[name].holds == CSS
     return kernels.IN_STYLE * is_style | kernels.ALONE * (":" in name)
-
-
-def _names(
-    flags: Mapping[str, int], numbers: Mapping[str, int], groups: Mapping[str, int]
-) -> kernels.Names:
-    """Returns names as the kernel takes them."""
-    slots = np.full(NUMBERED_NAMES, -1, np.int64)
-    for place, name in enumerate(flags):
-        if numbers.get(name, NUMBERED_NAMES) < NUMBERED_NAMES:
-            slots[numbers[name]] = place
-    data = [name.encode() for name in flags]
-    return kernels.Names(
-        slots,
-        np.frombuffer(
-            b"".join(name[:SHORT_NAME].ljust(SHORT_NAME, b"\0") for name in data), np.uint8
-        ).reshape(-1, SHORT_NAME),
-        np.array([*map(len, data)], np.int64),
-        np.array([*flags.values()], np.int64),
-        np.array([groups.get(name, 0) for name in flags], np.int64),
-    )
 
 
 DEEPEST: Final = 3

@@ -151,8 +151,8 @@ class NameWeights:
                 *(self._kind_weights, sums, self._met),
             )
         scores = sums / _HALF_STEPS + self._kind_bias
-        chances = np.exp(scores - scores.max())
-        return (chances / chances.sum()).astype(np.float32)  # type: ignore[no-any-return]
+        chances = np.exp(scores - np.maximum.reduce(scores))
+        return (chances / np.add.reduce(chances)).astype(np.float32)  # type: ignore[no-any-return]
 
 
 class Model:
@@ -284,8 +284,10 @@ class BlockText(LearnedText):
         if judged is None:
             return None
         page, chances = judged
-        lines = block_of_line(page)
-        metadata.set(BLOCKS_KEY, marks_of(chances[lines], places(page)[lines]))
+        lines, stands = block_of_line(page), places(page)
+        if len(lines) != len(stands):
+            chances, stands = chances[lines], stands[lines]
+        metadata.set(BLOCKS_KEY, marks_of(chances, stands))
         return page.text[:-1].decode()
 
 

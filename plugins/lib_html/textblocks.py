@@ -99,7 +99,7 @@ class Flattener:
         return page
 
     def _page(self) -> Blocks:
-        room, counts = self._room, self._found
+        room, counts = self._room, self._found.tolist()
         return Blocks(
             room.text[: counts[kernels.TEXT_SIZE]].tobytes(),
             room.boxes[: counts[kernels.BOXES]].copy(),
@@ -127,9 +127,9 @@ class Choice(NamedTuple):
 
 def block_of_line(page: Blocks) -> np.ndarray:
     """Returns the block of each line of a page's text: one with a br element has several."""
+    if page.text.count(b"\n") == len(page.blocks):  # none has, on most pages
+        return np.arange(len(page.blocks))
     ends = np.flatnonzero(np.frombuffer(page.text, np.uint8) == 10)
-    if len(ends) == len(page.blocks):  # none has, on most pages
-        return np.arange(len(ends))
     return np.searchsorted(page.blocks[:, kernels.TEXT_END], ends)
 
 

@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.kernels import blocks
 from minutch.kernels import html as kernels
-from minutch.kernels.occurrences import FULL
+from minutch.kernels.occurrences import FULL, Names, find_values
 from minutch.records.links import OutlinkRun
 
 from .elements import BROWSER_LINKS, CONTENT, HEAD_ATTRIBUTES, NAME, NEEDS_CONTENT, SILENT, Elements
@@ -38,7 +38,7 @@ _NAMES: Final = (
     *kernels.ATTRIBUTES,
     *(name for name in BROWSER_LINKS if name not in kernels.ATTRIBUTES and ":" not in name),
     *(name for name in blocks.ATTRIBUTES if name not in {*kernels.ATTRIBUTES, *BROWSER_LINKS}),
-    "hreflang",
+    *("hreflang", "lang"),
 )
 """Attributes that kernels look for."""
 _MARKUP: Final = (
@@ -317,7 +317,7 @@ def _attribute_tables(numbers: Mapping[str, int]) -> kernels.Attributes:
 def _names(names: Sequence[str]) -> tuple[Any, Any]:
     """Names as an array of bytes, and their sizes."""
     data = [name.encode() for name in names]
-    padded = b"".join(name.ljust(kernels.SHORT_NAME, b"\0") for name in data)
+    padded = b"".join(name[: kernels.SHORT_NAME].ljust(kernels.SHORT_NAME, b"\0") for name in data)
     return np.frombuffer(padded, np.uint8).reshape(-1, kernels.SHORT_NAME), np.array(
         [*map(len, data)], np.int64
     )
@@ -331,17 +331,58 @@ class Copier:
         self._room, self._ends = np.empty(_ROOM, np.uint8), np.empty(_ROOM >> 6, np.int64)
 
     def copied(
-        self, kernel: Callable[..., int], root: LexborNode | None, *numbers: int
+        self, kernel: Callable[..., int], root: LexborNode | None, *asked: Any
     ) -> list[bytes]:
-        """Returns what a kernel copies of a tree, which is given its root, `numbers` and room."""
+        """Returns what a kernel copies of a tree, which is given its root, `asked` and room."""
         if root is None:
             return []
         with self._lock:
             room, ends = self._room, self._ends
-            while (count := kernel(root.mem_id, *numbers, room, ends)) == FULL:
+            while (count := kernel(root.mem_id, *asked, room, ends)) == FULL:
                 room, ends = np.empty(2 * len(room), np.uint8), np.empty(2 * len(ends), np.int64)
             if len(room) <= _MOST_KEPT:
                 self._room, self._ends = room, ends
             bounds = [0, *ends[:count].tolist()]
             data = room[: bounds[-1]].tobytes()
         return [data[start:end] for start, end in pairwise(bounds)]
+
+
+def names_of(
+    flags: Mapping[str, int], numbers: Mapping[str, int], groups: Mapping[str, int]
+) -> Names:
+    """Returns names as the kernel takes them."""
+    slots = np.full(kernels.NUMBERED_NAMES, -1, np.int64)
+    for place, name in enumerate(flags):
+        if numbers.get(name, kernels.NUMBERED_NAMES) < kernels.NUMBERED_NAMES:
+            slots[numbers[name]] = place
+    return Names(
+        slots,
+        *_names([*flags]),
+        np.array([*flags.values()], np.int64),
+        np.array([groups.get(name, 0) for name in flags], np.int64),
+    )
+
+
+class ValueFinder:
+    """Finds what elements of a kind, or all, have in a few attributes, if they have the first of
+    these: by a kernel, or by a selector where trees are laid out otherwise.
+    """
+
+    def __init__(self, tag: str, *attributes: str) -> None:
+        self._selector, self._attributes = f"{tag}[{attributes[0]}]", attributes
+        self._copier = Copier()
+        self.asked: tuple[int, Names] | None = None
+        if (numbers := attribute_numbers()) is not None:
+            number = LexborHTMLParser("").create_node(tag).tag_id if tag else 0
+            self.asked = number, names_of(dict.fromkeys(attributes, 0), numbers, {})
+
+    def find(self, root: LexborNode | None) -> Iterator[tuple[str, ...]]:
+        """Yields the values of each element, in order; those that are not there are empty."""
+        if self.asked is not None:
+            values = map(bytes.decode, self._copier.copied(find_values, root, *self.asked))
+            yield from zip(*[values] * len(self._attributes), strict=True)
+        elif root is not None:
+            for node in root.css(self._selector):
+                own = node.attributes
+                if self._attributes[0] in own:
+                    yield tuple(own.get(name) or "" for name in self._attributes)

@@ -13,8 +13,7 @@ Sources: RFC 6596, section 3; RFC 8288, section 3.3 and 3.4.1; HTML standard, 4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
@@ -22,7 +21,6 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from minutch.conf import Configuration
 from minutch.errors import UrlError
-from minutch.kernels.occurrences import find_relations
 from minutch.plugin.points import HTMLMetaTags, HtmlParseFilter, ParseResult
 from minutch.records.metadata import CANONICAL_KEY, HREFLANG_KEY, VERSIONS_KEY
 from minutch.records.protocol import Content
@@ -30,14 +28,13 @@ from minutch.urls.resolve import resolver_class
 from minutch.urls.urlkeys import url_key
 
 from ..lib_html.elements import in_link_header
-from ..lib_html.tree_reader import Copier, attribute_numbers
+from ..lib_html.tree_reader import ValueFinder
 
 _RELATION: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
 _LANGUAGE: Final = re.compile(r";\s*hreflang\s*=\s*\"?([A-Za-z0-9-]+)", re.IGNORECASE)
 _TAG: Final = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
 _CANONICAL, _ALTERNATE = "canonical", "alternate"
-_LINKS: Final = f"link[href][rel*={_CANONICAL} i], link[href][rel*={_ALTERNATE} i]"
-_ATTRIBUTES: Final = ("rel", "href", "hreflang")
+_WANTED: Final = re.compile(f"{_CANONICAL}|{_ALTERNATE}", re.ASCII | re.IGNORECASE)
 _MOST: Final = 1000
 """Links that are looked at, of a kind; sites have a version for each of some dozens of markets."""
 
@@ -48,7 +45,7 @@ class CanonicalParseFilter(HtmlParseFilter):
     def __init__(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         super().__init__(conf, parameters)
         self._resolver = resolver_class(conf)
-        self._copier = Copier()
+        self.finder = ValueFinder("link", "rel", "href", "hreflang")
 
     def filter(
         self,
@@ -79,6 +76,8 @@ class CanonicalParseFilter(HtmlParseFilter):
         metadata = result[content.url].data.parse_meta
         if canonical is not None:
             metadata.set(CANONICAL_KEY, canonical)
+        if not versions:
+            return result
         own = url_key(content.url)
         other = own if canonical is None else url_key(canonical)
         for name, key in {HREFLANG_KEY: own, VERSIONS_KEY: other}.items():
@@ -88,25 +87,9 @@ class CanonicalParseFilter(HtmlParseFilter):
                 break
         return result
 
-    @cached_property
-    def _numbers(self) -> tuple[int, ...] | None:
-        """Lexbor's numbers of a link and its attributes, where a kernel reads them."""
-        numbers = attribute_numbers()
-        if numbers is None or not numbers.keys() >= {*_ATTRIBUTES}:
-            return None
-        link = LexborHTMLParser("").create_node("link").tag_id
-        return link, *(numbers[name] for name in _ATTRIBUTES)
-
     def _elements(self, head: LexborNode | None) -> Iterator[tuple[str, str, str]]:
         """Yields target, relations and language of links in a head."""
-        found: Iterable[tuple[str, ...]]
-        if self._numbers is not None:
-            values = map(bytes.decode, self._copier.copied(find_relations, head, *self._numbers))
-            found = zip(values, values, values, strict=True)
-        else:
-            nodes = [] if head is None else head.css(_LINKS)
-            all_attributes = (node.attributes for node in nodes)
-            found = (tuple(own.get(name) or "" for name in _ATTRIBUTES) for own in all_attributes)
+        found = (values for values in self.finder.find(head) if _WANTED.search(values[0]))
         for relation, target, language in islice(found, _MOST):
             if target := target.strip():
                 yield target, relation, language.strip().lower()

@@ -40,7 +40,8 @@ class MetaTagsParser(HtmlParseFilter):
             if self._is_wanted(name):
                 for value in values:
                     metadata.add(PREFIX + name, value)
-        for name in property_names_order(list(metatags.http_equiv_tags)):
+        named = [*metatags.http_equiv_tags]
+        for name in property_names_order(named) if named else ():
             if self._is_wanted(name):
                 metadata.add(PREFIX + name, metatags.http_equiv_tags[name])
         return result

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from py3langid.langid import LanguageIdentifier
 
 from minutch.clock import FakeClock
@@ -23,6 +25,7 @@ from plugins.headings.headings import HeadingsParseFilter
 from plugins.language_identifier.indexing import LanguageIndexingFilter
 from plugins.language_identifier.language import _identifier, primary_language
 from plugins.microformats_reltag.reltag import RelTagIndexingFilter
+from tests.support.examples import examples
 from tests.support.pages import URL, configuration, content, parse, parse_all
 
 
@@ -68,6 +71,12 @@ class TestHeadings:
         assert {name: found[name] for name in expected} == expected
 
 
+_WORDS = (
+    *("der", "Hund", "het", "huis", "og", "hund", "och", "the", "house", "quelle", "maison"),
+    *("srpski", "jezik", "je", "kuća", "српски", "језик", "кућа", "дом", "語", "방", "0", "qzx"),
+)
+
+
 class TestLanguage:
     GERMAN = (
         "<body>Der schnelle braune Fuchs springt über den faulen Hund und läuft in den Wald"
@@ -80,10 +89,18 @@ class TestLanguage:
             ('<html lang="de-AT"><meta name="dc.language" content="fr">', "fr"),
             ('<html lang="xx"><body lang="ita">', "it"),
             ('<meta http-equiv="Content-Language" content="en, de">', "en"),
+            ("<svg xml:lang=de></svg><meta content=pt><i lang=it>", "it"),
+            ("<meta name=x content=pt><meta http-equiv=Content-LANGUAGE content=es-MX lang>", "es"),
             (GERMAN, "de"),
+            (f"<b content=pt name=dc.language></b><meta name=dc.language content>{GERMAN}", "de"),
         ],
     )
-    def test_policy_detect_then_identify(self, page: str, language: str) -> None:
+    @pytest.mark.parametrize("by_kernel", [True, False])
+    def test_policy_detect_then_identify(
+        self, monkeypatch: pytest.MonkeyPatch, page: str, language: str, by_kernel: bool
+    ) -> None:
+        if not by_kernel:
+            monkeypatch.setattr("plugins.lib_html.tree_reader.attribute_numbers", lambda: None)
         assert meta(page, "language-identifier")["language"] == [language]
 
     def test_header_and_order(self) -> None:
@@ -105,6 +122,14 @@ class TestLanguage:
             expected = LanguageIdentifier._raw_score(ours, data)
             np.testing.assert_allclose(ours._raw_score(data), expected, rtol=1e-5)
             assert ours._raw_score(data).argmax() == expected.argmax()
+
+    @settings(max_examples=examples(200), deadline=None)
+    @given(st.lists(st.sampled_from(_WORDS), max_size=30), st.text(max_size=3))
+    def test_the_likeliest_language_is_found_without_probabilities(
+        self, words: list[str], more: str
+    ) -> None:
+        text = f"{' '.join(words)}{more}"
+        assert _identifier().likeliest(text) == _identifier().classify(text)[0]
 
     def test_only_certain(self) -> None:
         found = meta(

@@ -282,10 +282,10 @@ def find_headings(made: Made) -> Ways:
     return Ways(lambda: texts(ours), lambda: texts(theirs))
 
 
-@row("occurrences.find_relations", by="Lexbor: by selectors")
+@row("occurrences.find_values", by="Lexbor: by selectors")
 def find_versions(made: Made) -> Ways:
     ours, theirs = CanonicalParseFilter(made.conf, {}), CanonicalParseFilter(made.conf, {})
-    theirs._numbers = None
+    theirs.finder.asked = None
     links = "".join(f"<link rel=alternate hreflang=de href=/{i}><meta a=b>" for i in range(30))
     heads = [build_tree(f"<head>{links}".encode()).head for _ in range(_TEXTS)]
     return Ways(
