@@ -24,6 +24,7 @@ from minutch.errors import ExpressionError, LockedError, StoreError, UsageError
 from minutch.hadoop.formats.writables import LongWritable, Text
 from minutch.inspect.fsck.problems import in_database
 from minutch.job import Counters, JobContext
+from minutch.kernels import clibrary
 from minutch.records.crawldatum import STATUS_DB_FETCHED, STATUS_DB_UNFETCHED, CrawlDatum
 from minutch.records.crawldatum_columns import to_frame
 from minutch.records.metadata import GENERATE_TIME_KEY
@@ -151,6 +152,18 @@ def test_segments_of_hosts(tmp_path: Path) -> None:
     first, second = lists(tmp_path / "segments")
     assert (len(first), len(second)) == (3, 2)
     assert "http://b/" in first
+
+
+def test_freed_memory_goes_back_where_entries_are_read_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(clibrary, "give_back_large", lambda: asked.append(True))
+    database(tmp_path / "db", ["http://a/1", "http://a/2"])
+    assert run(tmp_path) == 0
+    assert not asked
+    assert run(tmp_path, generate_max_count="1") == 0
+    assert asked
 
 
 def test_counting_by_domain(tmp_path: Path) -> None:
