@@ -105,6 +105,7 @@ class LocalEngine:
     ) -> Iterator[R]:
         """Calls the function on one piece after the other."""
         task = Task(advance=progress.advance, counters=counters)
+        # One after the other: reading a piece uses all cores by itself.
         return (function(task, piece) for piece in pieces)
 
     @contextmanager
@@ -165,6 +166,7 @@ class LocalEngine:
 
         results = for_each(work, range(parts))
         for _, counted in results:
+            # Merged here, by one thread: counters have no locks.
             for total, own in zip(
                 [counters, *(source.counters for source in sources)], counted, strict=True
             ):
@@ -282,6 +284,7 @@ def _by_turns(
             yield rest
         if not turns.go_on(counters):
             return
+        # Counted in the first reading already.
         _enter(turns, find, pieces, Counters(), None)
 
 

@@ -69,6 +69,7 @@ class RankWindow:
         """Returns the rows, in the order of the input."""
         if self.last < LAST:
             self._close()
+        # By place: threads have added them in any order.
         return [self._held[place][0] for place in sorted(self._held)]
 
     def _close(self) -> None:
@@ -188,6 +189,7 @@ def rank_of(sketches: Sequence[RankSketch], wanted: float) -> int:
     ranks = np.concatenate([sketch.ranks for sketch in sketches])
     steps = np.concatenate([np.full(len(sketch.ranks), sketch.step) for sketch in sketches])
     order = np.argsort(ranks)
+    # Each rank of a sketch stands for `step` rows: the sum says how many come before.
     enough = int(np.searchsorted(np.cumsum(steps[order]), wanted))
     return int(ranks[order[enough]]) if enough < len(order) else LAST
 
@@ -241,6 +243,7 @@ class _StoredPart:
 
     def sorted(self) -> Iterator[pl.DataFrame]:
         if self.path is None:
+            # At least one table, for its schema.
             return iter((empty(self.stored.schema),))
         return self.stored.read(self.path, self.counters)
 

@@ -61,6 +61,7 @@ def output_compression(conf: Configuration, *, always: bool = False) -> Compress
 
 def compression_type(conf: Configuration) -> str:
     """NONE, RECORD or BLOCK. Raises ConfigError for other values."""
+    # SequenceFileOutputFormat.getOutputCompressionType: RECORD unless set.
     value = (conf.get(TYPE_PROPERTY) or RECORD).strip()
     if value not in COMPRESSIONS:
         raise ConfigError(f"{TYPE_PROPERTY}: expected NONE, RECORD or BLOCK, found {value!r}")

@@ -88,6 +88,7 @@ def _belongs(path: Path, part: int, parts: int) -> bool:
         if reader.key_class != TEXT:
             return False
         keys = [DataInput(key).read_text_bytes() for key, _ in islice(reader.stored(), _SAMPLE)]
+    # 64 keys that fit by chance, with two parts: one case in 2 to the 64th.
     return all(partition(key, parts) == part for key in keys)
 
 
@@ -147,6 +148,7 @@ class Database:
         """
         current = self.path / self.name
         if not current.exists():
+            # Readers hold no lock: they take what `recover` would put in its place.
             for path in install.beside(self.path, self.name):
                 if path.exists():
                     return path
@@ -210,6 +212,7 @@ class Database:
         except BaseException:
             if made:
                 with suppress(OSError):  # there is something in it
+                    # A job that failed leaves no empty database behind.
                     self.path.rmdir()
             raise
 

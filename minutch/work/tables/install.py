@@ -69,6 +69,7 @@ def make_folder(parent: Path, prefix: str) -> Path:
 
 def own_name(parent: Path, prefix: str) -> Path:
     """Returns a name in `parent` for a folder of this process that no other folder has."""
+    # With the process's start: a number may be another process's by now.
     owner = Owner.current()
     return parent / f"{prefix}{owner.pid}-{owner.started}-{owner.host}.{next(_numbers)}"
 
@@ -163,6 +164,7 @@ def install(database: Path, new: Path, *, keep_old: bool, name: str = CURRENT) -
     sync_tree(new)  # complete on disk before any name leads to it
     current = database / name
     next_, previous = beside(database, name)
+    # From here on it is found by `recover`, whatever happens.
     new.rename(next_)
     if not current.exists():
         next_.rename(current)
@@ -258,6 +260,7 @@ def sync_path(path: Path) -> None:
     """
     if not is_local(path):
         return
+    # fsync of a directory: that of its files does not bring their names to disk.
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -59,6 +59,7 @@ class KeyRange(NamedTuple):
         """Returns the records of a batch, sorted by key, that are in the range."""
         if self == KeyRange():
             return batch
+        # Bisected: of a range of thousands a dozen keys are made.
         keys = _Keys(batch)
         start = 0 if self.low is None else bisect_left(keys, self.low)
         end = batch.size if self.high is None else bisect_left(keys, self.high, start)
@@ -199,6 +200,7 @@ def cut(parts: Sequence[SortedPart], size: int) -> list[KeyRange]:
     if sum(part.file.size for part in parts) <= size:
         return [KeyRange()]
     found = [entry for part in parts for entry in part.sizes()]
+    # By key, over all parts: the bounds are of the whole.
     found.sort()
     total = np.cumsum([0, *(length for _, length in found)])
     bounds: list[bytes] = []

@@ -60,6 +60,7 @@ def matching(frame: pl.DataFrame, expression: Expression) -> pl.Series:
 
 def _by_fields(frame: pl.DataFrame, expression: Expression) -> pl.Series:
     """The same for rows without metadata."""
+    # `url.length()` is about `url`.
     named = {name.partition(".")[0] for name in expression.names()}
     fields = [field for field in _FIELDS if field in named]
     if not fields:
@@ -127,6 +128,7 @@ def evaluate(
     constant = dict(more or {})
     asked = expression.names()
     used = [name for name in FIXED if name in {text.partition(".")[0] for text in asked}]
+    # No name of a metadata key: counts of hosts repeat, and metadata need not be read.
     if not asked - set(FIXED) - set(constant):
         return _by_distinct(hosts, expression, used, constant)
     described = _described(hosts)
@@ -166,5 +168,6 @@ def _described(hosts: pl.DataFrame) -> dict[int, dict[str, object]]:
         elif kind in (INT, LONG):
             variables[name] = int.from_bytes(value, "big", signed=True)
         elif kind == TEXT:
+            # Jexl would read `-` as minus.
             variables[name.replace("-", "_")] = value.decode("utf-8", "replace")
     return found

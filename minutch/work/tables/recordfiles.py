@@ -108,11 +108,13 @@ def unpack(table: pl.DataFrame) -> pl.DataFrame:
     every = np.arange(len(table), dtype=np.uint32)
     out = np.empty(int(values.views[:, 0].sum(dtype=np.int64)), np.uint8)
     at, length = np.empty(len(table), np.int64), np.empty(len(table), np.int32)
+    # Values one after the other, as a kernel decodes them from a buffer.
     sort.pack(values.views, values.addresses, every, out, at, length)
     frame = pl.DataFrame([table["key"], *crawldatum_columns.decode_optional(out, at, length)])
     if not table["value"].null_count():
         return frame
     there = table["value"].is_not_null()
+    # Rows without a value were decoded as something: null is what they are.
     return frame.with_columns(pl.when(there).then(pl.col(*_FIELDS)))
 
 
@@ -120,6 +122,7 @@ def take(table: pl.DataFrame, at: Offsets) -> pl.DataFrame:
     """Returns the rows of a packed table at positions `at`, unpacked; all null for -1."""
     positions = pl.Series(at)
     if len(at) and at.min() < 0:
+        # gather takes null for a row of nulls.
         positions = positions.set(positions < 0, None)
     return unpack(table.select(pl.col("key", "value").gather(pl.lit(positions))))
 
@@ -140,6 +143,7 @@ class Patched:
     scores: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Float32))
 
     def __len__(self) -> int:
+        # Rows put in place of others make the table no longer.
         return len(self.table) + int((self.at < 0).sum())
 
     @property
@@ -195,6 +199,7 @@ class InlinksWriter(TableWriter[LinkSets]):
             path,
             Inlinks.class_name,
             encoder.records,
+            # The encoder compresses each value itself.
             deflated=True,
             **{"compression": RECORD, **options},
         )

@@ -91,6 +91,7 @@ def _find_compressed_values(stretch: Stretch, most: int, wanted: KeyFilter | Non
 
 
 def _find_blocks(stretch: Stretch, most: int, wanted: KeyFilter | None) -> Batch | None:
+    # Sums first: zlib says less of damaged bytes than the reader, which names the chunk.
     if not stretch.is_whole:
         return None
     blocks: list[Batch] = []
@@ -102,6 +103,7 @@ def _find_blocks(stretch: Stretch, most: int, wanted: KeyFilter | None) -> Batch
         while source.remaining:
             blocks.append(_read_block(source, sync))
             unpacked += len(blocks[-1].keys) + len(blocks[-1].values)
+            # Before the next one: a block may unpack to a thousand times its size.
             if unpacked > most:
                 raise too_large(most)
     except LargeSpanError:
@@ -307,6 +309,7 @@ class SpannedFile:
         """Returns the records of a span. Raises FormatError for damage, LargeSpanError if they
         unpack to more than `most`.
         """
+        # Kernels first; the reader, record by record, where these see something they don't know.
         found = self._find(span, most)
         return self._read(span, most) if found is None else found
 
@@ -390,6 +393,7 @@ class SpannedFile:
             if start:
                 reader.seek(start)
             records = iter(reader)
+            # Asked before the record is read: one that begins at the end is the next span's.
             while reader.position < span.end and (record := next(records, None)) is not None:
                 yield record
 

@@ -101,6 +101,7 @@ class TableWriter(Generic[T]):
         self._deflates = takes_zlib and not deflated
         self._file: _File
         if not takes_zlib and (deflated or compression != NONE):
+            # The codec is another one: zlib streams have to be unpacked for it.
             inflates = deflated
             self._file = _SingleRecords(
                 path, value_class, mapfile, compression, codec, inflates, sync, index_sync
@@ -168,6 +169,7 @@ class PlacesWriter:
         self._state = np.zeros(9, np.int64)
         self._state[sequencefile.USED] = self._state[sequencefile.POSITION] = len(header)
         self._state[sequencefile.INDEX_POSITION] = -1  # no entry yet
+        # First: the sums of a file that was here would call the new one damaged.
         remove_sums(path)
         self._file = path.open("wb", buffering=0)
         self._sums = new_sums(path)
@@ -296,6 +298,7 @@ class PlacesMapWriter:
         self._last = records.key(records.size - 1)
         rows, positions = self._data.append(records)
         first = 0
+        # A block of the index may be full in between.
         while first < len(rows):
             first = self._append_index(records, rows, positions, first)
 
