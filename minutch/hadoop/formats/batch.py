@@ -142,6 +142,7 @@ class Places(NamedTuple):
     @classmethod
     def of(cls, keys: Strings, values: Bytes, at: Offsets, length: Lengths) -> Places:
         """Keys from a column, values at offsets of a buffer."""
+        # The owner keeps alive what the addresses lead to.
         return cls(*places(keys), at + values.ctypes.data, length, (keys.owner, keys.views, values))
 
     @property
@@ -211,6 +212,7 @@ def string_column(
     # A bitmap only where some are null.
     valid = np.zeros(0 if present == len(at) else -(-len(at) // 8), np.uint8)
     sequencefile.fill_views(buffer, at, length, shortest, base, views, valid)
+    # Offsets of a view have 32 bits: they count from the first string, not from the buffer.
     return to_series(
         name, views, [buffer[base:end]], valid if len(valid) else None, is_text=is_text
     )

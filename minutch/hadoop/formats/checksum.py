@@ -249,6 +249,7 @@ class ChecksumReader:
     def _compare(self, data: bytes, start: int) -> None:
         """Compares the chunks of `data`, whose first starts at offset `start`, with their sums."""
         found = chunk_sums(data, self._chunk)
+        # pread: readers of several places share no position.
         expected = os.pread(self._sums, len(found), HEADER_SIZE + start // self._chunk * 4)
         if found == expected:
             return

@@ -140,6 +140,7 @@ def _check_end(stream: Any, kind: str, size: int) -> None:
 
 def _gzip_compress(data: bytes) -> bytes:
     if len(data) < _LIBDEFLATE_FROM:
+        # Raw deflate: Hadoop's header has neither time nor system.
         raw = zlib.compressobj(wbits=-15)
         body = raw.compress(data) + raw.flush()
     else:
@@ -170,6 +171,7 @@ def _streams(
         if not stream.eof:
             raise TruncatedError(f"{kind} data ends inside the stream", offset=len(data))
         rest = stream.unused_data
+        # gzip and bzip2 files may hold several streams (`cat a.gz b.gz`).
         if not rest:
             return b"".join(parts)
 
@@ -280,6 +282,7 @@ def _blocks_decompress(
                 except FormatError as exc:
                     exc.offset = at
                     raise
+                # Or the loop would never end.
                 if not part:
                     raise FormatError(
                         "compressed chunk gives no data", offset=at, expected=f"{left} bytes"

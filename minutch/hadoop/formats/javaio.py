@@ -68,6 +68,7 @@ def encode_text(value: str) -> bytes:
 def encode_modified_utf8(value: str) -> bytes:
     """str to Java's modified UTF-8: NUL in two bytes, supplementary characters as surrogates."""
     data = value.encode("utf-8", "surrogatepass")
+    # Looked for in C: few strings have any.
     if any(lead in data for lead in _FOUR_BYTES):
         data = _SUPPLEMENTARY.sub(_in_surrogates, value).encode("utf-8", "surrogatepass")
     return data.replace(b"\0", b"\xc0\x80")
@@ -86,6 +87,7 @@ def decode_modified_utf8(data: bytes) -> str:
     i, n = 0, len(data)
     while i < n:
         b = data[i]
+        # 0xxxxxxx, 110xxxxx, 1110xxxx: modified UTF-8 has no four bytes.
         size = 1 if b < 0x80 else 2 if b >> 5 == 6 else 3 if b >> 4 == 14 else 0
         if not size or i + size > n or any(c >> 6 != 2 for c in data[i + 1 : i + size]):
             raise FormatError("malformed modified UTF-8", offset=i, found=f"byte {b:#04x}")
@@ -97,6 +99,7 @@ def decode_modified_utf8(data: bytes) -> str:
             unit = (b & 0x0F) << 12 | (data[i + 1] & 0x3F) << 6 | data[i + 2] & 0x3F
         units += unit.to_bytes(2, "big")
         i += size
+    # Surrogates that stood for themselves make pairs here.
     return units.decode("utf-16-be", "surrogatepass")
 
 
@@ -117,6 +120,7 @@ class DataInput:
     def __init__(
         self, buf: bytes | bytearray | memoryview, pos: int = 0, end: int | None = None
     ) -> None:
+        # Slices of it are no copies.
         self.buf = memoryview(buf)
         self.pos = pos
         self.end = len(self.buf) if end is None else end
@@ -284,6 +288,7 @@ class DataOutput:
         size = len(data)
         buf = self.buf
         if size < 128:
+            # Up to 127 a VInt is the byte itself.
             buf.append(size)
         else:
             buf += encode_vlong(size)
@@ -334,6 +339,7 @@ def inflate(compressed: bytes, offset: int, wbits: int = 15) -> bytes:
     """One zlib (`wbits` 15) or gzip (31) stream that must be whole; FormatError otherwise."""
     decoder = zlib.decompressobj(wbits)
     try:
+        # Deflate packs up to 1,032 to 1: a string of megabytes could unpack to gigabytes.
         result = decoder.decompress(compressed, _MAX_INFLATED)
     except zlib.error as exc:
         raise FormatError("damaged compressed string", offset=offset, found=str(exc)) from exc

@@ -76,6 +76,7 @@ def _float(layout: str) -> Callable[[bytes], tuple[bool, float, bool]]:
     def key(data: bytes) -> tuple[bool, float, bool]:
         value = float(unpack(data)[0])
         nan = math.isnan(value)
+        # NaN compares to nothing: it is 0.0 here, behind all others by the first member.
         return nan, 0.0 if nan else value, math.copysign(1.0, value) > 0
 
     return key
@@ -83,6 +84,7 @@ def _float(layout: str) -> Callable[[bytes], tuple[bool, float, bool]]:
 
 _SORT_KEYS: dict[str, Callable[[bytes], Key]] = {
     TEXT: _text,
+    # Behind two bytes of length, behind four for BytesWritable.
     _IO + "UTF8": lambda key: key[2:],
     _IO + "BytesWritable": lambda key: key[4:],
     _IO + "MD5Hash": lambda key: key,
@@ -170,6 +172,7 @@ class MapFileReader:
                         found=f"{len(value)} bytes",
                     )
                 index.add(key, _LONG.unpack(value)[0])
+        # A search by halves in an index out of order would miss records, silently.
         for earlier, later in zip(index.keys, index.keys[1:], strict=False):
             if later < earlier:
                 raise FormatError(
@@ -214,6 +217,7 @@ class MapFileReader:
         while high - low > _NEAR:
             middle = (low + high) // 2
             if middle not in self._firsts:
+                # Kept: look-ups of many keys meet the same middles.
                 self._firsts[middle] = self._first_from(middle)
             first = self._firsts[middle]
             if first is None or first[1] >= sought:  # records with an equal key may begin before it
@@ -235,6 +239,7 @@ class MapFileReader:
     def get(self, key: bytes) -> bytes | None:
         """Returns the value of the first record with this key, or None."""
         for found, value in self.scan(key):
+            # `scan` begins at the first one not less: that is the key, or it is not there.
             return value if self.sort_key(found) == self.sort_key(key) else None
         return None
 
@@ -282,6 +287,7 @@ class MapFileWriter(WholeOrNothing):
                 metadata=metadata,
                 sync=sync,
             )
+            # An index that can't be opened must not leave half a MapFile.
             stack.callback(self.data.discard)
             self._index = SequenceFileWriter(
                 self.path / INDEX,
@@ -422,6 +428,7 @@ def sort_records(
                 files.append(_write_run(folder / f"run-{len(files)}", sorted(run, key=order)))
                 run.clear()
                 size = 0
+        # Stable, and the last run comes last: equals stay in their order.
         run.sort(key=order)
         readers = [stack.enter_context(SequenceFileReader(file)) for file in files]
         yield from merge(*readers, run, key=order)

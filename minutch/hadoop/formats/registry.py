@@ -63,6 +63,7 @@ class Writable:
         """Returns the value that takes up exactly `data`; FormatError for left-over bytes, too."""
         source = DataInput(data)
         value = cls.read(source)
+        # More than the record says is damage, or a class that is not the file's.
         if source.remaining:
             raise FormatError(
                 f"bytes left over after {cls.class_name.rpartition('.')[2]}",
@@ -92,12 +93,14 @@ def add_finder(finder: Finder) -> None:
 
 def lookup(class_name: str, offset: int | None = None) -> type[Writable]:
     """Returns the class of a Java name; FormatError (at `offset`, its place) if there is none."""
+    # WritableName.getClass.
     class_name = ALIASES.get(class_name, class_name)
     found = REGISTRY.get(class_name) or next(
         filter(None, (find(class_name) for find in _FINDERS)), None
     )
     if found is None:
         raise FormatError("unknown Writable class", offset=offset, found=class_name)
+    # Under the name that was asked for: finders are slow.
     REGISTRY[class_name] = found
     return found
 
@@ -120,6 +123,7 @@ class GenericWritable(Writable):
     @classmethod
     def read(cls, data: DataInput) -> Self:
         start = data.pos
+        # GenericWritable.TYPE is a byte, read with & 0xff: up to 256 classes.
         index = data.read_unsigned_byte()
         if index >= len(cls.types):
             raise FormatError(

@@ -67,6 +67,7 @@ class ReadBuffer:
         return self.base + self.pos
 
     def seek(self, offset: int) -> None:
+        # A jump within the window reads nothing.
         if not self.base <= offset <= self.base + len(self.data):
             self.source.seek(offset)
             self.data, self.base, self._unit = b"", offset, SMALLEST_READ
@@ -189,6 +190,7 @@ class SequenceFileReader:
             try:
                 header = SequenceHeader.read(source)
             except TruncatedError:
+                # The file has no more, or claims metadata beyond reason.
                 if have < size or size >= _HEADER_LIMIT:
                     raise
                 size *= 4  # long metadata
@@ -371,6 +373,7 @@ class SequenceFileReader:
             or not window.data.startswith(SYNC_ESCAPE, window.pos)
         ):
             return False
+        # As SequenceFileRecordReader: a range ends at the first marker behind it.
         if self._end is not None and window.offset >= self._end:
             return True
         at = window.offset

@@ -72,6 +72,7 @@ class SequenceHeader:
                 "unknown SequenceFile version", offset=3, expected=f"1 to {VERSION}", found=magic[3]
             )
         version = magic[3]
+        # Reader.init: Text.readString since BLOCK_COMPRESS_VERSION.
         read_name = source.read_utf8 if version < _BLOCKS_FROM else source.read_text
         key_class, value_class = read_name(), read_name()
         compressed = version >= _COMPRESSED_FROM and source.read_boolean()

@@ -111,6 +111,7 @@ def _json_line(record: dict[str, Any]) -> str:
 def _plain(path: Path) -> Iterator[str]:
     """Yields a file that is no SequenceFile."""
     with ChecksumReader(path) as reader:
+        # `hadoop fs -text` goes by the first bytes, then by the ending of the name.
         begin = reader.read(len(_GZIP_MAGIC))
     packed = codec(PACKAGE + "GzipCodec") if begin == _GZIP_MAGIC else codec_for(path.name)
     if packed is not None:

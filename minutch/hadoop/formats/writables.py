@@ -35,6 +35,7 @@ __all__ = [
 
 
 K = TypeVar("K", bound=Writable)
+# AbstractMapWritable: Byte.MIN_VALUE + 1 for ArrayWritable, and so on in this order.
 _FIRST_ID = -127
 _PREDEFINED = [
     "ArrayWritable", "BooleanWritable", "BytesWritable", "FloatWritable", "IntWritable",
@@ -86,6 +87,7 @@ class UTF8(Writable):
         out.write_utf8(self.value)
 
     def java_hash(self) -> int:
+        # WritableComparator.hashBytes over the bytes, without their length.
         return javahash.text_hash(self.to_bytes()[2:])
 
     def __str__(self) -> str:
@@ -122,6 +124,7 @@ class _Number(Writable):
     value: int
 
     def java_hash(self) -> int:
+        # LongWritable.hashCode: (int) value, unlike Long.hashCode.
         return javahash.int32(self.value)
 
     def __str__(self) -> str:
@@ -211,6 +214,7 @@ class FloatWritable(Writable):
     value: float
 
     def java_hash(self) -> int:
+        # Float.floatToIntBits.
         return int.from_bytes(self.to_bytes(), "big", signed=True)
 
     def __str__(self) -> str:
@@ -225,6 +229,7 @@ class DoubleWritable(Writable):
     value: float
 
     def java_hash(self) -> int:
+        # DoubleWritable.hashCode: (int) Double.doubleToLongBits, the lower half.
         return int.from_bytes(self.to_bytes()[4:], "big", signed=True)
 
     def __str__(self) -> str:
@@ -265,6 +270,7 @@ class MD5Hash(Writable):
         out.write_bytes(self.value)
 
     def java_hash(self) -> int:
+        # MD5Hash.quarterDigest.
         return int.from_bytes(self.value[:4], "big", signed=True)
 
     def __str__(self) -> str:
@@ -336,6 +342,7 @@ class MapWritable(dict[Writable, Writable], Writable):
         self.update(entries or {})
 
     def __setitem__(self, key: Writable, value: Writable) -> None:
+        # MapWritable.put: key first, so its class has the lower id.
         self._learn(key.class_name)
         self._learn(value.class_name)
         super().__setitem__(key, value)
@@ -381,6 +388,7 @@ class MapWritable(dict[Writable, Writable], Writable):
     def read(cls, data: DataInput) -> Self:
         result = cls()
         names = dict(_ID_TO_NAME)
+        # AbstractMapWritable.readFields: the table, then the entries.
         for _ in range(data.read_byte()):
             class_id = data.read_byte()
             names[class_id] = name = data.read_utf8()
@@ -409,6 +417,7 @@ class MapWritable(dict[Writable, Writable], Writable):
 
     def java_hash(self) -> int:
         return javahash.int32(
+            # MapWritable.hashCode begins with 1, AbstractMap's with 0.
             1 + sum(key.java_hash() ^ value.java_hash() for key, value in self.items())
         )
 
@@ -443,4 +452,5 @@ class SortedMapWritable(MapWritable):
 
 def _sort_key(key: Writable) -> Any:
     value = getattr(key, "value", b"")
+    # Text compares bytes of UTF-8, not characters.
     return encode_text(value) if isinstance(value, str) else value

@@ -36,6 +36,7 @@ def decompressor(window_log: int, shared: Any = None) -> Any:
 def dictionary(data: bytes) -> Any:
     """Returns a dictionary: zstd's, or any data that frames refer to. ZstdError or ValueError."""
     made = zstd.ZstdDict(data, is_raw=not data.startswith(_DICTIONARY))
+    # Tried at once: what is no dictionary raises here, not at the first frame.
     zstd.ZstdDecompressor(made)
     return made
 
