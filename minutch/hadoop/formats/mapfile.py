@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from minutch.errors import FormatError
-from minutch.hadoop.formats.checksum import WholeOrNothing, crc_path
+from minutch.hadoop.formats.checksum import WholeOrNothing, crc_path, remove_sums
 from minutch.hadoop.formats.compress import DEFAULT_CODEC
 from minutch.hadoop.formats.javaio import DataInput
 from minutch.hadoop.formats.sequencefile import SequenceFileReader
@@ -393,8 +393,10 @@ def rebuild_index(directory: str | Path, *, interval: int = INDEX_INTERVAL) -> i
                 )
             last = sort(key)
             index.append_raw(key, _LONG.pack(position))
-    crc_path(fresh).replace(crc_path(directory / INDEX))
+    # No sums for an instant, rather than those of the other index.
+    remove_sums(directory / INDEX)
     fresh.replace(directory / INDEX)
+    crc_path(fresh).replace(crc_path(directory / INDEX))
     return count
 
 

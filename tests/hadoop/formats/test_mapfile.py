@@ -290,6 +290,28 @@ def test_rebuilding_refuses_damaged_data_and_keeps_the_index(tmp_path: Path) -> 
     assert sorted(item.name for item in path.iterdir()) == sorted(FILES)
 
 
+@pytest.mark.parametrize("renamed", [0, 1])
+def test_a_rebuilt_index_never_has_the_sums_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int
+) -> None:
+    """Killed before the first or the second rename: whichever index is there can be read."""
+    path = _write(tmp_path / "m", _numbers(400))
+    replace, left = Path.replace, [None] * renamed
+
+    def killed(self: Path, target: Path) -> Path:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        rebuild_index(path, interval=7)
+    monkeypatch.undo()
+    with MapFileReader(path) as reader:
+        assert len(reader.index_entries()) == (-(-400 // 7) if renamed else -(-400 // 128))
+
+
 def test_rebuilding_refuses_unsorted_data(tmp_path: Path) -> None:
     path = _write(tmp_path / "m", _numbers(10))
     with SequenceFileWriter(path / "data", IntWritable.class_name, TEXT) as writer:
