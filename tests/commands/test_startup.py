@@ -165,3 +165,14 @@ def test_plugins_that_are_asked_url_by_url_need_no_columns() -> None:
 def test_plugins_of_a_fetch_or_parse_need_no_tables() -> None:
     """A process with Polars can't be forked, and each worker took a tenth of a second longer."""
     assert "polars" not in modules_with("parse", "parsefilter", "protocol", "scoring")
+
+
+def test_the_parse_job_needs_no_tables() -> None:
+    """Its workers are forks then. Through a fork server, which loads all that this process has,
+    twenty pages took nearly twice as long.
+    """
+    code = "import sys; import minutch.cycle.parse.parsesegment; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
+    assert "polars" not in done.stdout.split()

@@ -367,8 +367,6 @@ def _rule_file(conf: Configuration) -> tuple[Path, bool]:
 @lru_cache(maxsize=8)
 def _registry(path: Path, tika: bool) -> TypeRegistry:
     if tika:
-        from minutch.cycle.parse.mime import read_tika_rules
-
         return read_tika_rules(path)
     return read_rules(path.read_text("utf-8", "replace").removeprefix("\ufeff"), str(path))
 

@@ -22,9 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
-
-import polars as pl
+from typing import TYPE_CHECKING, Final
 
 from minutch.cycle.parse.pageparser import PageParser, ParsedPage, SegmentTask
 from minutch.cycle.parse.partwriters import (
@@ -46,6 +44,9 @@ from minutch.work.engine import Partition, Task, engine_of
 from minutch.work.tables.database import are_partitions, record_estimate
 from minutch.work.tables.install import mark_success
 from minutch.work.tables.spans import InputSplit, scan
+
+if TYPE_CHECKING:
+    import polars as pl
 
 log = logging.getLogger(__name__)
 _SHOWN_BY: Final = 50
@@ -99,10 +100,8 @@ def parse(
         if engine.tasks == 1 or are_partitions(files, parts):
             engine.write(step.parse_stored, parts, directory, counters, progress)
         else:
-            from minutch.cycle.parse.parsesegment import PAGES_SCHEMA, stored_pages
-
-            places = engine.splits(store.parts(CONTENT))
-            with engine.shuffle(stored_pages, places, PAGES_SCHEMA, None, spill=directory) as pages:
+            places, schema = engine.splits(store.parts(CONTENT)), _pages_schema()
+            with engine.shuffle(stored_pages, places, schema, None, spill=directory) as pages:
                 engine.reduce(step.parse_shuffled, [pages], parts, directory, counters, progress)
         # Before the folders get their names: readers see all documents or none.
         counters.add(REPEATED, merge_kept(directory, settings))
@@ -129,8 +128,6 @@ class _Step:
 
     def parse_shuffled(self, task: Task, partitions: Sequence[Partition]) -> None:
         """A partition of what was shuffled: for `Engine.reduce`."""
-        from minutch.cycle.parse.parsesegment import pages_of
-
         self._parse(task, range(task.part, task.part + 1), pages_of(partitions[0]), DEFAULT_CODEC)
 
     def _parse(
@@ -164,16 +161,22 @@ def _values(records: Iterable[tuple[bytes, bytes]], keys: deque[bytes]) -> Itera
         yield value
 
 
-PAGES_SCHEMA: Final = pl.Schema({"key": pl.Binary(), "value": pl.Binary()})
-"""URLs, and serialized Contents as zlib streams."""
+def _pages_schema() -> pl.Schema:
+    """URLs, and serialized Contents as zlib streams."""
+    # Polars is loaded here and below, not above: without it parse workers are forks.
+    import polars as pl
+
+    return pl.Schema({"key": pl.Binary(), "value": pl.Binary()})
 
 
 def stored_pages(task: Task, place: InputSplit) -> Iterator[pl.DataFrame]:
-    """Yields the pages of a place, in tables of PAGES_SCHEMA. Raises FormatError."""
+    """Yields the pages of a place, in tables of `_pages_schema`. Raises FormatError."""
     return scan(place, LAYOUTS[CONTENT].value_class, _decode, stored=True)
 
 
 def _decode(batch: Batch) -> pl.DataFrame:
+    import polars as pl
+
     key = string_column("key", batch.keys, batch.key_at, batch.key_len)
     return pl.DataFrame(
         [key, string_column("value", batch.values, batch.value_at, batch.value_len)]
