@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from crawlee import ConcurrencySettings  # type: ignore[import-not-found,unused-ignore]
 from crawlee.configuration import Configuration  # type: ignore[import-not-found,unused-ignore]
@@ -28,10 +28,12 @@ FOLLOW = "--follow" in sys.argv[4:]
 
 
 def joined(url: str, links: list[str]) -> Iterator[str]:
-    """The links that are URLs, made absolute."""
+    """The links that are URLs of a host, made absolute: Crawlee ends with an error at any other."""
     for link in links:
         with suppress(ValueError):
-            yield urljoin(url, link)
+            target = urlsplit(urljoin(url, link))
+            if target.scheme in ("http", "https") and target.hostname:
+                yield target.geturl()
 
 
 async def crawl(store: BinaryIO) -> int:
@@ -53,7 +55,7 @@ async def crawl(store: BinaryIO) -> int:
         nonlocal count
         url = context.request.url
         found = context.selector.css("a::attr(href)").getall()
-        links = [link for link in joined(url, found) if link.startswith("http")]
+        links = [*joined(url, found)]
         body = await context.http_response.read()
         store.write("\n".join([url, *links, "", ""]).encode("utf-8", "replace") + body)
         count += 1
