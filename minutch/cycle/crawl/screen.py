@@ -126,6 +126,9 @@ def _count_successes(
         return
     pages = pl.concat(found).unique("key")
     again = pages.join(before, on="key")
+    result.new = len(pages) - len(again)
+    if again.is_empty():  # the signatures stand among all links that were found
+        return
     signatures = _column(segment / CRAWL_PARSE, (status.STATUS_SIGNATURE,))
     again = again.join(signatures, on="key", how="left", suffix="_now")
     same = (again["status"] == status.STATUS_FETCH_NOTMODIFIED) | again["signature"].eq_missing(
@@ -133,7 +136,6 @@ def _count_successes(
     )
     result.unchanged = int(same.sum())
     result.changed = len(again) - result.unchanged
-    result.new = len(pages) - len(again)
 
 
 def _column(folder: Path, statuses: tuple[int, ...]) -> pl.DataFrame:
