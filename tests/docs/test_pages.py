@@ -23,6 +23,7 @@ _EXAMPLES = """
     a__b code.py ftn ftt ftx io.compression.codec.snappy.buffersize io.seqfile.compress.blocksize
     java.util.Properties lodash.debounce
     my-plugins/urlfilter-short/short.py possibl possibli possibly selectors.py shop.py
+    short_line_length
     urlStreamHandler
 """
 EXAMPLES = set(_EXAMPLES.split())
