@@ -190,7 +190,7 @@ class OldMapWritable(dict[Writable, Writable], Writable):
             value.write(out)
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return len(self)
+        return len(self)  # equal maps have one, whatever the order
 
     def __str__(self) -> str:
         return "".join(f"{key}:{value} " for key, value in self.items())
@@ -267,11 +267,12 @@ class CrawlDatum(Writable):
         datum = cls(data.read_byte())
         datum.fetch_time = data.read_long()
         datum.retries = data.read_byte()
-        datum.fetch_interval = java_round(data.read_float())
+        datum.fetch_interval = java_round(data.read_float())  # CrawlDatum.readFields: Math.round
         datum.score = data.read_float()
         if version > 2:
             datum.modified_time = data.read_long()
             size = data.read_byte()
+            # A signed byte: CrawlDatum.readFields takes one below 0 as no signature.
             if size > 0:
                 datum.signature = data.read_bytes(size)
         if version > 3 and data.read_boolean():
@@ -295,6 +296,7 @@ class CrawlDatum(Writable):
             self.retries & 0xFF,
             self.fetch_interval,
         )
+        # Apart: struct refuses a double beyond the floats, of which Java makes an infinity.
         out.write_float(self.score)
         out.buf += _BEHIND_SCORE.pack(self.modified_time, len(signature))
         out.write_bytes(signature)

@@ -130,7 +130,7 @@ def is_truncated(content: Content) -> bool:
     if mark is not None:
         return mark == "true"
     length = (content.metadata.field(CONTENT_LENGTH_KEY) or "").strip()
-    if not _INTEGER.fullmatch(length):
+    if not _INTEGER.fullmatch(length):  # what Integer.parseInt takes
         return False
     return int(length) > len(content.content)
 
@@ -184,7 +184,7 @@ class ProtocolStatus(Writable):
         write_string_array(out, self.args)
 
     def __hash__(self) -> int:
-        return hash((self.code, self.last_modified))
+        return hash((self.code, self.last_modified))  # `args` is a list
 
     def __str__(self) -> str:
         name = "null" if self.name is None else self.name

@@ -60,7 +60,7 @@ DIGESTS: Final = {SHA1: sha1, SHA256: sha256}
 LEVEL_PROPERTY: Final = "warc.output.level"
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_SECOND: Final = 253_402_300_799
+_LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z: later years have five digits
 _NOT_IN_FIELDS: Final = re.compile(r"[\x00-\x1f\x7f]+")
 ARC_LIMIT: Final = 100_000_000
 """Bytes beyond which a file is full: those of 2012 have 100 MB."""
@@ -69,7 +69,7 @@ NO_TYPE: Final = "no-type"
 _DESCRIPTION: Final = b"1 0 %s\nURL IP-address Archive-date Content-type Archive-length\n"
 _ORIGIN: Final = b"CommonCrawl"
 _LEVEL: Final = 2
-_GZIP: Final = 31
+_GZIP: Final = 31  # zlib.h: 15 for the window, 16 for gzip's head and trailer
 _NO_WORD: Final = re.compile(r"[\x00-\x20\x7f]+")
 
 
@@ -212,7 +212,8 @@ class WarcFiles:
         if content_type:
             text += f"Content-Type: {one_line(content_type)}\r\n"
         text += f"Content-Length: {len(before) + len(body)}\r\n\r\n"
-        header = text.encode("utf-8", "replace")
+        header = text.encode("utf-8", "replace")  # lone surrogates
+        # ISO 28500, 4: a record ends with two CRLF, which Content-Length does not count.
         data = b"".join((header, before, body, b"\r\n\r\n"))
         if self._compress:
             data = igzip_lib.compress(
@@ -237,6 +238,7 @@ class WarcFiles:
         which a digest in a field can't, in hexadecimal digits.
         """
         if not head:
+            # An OpenSSL in FIPS mode refuses SHA-1 for anything else.
             hashed = self._hash(body, usedforsecurity=False)
         else:
             hashed = self._hash(head, usedforsecurity=False)
@@ -279,6 +281,7 @@ def one_line(value: str) -> str:
     return value.strip() if value.isprintable() else _NOT_IN_FIELDS.sub(" ", value).strip()
 
 
+# The records of a page have the same time.
 @lru_cache(maxsize=64)
 def warc_date(ms: int, version: str = V1_0) -> str:
     """Returns a time as `WARC-Date` has it: to the second in 1.0, to the millisecond in 1.1; within

@@ -187,7 +187,7 @@ def _inputs(segment: Segment) -> list[Path]:
         return []
     found = segment.parts(FETCH_PART)
     if segment.has(PARSE_PART):
-        return found + segment.parts(PARSE_PART)
+        return found + segment.parts(PARSE_PART)  # as CrawlDb.update adds them
     log.info("CrawlDb update: %s is fetched but not parsed", segment.path)
     return found
 

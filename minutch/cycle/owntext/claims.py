@@ -82,7 +82,7 @@ class PageClaims:
     def parts(self, memory: int) -> int:
         """Returns into how many parts they are cut, so that each fits into so much memory."""
         pages = self._read(lambda table: table.select(pl.len())).item()
-        return 1 + int(pages) * _BYTES // memory
+        return 1 + int(pages) * _BYTES // memory  # one at least
 
     def part(self, number: int, parts: int) -> pl.DataFrame:
         """Returns one of so many parts: `page`, `url`, `says`, `own`, `versions`, `version`. Pages
@@ -105,6 +105,8 @@ class PageClaims:
         tables = [pl.LazyFrame(schema=_SCHEMA).with_columns(_NO_AGE)]
         for file in self._files:
             table = pl.scan_parquet(file, glob=False)
+            # Of the file's name, which has the seal of its segment: it changes when that is parsed
+            # anew.
             version = pl.lit(crc32(file.name.encode()), pl.UInt32)
             tables.append(table.with_columns(age=pl.lit(len(tables), pl.UInt32), version=version))
         try:
@@ -157,7 +159,9 @@ def _pages(segment: Segment) -> Iterator[pl.DataFrame]:
 def _rows(rows: pl.DataFrame) -> pl.DataFrame:
     """Returns pages (`url`, `says`, `own`, `versions`) as the files have them."""
     urls = decode_keys(rows["url"])
+    # By keys of URLs: a default port makes no other address.
     elsewhere = rows["says"].is_not_null() & (url_keys(rows["says"]) != url_keys(urls))
+    # URLs only where they are needed: most pages name themselves, or none.
     only = pl.when(elsewhere.fill_null(value=False))
     return rows.select(
         pl.col("url").hash().alias("page"),

@@ -85,6 +85,7 @@ def band_keys(texts: pl.Series) -> pl.DataFrame:
     texts = texts.fill_null("")
     out = np.empty(len(texts) * BANDS, np.uint64)
     longest = int(texts.str.len_bytes().max() or 0)  # type: ignore[arg-type]
+    # A text has no more words than bytes; before them is the least value of each function.
     words = np.empty(longest + 1 + len(_functions().factors), np.uint64)
     kernels.band_keys(from_series(texts).column, _plain(), RUN, _functions(), BANDS, words, out)
     return pl.DataFrame(out.reshape(-1, BANDS), schema=list(KEYS))
@@ -132,6 +133,7 @@ class NearTexts:
         pages = [self._read(file, "key").to_frame() for file in self._files]
         self._pages = (
             pl.concat([pl.DataFrame(schema={"key": pl.Binary()}), *pages])
+            # Eight bytes instead of a URL.
             .select(page=pl.col("key").hash(), row=pl.int_range(pl.len()))
             # Files are in the order of segments: the newest version is last.
             .unique("page", keep="last")
@@ -146,6 +148,7 @@ class NearTexts:
     def keys(self, band: str, rows: I64) -> U64:
         """Returns the keys of a band; where there is no text or no word, each another one."""
         read = [self._read(file, band).to_numpy() for file in self._files]
+        # The row -1 of URLs without a text is the 0 that is put at the end.
         found = np.concatenate([*read, np.zeros(1, np.uint64)])[rows]
         # The golden ratio's odd 64 bits: other numbers for each row, so that nothing is near it.
         others = np.arange(1, len(rows) + 1, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -201,6 +204,7 @@ def _renew(path: Path, segment: Segment, sites: SiteFrames, hosts: pl.DataFrame)
     if not is_old.any():
         return
     made = _keys(segment, sites, hosts, table["key"].filter(is_old).unique())
+    # A hard link to an older folder's file, which must stay as it is.
     path.unlink()
     pl.concat([table.filter(~is_old), *made]).sort("key").write_parquet(path)
 
@@ -267,6 +271,7 @@ class NearPairs:
         folder = self._sites.folder
         with work_folder(folder, NEW) as fresh:
             told.write_parquet(fresh / self._name)
+            # One rename: who reads beside this has the old answers, or all of the new.
             (fresh / self._name).replace(folder / self._name)
         for path in folder.glob("pairs.*.parquet"):
             if path.name != self._name:
@@ -305,5 +310,6 @@ class NearPairs:
         for url, end in (("url", ""), ("other", "_of_other")):
             of_side = keys.rename({"key": url} | {band: f"{band}{end}" for band in KEYS})
             table = table.join(of_side, on=url, how="left", maintain_order="left")
+        # 0 is a text without words: two of them are not near each other.
         same = [(pl.col(b) == pl.col(f"{b}_of_other")) & (pl.col(b) != 0) for b in KEYS]
         return table.select(pl.any_horizontal(same).fill_null(value=False)).to_series()

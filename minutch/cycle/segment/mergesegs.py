@@ -119,6 +119,7 @@ def mergesegs(
     given = _existing(segments_at(segments))
     found = _closed(given)
     name = _name(found, [segment.name for segment in given if segment not in found])
+    # Where the merged segments' names are no times.
     name = name or segment_name(context.clock.now())
     log.info("Merging %s to %s/%s", counted(len(found), "segments"), output, name)
     folders = _common_folders(found)
@@ -309,6 +310,7 @@ def _common_folders(segments: Sequence[Segment]) -> list[str]:
         if lacking:
             log.info("%s changed input dirs", segment.path)
             log.warning("not merged, since %s has none: %s", segment.path, ", ".join(lacking))
+            # SegmentMerger.merge leaves a folder out for all where one segment lacks it.
             common = [folder for folder in common if folder not in lacking]
     log.info(
         "SegmentMerger: using segment data from: %s", "".join(f" {folder}" for folder in common)
@@ -364,6 +366,7 @@ class Merge:
         )
         count = sum(map(len, before.values()))
         stay = sum(len(table) for tables in layers for table in tables.values())
+        # Before the merge filters, whose records are counted apart.
         counters.add(OLDER, count - stay)
         if self._filters is not None:
             # Merge filters are mergesegs' alone, which has one layer.
@@ -394,6 +397,7 @@ class Merge:
     def _is_parsed(self, table: pl.DataFrame) -> pl.Series:
         """Tells which parses in records of parse_data succeeded. Raises FormatError."""
         batch = as_batch(table)
+        # Values of a RECORD folder go through a merge deflated.
         if self._work.compressions[PARSE_DATA] == RECORD:
             batch = inflated_values(batch, PARSE_DATA)
         return parsedata_columns.decode(batch).is_success

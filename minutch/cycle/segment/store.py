@@ -281,6 +281,7 @@ class Segment:
                 (fresh / folder).mkdir()
             yield fresh
             sync_tree(fresh)
+            # Once more: another job may have made it while the block ran.
             self._check_free(folders, replace)
             if copies(self.path) and copies(fresh):
                 self._copy_in(self.path, fresh, folders)
@@ -305,12 +306,14 @@ class Segment:
         for folder in folders[:-1]:
             self._place(fresh, folder)
         sync_path(self.path)
+        # The last name says that all are there: it goes to disk after the others.
         self._place(fresh, folders[-1])
         sync_path(self.path)
 
     def _copy_in(self, path: StorePath, fresh: StorePath, folders: Sequence[str]) -> None:
         """The same for those that are in `fresh`, file by file, with a journal; the old ones go."""
         made = [folder for folder in folders if (fresh / folder).is_dir()]
+        # The last one goes first, as in `_move_in`.
         moves: list[Move] = [(path / folder, None) for folder in reversed(made) if self.has(folder)]
         moves += [(fresh / folder, path / folder) for folder in made]
         if moves:
@@ -335,6 +338,7 @@ class Segment:
         try:
             (fresh / folder).rename(self.path / folder)
         except OSError as exc:
+            # rename(2): a directory with entries.
             if exc.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
                 raise
             raise StoreError(
@@ -414,6 +418,7 @@ def segments_in(directory: Path) -> list[Segment]:
     entries = [
         entry
         for entry in directory.iterdir()
+        # FileInputFormat.hiddenFileFilter.
         if entry.is_dir() and not entry.name.startswith((".", "_"))
     ]
     hold = None

@@ -64,6 +64,7 @@ class _Column(NamedTuple):
         nulls = column.null_count()
         if column.dtype == pl.Binary:
             return cls(from_series(column), column.is_not_null().to_numpy() if nulls else None)
+        # Kernels take numbers by their width alone, and know no nulls.
         is_plain = column.dtype.is_numeric() and not nulls
         return cls(np.ascontiguousarray(column.to_numpy()) if is_plain else column)
 
@@ -99,6 +100,8 @@ class CacheRanges:
         tables, numbers = _together(tables, numbers)
         rows = sum(map(len, tables))
         self._tables, self.schema = tables, tables[0].schema
+        # All partitions have the same borders: between two, each has about its `parts`-th of the
+        # rows.
         size = max(1, RANGE_ROWS // runs) * parts
         every = max(1, rows // (max(1, rows // size) * _SAMPLES))
         sample = pl.concat([table["key"].gather_every(every) for table in tables]).sort()
@@ -115,6 +118,7 @@ class CacheRanges:
             assert isinstance(key, Strings), "keys are strings"
             mine, starts = np.empty(len(table), np.int32), np.empty(buckets + 1, np.int64)
             order = np.empty(len(table), np.uint32)
+            # One pass over the rows: their buckets, and their numbers by bucket.
             kernels.group(key.column, strings.column, part, mine, starts, order)
             sizes = [np.zeros(buckets, np.int64) for _ in columns]
             for column, size in zip(columns, sizes, strict=True):
@@ -149,6 +153,7 @@ class CacheRanges:
             return list(pl.concat(tables))
         counts = self._starts[:, bucket + 1] - self._starts[:, bucket]
         starts = self._starts[:, bucket]
+        # Row numbers have 4 bytes.
         rows_at = np.array([piece.order.ctypes.data for piece in self._pieces]) + 4 * starts
         return [
             None
@@ -203,13 +208,14 @@ def _cut(borders: pl.Series | None, sample: pl.Series, rows: int, size: int) -> 
     """
     if borders is None:
         count = max(1, rows // size)
-        return sample.gather(np.arange(1, count) * len(sample) // count)
+        return sample.gather(np.arange(1, count) * len(sample) // count)  # quantiles
     edges = [0, *sample.search_sorted(borders), len(sample)]
     more: list[int] = []
     for low, high in pairwise(edges):
         count = (high - low) * rows // (len(sample) * size)
         if count >= MANY:
             more += [low + n * (high - low) // count for n in range(1, count)]
+    # The given borders stay, so that a run's ranges lie within those of the runs before it.
     return pl.concat([borders, sample.gather(more)]).sort()
 
 
@@ -219,6 +225,7 @@ def _constants(tables: Sequence[pl.DataFrame]) -> dict[str, pl.Series]:
     for name, dtype in tables[0].schema.items():
         columns = [table[name] for table in tables]
         if all(column.null_count() == len(column) for column in columns):
+            # Neither gathered nor written.
             found[name] = pl.Series(name, [None], dtype)
         elif dtype.is_numeric() and name != "key":
             first = columns[0][:1]
@@ -228,6 +235,7 @@ def _constants(tables: Sequence[pl.DataFrame]) -> dict[str, pl.Series]:
 
 
 def _has_only(column: pl.Series, value: pl.Series) -> bool:
+    # The last value tells of most columns, without a look at the others.
     if column.null_count() or column[-1] != value[0]:
         return False
     own, other = column.to_numpy(), value.to_numpy()

@@ -48,8 +48,10 @@ class _Source:
     def __init__(self, ranges: StoredRanges | CacheRanges, part: int, borders: pl.Series) -> None:
         self._ranges, self._borders = ranges, borders
         first = part * (len(ranges.borders) + 1)
+        # The run's range in which each of the finer ones begins.
         own = ranges.borders.search_sorted(borders, side="right").to_numpy().astype(np.int64)
         self._buckets = first + np.append(0, own)
+        # Where two of these lie in one of the run's, its rows are cut at the border between them.
         self._is_cut = np.diff(self._buckets, prepend=-1, append=-1) == 0
 
     def size(self, number: int) -> int:
@@ -126,6 +128,7 @@ class Shuffle:
 
         Partitions may be taken side by side, each once, either so or by `ordered`.
         """
+        # Partitions that are taken side by side keep all processors busy.
         threads = 1 if self.parts >= workers() else 0
         some = False
         for frame in ordered(
@@ -164,12 +167,14 @@ class Shuffle:
             return
         ranges: list[StoredRanges | CacheRanges] = [*self._runs]
         ranges += [] if memory is None else [memory]
+        # The last ones are the finest: each run has those of the runs before it.
         borders = ranges[-1].borders
         sources = [_Source(some, part, borders) for some in ranges]
         for number in range(len(borders) + 1):
             there = [source for source in sources if source.size(number)]
             gathered = partial(_together_in, there, number)
             count = sum(source.size(number) for source in there)
+            # Ranges that are small in each run may be too large together.
             if count <= cacheranges.MANY * cacheranges.RANGE_ROWS:
                 if there:
                     yield gathered
