@@ -109,7 +109,7 @@ def compared(runs: Sequence[Run], missing: dict[str, str], web: Web) -> str:
                 titles[name],
                 number(median(run.cpu for run in mine), 1),
                 number(median(run.seconds for run in mine), 1),
-                number(fetched) if fetched == web.pages else f"ONLY {fetched:,}",
+                number(fetched) if fetched >= web.pages else f"ONLY {fetched:,}",
                 number(median(run.stored for run in mine)),
                 number(median(run.cpu_per_page for run in mine), 2),
                 number(median(run.rate for run in mine)),
