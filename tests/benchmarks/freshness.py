@@ -61,6 +61,8 @@ class Workload:
     score: Floats
     born: Floats
     """Days."""
+    aged: float = 0.0
+    """Days before the beginning that pages have as their date; 0: none has one."""
 
     def pages(self, interval: Floats | float) -> ForecastPages:
         """Returns new pages, whose interval is at first `interval` days."""
@@ -73,6 +75,7 @@ class Workload:
                     max(1, round(min(days[number], 3650.0) * 86_400)),
                     float(self.score[number]),
                     NOW + round(self.born[number] * DAY),
+                    modified_time=NOW - round(self.aged * DAY) if self.aged else 0,
                 ),
             )
             for number in range(len(self.rate))
@@ -164,6 +167,11 @@ def _shifting(chance: np.random.Generator, count: int, days: int) -> Workload:
     return Workload(moments, after, np.ones(count), np.zeros(count))
 
 
+def _dated(chance: np.random.Generator, count: int, days: int) -> Workload:
+    """All pages have the date of their site's last move, years before they began to change."""
+    return replace(_scored(0.0)(chance, count, days), aged=5000.0)
+
+
 def _power(chance: np.random.Generator, count: int, days: int) -> Workload:
     rate = np.minimum(0.01 * (1 + chance.pareto(1.0, count)), 20.0)
     return _by_chance(chance, rate, days, np.ones(count))
@@ -186,6 +194,7 @@ WORKLOADS: Final[Mapping[str, Callable[[np.random.Generator, int, int], Workload
     "d: half change daily or weekly": _periodic,
     "e: half arrive later": _arriving,
     "f: rates shift": _shifting,
+    "g: dates of years ago": _dated,
 }
 
 
