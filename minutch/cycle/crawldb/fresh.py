@@ -56,7 +56,7 @@ from minutch.cycle.crawldb.habits import (
     Prospects,
     after_visits,
     bounded,
-    is_timely,
+    kept_share,
     learned,
     next_visits,
 )
@@ -267,7 +267,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
         turns = known.visits[some]
         chance = _chances(frame["key"].gather(some), turns)
         found[some] *= np.where(turns > 0, _PROBES**-chance, 0.5 + chance)
-        timely = _are_timely(frame, pages, worth)
+        timely = pages.timely(worth)
         whole: Floats = np.clip(np.rint(np.where(timely, wait, found)), *self.bounds)
         return _Plans(np.where(np.isnan(worth), np.nan, whole), timely, fresh | timely)
 
@@ -340,7 +340,7 @@ class FreshnessFetchSchedule(DefaultFetchSchedule):
             return frame, due
         held = frame["status"].is_in(HELD).to_numpy()
         known = PageHistories.of(frame, self.default_interval)
-        timely = _are_timely(frame, _prospects(frame, known)[0], known.worths)
+        timely = _prospects(frame, known)[0].timely(known.worths)
         held &= np.isnan(self._settled(frame)) & ~timely
         worth = pl.Series([self.worth]).new_from_index(0, len(frame))
         known = known._replace(last=np.where(held, last // 1000, known.last), worth=worth)
@@ -426,26 +426,16 @@ def _prospects(frame: pl.DataFrame, known: PageHistories) -> tuple[Prospects, Fl
     """Returns what requests for pages are worth, and after how long (s) they are next to be asked
     for by the clock, NaN where they do not keep time.
     """
-    period, wait = np.zeros(len(frame)), np.full(len(frame), np.nan)
+    period, kept, wait = np.zeros(len(frame)), np.zeros(len(frame)), np.full(len(frame), np.nan)
     rows = np.flatnonzero((known.clocks != "").to_numpy())
     chance = _chances(frame["key"].gather(rows), known.visits[rows])
     last = known.last[rows].astype(np.float64)
     period[rows], wait[rows] = next_visits(known.clocks.gather(rows), last, chance)
+    kept[rows] = kept_share(_chances(frame["key"].gather(rows), np.zeros(len(rows), np.int64)))
     probes = np.where(known.unsteady & (known.visits > 0), _PROBED, 1)
     calm: Floats = np.where(known.given_up, 0.0, 1.0)
-    found = Prospects(known.shape, known.time, _importance(frame), calm, period, probes)
+    found = Prospects(known.shape, known.time, _importance(frame), calm, period, kept, probes)
     return found, wait
-
-
-def _are_timely(frame: pl.DataFrame, pages: Prospects, worth: Floats) -> Mask:
-    """Returns which pages are asked for after their time, where a request has to be `worth` so much
-    (NaN: nobody knows).
-    """
-    found = np.zeros(len(frame), bool)
-    some = np.flatnonzero(pages.period)
-    chance = _chances(frame["key"].gather(some), np.zeros(len(some), np.int64))
-    found[some] = is_timely(pages.importance[some], pages.period[some], chance, worth[some])
-    return found
 
 
 def _chances(keys: pl.Series, turns: Ints) -> Floats:

@@ -156,6 +156,8 @@ class Prospects(NamedTuple):
     """0 where a page is given up: whenever it is asked for it has changed; else 1."""
     period: Floats
     """s; 0 where a page does not keep time."""
+    kept: Floats
+    """The share of its period for which a page that keeps time is fresh, by `kept_share`."""
     probes: Floats
     """How many times as often as planned pages are asked for, where it is for freshness."""
 
@@ -177,6 +179,11 @@ class Prospects(NamedTuple):
         fresh = self.fresh(interval)
         found: Floats = (fresh + np.sqrt(fresh**2 + 4 * younger / _OLD)) / 2
         return found
+
+    def timely(self, worth: Floats | float) -> Mask:
+        """Returns where a page keeps time, and is worth a request each period."""
+        found: Mask = self.importance * self.period * self.kept > worth
+        return found & (self.period > 0)
 
     def intervals(self, worth: Floats, bounds: tuple[float, float]) -> Floats:
         """Returns the intervals (s), within `bounds`, at which one more request is `worth` as much;
@@ -201,7 +208,6 @@ class Prospects(NamedTuple):
         fresh = self.fresh(np.full(len(count), bounds[1]))
         rates = np.append(1 / tries, 1 / bounds[1])
         low, high = float(worths[:, 0].min()) - 1, float(worths[:, -1].max()) + 1
-        kept = self.importance * self.period
         for _ in range(_TURNS):
             middle = (low + high) / 2
             worth = np.exp(middle)
@@ -213,8 +219,7 @@ class Prospects(NamedTuple):
             share = (middle - first) / np.maximum(then - first, 1e-12)
             demand = rates[at] * np.where(fresh > worth, self.probes, 1)
             demand[row] *= (rates[before] / rates[before + 1]) ** (1 - share)
-            timely = np.clip((_KEPT + _SPREAD - worth / np.maximum(kept, 1e-300)) / _SPREAD, 0, 1)
-            demand += timely * (1 / np.maximum(self.period, 1) - demand)
+            demand = np.where(self.timely(worth), 1 / np.maximum(self.period, 1), demand)
             low, high = (middle, high) if (count * demand).sum() > budget else (low, middle)
         return float(np.exp(high))
 
@@ -358,9 +363,8 @@ def _next(bits: Floats, time: Floats, period: Floats, tested: Mask) -> Floats:
     return np.where(tested & ~wide & (first > _QUIET * _PHASES), first, found) * width
 
 
-def is_timely(importance: Floats, period: Floats, chance: Floats, worth: Floats) -> Mask:
-    """Returns where a page that keeps time is worth a request each period; `chance` (0 to 1) is
-    that of its URL.
+def kept_share(chance: Floats) -> Floats:
+    """Returns for how much of their periods pages that keep time count as fresh; `chance` (0 to 1)
+    is that of their URLs.
     """
-    found: Mask = importance * period * (_KEPT + _SPREAD * chance) > worth
-    return found
+    return _KEPT + _SPREAD * chance

@@ -18,7 +18,7 @@ from minutch.cycle.crawldb.habits import (
     Floats,
     Prospects,
     after_visits,
-    is_timely,
+    kept_share,
     learned,
     next_visits,
     worth_of,
@@ -37,7 +37,7 @@ def one(value: float) -> NDArray[np.float64]:
 def by_chance(shape: Floats, time: Floats, importance: Floats) -> Prospects:
     """Pages that change by chance."""
     same = np.ones(len(shape))
-    return Prospects(shape, time, importance, same, 0 * same, same)
+    return Prospects(shape, time, importance, same, 0 * same, 0 * same, same)
 
 
 # -- what visits tell ------------------------------------------------------------------------------
@@ -298,11 +298,29 @@ def test_many_pages_are_told_of_in_pieces(monkeypatch: pytest.MonkeyPatch) -> No
 def test_many_equal_pages_that_keep_time_share_a_budget() -> None:
     """A budget that suffices for half of them is spent on half of them, by the chance of URLs."""
     count, week = 1000, 7.0 * DAY
-    pages = by_chance(one(1e4), one(1e4 * week), one(1.0))._replace(period=one(week))
-    worth = pages.multiplier(one(count), count / 2 / week, BOUNDS)
-    chance = (np.arange(count) + 0.5) / count
     ones = np.ones(count)
-    taken = is_timely(ones, ones * week, chance, ones * worth)
-    intervals = pages.intervals(one(worth), BOUNDS)
-    asked = taken.sum() / week + (~taken).sum() / intervals[0]
+    pages = by_chance(ones * 1e4, ones * 1e4 * week, ones)._replace(
+        period=ones * week, kept=kept_share((np.arange(count) + 0.5) / count)
+    )
+    worth = pages.multiplier(ones, count / 2 / week, BOUNDS)
+    taken = pages.timely(worth)
+    intervals = pages.intervals(ones * worth, BOUNDS)
+    asked = taken.sum() / week + (1 / intervals[~taken]).sum()
     assert asked == pytest.approx(count / 2 / week, rel=0.02)
+    assert 0.1 * count < taken.sum() < 0.5 * count
+
+
+def test_those_of_equal_pages_that_are_asked_for_in_time_are_counted_as_such() -> None:
+    """They alone are found to keep time again, so that soon all that keep time are of a kind that
+    is worth it: a seventh more than the budget was spent on pages that changed at each visit.
+    """
+    count, day = 100, 1.0 * DAY
+    ones = np.ones(count)
+    pages = by_chance(ones, ones * 10 * day, ones)._replace(
+        period=np.where(np.arange(count) < 50, day, 0.0),
+        kept=np.where(np.arange(count) < 50, kept_share(ones), 0.0),
+    )
+    worth = pages.multiplier(ones, 70 / day, (60.0, 90 * day))
+    assert pages.timely(worth).sum() == 50
+    asked = 50 / day + (1 / pages.intervals(ones * worth, (60.0, 90 * day))[50:]).sum()
+    assert asked == pytest.approx(70 / day, rel=0.02)
