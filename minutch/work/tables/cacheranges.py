@@ -8,7 +8,7 @@ range is ever there twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -84,22 +84,26 @@ class _Piece(NamedTuple):
 
 
 class CacheRanges:
-    """The rows of `tables`, with a Binary column `key` without nulls, by partition and range."""
+    """Rows of tables, with a Binary column `key` without nulls, by partition and range."""
 
     def __init__(
         self,
         tables: Sequence[pl.DataFrame],
         numbers: Sequence[npt.NDArray[np.uint32]],
         parts: int,
+        schema: pl.Schema,
+        constants: Mapping[str, pl.Series],
         borders: pl.Series | None = None,
         runs: int = 1,
     ) -> None:
-        """`numbers` has the partition of each row of each table; `borders` are kept. The rows are
-        one of so many `runs`.
+        """`numbers` has the partition of each row of each table; `constants` the columns of
+        `schema` that the tables lack. `borders` are kept. The rows are one of so many `runs`.
         """
-        tables, numbers = _together(tables, numbers)
+        self.schema, self.constants = schema, dict(constants)
+        self._names = [name for name in schema if name not in constants]
+        tables, numbers = _together([table.select(self._names) for table in tables], numbers)
         rows = sum(map(len, tables))
-        self._tables, self.schema = tables, tables[0].schema
+        self._tables = tables
         # All partitions have the same borders: between two, each has about its `parts`-th of the
         # rows.
         size = max(1, RANGE_ROWS // runs) * parts
@@ -109,8 +113,7 @@ class CacheRanges:
         self._count = len(self.borders) + 1
         strings = from_series(self.borders)
         buckets = parts * self._count
-        self.constants = _constants(tables)
-        key_at = list(self.schema).index("key")
+        key_at = self._names.index("key")
 
         def group(table: pl.DataFrame, part: npt.NDArray[np.uint32]) -> _Piece:
             columns = [_Column.of(column) for column in table]
@@ -145,22 +148,26 @@ class CacheRanges:
         """Returns the columns of a range; None where one has the same value everywhere."""
         sizes = [
             sum(int(piece.sizes[number][bucket]) for piece in self._pieces)
-            for number in range(len(self.schema))
+            for number in range(len(self._names))
         ]
         if max(sizes) > MAX_BUFFER:  # one key with tens of millions of rows, say
             mine = [pl.Series(piece.rows(bucket)) for piece in self._pieces]
             tables = [table[rows] for table, rows in zip(self._tables, mine, strict=True)]
-            return list(pl.concat(tables))
+            return self._spread(list(pl.concat(tables)))
         counts = self._starts[:, bucket + 1] - self._starts[:, bucket]
         starts = self._starts[:, bucket]
         # Row numbers have 4 bytes.
         rows_at = np.array([piece.order.ctypes.data for piece in self._pieces]) + 4 * starts
-        return [
-            None
-            if name in self.constants
-            else self._column(number, name, bucket, (rows_at, counts, size))
-            for number, (name, size) in enumerate(zip(self.schema, sizes, strict=True))
-        ]
+        return self._spread(
+            [
+                self._column(number, name, bucket, (rows_at, counts, size))
+                for number, (name, size) in enumerate(zip(self._names, sizes, strict=True))
+            ]
+        )
+
+    def _spread(self, values: Sequence[_Values]) -> list[_Values | None]:
+        held = dict(zip(self._names, values, strict=True))
+        return [held.get(name) for name in self.schema]
 
     def _column(
         self, number: int, name: str, bucket: int, taken: tuple[Offsets, Offsets, int]
@@ -219,24 +226,11 @@ def _cut(borders: pl.Series | None, sample: pl.Series, rows: int, size: int) -> 
     return pl.concat([borders, sample.gather(more)]).sort()
 
 
-def _constants(tables: Sequence[pl.DataFrame]) -> dict[str, pl.Series]:
-    """Returns the values of the columns, but for the key, that have the same in all rows."""
-    found = {}
-    for name, dtype in tables[0].schema.items():
-        columns = [table[name] for table in tables]
-        if all(column.null_count() == len(column) for column in columns):
-            # Neither gathered nor written.
-            found[name] = pl.Series(name, [None], dtype)
-        elif dtype.is_numeric() and name != "key":
-            first = columns[0][:1]
-            if all(_has_only(column, first) for column in columns):
-                found[name] = first
-    return found
-
-
-def _has_only(column: pl.Series, value: pl.Series) -> bool:
-    # The last value tells of most columns, without a look at the others.
-    if column.null_count() or column[-1] != value[0]:
+def has_only(column: pl.Series, value: pl.Series) -> bool:
+    """Returns True if each row has this value, null or a number."""
+    if value.null_count():
+        return column.null_count() == len(column)
+    if column.null_count() or not column.dtype.is_numeric() or column[-1] != value[0]:
         return False
     own, other = column.to_numpy(), value.to_numpy()
     kind = f"u{own.itemsize}"  # 0.0 and -0.0 are two values

@@ -36,7 +36,7 @@ from minutch.kernels import keycolumns as kernels
 from minutch.kernels.arrow import from_series
 from minutch.paths import local_scratch
 from minutch.work.tables import cacheranges
-from minutch.work.tables.cacheranges import RUNS, CacheRanges, StoredRanges
+from minutch.work.tables.cacheranges import RUNS, CacheRanges, StoredRanges, has_only
 from minutch.work.tables.frame import Rows, empty, key_order, sort_by_key
 from minutch.work.tables.install import SPILL, make_folder, remove
 from minutch.work.tables.parallel import ordered, workers
@@ -105,6 +105,7 @@ class Shuffle:
         self._directory: Path | None = None
         self._held = 0
         self._frames: list[pl.DataFrame] = []
+        self._constants: dict[str, pl.Series] = {}
         self._numbers: list[npt.NDArray[np.uint32]] = []
         self._ranges: CacheRanges | None = None
         self._runs: list[StoredRanges] = []
@@ -116,11 +117,28 @@ class Shuffle:
         if frame.is_empty():
             return
         self.rows += len(frame)
+        frame = self._narrowed(frame)
         self._frames.append(frame)
         self._numbers.append(partition_of(frame["key"], self.parts).to_numpy())
         self._held += sum(map(_size_of, frame))
         if self._held > self._budget:
             self._write_run()
+
+    def _narrowed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Returns the columns that do not have the same value in all rows that are held."""
+        if not self._frames:
+            values = [pl.Series(some.name, [some[0]], some.dtype) for some in frame.drop("key")]
+            self._constants = {v.name: v for v in values if has_only(frame[v.name], v)}
+        for name, value in tuple(self._constants.items()):
+            if not has_only(frame[name], value):
+                del self._constants[name]
+                columns = [value.new_from_index(0, len(held)) for held in self._frames]
+                self._held += sum(map(_size_of, columns))
+                self._frames = [
+                    held.with_columns(column)
+                    for held, column in zip(self._frames, columns, strict=True)
+                ]
+        return frame.drop(list(self._constants))
 
     def sorted(self, part: int) -> Iterator[pl.DataFrame]:
         """Yields the rows of a partition in frames sorted by key (at least one frame); no key is
@@ -143,7 +161,11 @@ class Shuffle:
         """Yields a partition's rows in frames that share no key, a key's in the order they came."""
         if self.parts == 1 and not self._runs:
             frames, self._frames, self._numbers = self._frames, [], []
-            yield pl.concat([empty(self.schema), *frames])
+            constants = [
+                pl.lit(value).first().alias(name) for name, value in self._constants.items()
+            ]
+            whole = (frame.with_columns(constants).select(*self.schema) for frame in frames)
+            yield pl.concat([empty(self.schema), *whole])
             return
         for gathered in self._ranges_of(part):
             yield gathered()
@@ -181,15 +203,15 @@ class Shuffle:
                 continue
             rows = gathered()
             if len(rows):
-                finer = CacheRanges([rows], [np.zeros(len(rows), np.uint32)], 1)
+                one = np.zeros(len(rows), np.uint32)
+                finer = CacheRanges([rows], [one], 1, self.schema, {})
                 yield from (partial(finer.gathered, bucket) for bucket in finer.numbers(0))
 
     def _take(self) -> CacheRanges | None:
         """Returns the rows in memory of a partition; they are freed when the last one is taken."""
         with self._lock:
             if self._ranges is None and self._frames:
-                borders, runs = (self._runs[-1].borders, RUNS) if self._runs else (None, 1)
-                self._ranges = CacheRanges(self._frames, self._numbers, self.parts, borders, runs)
+                self._ranges = self._cut(RUNS if self._runs else 1)
                 self._frames, self._numbers = [], []
             ranges = self._ranges
             self._taken += 1
@@ -197,11 +219,15 @@ class Shuffle:
                 self._forget()
         return ranges
 
+    def _cut(self, runs: int) -> CacheRanges:
+        borders = self._runs[-1].borders if self._runs else None
+        held = self._frames, self._numbers
+        return CacheRanges(*held, self.parts, self.schema, self._constants, borders, runs)
+
     def _write_run(self) -> None:
         if self._directory is None:
             self._directory = make_folder(local_scratch(self._spill), SPILL)
-        borders = self._runs[-1].borders if self._runs else None
-        ranges = CacheRanges(self._frames, self._numbers, self.parts, borders, RUNS)
+        ranges = self._cut(RUNS)
         self._runs.append(StoredRanges(self._directory / f"{len(self._runs)}", ranges, self.parts))
         self._forget()
 
