@@ -32,7 +32,7 @@ def joined(url: str, links: list[str]) -> Iterator[str]:
     for link in links:
         with suppress(ValueError):
             target = urlsplit(urljoin(url, link))
-            if target.scheme in ("http", "https") and target.hostname:
+            if target.scheme in ("http", "https") and target.hostname and target.port != 0:
                 yield target.geturl()
 
 
