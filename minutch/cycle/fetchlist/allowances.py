@@ -53,6 +53,8 @@ chain all earlier pages count to one round, so that it looks like 0.002).
 Suspects (`budget`) that are new are taken for growing.
 
 Groups of a host that grow share one allowance, as do those that are alike, and those that are dull.
+What those that grow get where nothing else is due is divided among them, the more to one the less
+it grows: in a shop that compares each two of its goods the best and the newest were comparisons.
 """
 
 from __future__ import annotations
@@ -253,8 +255,8 @@ def allowances(
 ) -> pl.DataFrame:
     """Returns of each group in counts of COUNTS: `group`, `level`, `asked`, `new`, `waiting`,
     `growth`, its `kind`, the `pool` of groups that it is in, if these are more it is `shared`, and
-    `allowed`, how many of those that wait there a round asks for. `domains` has the group of each
-    host's domain, if that is one.
+    `allowed`, how many of those that wait there a round asks for; where nothing else is due these
+    are `more_pool` and `more`. `domains` has the group of each host's domain, if that is one.
     """
     few, probes = max(1, explore // 5), max(1, explore // 10)
     domains = pl.DataFrame(schema=DOMAINS) if domains is None else domains
@@ -272,9 +274,9 @@ def allowances(
     table = table.with_columns(pool=pool)
     now = int(counts["round"].max() or 0)  # type: ignore[arg-type]
     pools = _allowed(table, explore, probes, now)
-    return table.join(pools, on="pool").select(
+    return _split(table.join(pools, on="pool")).select(
         "group", "pool", "level", "asked", "new", "waiting", "growth", "kind", "shared", "allowed",
-        "more",
+        "more_pool", "more",
     )  # fmt: skip
 
 
@@ -425,19 +427,39 @@ def _allowed(table: pl.DataFrame, explore: int, probes: int, now: int) -> pl.Dat
     leads_on = (kind == ALIKE) & (is_chain | (pl.col("growth") > _ENDLESS))
     is_dull = (kind == DULL) & ~gives_some
     is_over = (wasted >= 5 * explore) & (leads_on | is_dull)
-    pools = pools.with_columns(allowed=allowed, waits=~is_over & (waiting > 0))
-    # The least bad kind of which something waits.
-    first = next((one for one in (GROWS, ALIKE, DULL) if _waits(pools, one)), None)
-    is_open = (kind == first) & pl.col("waits") if first is not None else pl.lit(False)
-    # The least growth first: a wiki ends, a maze does not.
+    turn = pl.when(kind == GROWS).then(0).when((kind == ALIKE) & ~leads_on).then(1).otherwise(2)
+    waits = (kind > GOOD) & ~is_over & (waiting > 0)
+    pools = pools.with_columns(allowed=allowed, turn=pl.when(waits).then(turn))
+    first = pools["turn"].min()
+    is_open = pl.col("turn").eq(pl.lit(first)).fill_null(False)
     place = pl.when(is_open).then("growth").rank("min")
     is_first = is_open & (place <= (is_open.sum() // 4).clip(2))
-    most = 5 * explore - new if first == ALIKE else pl.lit(5 * explore)
+    most = pl.when(kind == ALIKE).then(5 * explore - new).otherwise(5 * explore)
     half = pl.min_horizontal(new // 2, most).clip(explore // 2)
     rest = pl.when(is_over).then(0).otherwise("allowed") if first is None else pl.col("allowed")
     pools = pools.with_columns(more=pl.when(is_first).then(half).otherwise(rest))
     return pools.select("pool", "shared", (pl.col("allowed", "more") - pl.col("pending")).clip(0))
 
 
-def _waits(pools: pl.DataFrame, kind: int) -> bool:
-    return bool(pools.filter(pl.col("kind") == kind)["waits"].any())
+def _split(table: pl.DataFrame) -> pl.DataFrame:
+    """Gives each group that grows its part of what its pool has where nothing else is due, if there
+    is one for each at least: as many as wait, or in inverse proportion to their growth.
+    """
+    waits = pl.col("waiting") > 0
+    count = waits.sum().over("pool")
+    parts = table.filter(waits, pl.col("kind") == GROWS, count > 1, pl.col("more") >= count)
+    parts = parts.with_columns(weight=1 / pl.col("growth").clip(1))
+    parts = parts.with_columns(full=pl.col("waiting") / pl.col("weight")).sort("pool", "full")
+    rest = pl.col("more") - (pl.col("waiting").cum_sum() - pl.col("waiting")).over("pool")
+    parts = parts.with_columns(by=rest / pl.col("weight").cum_sum(reverse=True).over("pool"))
+    by = pl.col("by").filter(pl.col("by") <= pl.col("full")).first().over("pool")
+    part = (by * pl.col("weight")).floor().cast(pl.Int64)
+    # All that wait: neither the best nor the newest are more than half of twice as many.
+    part = pl.when(part < pl.col("waiting")).then(part).otherwise(2 * pl.col("waiting"))
+    parts = parts.select("group", part=part)
+    table = table.join(parts, on="group", how="left")
+    is_part = pl.col("part").is_not_null()
+    return table.with_columns(
+        more_pool=pl.when(is_part).then("group").otherwise("pool"),
+        more=pl.coalesce("part", "more"),
+    )

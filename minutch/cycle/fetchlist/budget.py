@@ -19,7 +19,7 @@ has is read first, each page once. Of a group
 
 Those with the best score come first; of groups that grow, every other one is the best of those that
 were found last: where they end says most. Of each path (without its query) that is not known so
-well come not more than x, where groups grow x of the best and x of those found last.
+well come not more than x, where groups grow x of both.
 
 Nothing is lost: the others wait in the CrawlDb. Nothing is kept: all counts are the databases'.
 Pages that were asked for before are no matter of this. Why not by signatures alone: random text is
@@ -87,11 +87,9 @@ _SUMS: Final = {
     "host": pl.Expr.first, "level": pl.Expr.first, "since": pl.Expr.min, "before": pl.Expr.max,
     "is_suspect": pl.Expr.first,
 }  # fmt: skip
+_CHOICES: Final = (("pool", "allowed"), ("more_pool", "more"))
+"""What groups share, and what they are allowed: for now, and where nothing else is due."""
 _ENDS: Final = pl.Schema({"hash": pl.UInt64(), "end": pl.UInt64()})
-
-
-def _no_links() -> Iterable[pl.DataFrame]:
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ class PatternBudget:
         due: Callable[[pl.DataFrame], pl.DataFrame],
         pending: Callable[[pl.DataFrame], pl.Series],
         memory: int,
-        links: Links = _no_links,
+        links: Links = tuple,
     ) -> PatternBudget:
         """Counts the `entries` (their number, about) of a CrawlDb. `due` returns those of a table
         that may be asked for, with `sort`; `pending` the mask of those that are being fetched.
@@ -168,7 +166,8 @@ class PatternBudget:
         mask = pl.Series([True]).new_from_index(0, len(frame))
         if self.ends.is_empty():
             return mask
-        rows = self._places(frame).join(self.ends, left_on="group", right_on="hash", how="left")
+        rows = self._places(frame, self._of_group(frame))
+        rows = rows.join(self.ends, left_on="group", right_on="hash", how="left")
         rows = rows.join(self.ends, left_on="path", right_on="hash", how="left", suffix="_path")
         beyond = pl.col("rank") >= pl.min_horizontal("end", "end_path")
         return mask.scatter(rows.filter(beyond)["row"], False)
@@ -200,10 +199,10 @@ class PatternBudget:
         path = pl.Series("path", hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
         return pl.DataFrame([rows["row"], pl.Series("group", group), path])
 
-    def _places(self, frame: pl.DataFrame, of: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Returns `row`, `group`, `path` and `rank` of those of `groups`; `of` is `_of_group`."""
-        pools = self.groups.select("group", "pool", "kind")
-        keys = (self._of_group(frame) if of is None else of).join(pools, on="group")
+    def _places(self, frame: pl.DataFrame, of: pl.DataFrame, pool: str = "pool") -> pl.DataFrame:
+        """Returns `row`, `group` (the `pool`), `path`, `rank` of those of `groups`, `of` them."""
+        pools = self.groups.select("group", "kind", pool=pool)
+        keys = of.join(pools, on="group")
         rows = frame[keys["row"]]
         found = np.searchsorted(self.rounds.to_numpy(), rows["fetch_time"].to_numpy())
         keys = keys.with_columns(
@@ -222,26 +221,28 @@ class PatternBudget:
         )
 
     def _with_ends(self, tables: Iterable[pl.DataFrame], free: pl.Series) -> PatternBudget:
-        """Returns it with `ends` for the entries that are due. `free` groups are good, and all of
-        them have a place.
-        """
-        kept, left = pl.DataFrame(schema=_KEYS), 0
+        """Returns it with `ends` for the entries that are due; good, `free` groups have none."""
+        kept, left = [pl.DataFrame(schema=_KEYS)] * len(_CHOICES), 0
         good = pl.concat([free, self.groups.filter(pl.col("kind") <= GOOD)["group"]]).implode()
         for table in tables:
             of = self._of_group(table)
             left += int(of["group"].is_in(good).sum())
-            kept = pl.concat([kept, self._places(table, of).select(_KEYS.names())])
-            if len(kept) > _MANY:
-                kept = self._best(kept, "more").select(_KEYS.names())
-        is_left = left >= max(1, self.explore // 2)
-        groups = self.groups if is_left else self.groups.with_columns(allowed="more")
-        best = self._best(kept, "allowed" if is_left else "more")
+            for number, (pool, allowed) in enumerate(_CHOICES):
+                places = self._places(table, of, pool).select(_KEYS.names())
+                kept[number] = pl.concat([kept[number], places])
+                if len(kept[number]) > _MANY:
+                    kept[number] = self._best(kept[number], pool, allowed).select(_KEYS.names())
+        chosen = int(left < max(1, self.explore // 2))
+        pool, allowed = _CHOICES[chosen]
+        is_shared = pl.col("shared") & (pl.col(pool) == pl.col("pool"))
+        groups = self.groups.with_columns(allowed=allowed, pool=pool, shared=is_shared)
+        best = self._best(kept[chosen], pool, allowed)
         by_path = best.filter(pl.col("in_path") > self.explore).select(hash="path", end="rank")
         by_group = best.filter(pl.col("in_group") > pl.col("places"))
         ends = pl.concat([by_path, by_group.select(hash="group", end="rank")])
         return replace(self, groups=groups, ends=ends)
 
-    def _best(self, keys: pl.DataFrame, allowed: str) -> pl.DataFrame:
+    def _best(self, keys: pl.DataFrame, pool: str, allowed: str) -> pl.DataFrame:
         """Returns the rows with a place, and of groups and paths the first one without, with their
         number in their path (1 without one), and in their group (null without a place in the path),
         which has `places`.
@@ -254,7 +255,7 @@ class PatternBudget:
         keys = keys.filter(pl.col("in_path") <= self.explore + 1).with_columns(
             in_group=pl.when(has_place).then("rank").rank("ordinal").over("group")
         )
-        pools = self.groups.select("kind", group="pool", places=allowed).unique("group")
+        pools = self.groups.select("kind", group=pool, places=allowed).unique("group")
         halves = pools.filter(pl.col("kind") == GROWS)
         of_newest = pl.col("group") ^ pl.lit(_NEWEST, pl.UInt64)
         half = pl.when(pl.col("kind") == GROWS).then(pl.col("places") // 2).otherwise("places")

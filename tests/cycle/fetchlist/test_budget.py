@@ -417,6 +417,30 @@ def test_a_calendar_without_events_ends_and_a_list_of_numbers_is_read() -> None:
     assert honest.good.total() == 121
 
 
+def test_goods_are_read_beside_comparisons_of_each_two() -> None:
+    """Both are new and grow; the best and the newest were comparisons, a hundred a round."""
+
+    def shop(path: str, query: dict[str, str]) -> web.Page:
+        if path == "/compare":
+            a, b = int(query["a"]), int(query["b"])
+            texts = web.text_of(f"item {a}", 30), web.text_of(f"item {b}", 30)
+            pairs = (a, 3 * b + 1), (b, 5 * a + 2), (a * b, a)
+            return web.Page(" ".join(texts), tuple(_compared(x, y) for x, y in pairs))
+        item = 0 if path == "/" else web.number_in(path, r"/item/(\d+)", 80)
+        if item is None:
+            return web.NOT_FOUND
+        links = (f"/item/{(item + 1) % 80}", f"/item/{(item + 9) % 80}", _compared(item, 7 * item))
+        return web.honest_page("shop", f"item {item}", *links)
+
+    def _compared(a: int, b: int) -> str:
+        return f"/compare?a={a % 80}&b={b % 80}"
+
+    crawl = ColumnCrawl({"shop.com": shop}, 10, cap=240)
+    while crawl.asked.total() < crawl.cap:
+        assert crawl.round()
+    assert crawl.good.total() > 65  # 39 were
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(10), deadline=None)
 @given(
