@@ -23,8 +23,8 @@ from starlette.testclient import TestClient
 
 from minutch.annexes.service.app import Service, make
 from minutch.annexes.service.configs import Configs
-from minutch.annexes.service.confinedpaths import Root
 from minutch.annexes.service.jobtable import JobTable
+from minutch.annexes.service.requestchecks import Root
 from minutch.clock import FakeClock
 from minutch.commands import flow
 from minutch.conf import Configuration

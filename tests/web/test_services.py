@@ -18,8 +18,8 @@ from starlette.types import ASGIApp
 
 from minutch.annexes.service import app as service
 from minutch.annexes.service.configs import Configs
-from minutch.annexes.service.confinedpaths import Root
 from minutch.annexes.service.jobtable import JobTable
+from minutch.annexes.service.requestchecks import Root
 from minutch.clock import FakeClock
 from minutch.cycle.fetch.watch import Watch
 from minutch.inspect.live import liveapp

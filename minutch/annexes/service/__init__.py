@@ -3,7 +3,7 @@
 Begin with app, which maps paths to functions.
 
     `app`, `openapi`                      paths, responses, and their description
-    `requestchecks`, `confinedpaths`      checks of requests, and of the files they name
+    `requestchecks`                       checks of requests, and of the files they name
     `commandlines`, `jobtable`            requests as command lines; jobs that wait, run or ended
     `configs`, `queries`                  configurations; reads of databases, segments and files
 """

@@ -35,10 +35,18 @@ from minutch.annexes.service.commandlines import (
     readdb_arguments,
 )
 from minutch.annexes.service.configs import Configs
-from minutch.annexes.service.confinedpaths import RequestRefused, Root
 from minutch.annexes.service.jobtable import FINISHED, Job, JobTable
 from minutch.annexes.service.openapi import OPEN
-from minutch.annexes.service.requestchecks import JSON, Asked, Bounds, NewJob, as_text, checked
+from minutch.annexes.service.requestchecks import (
+    JSON,
+    Asked,
+    Bounds,
+    NewJob,
+    RequestRefused,
+    Root,
+    as_text,
+    checked,
+)
 from minutch.commands.arguments import Arguments
 from minutch.conf import Configuration
 from minutch.cycle.crawldb.store import CrawlDb

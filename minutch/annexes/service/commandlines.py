@@ -27,8 +27,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct, UnsetType, defstruct
 
 from minutch.annexes.service import requestchecks as types
-from minutch.annexes.service.confinedpaths import RequestRefused, Root
-from minutch.annexes.service.requestchecks import NewDump, NewJob, as_text
+from minutch.annexes.service.requestchecks import NewDump, NewJob, RequestRefused, Root, as_text
 from minutch.commands import flow
 from minutch.commands.declaration import Option, path
 from minutch.cycle.segment.store import segments_in

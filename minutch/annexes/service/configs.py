@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
-from minutch.annexes.service.confinedpaths import RequestRefused
+from minutch.annexes.service.requestchecks import RequestRefused
 from minutch.conf import DEFAULTS, Configuration
 from minutch.conf.check import check
 from minutch.conf.properties import shown

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from minutch import scratch
 from minutch.annexes.service.configs import write
-from minutch.annexes.service.confinedpaths import RequestRefused
+from minutch.annexes.service.requestchecks import RequestRefused
 from minutch.conf import Configuration
 from minutch.errors import MinutchError
 from minutch.processes import start_command

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from minutch import strictjson
-from minutch.annexes.service.confinedpaths import RequestRefused
+from minutch.annexes.service.requestchecks import RequestRefused
 from minutch.cycle.crawldb.stats import CrawlDbStatistics
 from minutch.cycle.crawldb.store import CrawlDb
 from minutch.cycle.segment.store import Segment

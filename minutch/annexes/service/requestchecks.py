@@ -6,10 +6,14 @@ numbers and truth values, or lists of these. Members that are not declared are i
 
 Source: the classes of org.apache.nutch.service.model.request. There, Jackson makes objects of
 whatever it finds, and what can't be used fails later.
+
+The paths that clients name are confined to a folder (`Root`), even if they contain `..` or symbolic
+links.
 """
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, TypeVar
@@ -20,13 +24,42 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from minutch.annexes.service.confinedpaths import RequestRefused
+from minutch.errors import MinutchError
 from minutch.mediatypes import essence
 from minutch.web.access import headers_of
 
 JSON: Final = "application/json"
 LARGEST: Final = 8 << 20
 """Maximum size of a request in bytes."""
+
+
+class RequestRefused(MinutchError):
+    """A request that is not accepted; the text is sent to the client."""
+
+
+class Root:
+    """The folder that the service works in."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder.resolve()
+
+    def path(self, text: object, name: str = "path") -> pathlib.Path:
+        """Returns the absolute path of `text`, links resolved. Raises RequestRefused if outside."""
+        if not isinstance(text, str) or not text.strip() or "\0" in text:
+            raise RequestRefused(f"{name}: expected a path, found {text!r}")
+        try:
+            path = (self.folder / text.removeprefix("file:")).resolve()
+            path.is_dir()  # raises for a name that is too long
+        except (OSError, RuntimeError) as exc:
+            raise RequestRefused(f"{name}: {text} can't be followed") from exc
+        if path != self.folder and self.folder not in path.parents:
+            raise RequestRefused(f"{name}: {text} lies outside of the service's folder")
+        return path
+
+    def shown(self, path: pathlib.Path) -> str:
+        """Returns a path as clients see it: relative to the folder."""
+        return str(path.relative_to(self.folder))
+
 
 # -- values ----------------------------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from minutch.annexes.service import jobtable, openapi
 from minutch.annexes.service.app import Service, make
 from minutch.annexes.service.configs import Configs
-from minutch.annexes.service.confinedpaths import Root
 from minutch.annexes.service.jobtable import FAILED, OVER, JobTable
+from minutch.annexes.service.requestchecks import Root
 from minutch.web.access import LOCAL, Access, listen
 from minutch.web.serving import server
 from tests.support.segments import conf_for

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from minutch.annexes.service import jobtable
-from minutch.annexes.service.confinedpaths import RequestRefused
 from minutch.annexes.service.jobtable import FAILED, FINISHED, KILLED, RUNNING, Job, JobTable
+from minutch.annexes.service.requestchecks import RequestRefused
 from tests.support.segments import conf_for
 
 
