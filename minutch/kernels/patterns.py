@@ -23,7 +23,7 @@ from minutch.kernels.native import (
 )
 from minutch.kernels.sequencefile import put_view
 
-LEVELS: Final = 6
+LEVELS: Final = 7
 ROOM: Final = 128
 """Bytes of `out` besides four times the URLs'."""
 _MOST: Final = 24
@@ -344,13 +344,20 @@ def url_patterns(urls: StringColumn, seed: Int, out: U8, views: Views, hashes: U
             to = _put_query(mark + 1, end, to + 1)
         ends[4] = to - first
         if len(hashes):
-            for level in range(LEVELS - 1):
-                place = LEVELS * row + level + (level > 0)  # place 1 is the shape's
+            own = LEVELS * row
+            for level in range(5):  # places 1 and 4 are the shape's and the names'
+                place = own + level + (level > 0) + (level > 2)
                 hashes[place] = string_hash(first, int64(ends[level]), seed)
+            # What is no beginning of the pattern is put behind it, in room that the next row
+            # overwrites: directory and names, then host and shape.
+            hashes[own + 4] = hashes[own + 3]
+            if ends[4] > ends[3]:
+                copy_bytes(to, first, int64(ends[2]))
+                copy_bytes(to + ends[2], first + ends[3], int64(ends[4] - ends[3]))
+                hashes[own + 4] = string_hash(to, int64(ends[2] + ends[4] - ends[3]), seed)
             copy_bytes(to, first, int64(ends[0]))
-            # Host and shape, in room behind the pattern that the next row overwrites.
             end = _put_shape(first + ends[0], first + ends[3], to + ends[0])
-            hashes[LEVELS * row + 1] = string_hash(to, end - to, seed)
+            hashes[own + 1] = string_hash(to, end - to, seed)
         if len(views):
             put_view(views, row, out, first - base, to - first, int64(0))
         else:  # hashes alone: start over

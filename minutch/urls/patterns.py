@@ -3,6 +3,7 @@
     https://Shop.example/Item/4711-red;s=9f3ac01?sort=up&id=7     the URL
     shop.example/Item/{n}-red;s?id&sort                           its pattern
     shop.example/Item/{n}-red;s                                   its path
+    shop.example/Item/?id&sort                                    its names, in its directory
     shop.example/Item/                                            its directory
     shop.example/Item/                                            the first directory on the host
     shop.example/*/*                                              its shape
@@ -33,10 +34,11 @@ import polars as pl
 from minutch.kernels import patterns as kernels
 from minutch.kernels.arrow import from_series, to_series
 
-LEVELS: Final = ("host", "shape", "first directory", "directory", "path", "pattern")
-"""What a URL belongs to, from the largest to the smallest: but for the shape, each is the beginning
-of the next. Where names of directories are drawn by lot, a shape is all that its pages have in
-common.
+LEVELS: Final = ("host", "shape", "first directory", "directory", "names", "path", "pattern")
+"""What a URL belongs to, from the largest to the smallest: but for the shape and the names, each is
+the beginning of the next. Where names of directories are drawn by lot, a shape is all that its
+pages have in common; where each article has a name of its own, and views to print, to share and to
+reply to, names of parameters are what tells these from the articles.
 """
 _PARAMETERS: Final = re.compile(r";[^/]*")
 # A class between slashes or dots alone, not part of a word.
@@ -72,11 +74,12 @@ def levels_of(url: str) -> tuple[str, ...]:
     directory = path[: path.rindex("/") + 1]
     shape = _WORD.sub("*", _CLASS.sub("#", _PARAMETERS.sub("", f"/{rest}")))
     first = f"{host}/{first}/" if slash else f"{host}/"
-    return host, host + shape, first, directory, path, pattern
+    names = directory + pattern[len(path) :]
+    return host, host + shape, first, directory, names, path, pattern
 
 
 def level_hashes(urls: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
-    """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 6. With a `seed` of
+    """Returns a hash of each of the LEVELS of each URL (String or Binary): n × 7. With a `seed` of
     63 bits that nobody knows, hosts can't make URLs that share another's.
     """
     strings = from_series(urls)
