@@ -72,6 +72,7 @@ from minutch.work.tables.frame import decode_keys
 
 Hashes = npt.NDArray[np.uint64]
 
+_NAMES: Final = LEVELS.index("names")
 NAMES: Final = pl.Schema({"host": pl.UInt64(), "is_asked": pl.Boolean(), "name": pl.String()})
 
 
@@ -87,20 +88,25 @@ class Levels:
     `is_asked`: something of it was asked for.
     """
 
-    def groups_of(self, hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.uint8]]:
+    def groups_of(
+        self, hashes: Hashes
+    ) -> tuple[Hashes, npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
         """Returns the group of each URL, and its level: the smallest that is known, or the host; of
-        hosts that were never asked their domain.
+        hosts that were never asked their domain; and whether its parameters have names of which
+        little is known.
         """
         group, level = hashes[:, 0].copy(), np.zeros(len(hashes), np.uint8)
         for number in range(1, len(LEVELS)):
             found = _are_in(self.known, hashes[:, number])
             group[found], level[found] = hashes[found, number], number
+        has_names = hashes[:, _NAMES] != hashes[:, _NAMES - 1]
+        is_tried = np.isin(level, (0, _NAMES, len(LEVELS) - 1))
         new = self.domains.filter(~pl.col("is_asked"))
         # Hosts of which nothing was asked: what is known of their domain stands in for them.
         others = np.flatnonzero((level == 0) & _are_in(new["host"].to_numpy(), group))
         at = np.searchsorted(new["host"].to_numpy(), group[others])
         group[others] = new["domain"].to_numpy()[at]
-        return group, level
+        return group, level, has_names & ~is_tried
 
 
 def _are_in(ordered: Hashes, values: Hashes) -> npt.NDArray[np.bool_]:

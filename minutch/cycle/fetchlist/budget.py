@@ -4,10 +4,10 @@ its end.
 
 Each URL belongs to a group: the smallest of its levels (`urls.patterns`) of which x/5 URLs, and a
 sixteenth of all its host's, have been asked for, or else to its host; while that has none that was
-asked for, to its domain. Suspects are a group of their own: those that differ in codes alone from
-one that was asked for before (a page in another session), and those that only pages lead to that
-say what others said before. They have to prove that they are worth it; what a site with sessions
-has is read first, each page once. Of a group
+asked for, to its domain. Suspects are a group of their own and have to prove their worth: those
+that differ in codes alone from one that was asked for before (in another session: each page is read
+once), those that only pages lead to that say what others said before, and those whose parameters
+have names that are hardly tried (an album whose photos have sizes looked as if it grew). Of a group
 
     asked     were asked for, and answered: pages, redirects, errors that stay
     new       have content that no page had before, by signature; redirects, by target. What hosts
@@ -102,7 +102,7 @@ class PatternBudget:
     """The times at which URLs that wait were found, in order."""
     levels: Levels
     suspects: pl.Series
-    """Hashes of the keys of the suspects that wait, in order."""
+    """Hashes of the keys of the suspects that wait, but for those with untried names, in order."""
     groups: pl.DataFrame
     """See `allowances`: those with URLs that have to wait."""
     ends: pl.DataFrame
@@ -136,7 +136,7 @@ class PatternBudget:
                 rows = _counted(table, seen, led, pending(table))
                 counts = _summed(counts, rows, ["group", "round"])
                 found = rows.filter(pl.col("waiting") > 0)
-                waits.append(found.filter("is_suspect")["key"])
+                waits.append(found.filter("is_suspect", ~pl.col("is_untried"))["key"])
                 found = found.join(finders, on="key", how="left")
                 hosts = pl.concat([hosts, found.filter("is_new_host").select(hosts.columns)])
                 hosts = hosts.group_by("group", "own", "by").agg(pl.col("round").min())
@@ -178,9 +178,9 @@ class PatternBudget:
         """
         keys = pl.Series([url.encode()])
         hashes = level_hashes(keys, self.seed)
-        group, level = self.levels.groups_of(hashes)
+        group, level, is_untried = self.levels.groups_of(hashes)
         is_domain = group[0] != hashes[0, level[0]]
-        are_suspect = keys.hash().is_in(self.suspects.implode())
+        are_suspect = keys.hash().is_in(self.suspects.implode()) | pl.Series(is_untried)
         group ^= _of_suspects(are_suspect)
         rows = self.groups.filter(pl.col("group") == group[0]).rows(named=True)
         name = (
@@ -194,8 +194,9 @@ class PatternBudget:
         """
         rows = frame.with_row_index("row").filter(_is_waiting())
         hashes = level_hashes(rows["key"], self.seed)
-        group, level = self.levels.groups_of(hashes)
-        group ^= _of_suspects(rows["key"].hash().is_in(self.suspects.implode()))
+        group, level, is_untried = self.levels.groups_of(hashes)
+        are_suspect = rows["key"].hash().is_in(self.suspects.implode()) | pl.Series(is_untried)
+        group ^= _of_suspects(are_suspect)
         path = pl.Series("path", hashes[:, _PATH]).set(pl.Series(level >= _PATH), None)
         return pl.DataFrame([rows["row"], pl.Series("group", group), path])
 
@@ -397,8 +398,8 @@ def _finders(links: Links, seen: _Seen, share: int, shares: int) -> pl.DataFrame
         are_repeats = rows["from_url"].hash().is_in(seen.repeats.implode())
         first = rows["from_url"][starts]
         hashes = level_hashes(first, seen.levels.seed)
-        group, _ = seen.levels.groups_of(hashes)
-        group ^= _of_suspects(first.hash().is_in(seen.twins.implode()))
+        group, _, is_untried = seen.levels.groups_of(hashes)
+        group ^= _of_suspects(first.hash().is_in(seen.twins.implode()) | pl.Series(is_untried))
         columns = {
             "key": keys[starts],
             "finder": group,
@@ -425,7 +426,7 @@ def _counted(table: pl.DataFrame, seen: _Seen, led: pl.Series, pending: pl.Serie
     nothing of when it was asked for first: they count to the first round.
     """
     hashes = level_hashes(table["key"], seen.levels.seed)
-    group, level = seen.levels.groups_of(hashes)
+    group, level, is_untried = seen.levels.groups_of(hashes)
     is_new_host = (level == 0) & (group != hashes[:, 0])
     times = table.select(pl.when(_is_asked()).then(_asked_at()).otherwise("fetch_time")).to_series()
     rounds = np.searchsorted(seen.rounds.to_numpy(), times.to_numpy())
@@ -434,6 +435,7 @@ def _counted(table: pl.DataFrame, seen: _Seen, led: pl.Series, pending: pl.Serie
     of_asked = pl.when(_is_asked()).then(key.is_in(seen.twins.implode()))
     is_twin = of_asked.otherwise(forms.is_in(seen.forms.implode()))
     is_suspect = table.select(is_twin | key.is_in(led.implode())).to_series()
+    is_suspect |= pl.Series(is_untried)
     group ^= _of_suspects(is_suspect)
     is_new = pl.col("status").is_in(_PAGES + _REDIRECTS) & ~key.is_in(seen.repeats.implode())
     waits = _is_waiting()
@@ -455,6 +457,7 @@ def _counted(table: pl.DataFrame, seen: _Seen, led: pl.Series, pending: pl.Serie
         since=times,
         before=pl.when(_is_asked()).then(times - interval),
         is_suspect=is_suspect,
+        is_untried=pl.Series(is_untried),
     )
 
 
@@ -468,7 +471,7 @@ def _with_domains(
     asked = asked.filter(pl.col("round") == pl.col("round").min().over("host"))
     asked = asked.group_by("host", "domain", "round").agg(pl.col("new", "other").sum().clip(0, 1))
     asked = asked.group_by("domain", "round").agg(
-        pl.len().alias("asked"), pl.col("new", "other").sum()
+        pl.len().cast(pl.Int64).alias("asked"), pl.col("new", "other").sum()
     )
     none = pl.lit(0, pl.Int64)
     asked = asked.with_columns(
@@ -479,9 +482,7 @@ def _with_domains(
         pending=none,
         is_suspect=False,
     )
-    counts = pl.concat([counts, asked.cast({"asked": pl.Int64})], how="diagonal").select(
-        COUNTS.names()
-    )
+    counts = pl.concat([counts, asked], how="diagonal").select(COUNTS.names())
     by = hosts.join(domains, left_on="by", right_on="host", how="left")
     by = by.with_columns(finder=pl.coalesce("domain", "group"))
     found = by.group_by("group", "finder", "round").agg(found=pl.len().cast(pl.Int64))

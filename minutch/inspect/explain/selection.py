@@ -213,7 +213,8 @@ def _pattern(case: _Case) -> GenerateVerdict:
     what = f"the pattern {name}"
     if is_suspect:
         what += (
-            ", as far as only repeats lead there or codes alone tell it from what was asked for,"
+            ", as far as only repeats lead there, codes alone tell it from what was asked for, or"
+            " little is known of its parameters' names,"
         )
     text = (
         f"{what} has given {given}, and finds {counts['growth']:.1f} more by request:"

@@ -417,6 +417,27 @@ def test_a_calendar_without_events_ends_and_a_list_of_numbers_is_read() -> None:
     assert honest.good.total() == 121
 
 
+def test_an_album_is_read_whose_photos_have_four_sizes() -> None:
+    """Photos say their number alone, and each led to four more of its path: they seemed to grow."""
+
+    def album(path: str, query: dict[str, str]) -> web.Page:
+        if path == "/":
+            return web.honest_page(
+                "album", path, *(f"/{n}/photo/{k}" for n in range(3) for k in range(20))
+            )
+        number = web.number_in(path, r"/[0-2]/photo/(\d+)", 20)
+        if number is None:
+            return web.NOT_FOUND
+        around = (path.replace(f"/{number}", f"/{at}") for at in (number - 1, number + 1))
+        sizes = (f"{path}?size={size}" for size in ("s", "m", "l", "xl"))
+        return web.Page(f"IMG_{path[1]}{number}.JPG Next", (*around, *sizes), path)
+
+    crawl = ColumnCrawl({"album.com": album}, 10)
+    while crawl.round():
+        assert crawl.rounds < 60
+    assert crawl.good.total() == 61
+
+
 def test_goods_are_read_beside_comparisons_of_each_two() -> None:
     """Both are new and grow; the best and the newest were comparisons, a hundred a round."""
 
