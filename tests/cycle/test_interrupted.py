@@ -20,7 +20,7 @@ from tests.support.siteserver import SiteServer
 
 pytestmark = pytest.mark.slow
 
-LONG = 60.0
+LONG = 180.0
 """Seconds after which something must have gone wrong."""
 
 

@@ -5,6 +5,7 @@ say.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,16 +218,23 @@ async def test_many_questions_wait_for_their_turn(
 async def test_questions_that_nobody_waits_for_are_bounded(
     dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """On a machine so busy that c-ares itself gives up meanwhile, it is tried again."""
     monkeypatch.setattr(dnsquery, "MOST_OPEN", 3)
     dns.silent = True
-    query = DnsQuery([dns.address], timeout=0.01)  # which c-ares takes for 0.25
-    try:
-        for number in range(5):
-            with pytest.raises(NoNameServer):
-                await query.ask(f"host{number}.test")
-        assert len(dns.questions) == 3
-    finally:
-        query.close()
+    for turn in range(20):
+        query, start = DnsQuery([dns.address], timeout=0.01), time.monotonic()
+        try:
+            for number in range(5):
+                with pytest.raises(NoNameServer):
+                    await query.ask(f"host{number}-{turn}.test")
+            asked = sum(name.endswith(f"-{turn}.test") for name in dns.questions)
+        finally:
+            query.close()
+        if time.monotonic() - start < 0.2:  # c-ares takes the timeout for 0.25 s
+            assert asked == 3
+            return
+        await asyncio.sleep(0.5)
+    pytest.skip("no 0.2 s in which five questions are asked")
 
 
 async def test_a_name_without_addresses_is_no_host(dns: NameServer) -> None:
