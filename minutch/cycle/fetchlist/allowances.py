@@ -38,17 +38,17 @@ end), new groups of its hosts are taken for growing, and its hosts share the all
 
 Where (as good as) nothing is due of groups that are new or good, those that grow get more: new/2
 (x/2 at least, 5 x at most), the quarter (two at least) of them with the least growth; without any,
-those that are alike, which get x/2 once they have had 5 x; without these, those that are dull. Once
-they have wasted 5 x, some are over: the dull ones, but where an eighth of the late ones was new
-(documentation of which a part is missing), and those alike that lead to ever more of their own (a
-calendar without events: what waits there was found by the last ones). These get nothing where all
-that is left is over, so that a crawl ends. What looks like a trap comes last, and a site that is
-like one is read in the end: a wiki's pages lead to ever more of it, too, until all are known. Tried
-and dropped: x/2 for what grows once it has had 5 x (a wiki of 3,000 pages had ten requests a round
-for ever); no limit at all (rooms of random words, alone with a blog that was read, had 900,000 in
-thirty rounds); one each of those that are dull, for ever (a crawl of manuals did not end in a
-hundred rounds, though every other page that it got was new); the growth of a calendar alone (of a
-chain all earlier pages count to one round, so that it looks like 0.002).
+those that are alike, which get x/2 once they have had 5 x; without these, those that are dull, and
+those alike that lead to ever more of their own (a calendar without events: what waits there was
+found by the last ones). Once they have wasted 5 x, these two are over, but for dull ones where an
+eighth of the late ones was new (documentation of which a part is missing): they get nothing where
+all that is left is over, so that a crawl ends. What looks like a trap comes last, and a site that
+is like one is read in the end: a wiki's pages lead to ever more of it, too, until all are known.
+Tried and dropped: x/2 for what grows once it has had 5 x (a wiki of 3,000 pages had ten requests a
+round for ever); no limit at all (rooms of random words, alone with a blog that was read, had
+900,000 in thirty rounds); one each of those that are dull, for ever (a crawl of manuals did not end
+in a hundred rounds, though every other page that it got was new); the growth of a calendar alone
+(of a chain all earlier pages count to one round, so that it looks like 0.002).
 
 Suspects (`budget`) that are new are taken for growing.
 
